@@ -1,0 +1,60 @@
+// What a backend offers: a const table of functions that each backend defines.
+#pragma once
+
+#include <cstddef>
+
+#include "robocache/context.h"
+#include "view.h"
+
+namespace rbc {
+
+struct ResampleProblem;
+struct ResampleDefect;
+
+// A backend's own part of a context; each backend derives its type.
+struct BackendState {};
+
+// Memory that an operation may use during a call.
+struct Scratch {
+  void* data;
+  size_t bytes;
+};
+
+struct Backend {
+  int32_t id;  // RBC_BACKEND_...
+
+  BackendState* (*open)(const rbcContextParams& params);
+  void (*close)(BackendState* state) noexcept;
+  void (*describe)(const BackendState& state, rbcContextInfo* info);
+  void (*warmUp)(BackendState& state);
+
+  // Whether code of this device may use memory there.
+  bool (*reaches)(const BackendState& state, rbcDevice device);
+  rbcDevice (*device)(const BackendState& state);
+
+  void (*setStream)(BackendState& state, void* stream);
+  void* (*stream)(const BackendState& state);
+  void (*synchronize)(BackendState& state);
+  bool (*capturing)(const BackendState& state);
+
+  // Ordered on the given stream. allocate returns null if memory is exhausted.
+  void* (*allocate)(BackendState& state, size_t bytes, void* stream);
+  void (*release)(BackendState& state, void* pointer, size_t bytes, void* stream) noexcept;
+  // Marks that the stream uses the workspace: a later stream has to wait for it.
+  void (*useWorkspace)(BackendState& state);
+  // Same shape and dtype; between host and device both are contiguous.
+  void (*copy)(BackendState& state, const View& source, const View& destination);
+
+  // Operations.
+  size_t (*resampleCheckBytes)(const ResampleProblem& problem);
+  void (*resampleCheck)(BackendState& state, const ResampleProblem& problem, Scratch scratch,
+                        ResampleDefect* defect);
+  void (*resample)(BackendState& state, const ResampleProblem& problem);
+};
+
+extern const Backend kCpuBackend;
+#if RBC_WITH_CUDA
+extern const Backend kCudaBackend;
+#endif
+
+}  // namespace rbc

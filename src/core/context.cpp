@@ -1,0 +1,258 @@
+#include "context.h"
+
+#include <cinttypes>
+#include <cstdio>
+#include <memory>
+
+#include "fork.h"
+#include "params.h"
+
+namespace rbc {
+namespace {
+
+constexpr uint32_t kFirstParamsSize = sizeof(rbcContextParams);
+
+rbcContextParams checkedParams(const rbcContextParams* given) {
+  const rbcContextParams params =
+      readParams(given, rbcContextParamsInit(), kFirstParamsSize, "params");
+  if (params.backend < RBC_BACKEND_AUTO || params.backend > RBC_BACKEND_CUDA) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params: backend is %d, expected RBC_BACKEND_AUTO, _CPU or _CUDA", params.backend);
+  }
+  if (params.device_id < 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params: device_id is %d, expected 0 or more",
+         params.device_id);
+  }
+  if (params.num_threads < 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params: num_threads is %d, expected 0 or more",
+         params.num_threads);
+  }
+  if (params.simd < RBC_SIMD_AUTO || params.simd > RBC_SIMD_AVX512) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params: simd is %d, expected RBC_SIMD_AUTO to RBC_SIMD_AVX512", params.simd);
+  }
+  if ((params.allocator.alloc == nullptr) != (params.allocator.free == nullptr)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params: allocator has one of alloc and free, expected both or neither");
+  }
+  if (params.reserved != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params: reserved is %d, expected 0", params.reserved);
+  }
+  return params;
+}
+
+void openCuda(rbcContext& context, const rbcContextParams& params) {
+#if RBC_WITH_CUDA
+  context.state = kCudaBackend.open(params);
+  context.backend = &kCudaBackend;
+#else
+  static_cast<void>(context);
+  static_cast<void>(params);
+  fail(RBC_STATUS_UNSUPPORTED,
+       "params: backend is CUDA, but this build of the library has no CUDA backend");
+#endif
+}
+
+void openCpu(rbcContext& context, const rbcContextParams& params) {
+  context.state = kCpuBackend.open(params);
+  context.backend = &kCpuBackend;
+}
+
+void openAuto(rbcContext& context, const rbcContextParams& params) {
+  char before[512];  // a call that succeeds leaves the last error as it is
+  std::snprintf(before, sizeof before, "%s", rbcGetLastError());
+  try {
+    openCuda(context, params);
+  } catch (const Error&) {
+    std::snprintf(context.cuda_unavailable, sizeof context.cuda_unavailable, "%s",
+                  rbcGetLastError());
+    setLastError("%s", before);
+    if (params.stream != nullptr) {
+      fail(RBC_STATUS_INVALID_ARGUMENT, "params: stream is set, but CUDA is not usable (%s)",
+           context.cuda_unavailable);
+    }
+    openCpu(context, params);
+  }
+}
+
+bool lostByFork(const rbcContext& context) {
+  return context.backend->id == RBC_BACKEND_CUDA && context.fork_generation != forkGeneration();
+}
+
+// Frees the workspace after whatever still uses it.
+void releaseWorkspace(rbcContext& context) {
+  if (context.workspace.data == nullptr) return;
+  context.backend->useWorkspace(*context.state);
+  release(context, context.workspace.data, context.workspace.bytes,
+          context.backend->stream(*context.state));
+  context.workspace = {};
+}
+
+// Destroys what is there of a context; used on failure as well.
+struct Destroyer {
+  void operator()(rbcContext* context) const noexcept {
+    // In a forked child nothing of CUDA may be touched: the parent owns it.
+    if (context->backend != nullptr && !lostByFork(*context)) {
+      guard([&] { releaseWorkspace(*context); });
+      context->backend->close(context->state);
+    }
+    delete context;
+  }
+};
+
+constexpr size_t kWorkspaceUnit = 1 << 16;
+
+}  // namespace
+
+rbcContext& requireContext(rbcContext_t context) {
+  if (context == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "context: is null");
+  if (lostByFork(*context)) {
+    fail(RBC_STATUS_NOT_AVAILABLE,
+         "context: was made on CUDA before a fork, which CUDA does not survive; make a CPU context "
+         "here, or start "
+         "the process by spawn");
+  }
+  return *context;
+}
+
+void requireReachable(const rbcContext& context, const View& view, const char* argument) {
+  if (context.backend->reaches(*context.state, view.device)) return;
+  const rbcDevice own = context.backend->device(*context.state);
+  fail(RBC_STATUS_DEVICE_MISMATCH,
+       "%s: lives on device (type %d, id %d), expected %s (type %d, id %d), the context's",
+       argument, view.device.type, view.device.id, own.type == RBC_DEVICE_CPU ? "the CPU" : "CUDA",
+       own.type, own.id);
+}
+
+void* allocate(rbcContext& context, size_t bytes) {
+  void* stream = context.backend->stream(*context.state);
+  void* pointer = context.allocator.alloc != nullptr
+                      ? context.allocator.alloc(context.allocator.user_data, bytes, 256, stream)
+                      : context.backend->allocate(*context.state, bytes, stream);
+  if (pointer == nullptr) {
+    fail(RBC_STATUS_OUT_OF_MEMORY, "%s memory: %zu bytes are not to be had%s",
+         context.backend->id == RBC_BACKEND_CUDA ? "device" : "host", bytes,
+         context.allocator.alloc != nullptr ? " from the context's allocator" : "");
+  }
+  return pointer;
+}
+
+void release(rbcContext& context, void* pointer, size_t bytes, void* stream) noexcept {
+  if (pointer == nullptr) return;
+  if (context.allocator.free != nullptr) {
+    context.allocator.free(context.allocator.user_data, pointer, bytes, stream);
+  } else {
+    context.backend->release(*context.state, pointer, bytes, stream);
+  }
+}
+
+Scratch workspace(rbcContext& context, size_t bytes) {
+  if (bytes > context.workspace.bytes) {
+    if (context.backend->capturing(*context.state)) {
+      fail(RBC_STATUS_WORKSPACE_TOO_SMALL,
+           "workspace: %zu bytes are needed and %zu reserved, and it cannot grow while the stream "
+           "is captured; call "
+           "rbcContextReserve before",
+           bytes, context.workspace.bytes);
+    }
+    if (bytes > SIZE_MAX - kWorkspaceUnit) {
+      fail(RBC_STATUS_OUT_OF_MEMORY, "workspace: %zu bytes are not to be had", bytes);
+    }
+    const size_t rounded = (bytes + kWorkspaceUnit - 1) / kWorkspaceUnit * kWorkspaceUnit;
+    void* data = allocate(context, rounded);
+    releaseWorkspace(context);
+    context.workspace = {data, rounded};
+  }
+  if (bytes > 0) context.backend->useWorkspace(*context.state);
+  return context.workspace;
+}
+
+void retain(rbcContext& context) noexcept {
+  context.references.fetch_add(1, std::memory_order_relaxed);
+}
+
+void drop(rbcContext* context) noexcept {
+  if (context->references.fetch_sub(1, std::memory_order_acq_rel) == 1) Destroyer{}(context);
+}
+
+}  // namespace rbc
+
+rbcStatus_t rbcContextCreate(const rbcContextParams* params, rbcContext_t* context) {
+  return rbc::guard([&] {
+    if (context == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "context: is null");
+    *context = nullptr;
+    const rbcContextParams checked = rbc::checkedParams(params);
+    std::unique_ptr<rbcContext, rbc::Destroyer> made(new rbcContext);
+    made->allocator = checked.allocator;
+    made->fork_generation = rbc::forkGeneration();
+    if (checked.backend == RBC_BACKEND_CPU) {
+      rbc::openCpu(*made, checked);
+    } else if (checked.backend == RBC_BACKEND_CUDA) {
+      rbc::openCuda(*made, checked);
+    } else {
+      rbc::openAuto(*made, checked);
+    }
+    *context = made.release();
+  });
+}
+
+rbcStatus_t rbcContextDestroy(rbcContext_t context) {
+  return rbc::guard([&] {
+    if (context != nullptr) rbc::drop(context);
+  });
+}
+
+rbcStatus_t rbcContextSetStream(rbcContext_t context, void* stream) {
+  return rbc::guard([&] {
+    rbcContext& c = rbc::requireContext(context);
+    c.backend->setStream(*c.state, stream);
+  });
+}
+
+rbcStatus_t rbcContextGetStream(rbcContext_t context, void** stream) {
+  return rbc::guard([&] {
+    const rbcContext& c = rbc::requireContext(context);
+    if (stream == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "stream: is null");
+    *stream = c.backend->stream(*c.state);
+  });
+}
+
+rbcStatus_t rbcContextSynchronize(rbcContext_t context) {
+  return rbc::guard([&] {
+    rbcContext& c = rbc::requireContext(context);
+    c.backend->synchronize(*c.state);
+  });
+}
+
+rbcStatus_t rbcContextReserve(rbcContext_t context, size_t bytes) {
+  return rbc::guard([&] { rbc::workspace(rbc::requireContext(context), bytes); });
+}
+
+rbcStatus_t rbcContextWarmUp(rbcContext_t context) {
+  return rbc::guard([&] {
+    rbcContext& c = rbc::requireContext(context);
+    c.backend->warmUp(*c.state);
+  });
+}
+
+rbcStatus_t rbcContextGetInfo(rbcContext_t context, rbcContextInfo* info) {
+  return rbc::guard([&] {
+    const rbcContext& c = rbc::requireContext(context);
+    if (info == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "info: is null");
+    uint32_t size = 0;
+    std::memcpy(&size, info, sizeof size);
+    if (size < sizeof size) {
+      rbc::fail(RBC_STATUS_INVALID_ARGUMENT,
+                "info: struct_size is %" PRIu32 ", expected %zu (use rbcContextInfoInit)", size,
+                sizeof(rbcContextInfo));
+    }
+    rbcContextInfo result = rbcContextInfoInit();
+    result.backend = c.backend->id;
+    result.built_with_cuda = RBC_WITH_CUDA;
+    result.workspace_bytes = c.workspace.bytes;
+    std::memcpy(result.cuda_unavailable, c.cuda_unavailable, sizeof result.cuda_unavailable);
+    c.backend->describe(*c.state, &result);
+    result.struct_size = size;
+    std::memcpy(static_cast<void*>(info), &result, std::min<size_t>(size, sizeof result));
+  });
+}

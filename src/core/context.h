@@ -1,0 +1,37 @@
+// The context: a backend, its state, the allocator and the workspace.
+#pragma once
+
+#include <atomic>
+
+#include "backend.h"
+
+struct rbcContext {
+  const rbc::Backend* backend = nullptr;
+  rbc::BackendState* state = nullptr;
+  rbcAllocator allocator = {};  // functions null: the backend's own
+  rbc::Scratch workspace = {};
+  uint64_t fork_generation = 0;        // forks of this process before the context was made
+  std::atomic<int64_t> references{1};  // the caller's, and one for every owned tensor
+  char cuda_unavailable[256] = {};
+};
+
+namespace rbc {
+
+// Fails if the context is null or cannot be used (a CUDA context in a forked child).
+rbcContext& requireContext(rbcContext_t context);
+
+// Fails with DEVICE_MISMATCH unless the context's device can use the tensor's memory.
+void requireReachable(const rbcContext& context, const View& view, const char* argument);
+
+// The workspace, grown to `bytes` if need be. While a stream is captured it cannot grow.
+Scratch workspace(rbcContext& context, size_t bytes);
+
+// Memory of the context's device by the caller's allocator or the backend's; fails with
+// OUT_OF_MEMORY.
+void* allocate(rbcContext& context, size_t bytes);
+void release(rbcContext& context, void* pointer, size_t bytes, void* stream) noexcept;
+
+void retain(rbcContext& context) noexcept;
+void drop(rbcContext* context) noexcept;
+
+}  // namespace rbc

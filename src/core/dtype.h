@@ -1,0 +1,82 @@
+// The list of element types: the one place to add a row to.
+#pragma once
+
+#include <cstdint>
+
+#include "robocache/tensor.h"
+#include "status.h"
+
+namespace rbc {
+
+// Storage of the 16-bit floats; their arithmetic is in half.h.
+struct f16 {
+  uint16_t bits;
+};
+struct bf16 {
+  uint16_t bits;
+};
+
+// clang-format off
+//  name    storage    DLPack code       printed as
+#define RBC_FLOAT_DTYPES(X) \
+  X(F16,    f16,       RBC_DTYPE_FLOAT,  "float16")  \
+  X(BF16,   bf16,      RBC_DTYPE_BFLOAT, "bfloat16") \
+  X(F32,    float,     RBC_DTYPE_FLOAT,  "float32")  \
+  X(F64,    double,    RBC_DTYPE_FLOAT,  "float64")
+#define RBC_INTEGER_DTYPES(X) \
+  X(Bool,   uint8_t,   RBC_DTYPE_BOOL,   "bool")     \
+  X(I8,     int8_t,    RBC_DTYPE_INT,    "int8")     \
+  X(I16,    int16_t,   RBC_DTYPE_INT,    "int16")    \
+  X(I32,    int32_t,   RBC_DTYPE_INT,    "int32")    \
+  X(I64,    int64_t,   RBC_DTYPE_INT,    "int64")    \
+  X(U8,     uint8_t,   RBC_DTYPE_UINT,   "uint8")    \
+  X(U16,    uint16_t,  RBC_DTYPE_UINT,   "uint16")   \
+  X(U32,    uint32_t,  RBC_DTYPE_UINT,   "uint32")   \
+  X(U64,    uint64_t,  RBC_DTYPE_UINT,   "uint64")
+// clang-format on
+#define RBC_DTYPES(X) RBC_FLOAT_DTYPES(X) RBC_INTEGER_DTYPES(X)
+
+enum class DType : uint8_t {
+#define RBC_ENUMERATOR(name, storage, code, text) name,
+  RBC_DTYPES(RBC_ENUMERATOR)
+#undef RBC_ENUMERATOR
+};
+
+template <class T>
+struct Tag {
+  using type = T;
+};
+
+namespace detail {
+[[noreturn]] void failDispatch(DType dtype);
+}
+
+// Calls visitor(Tag<storage>) for a float dtype. A miss is an error, never silence.
+template <class Visitor>
+decltype(auto) visitFloat(DType dtype, Visitor&& visitor) {
+  switch (dtype) {
+#define RBC_CASE(name, storage, code, text) \
+  case DType::name: return visitor(Tag<storage>{});
+    RBC_FLOAT_DTYPES(RBC_CASE)
+    default: detail::failDispatch(dtype);
+  }
+}
+
+// Calls visitor(Tag<storage>) for an integer or bool dtype.
+template <class Visitor>
+decltype(auto) visitInteger(DType dtype, Visitor&& visitor) {
+  switch (dtype) {
+    RBC_INTEGER_DTYPES(RBC_CASE)
+#undef RBC_CASE
+    default: detail::failDispatch(dtype);
+  }
+}
+
+const char* nameOf(DType dtype) noexcept;
+int sizeOf(DType dtype) noexcept;
+bool isFloat(DType dtype) noexcept;
+
+// Fails with DTYPE_MISMATCH if the library has no such dtype; `argument` is the name to tell.
+DType dtypeOf(rbcDType dtype, const char* argument);
+
+}  // namespace rbc

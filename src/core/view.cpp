@@ -1,0 +1,152 @@
+#include "view.h"
+
+#include <cinttypes>
+#include <cstdio>
+
+namespace rbc {
+namespace {
+
+// Adds the bytes from the first to the last element along one dimension to the range [low, high].
+bool growRange(int64_t extent, int64_t stride, int64_t size, int64_t* low, int64_t* high) {
+  int64_t reach = 0;
+  if (__builtin_mul_overflow(extent - 1, stride, &reach)) return false;
+  if (__builtin_mul_overflow(reach, size, &reach)) return false;
+  int64_t* bound = reach < 0 ? low : high;
+  return !__builtin_add_overflow(*bound, reach, bound);
+}
+
+}  // namespace
+
+const char* shapeText(int ndim, const int64_t* shape) noexcept {
+  thread_local char buffers[4][192];
+  thread_local unsigned turn = 0;
+  char* text = buffers[turn++ % 4];
+  size_t used = static_cast<size_t>(std::snprintf(text, sizeof buffers[0], "["));
+  for (int i = 0; i < ndim; ++i) {
+    used += static_cast<size_t>(std::snprintf(text + used, sizeof buffers[0] - used,
+                                              i == 0 ? "%" PRId64 : ",%" PRId64, shape[i]));
+  }
+  std::snprintf(text + used, sizeof buffers[0] - used, "]");
+  return text;
+}
+
+bool View::contiguous() const noexcept {
+  int64_t expected = 1;
+  for (int i = ndim - 1; i >= 0; --i) {
+    if (shape[i] > 1 && strides[i] != expected) return false;
+    expected *= shape[i];
+  }
+  return true;
+}
+
+View normalize(const rbcTensor* tensor, const char* argument) {
+  if (tensor == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is null", argument);
+  const rbcTensor& raw = *tensor;
+  if (raw.ndim < 0 || raw.ndim > RBC_MAX_NDIM) {
+    fail(RBC_STATUS_SHAPE_MISMATCH, "%s: rank is %d, expected 0 to %d", argument, raw.ndim,
+         RBC_MAX_NDIM);
+  }
+  if (raw.ndim > 0 && raw.shape == nullptr) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: shape is null, expected %d extents", argument, raw.ndim);
+  }
+
+  View view;
+  view.device = raw.device;
+  view.dtype = dtypeOf(raw.dtype, argument);
+  view.ndim = raw.ndim;
+  const int64_t size = sizeOf(view.dtype);
+
+  // One product serves the count and the compact strides: an extent of 0 must not hide an overflow.
+  int64_t compact = 1;
+  bool empty = false;
+  for (int i = raw.ndim - 1; i >= 0; --i) {
+    const int64_t extent = raw.shape[i];
+    if (extent < 0) {
+      fail(RBC_STATUS_SHAPE_MISMATCH, "%s: extent %d is %" PRId64 ", expected 0 or more", argument,
+           i, extent);
+    }
+    view.shape[i] = extent;
+    view.strides[i] = raw.strides != nullptr && extent > 1 ? raw.strides[i] : compact;
+    empty |= extent == 0;
+    if (__builtin_mul_overflow(compact, extent > 1 ? extent : 1, &compact)) {
+      fail(RBC_STATUS_SHAPE_MISMATCH, "%s: shape %s overflows 64 bits", argument,
+           shapeText(raw.ndim, raw.shape));
+    }
+  }
+  view.count = empty ? 0 : compact;
+
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(compact, size, &bytes)) {
+    fail(RBC_STATUS_SHAPE_MISMATCH, "%s: shape %s of %s overflows 64 bits", argument,
+         shapeText(raw.ndim, raw.shape), nameOf(view.dtype));
+  }
+  if (empty) {
+    view.data = static_cast<std::byte*>(raw.data);
+    view.begin = view.end = view.data;
+    return view;
+  }
+
+  if (raw.data == nullptr) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: data is null, expected %" PRId64 " elements", argument,
+         view.count);
+  }
+  const auto address = reinterpret_cast<uintptr_t>(raw.data);
+  uintptr_t first = 0;
+  if (__builtin_add_overflow(address, raw.byte_offset, &first)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: byte_offset %" PRIu64 " overflows the address", argument,
+         raw.byte_offset);
+  }
+  if (first % static_cast<uintptr_t>(size) != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "%s: data + byte_offset is not aligned to the %d bytes of a %s", argument,
+         static_cast<int>(size), nameOf(view.dtype));
+  }
+  int64_t low = 0;
+  int64_t high = size;
+  bool fits = true;
+  for (int i = 0; i < view.ndim && fits; ++i) {
+    fits = growRange(view.shape[i], view.strides[i], size, &low, &high);
+  }
+  uintptr_t begin = 0;
+  uintptr_t end = 0;
+  fits = fits &&
+         !__builtin_sub_overflow(first, uintptr_t{0} - static_cast<uintptr_t>(low), &begin) &&
+         !__builtin_add_overflow(first, static_cast<uintptr_t>(high), &end);
+  if (!fits) {
+    fail(RBC_STATUS_SHAPE_MISMATCH, "%s: shape %s with strides %s overflows the address space",
+         argument, shapeText(view.ndim, view.shape), shapeText(view.ndim, view.strides));
+  }
+  view.data = reinterpret_cast<std::byte*>(first);
+  view.begin = reinterpret_cast<const std::byte*>(begin);
+  view.end = reinterpret_cast<const std::byte*>(end);
+  return view;
+}
+
+void requireShape(const View& view, const char* argument, int ndim, const int64_t* expected) {
+  bool same = view.ndim == ndim;
+  for (int i = 0; i < ndim && same; ++i) same = view.shape[i] == expected[i];
+  if (!same) {
+    fail(RBC_STATUS_SHAPE_MISMATCH, "%s: shape is %s, expected %s", argument,
+         shapeText(view.ndim, view.shape), shapeText(ndim, expected));
+  }
+}
+
+}  // namespace rbc
+
+rbcStatus_t rbcTensorNormalize(const rbcTensor* tensor, rbcTensorInfo* info) {
+  return rbc::guard([&] {
+    if (info == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "info: is null");
+    const rbc::View view = rbc::normalize(tensor, "tensor");
+    rbcTensorInfo result = {};
+    result.data = view.data;
+    result.num_elements = view.count;
+    result.element_size = rbc::sizeOf(view.dtype);
+    result.num_bytes = view.count * result.element_size;
+    result.is_contiguous = view.contiguous() ? 1 : 0;
+    for (int i = 0; i < view.ndim; ++i) {
+      result.shape[i] = view.shape[i];
+      result.strides[i] = view.strides[i];
+    }
+    *info = result;
+  });
+}

@@ -1,0 +1,35 @@
+// The normalized form of a tensor argument. Nothing else reads the fields of an rbcTensor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dtype.h"
+
+namespace rbc {
+
+struct View {
+  std::byte* data;  // the first element: byte_offset is applied
+  rbcDevice device;
+  DType dtype;
+  int ndim;
+  int64_t shape[RBC_MAX_NDIM];
+  int64_t strides[RBC_MAX_NDIM];  // in elements; explicit
+  int64_t count;                  // elements
+  const std::byte* begin;         // lowest byte and one past the highest that the elements take
+  const std::byte* end;
+
+  bool contiguous() const noexcept;
+};
+
+// Checks rank, extents, dtype, alignment and 64-bit overflow; `argument` is the name to tell in an
+// error.
+View normalize(const rbcTensor* tensor, const char* argument);
+
+// Fails unless the shape is the one expected: "out: shape [4,5,6], expected [4,5,7]".
+void requireShape(const View& view, const char* argument, int ndim, const int64_t* expected);
+
+// "[4,5,6]" in a buffer of the calling thread, valid until the fourth call after.
+const char* shapeText(int ndim, const int64_t* shape) noexcept;
+
+}  // namespace rbc
