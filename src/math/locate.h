@@ -1,0 +1,228 @@
+// Where a query falls in a row of times, and which sample or pair of samples answers it.
+//
+// These are the rules that resample.h states; every operation on times goes through here, on both
+// backends. The search reads times[0 .. n-1] and nothing else, whatever the times are.
+#pragma once
+
+#include "times.h"
+
+namespace rbc {
+
+enum class Method : int32_t { kLinear = 0, kNearest = 1, kPrevious = 2, kNext = 3 };
+enum class Bounds : int32_t { kHold = 0, kFill = 1, kExtrapolate = 2 };
+
+// What to do with a query, in the units of one time dtype.
+template <class Time>
+struct Rules {
+  using Span = typename TimeMath<Time>::Span;
+  Method method;
+  Bounds bounds;
+  bool has_tolerance;
+  bool has_max_gap;
+  Span tolerance;
+  Span max_gap;
+};
+
+// The answer: sample `index` if weight is 0, else sample `index` and its right neighbour by
+// `weight`; or nothing.
+struct Tap {
+  int64_t index;  // -1: invalid, write the fill value
+  double weight;
+  bool mask;
+};
+
+RBC_HD Tap invalidTap() { return {-1, 0.0, false}; }
+RBC_HD Tap sampleTap(int64_t index, bool mask) { return {index, 0.0, mask}; }
+
+// The last i of 0 .. n-1 with times[i] <= q (or < q), or -1: gallops from `guess`, then bisects. n
+// > 0.
+template <bool kOrEqual, class Row, class Time, class Index>
+RBC_HD Index lastBefore(const Row& times, Index n, Time q, Index guess) {
+  const auto before = [&](Index i) { return kOrEqual ? times[i] <= q : times[i] < q; };
+  Index low = guess;   // before(low), or -1
+  Index high = guess;  // !before(high), or n
+  if (before(guess)) {
+    for (Index step = 1;; step *= 2) {
+      high = step < n - low ? low + step : n;
+      if (high == n || !before(high)) break;
+      low = high;
+    }
+  } else {
+    for (Index step = 1;; step *= 2) {
+      low = step <= high ? high - step : -1;
+      if (low < 0 || before(low)) break;
+      high = low;
+    }
+  }
+  while (high - low > 1) {
+    const Index middle = low + (high - low) / 2;
+    (before(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+// Samples in a unit of time, if they were evenly spaced. Only guesses come of it, which need not be
+// exact.
+template <class Time, class Index>
+RBC_HD float evenRate(Time first, Time last, Index n) {
+  const auto whole = static_cast<float>(TimeMath<Time>::span(last, first));
+#if defined(__CUDA_ARCH__)
+  return __fdividef(static_cast<float>(n - 1), whole);
+#else
+  return static_cast<float>(n - 1) / whole;
+#endif
+}
+
+// `position` as an index of 0 .. n - 1; the last for NaN.
+template <class Index>
+RBC_HD Index nearIndex(float position, Index n) {
+  if (position <= 0) return 0;
+  return position < static_cast<float>(n - 1) ? static_cast<Index>(position) : n - 1;
+}
+
+// Where q would be if the samples were evenly spaced: the first guess of a search without a better
+// one.
+template <class Time, class Index>
+RBC_HD Index evenGuess(Time first, Time last, Time q, Index n) {
+  return nearIndex(static_cast<float>(TimeMath<Time>::span(q, first)) * evenRate(first, last, n),
+                   n);
+}
+
+namespace detail {
+
+template <class Row, class Time, class Index>
+RBC_HD Tap tapBefore(const Row& times, Index n, Time q, Time first, const Rules<Time>& rules) {
+  using Math = TimeMath<Time>;
+  if (rules.has_tolerance) {
+    const bool valid = rules.method != Method::kPrevious && Math::span(first, q) <= rules.tolerance;
+    return valid ? sampleTap(0, true) : invalidTap();
+  }
+  if (rules.bounds == Bounds::kHold) return sampleTap(0, false);
+  if (rules.bounds == Bounds::kFill) return invalidTap();
+  const Index i = lastBefore<true>(times, n, first, Index{0});
+  if (i < 0 || i + 1 >= n) return invalidTap();
+  return {i, -Math::ratio(Math::span(first, q), Math::span(times[i + 1], first)), false};
+}
+
+template <class Row, class Time, class Index>
+RBC_HD Tap tapAfter(const Row& times, Index n, Time q, Time last, const Rules<Time>& rules) {
+  using Math = TimeMath<Time>;
+  if (rules.has_tolerance) {
+    const bool valid = rules.method != Method::kNext && Math::span(q, last) <= rules.tolerance;
+    return valid ? sampleTap(n - 1, true) : invalidTap();
+  }
+  if (rules.bounds == Bounds::kHold) return sampleTap(n - 1, false);
+  if (rules.bounds == Bounds::kFill) return invalidTap();
+  const Index i = lastBefore<false>(times, n, last, n - 1);
+  if (i < 0 || i + 1 >= n) return invalidTap();
+  return {i, Math::ratio(Math::span(q, times[i]), Math::span(last, times[i])), false};
+}
+
+template <class Time, class Index>
+RBC_HD Tap tapBetween(Index i, Time t0, Time t1, Time q, const Rules<Time>& rules) {
+  using Math = TimeMath<Time>;
+  const auto after = Math::span(q, t0);
+  const auto ahead = Math::span(t1, q);
+  const auto gap = Math::span(t1, t0);
+  if (rules.method != Method::kLinear) {
+    const bool earlier =
+        rules.method == Method::kPrevious || (rules.method == Method::kNearest && after <= ahead);
+    if (rules.has_tolerance) {
+      const bool valid = (earlier ? after : ahead) <= rules.tolerance;
+      return valid ? sampleTap(earlier ? i : i + 1, true) : invalidTap();
+    }
+    if (rules.has_max_gap && gap > rules.max_gap) return invalidTap();
+    return sampleTap(earlier ? i : i + 1, true);
+  }
+  if (rules.has_max_gap && gap > rules.max_gap) return invalidTap();
+  return {i, Math::ratio(after, gap), true};
+}
+
+}  // namespace detail
+
+// The last sample at or before q and the one after it: i, times[i] and, unless i is the last,
+// times[i + 1].
+template <class Time, class Index>
+struct Bracket {
+  Index i;  // -1: none
+  Time t0;
+  Time t1;
+};
+
+// Looks at four samples around the guess first, all loaded at once, and if they miss guesses again
+// from there: on a GPU every step of a search that waits for the one before costs the latency of
+// the memory, and a clock that drifts at random is off by some tens of samples at first, but by one
+// or two from nearby.
+template <class Row, class Time, class Index>
+RBC_HD Bracket<Time, Index> bracketOf(const Row& times, Index n, Time q, Index guess, float rate) {
+  using Math = TimeMath<Time>;
+  constexpr Index kWindow = 4;
+  constexpr int kGuesses = 3;
+  for (int attempt = 0; attempt < kGuesses && n >= kWindow; ++attempt) {
+    const Index base = guess < 1 ? 0 : guess - 1 < n - kWindow ? guess - 1 : n - kWindow;
+    Time t[kWindow];
+    Index count = 0;
+    for (Index k = 0; k < kWindow; ++k) t[k] = times[base + k];
+    for (Index k = 0; k < kWindow; ++k) count += t[k] <= q ? 1 : 0;
+    if (count > 0 && (count < kWindow || base + count == n)) {
+      Bracket<Time, Index> bracket = {base + count - 1, t[0], t[1]};
+      for (Index k = 1; k < kWindow; ++k) {
+        if (count > k) {
+          bracket.t0 = t[k];
+          bracket.t1 = t[k + 1 < kWindow ? k + 1 : k];
+        }
+      }
+      return bracket;
+    }
+    const Index edge = base + count;  // base, or the sample behind the window
+    const float ahead = count > 0 ? static_cast<float>(Math::span(q, t[kWindow - 1]))
+                                  : -static_cast<float>(Math::span(t[0], q));
+    guess = nearIndex(static_cast<float>(edge) + ahead * rate, n);
+  }
+  const Index i = lastBefore<true>(times, n, q, guess);
+  if (i < 0) return {i, q, q};
+  return {i, times[i], times[i + 1 < n ? i + 1 : i]};
+}
+
+// The tap of query q in the bracket that bracketOf() finds, of a row of n times.
+template <class Time, class Index>
+RBC_HD Tap tapIn(const Bracket<Time, Index>& bracket, Index n, Time q, const Rules<Time>& rules) {
+  if (bracket.t0 == q) return sampleTap(bracket.i, true);
+  if (bracket.i + 1 >= n) return invalidTap();  // times do not ascend
+  return detail::tapBetween(bracket.i, bracket.t0, bracket.t1, q, rules);
+}
+
+// The tap of query q in a row of n times, n > 0, with its first and last; searched from `guess` on.
+// The bracket that is found, if the search goes that far, is left in *found.
+template <class Row, class Time, class Index>
+RBC_HD Tap tapFrom(const Row& times, Index n, Time q, Time first, Time last, Index guess,
+                   float rate, const Rules<Time>& rules, Index* found) {
+  const bool before = q < first;
+  const bool after = q > last;
+  if (before | after |
+      TimeMath<Time>::isNaN(q)) {  // not ||: the loads need not wait for each other
+    if (before) return detail::tapBefore(times, n, q, first, rules);
+    return after ? detail::tapAfter(times, n, q, last, rules) : invalidTap();
+  }
+  const Bracket<Time, Index> bracket = bracketOf(times, n, q, guess, rate);
+  if (bracket.i < 0) return invalidTap();  // times hold a NaN
+  *found = bracket.i;
+  return tapIn(bracket, n, q, rules);
+}
+
+// The tap of query q in a row of n times. `*guess` is where to search first (-1: no idea); it
+// becomes the bracket that was found, a good guess for the next query. Index is int64_t, or int32_t
+// where n fits.
+template <class Row, class Time, class Index>
+RBC_HD Tap tapOf(const Row& times, Index n, Time q, const Rules<Time>& rules, Index* guess) {
+  if (n <= 0) return invalidTap();
+  const Time first = times[0];
+  const Time last = times[n - 1];
+  const float rate = evenRate(first, last, n);
+  Index start = *guess;
+  if (start < 0 || start >= n)
+    start = nearIndex(static_cast<float>(TimeMath<Time>::span(q, first)) * rate, n);
+  return tapFrom(times, n, q, first, last, start, rate, rules, guess);
+}
+
+}  // namespace rbc
