@@ -1,0 +1,136 @@
+// Verification of times. They are taken as one long line, padded rows or packed, which is cut into
+// chunks for the threads; the first chunk with a defect is then searched for the defect itself.
+
+#include <algorithm>
+#include <atomic>
+
+#include "ascending.h"
+#include "cpu_state.h"
+#include "resample_check.h"
+#include "resample_problem.h"
+
+namespace rbc {
+namespace {
+
+constexpr int64_t kChunkTimes = 1 << 14;  // some 2 us
+constexpr int64_t kChunksPerThread = 8;   // fewer are not worth another thread
+
+// Times begin .. end - 1 of row b.
+struct Piece {
+  int64_t row;
+  int64_t begin;
+  int64_t end;
+};
+
+// The row that holds the i-th time of the line.
+int64_t rowAt(const ResampleProblem& p, int64_t i) {
+  if (p.offsets.data == nullptr) return i / p.samples;
+  int64_t low = 0;  // offsets[low] <= i < offsets[high]
+  int64_t high = p.batch;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (p.offsets[middle] <= i ? low : high) = middle;
+  }
+  return low;
+}
+
+// Calls visit(Piece) for the valid times begin .. end - 1 of the line, in order, until one call
+// returns true.
+template <class Visitor>
+bool visitPieces(const ResampleProblem& p, int64_t rows, int64_t begin, int64_t end,
+                 Visitor&& visit) {
+  for (int64_t b = rowAt(p, begin); b < rows; ++b) {
+    const SampleRange range = samplesOf(p, b);
+    const int64_t row_begin = p.offsets.data != nullptr ? range.begin : b * p.samples;
+    if (row_begin >= end) break;
+    const Piece piece = {b, std::max<int64_t>(begin - row_begin, 0),
+                         std::min(end - row_begin, range.count)};
+    if (piece.begin < piece.end && visit(piece)) return true;
+  }
+  return false;
+}
+
+template <class Time>
+TimeRow<Time> timesOf(const ResampleProblem& p, int64_t b) {
+  const auto* first = static_cast<const Time*>(p.times) + b * p.times_stride[0] +
+                      samplesOf(p, b).begin * p.times_stride[1];
+  return {first, p.times_stride[1]};
+}
+
+// The index of the first bad step in a piece, or -1.
+template <class Time>
+int64_t firstBadStep(const TimeRow<Time>& times, const Piece& piece) {
+  for (int64_t i = piece.begin; i < piece.end; ++i) {
+    if (badStep(times[std::max<int64_t>(i - 1, 0)], times[i])) return i;
+  }
+  return -1;
+}
+
+template <class Time>
+bool hasBadStep(SimdLevel simd, const TimeRow<Time>& times, const Piece& piece) {
+  if (times.stride != 1) return firstBadStep(times, piece) >= 0;
+  const int64_t before = std::max<int64_t>(piece.begin - 1, 0);
+  return !ascends(simd, times.first + before, piece.end - before);
+}
+
+void describe(const TimeRow<int64_t>& times, int64_t index, ResampleDefect* defect) {
+  defect->integer[0] = times[std::max<int64_t>(index - 1, 0)];
+  defect->integer[1] = times[index];
+}
+
+template <class Real>
+void describe(const TimeRow<Real>& times, int64_t index, ResampleDefect* defect) {
+  defect->real[0] = static_cast<double>(times[std::max<int64_t>(index - 1, 0)]);
+  defect->real[1] = static_cast<double>(times[index]);
+}
+
+template <class Time>
+void findTimeDefect(CpuState& state, const ResampleProblem& p, ResampleDefect* defect) {
+  const bool packed = p.offsets.data != nullptr;
+  const bool shared = !packed && p.times_stride[0] == 0 && p.lengths.data == nullptr;
+  const int64_t rows = shared ? std::min<int64_t>(p.batch, 1) : p.batch;
+  const int64_t total = packed ? (rows > 0 ? p.offsets[rows] : 0) : rows * p.samples;
+  if (total == 0) return;
+  const int64_t chunks = (total + kChunkTimes - 1) / kChunkTimes;
+  const auto endOf = [&](int64_t chunk) { return std::min(total, (chunk + 1) * kChunkTimes); };
+
+  std::atomic<int64_t> first_bad{chunks};
+  const int threads =
+      static_cast<int>(std::clamp<int64_t>(chunks / kChunksPerThread, 1, state.pool.threads()));
+  state.pool.parallelFor(chunks, threads, [&](int64_t chunk) {
+    if (chunk > first_bad.load(std::memory_order_relaxed)) return;
+    const bool bad =
+        visitPieces(p, rows, chunk * kChunkTimes, endOf(chunk), [&](const Piece& piece) {
+          return hasBadStep(state.simd, timesOf<Time>(p, piece.row), piece);
+        });
+    if (!bad) return;
+    int64_t best = first_bad.load(std::memory_order_relaxed);
+    while (chunk < best &&
+           !first_bad.compare_exchange_weak(best, chunk, std::memory_order_relaxed)) {
+    }
+  });
+
+  const int64_t chunk = first_bad.load(std::memory_order_relaxed);
+  if (chunk == chunks) return;
+  visitPieces(p, rows, chunk * kChunkTimes, endOf(chunk), [&](const Piece& piece) {
+    const TimeRow<Time> times = timesOf<Time>(p, piece.row);
+    const int64_t index = firstBadStep(times, piece);
+    if (index < 0) return false;
+    *defect = {ResampleDefect::kTime, piece.row, index, {}, {}};
+    describe(times, index, defect);
+    return true;
+  });
+}
+
+}  // namespace
+
+void checkResampleOnCpu(BackendState& backend_state, const ResampleProblem& p, Scratch,
+                        ResampleDefect* defect) {
+  *defect = {};
+  if (findIndexDefect(p, defect)) return;
+  visitTime(p.time_dtype, [&](auto time) {
+    findTimeDefect<typename decltype(time)::type>(cpuState(backend_state), p, defect);
+  });
+}
+
+}  // namespace rbc

@@ -1,0 +1,149 @@
+// Vectors of floats to and from memory: the conversions of real.h, bit for bit, per SIMD level.
+//
+// A tag D has the lanes of a vector in the compute type; vectors of other types have as many.
+
+// Highway's include guard for what is compiled once per target.
+#if defined(RBC_CPU_CONVERT_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef RBC_CPU_CONVERT_INL_H
+#undef RBC_CPU_CONVERT_INL_H
+#else
+#define RBC_CPU_CONVERT_INL_H
+#endif
+
+#include <cstdint>
+#include <type_traits>
+
+#include "hwy/highway.h"
+#include "real.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rbc {
+namespace HWY_NAMESPACE {
+#if HWY_TARGET != HWY_STATIC_TARGET
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The widest tag with which both the compute type and the storage type Out fit a vector.
+template <class Number, class Out>
+using WidestTag =
+    hn::Rebind<Number,
+               hn::ScalableTag<std::conditional_t<(sizeof(Out) > sizeof(Number)), Out, Number>>>;
+
+// ---- load to the compute type -------------------------------------------------------------------
+
+template <class D>
+HWY_INLINE hn::Vec<D> loadWide(D d, const hn::TFromD<D>* from) {
+  return hn::LoadU(d, from);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> loadWide(D d, const bf16* from) {
+  const hn::Rebind<uint16_t, D> d16;
+  const hn::Rebind<uint32_t, D> d32;
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, hn::LoadU(d16, &from->bits))));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> loadWide(D d, const f16* from) {
+  const hn::Rebind<uint16_t, D> d16;
+  const hn::Rebind<hwy::float16_t, D> half;
+  return hn::PromoteTo(d, hn::BitCast(half, hn::LoadU(d16, &from->bits)));
+}
+
+// ---- store from the compute type ----------------------------------------------------------------
+
+template <class D>
+HWY_INLINE hn::Vec<D> oneNaN(D d, hn::Vec<D> x) {
+  using Bits = hn::TFromD<hn::RebindToUnsigned<D>>;
+  const auto nan =
+      hn::BitCast(d, hn::Set(hn::RebindToUnsigned<D>(), static_cast<Bits>(~Bits{0} >> 1)));
+  return hn::IfThenElse(hn::IsNaN(x), nan, x);
+}
+
+// toOdd of real.h; D is a tag of doubles.
+template <class D>
+HWY_INLINE hn::Vec<hn::Rebind<float, D>> toOddFloat(D d, hn::Vec<D> x) {
+  const hn::Rebind<float, D> d32;
+  const hn::Rebind<uint32_t, D> u32;
+  const hn::Rebind<uint64_t, D> u64;
+  const auto nearest = hn::DemoteTo(d32, x);
+  const auto back = hn::PromoteTo(d, nearest);
+  const auto lossy = hn::VecFromMask(d, hn::Ne(back, x));
+  const auto away = hn::VecFromMask(d, hn::Gt(hn::Abs(back), hn::Abs(x)));
+  const auto down = hn::TruncateTo(u32, hn::BitCast(u64, away));  // -1 where it rounded away from 0
+  const auto odd = hn::ShiftRight<31>(hn::TruncateTo(u32, hn::BitCast(u64, lossy)));
+  return hn::BitCast(d32, hn::Or(hn::Add(hn::BitCast(u32, nearest), down), odd));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> narrow16(D d, hn::Vec<D> x, Tag<f16>) {
+  const hn::Rebind<hwy::float16_t, D> half;
+  const hn::Rebind<uint16_t, D> d16;
+  return hn::BitCast(d16, hn::DemoteTo(half, HWY_NAMESPACE::oneNaN(d, x)));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> narrow16(D, hn::Vec<D> x, Tag<bf16>) {
+  const hn::Rebind<uint16_t, D> d16;
+  const hn::Rebind<uint32_t, D> d32;
+  const auto bits = hn::BitCast(d32, x);
+  const auto last = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1u));
+  const auto rounded = hn::Add(bits, hn::Add(last, hn::Set(d32, 0x7fffu)));
+  const auto nan = hn::RebindMask(d32, hn::IsNaN(x));
+  return hn::TruncateTo(
+      d16, hn::ShiftRight<16>(hn::IfThenElse(nan, hn::Set(d32, 0x7fff0000u), rounded)));
+}
+
+// As a vector of Out; of its bits, where Out is a 16-bit float.
+template <class Out, class D>
+HWY_INLINE auto narrowed(D d, hn::Vec<D> x) {
+  using Number = hn::TFromD<D>;
+  if constexpr (std::is_same_v<Out, Number>) {
+    return HWY_NAMESPACE::oneNaN(d, x);
+  } else if constexpr (std::is_same_v<Out, double>) {
+    const hn::Rebind<double, D> d64;
+    return HWY_NAMESPACE::oneNaN(d64, hn::PromoteTo(d64, x));
+  } else if constexpr (std::is_same_v<Out, float>) {
+    const hn::Rebind<float, D> d32;
+    return HWY_NAMESPACE::oneNaN(d32, hn::DemoteTo(d32, x));
+  } else if constexpr (std::is_same_v<Number, double>) {
+    const hn::Rebind<float, D> d32;
+    return HWY_NAMESPACE::narrow16(d32, HWY_NAMESPACE::toOddFloat(d, x), Tag<Out>());
+  } else {
+    return HWY_NAMESPACE::narrow16(d, x, Tag<Out>());
+  }
+}
+
+// What a vector for Out consists of, in memory.
+template <class T>
+HWY_INLINE T* lanesAt(T* to) {
+  return to;
+}
+HWY_INLINE uint16_t* lanesAt(f16* to) { return &to->bits; }
+HWY_INLINE uint16_t* lanesAt(bf16* to) { return &to->bits; }
+
+template <class D, class Out>
+HWY_INLINE void storeNarrow(D d, hn::Vec<D> x, Out* to) {
+  auto* lanes = HWY_NAMESPACE::lanesAt(to);
+  hn::StoreU(HWY_NAMESPACE::narrowed<Out>(d, x), hn::Rebind<std::decay_t<decltype(*lanes)>, D>(),
+             lanes);
+}
+
+// Past the caches, if the vector is one of at least 16 bytes; `to` is aligned to it.
+template <class D, class Out>
+HWY_INLINE void streamNarrow(D d, hn::Vec<D> x, Out* to) {
+  if constexpr (hn::MaxLanes(D()) * sizeof(Out) < 16) {
+    HWY_NAMESPACE::storeNarrow(d, x, to);
+  } else {
+    auto* lanes = HWY_NAMESPACE::lanesAt(to);
+    const hn::Rebind<std::decay_t<decltype(*lanes)>, D> narrow;
+    hn::Stream(HWY_NAMESPACE::narrowed<Out>(d, x), narrow, lanes);
+  }
+}
+
+#endif  // HWY_TARGET != HWY_STATIC_TARGET
+}  // namespace HWY_NAMESPACE
+}  // namespace rbc
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard

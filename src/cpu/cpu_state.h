@@ -1,0 +1,24 @@
+// A CPU context, and what the files of this folder add to the backend's table.
+#pragma once
+
+#include "backend.h"
+#include "simd.h"
+#include "thread_pool.h"
+
+namespace rbc {
+
+struct CpuState : BackendState {
+  CpuState(int threads, SimdLevel level) noexcept : simd(level), pool(threads) {}
+
+  const SimdLevel simd;
+  ThreadPool pool;
+};
+
+inline CpuState& cpuState(BackendState& state) { return static_cast<CpuState&>(state); }
+
+void copyOnCpu(BackendState& state, const View& source, const View& destination);
+void resampleOnCpu(BackendState& state, const ResampleProblem& problem);
+void checkResampleOnCpu(BackendState& state, const ResampleProblem& problem, Scratch scratch,
+                        ResampleDefect* defect);
+
+}  // namespace rbc

@@ -1,0 +1,21 @@
+// Which vector instructions a context uses.
+//
+// A file with code for them is compiled once per level: see simd_targets.h.
+#pragma once
+
+#include <cstdint>
+
+#include "robocache/context.h"
+
+namespace rbc {
+
+enum class SimdLevel : int32_t {
+  kPortable = RBC_SIMD_PORTABLE,
+  kAvx2 = RBC_SIMD_AVX2,
+  kAvx512 = RBC_SIMD_AVX512,
+};
+
+// The level for rbcContextParams.simd; fails with NOT_AVAILABLE if this machine lacks it.
+SimdLevel chooseSimd(int32_t requested);
+
+}  // namespace rbc
