@@ -1,0 +1,246 @@
+// The CUDA backend: device, stream, memory, and the table that core calls.
+
+#include <cstdio>
+#include <memory>
+
+#include "backend.h"
+#include "copy.h"
+#include "cuda_error.h"
+#include "resample.h"
+#include "resample_check.h"
+
+namespace rbc {
+namespace {
+
+struct CudaState : BackendState {
+  int device = 0;
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;  // the last use of the workspace on the stream before
+  bool workspace_used = false;  // on the current stream
+  bool wait_pending = false;    // the workspace's next use has to wait for the event
+  LaunchDevice launch = {};
+  uint64_t total_memory = 0;
+  char name[sizeof rbcContextInfo{}.device_name] = {};
+};
+
+CudaState& own(BackendState& state) { return static_cast<CudaState&>(state); }
+const CudaState& own(const BackendState& state) { return static_cast<const CudaState&>(state); }
+
+// Makes a device current, and the one before again at the end.
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(int device) {
+    checkCuda(cudaGetDevice(&before_), "cudaGetDevice");
+    if (before_ == device) return;
+    checkCuda(cudaSetDevice(device), "cudaSetDevice");
+    changed_ = true;
+  }
+  ~DeviceGuard() {
+    if (changed_) cudaSetDevice(before_);
+  }
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+// ---- life ---------------------------------------------------------------------------------------
+
+void requireDevice(int device) {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) {
+    cudaGetLastError();  // a missing driver is no error of the program's later calls
+    fail(RBC_STATUS_NOT_AVAILABLE, "CUDA: no usable driver: %s (%s)", cudaGetErrorString(error),
+         cudaGetErrorName(error));
+  }
+  if (device >= count) {
+    fail(RBC_STATUS_NOT_AVAILABLE, "CUDA: device %d is not there, this machine has %d", device,
+         count);
+  }
+}
+
+void close(BackendState* state) noexcept {
+  std::unique_ptr<CudaState> cuda(&own(*state));
+  if (cuda->event != nullptr) cudaEventDestroy(cuda->event);
+}
+
+BackendState* open(const rbcContextParams& params) {
+  requireDevice(params.device_id);
+  auto state = std::make_unique<CudaState>();
+  state->device = params.device_id;
+  state->stream = static_cast<cudaStream_t>(params.stream);
+  const DeviceGuard guard(state->device);
+  cudaDeviceProp properties;
+  checkCuda(cudaGetDeviceProperties(&properties, state->device), "cudaGetDeviceProperties");
+  state->launch.multiprocessors = properties.multiProcessorCount;
+  state->launch.compute_capability = properties.major * 10 + properties.minor;
+  state->total_memory = properties.totalGlobalMem;
+  std::snprintf(state->name, sizeof state->name, "%.127s", properties.name);
+  if (const cudaError_t error = loadResample(); error != cudaSuccess) {
+    cudaGetLastError();
+    fail(RBC_STATUS_NOT_AVAILABLE,
+         "CUDA: %s (compute capability %d.%d) cannot run this build's kernels: %s", state->name,
+         properties.major, properties.minor, cudaGetErrorString(error));
+  }
+  checkCuda(cudaEventCreateWithFlags(&state->event, cudaEventDisableTiming), "cudaEventCreate");
+  return state.release();
+}
+
+void describe(const BackendState& state, rbcContextInfo* info) {
+  const CudaState& cuda = own(state);
+  info->device_id = cuda.device;
+  info->compute_capability = cuda.launch.compute_capability;
+  info->num_multiprocessors = cuda.launch.multiprocessors;
+  info->total_memory = cuda.total_memory;
+  std::snprintf(info->device_name, sizeof info->device_name, "%s", cuda.name);
+}
+
+void warmUp(BackendState& state) {
+  const DeviceGuard guard(own(state).device);
+  checkCuda(loadResample(), "loading the kernels");
+}
+
+bool reaches(const BackendState& state, rbcDevice device) {
+  switch (device.type) {
+    case RBC_DEVICE_CUDA: return device.id == own(state).device;
+    case RBC_DEVICE_CUDA_HOST:
+    case RBC_DEVICE_CUDA_MANAGED: return true;
+    default: return false;
+  }
+}
+
+rbcDevice device(const BackendState& state) { return {RBC_DEVICE_CUDA, own(state).device}; }
+
+// ---- streams ------------------------------------------------------------------------------------
+
+bool isCapturing(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaError_t error = cudaStreamIsCapturing(stream, &status);
+  // The legacy stream cannot even be asked while another stream is captured.
+  if (error == cudaErrorStreamCaptureImplicit) return true;
+  checkCuda(error, "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
+
+bool capturing(const BackendState& state) {
+  const DeviceGuard guard(own(state).device);
+  return isCapturing(own(state).stream);
+}
+
+// The wait itself is left to the next use of the workspace: a stream in capture that never uses it
+// must not depend on an event from outside.
+void setStream(BackendState& state, void* stream) {
+  CudaState& cuda = own(state);
+  if (cuda.stream == stream) return;
+  if (cuda.workspace_used) {
+    const DeviceGuard guard(cuda.device);
+    checkCuda(cudaEventRecord(cuda.event, cuda.stream), "cudaEventRecord");
+    cuda.workspace_used = false;
+    cuda.wait_pending = true;
+  }
+  cuda.stream = static_cast<cudaStream_t>(stream);
+}
+
+void useWorkspace(BackendState& state) {
+  CudaState& cuda = own(state);
+  if (cuda.wait_pending) {
+    const DeviceGuard guard(cuda.device);
+    checkCuda(cudaStreamWaitEvent(cuda.stream, cuda.event, 0), "cudaStreamWaitEvent");
+    cuda.wait_pending = false;
+  }
+  cuda.workspace_used = true;
+}
+
+void* stream(const BackendState& state) { return own(state).stream; }
+
+void synchronize(BackendState& state) {
+  const DeviceGuard guard(own(state).device);
+  if (isCapturing(own(state).stream)) {
+    fail(RBC_STATUS_UNSUPPORTED, "stream: is being captured, and cannot be waited for");
+  }
+  checkCuda(cudaStreamSynchronize(own(state).stream), "cudaStreamSynchronize");
+}
+
+// ---- memory -------------------------------------------------------------------------------------
+
+void* allocate(BackendState& state, size_t bytes, void* stream) {
+  const DeviceGuard guard(own(state).device);
+  void* pointer = nullptr;
+  const cudaError_t error = cudaMallocAsync(&pointer, bytes, static_cast<cudaStream_t>(stream));
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    return nullptr;
+  }
+  checkCuda(error, "cudaMallocAsync");
+  return pointer;
+}
+
+void release(BackendState& state, void* pointer, size_t, void* stream) noexcept {
+  int before = 0;
+  cudaGetDevice(&before);
+  cudaSetDevice(own(state).device);
+  cudaFreeAsync(pointer, static_cast<cudaStream_t>(stream));
+  cudaSetDevice(before);
+}
+
+void copy(BackendState& state, const View& source, const View& destination) {
+  CudaState& cuda = own(state);
+  const DeviceGuard guard(cuda.device);
+  const bool with_host =
+      source.device.type == RBC_DEVICE_CPU || destination.device.type == RBC_DEVICE_CPU;
+  if (with_host && isCapturing(cuda.stream)) {
+    fail(RBC_STATUS_UNSUPPORTED,
+         "stream: is being captured, and a copy with host memory would wait for it");
+  }
+  if (source.contiguous() && destination.contiguous()) {
+    const size_t bytes =
+        static_cast<size_t>(source.count) * static_cast<size_t>(sizeOf(source.dtype));
+    checkCuda(cudaMemcpyAsync(destination.data, source.data, bytes, cudaMemcpyDefault, cuda.stream),
+              "cudaMemcpyAsync");
+  } else {
+    checkCuda(launchCopy(source, destination, cuda.stream), "the launch of a copy");
+  }
+  if (with_host) checkCuda(cudaStreamSynchronize(cuda.stream), "cudaStreamSynchronize");
+}
+
+// ---- operations ---------------------------------------------------------------------------------
+
+struct CheckScratch {
+  unsigned long long keys[kResampleCheckKeys];
+  ResampleDefect defect;
+};
+
+size_t resampleCheckBytes(const ResampleProblem&) { return sizeof(CheckScratch); }
+
+void resampleCheck(BackendState& state, const ResampleProblem& problem, Scratch scratch,
+                   ResampleDefect* defect) {
+  CudaState& cuda = own(state);
+  const DeviceGuard guard(cuda.device);
+  auto* memory = static_cast<CheckScratch*>(scratch.data);
+  checkCuda(launchResampleCheck(problem, memory->keys, &memory->defect, cuda.stream),
+            "the launch of a check");
+  checkCuda(
+      cudaMemcpyAsync(defect, &memory->defect, sizeof *defect, cudaMemcpyDeviceToHost, cuda.stream),
+      "cudaMemcpyAsync");
+  checkCuda(cudaStreamSynchronize(cuda.stream), "cudaStreamSynchronize");
+  cuda.workspace_used = false;  // all of it is over: no later stream has to wait for this one
+}
+
+void resample(BackendState& state, const ResampleProblem& problem) {
+  const CudaState& cuda = own(state);
+  const DeviceGuard guard(cuda.device);
+  checkCuda(launchResample(problem, cuda.launch, cuda.stream), "the launch of resample");
+}
+
+}  // namespace
+
+const Backend kCudaBackend = {
+    RBC_BACKEND_CUDA, open,         close,  describe,           warmUp,        reaches,
+    device,           setStream,    stream, synchronize,        capturing,     allocate,
+    release,          useWorkspace, copy,   resampleCheckBytes, resampleCheck, resample,
+};
+
+}  // namespace rbc

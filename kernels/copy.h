@@ -1,0 +1,13 @@
+// Launcher of the strided copy.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "view.h"
+
+namespace rbc {
+
+// Same shape and dtype, both on the device; count > 0.
+cudaError_t launchCopy(const View& source, const View& destination, cudaStream_t stream);
+
+}  // namespace rbc

@@ -1,0 +1,16 @@
+// CUDA's errors as ours.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "status.h"
+
+namespace rbc {
+
+inline void checkCuda(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  fail(error == cudaErrorMemoryAllocation ? RBC_STATUS_OUT_OF_MEMORY : RBC_STATUS_CUDA_ERROR,
+       "CUDA: %s failed: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+}  // namespace rbc

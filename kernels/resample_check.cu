@@ -1,0 +1,119 @@
+// Verification of times, lengths and offsets that live on the device.
+//
+// Two launches: all threads look for defects and keep the smallest position of each kind; then one
+// thread writes down what stands there. The smallest position makes the report the same in every
+// run.
+
+#include "locate.h"
+#include "resample.h"
+#include "resample_problem.h"
+
+namespace rbc {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr unsigned long long kNoDefect = ~0ull;
+
+__device__ void mark(unsigned long long* key, int64_t position) {
+  atomicMin(key, static_cast<unsigned long long>(position));
+}
+
+__device__ bool outside(int64_t i, int64_t limit) { return i < 0 || i > limit; }
+
+__device__ int64_t offsetBefore(const ResampleProblem& p, int64_t b) {
+  return b > 0 ? p.offsets[b - 1] : 0;
+}
+
+template <class Time>
+__device__ const Time* timesOf(const ResampleProblem& p, int64_t b, const SampleRange& range) {
+  return static_cast<const Time*>(p.times) + b * p.times_stride[0] +
+         range.begin * p.times_stride[1];
+}
+
+__global__ void __launch_bounds__(kThreads)
+    findIndexes(const __grid_constant__ ResampleProblem p, unsigned long long* keys) {
+  const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;
+  for (int64_t b = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; b <= p.batch;
+       b += threads) {
+    if (p.offsets.data != nullptr &&
+        (p.offsets[b] < offsetBefore(p, b) || p.offsets[b] > p.samples)) {
+      mark(&keys[0], b);
+    }
+    if (b == p.batch) break;  // offsets alone have B + 1 entries
+    if (p.lengths.data != nullptr && outside(p.lengths[b], p.samples)) mark(&keys[1], b);
+    if (p.query_lengths.data != nullptr && outside(p.query_lengths[b], p.queries))
+      mark(&keys[2], b);
+  }
+}
+
+// Rows along y, samples along x.
+template <class Time>
+__global__ void __launch_bounds__(kThreads)
+    findTimes(const __grid_constant__ ResampleProblem p, int64_t rows, unsigned long long* keys) {
+  const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;
+  for (int64_t b = blockIdx.y; b < rows; b += gridDim.y) {
+    const SampleRange range = samplesOf(p, b);
+    const Time* times = timesOf<Time>(p, b, range);
+    for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < range.count;
+         i += threads) {
+      const Time time = times[i * p.times_stride[1]];
+      const Time previous = i > 0 ? times[(i - 1) * p.times_stride[1]] : time;
+      if (badStep(previous, time)) mark(&keys[3], b * p.samples + i);
+    }
+  }
+}
+
+template <class Time>
+__global__ void writeDefect(const __grid_constant__ ResampleProblem p,
+                            const unsigned long long* keys, ResampleDefect* defect) {
+  ResampleDefect found = {};
+  if (keys[0] != kNoDefect) {
+    const auto b = static_cast<int64_t>(keys[0]);
+    found = {ResampleDefect::kOffset, b, 0, {offsetBefore(p, b), p.offsets[b]}, {}};
+  } else if (keys[1] != kNoDefect) {
+    const auto b = static_cast<int64_t>(keys[1]);
+    found = {ResampleDefect::kLength, b, 0, {0, p.lengths[b]}, {}};
+  } else if (keys[2] != kNoDefect) {
+    const auto b = static_cast<int64_t>(keys[2]);
+    found = {ResampleDefect::kQueryLength, b, 0, {0, p.query_lengths[b]}, {}};
+  } else if (keys[3] != kNoDefect) {
+    const int64_t b = static_cast<int64_t>(keys[3]) / p.samples;
+    const int64_t i = static_cast<int64_t>(keys[3]) % p.samples;
+    const Time* times = timesOf<Time>(p, b, samplesOf(p, b));
+    const Time previous = times[(i > 0 ? i - 1 : 0) * p.times_stride[1]];
+    const Time time = times[i * p.times_stride[1]];
+    found = {ResampleDefect::kTime,
+             b,
+             i,
+             {static_cast<int64_t>(previous), static_cast<int64_t>(time)},
+             {static_cast<double>(previous), static_cast<double>(time)}};
+  }
+  *defect = found;
+}
+
+unsigned blocksFor(int64_t items, int64_t per_block, int64_t most) {
+  const int64_t blocks = (items + per_block - 1) / per_block;
+  return static_cast<unsigned>(blocks < 1 ? 1 : blocks < most ? blocks : most);
+}
+
+}  // namespace
+
+cudaError_t launchResampleCheck(const ResampleProblem& p, unsigned long long* keys,
+                                ResampleDefect* defect, cudaStream_t stream) {
+  // A row that the whole batch shares in full is looked at once.
+  const bool shared =
+      p.offsets.data == nullptr && p.lengths.data == nullptr && p.times_stride[0] == 0;
+  const int64_t rows = shared && p.batch > 1 ? 1 : p.batch;
+  cudaError_t error = cudaMemsetAsync(keys, 0xff, kResampleCheckKeys * sizeof *keys, stream);
+  if (error != cudaSuccess) return error;
+  findIndexes<<<blocksFor(p.batch + 1, kThreads, 1024), kThreads, 0, stream>>>(p, keys);
+  const dim3 grid(blocksFor(p.samples, kThreads * 4, 256), blocksFor(rows, 1, 4096));
+  visitTime(p.time_dtype, [&](auto tag) {
+    using Time = typename decltype(tag)::type;
+    findTimes<Time><<<grid, kThreads, 0, stream>>>(p, rows, keys);
+    writeDefect<Time><<<1, 1, 0, stream>>>(p, keys, defect);
+  });
+  return cudaPeekAtLastError();
+}
+
+}  // namespace rbc
