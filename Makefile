@@ -1,0 +1,131 @@
+# RoboCache, from a fresh checkout: `make demo` and `make test` are all that a newcomer needs.
+#
+#   DATA=dir       the recording that `make demo` aligns (default: one that it simulates)
+#   DEPS=no        install nothing: no apt, no virtual environment; use PYTHON as it is
+#   PYTHON=python  makes the virtual environment, or with DEPS=no runs everything itself
+#   CUDA_ARCH=90   the one GPU architecture to build for where nvcc is found (default: this GPU's)
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL: # each step is parallel inside
+
+# One compiler for the presets and for pip, so that what one compiled ccache serves to the other.
+export CC CXX
+
+DEPS ?= yes
+DATA ?=
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+CUDA_ARCH ?= $(or $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null \
+                    | head -n 1 | tr -d .),90)
+
+ifeq ($(DEPS),no)
+PY := $(shell command -v $(PYTHON))
+STAMPS := build/stamps
+else
+PY := $(CURDIR)/.venv/bin/python
+STAMPS := .venv/stamps
+endif
+
+# SWIG comes from PyPI, as a program beside that Python.
+export PATH := $(dir $(PY)):$(PATH)
+
+PIP := $(PY) -m pip --disable-pip-version-check
+JOBS := $(shell nproc)
+PACKAGE_SOURCES := pyproject.toml CMakeLists.txt $(shell find include src kernels bindings/*.i \
+  bindings/python cmake tests/abi/exports.txt -type f -not -name '*.pyc' 2>/dev/null)
+
+CONFIGURE := cmake --preset release -DCMAKE_CUDA_ARCHITECTURES=$(CUDA_ARCH)-real
+
+# $(call run-tests,PRESET): run ctest, close with the sum, and fail if a test failed.
+define run-tests
+rm -rf build/$1/junit build/$1/ctest.xml
+@ctest --preset $1 -j $(JOBS) --output-junit $(CURDIR)/build/$1/ctest.xml || failed=1; \
+  $(PY) scripts/test_summary.py build/$1/ctest.xml; exit $${failed:-0}
+endef
+
+.PHONY: help
+help: ## Print this list
+	@echo "RoboCache $$(sed -n 's/^#define RBC_VERSION_[A-Z]* //p' include/robocache/base.h | paste -sd.)"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@sed -n '/^#   [A-Z]/s/^#  / /p' Makefile
+
+.PHONY: demo
+demo: deps-build package $(STAMPS)/demo ## Align a recording of many sensors onto one clock: build/demo
+	$(PY) examples/python/align_recording.py $(if $(DATA),--data "$(DATA)") --out build/demo
+
+.PHONY: test
+test: deps-test package $(STAMPS)/test ## Build and run every test
+	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=ON -DROBOCACHE_TEST_PYTHON=$(PY)
+	cmake --build --preset release
+	$(call run-tests,release)
+
+.PHONY: build
+build: deps-build ## Build librobocache.so: build/release
+	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=OFF
+	cmake --build --preset release
+
+.PHONY: bench bench-gpu
+bench: BACKEND := cpu
+bench-gpu: BACKEND := cuda
+bench: run-bench ## Benchmark the CPU backend
+bench-gpu: run-bench ## Benchmark the CUDA backend (needs a GPU)
+
+.PHONY: run-bench
+run-bench: deps-bench
+	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=OFF -DROBOCACHE_BUILD_BENCHMARKS=ON
+	cmake --build --preset release --target robocache_bench
+	build/release/benchmarks/robocache_bench --benchmark_filter='$(BACKEND)' $(BENCH_ARGS)
+
+.PHONY: asan tsan
+asan: deps-test $(STAMPS)/test ## Run the C++ tests under AddressSanitizer and UBSan
+tsan: deps-test $(STAMPS)/test ## Run the C++ tests under ThreadSanitizer
+asan tsan:
+	cmake --preset $@ -DROBOCACHE_TEST_PYTHON=$(PY)
+	cmake --build --preset $@
+	$(call run-tests,$@)
+
+.PHONY: format
+format: deps-format ## Format the C, C++ and CUDA sources
+	# Not the C headers that users read: clang-format cannot align their block comments.
+	git ls-files -co --exclude-standard '*.h' '*.hpp' '*.c' '*.cpp' '*.cu' '*.cuh' \
+	  ':!include/robocache/*.h' | xargs -r clang-format -i
+
+.PHONY: wheel
+wheel: deps-build $(STAMPS)/build ## Build the Python wheel, for all architectures: build/wheel
+	$(PIP) wheel . --no-build-isolation --no-deps --wheel-dir build/wheel \
+	  --config-settings=build-dir=build/python-wheel \
+	  --config-settings=cmake.define.ROBOCACHE_STATIC_RUNTIME=ON
+
+.PHONY: clean
+clean: ## Remove everything that was built, and the virtual environment
+	rm -rf build .venv
+
+# --- Steps ----------------------------------------------------------------------------------------
+
+.PHONY: deps-build deps-test deps-bench deps-format
+deps-build deps-test deps-bench deps-format: deps-%:
+ifneq ($(DEPS),no)
+	@scripts/install_deps.sh $*
+endif
+
+# Stamps keep a second run cheap and off the network.
+.PHONY: package
+package: $(STAMPS)/package
+$(STAMPS)/package: $(STAMPS)/build $(PACKAGE_SOURCES)
+	$(PIP) install . --no-build-isolation --no-deps \
+	  --config-settings=cmake.define.CMAKE_CUDA_ARCHITECTURES=$(CUDA_ARCH)-real
+	@touch $@
+
+$(STAMPS)/test: $(STAMPS)/demo
+ifeq ($(DEPS),no)
+$(STAMPS)/%: requirements/%.txt
+	@mkdir -p $(@D) && touch $@
+else
+$(STAMPS)/%: requirements/%.txt | .venv/bin/pip
+	$(PIP) install -q -r $<
+	@mkdir -p $(@D) && touch $@
+.venv/bin/pip:
+	$(PYTHON) -m venv .venv
+endif

@@ -1,0 +1,179 @@
+#!/usr/bin/env bash
+# Build, test and benchmark on a machine with a GPU, in one command and without a network.
+#
+#   scripts/gpu_check.sh [build] [test] [sanitize] [bench] [peers]      (all of them by default)
+#
+#   build     the library for this GPU, tests, benchmarks, and the Python package
+#   test      every test; those on CUDA run here
+#   sanitize  some of the tests on CUDA under compute-sanitizer's memcheck and racecheck
+#   bench     robocache_bench, the CUDA part
+#   peers     benchmarks/peers.py against torch on CUDA; NumPy, SciPy and torch on two CPU cores
+#
+# A stage that fails does not keep the later ones from running, but the script then fails. Tables
+# and the stages' results come last.
+#
+#   LOG_DIR=dir         logs, JSON and tables (default build/gpu)
+#   PYTHON=python3      has torch, numpy, scipy, pandas, pytest, hypothesis, tqdm, matplotlib and
+#                       scikit-build-core; the package is installed into it
+#   CUDA_ARCH=90        build for this architecture instead of that of the GPU
+#   ROBOCACHE_PREFIX=d  a prefix with headers and CMake packages that the system lacks
+#                       (d/include/hwy, ...)
+#   ROBOCACHE_CARRY=d   what else the machine lacks: *.deb are unpacked into build/gpu/prefix, *.whl
+#                       installed without their dependencies. For Highway and SWIG, from a machine
+#                       with a network:
+#                         apt-get download libhwy-dev
+#                         pip download --no-deps 'swig>=4.2'
+#   SANITIZE_TESTS=f    doctest's filter (default: the table of cases)
+#   SANITIZE_SECONDS=s  the limit of each of the two runs (default 120)
+#   BENCH_ARGS, PEERS_ARGS   further arguments of robocache_bench and of peers.py on CUDA
+# shellcheck disable=SC2317 # the stages are called by their names
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+
+PYTHON=${PYTHON:-python3}
+LOG_DIR=${LOG_DIR:-build/gpu}
+CUDA_ARCH=${CUDA_ARCH:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null \
+  | head -n 1 | tr -d .)}
+SANITIZE_TESTS=${SANITIZE_TESTS:-resample cuda: the table of cases}
+SANITIZE_SECONDS=${SANITIZE_SECONDS:-120}
+ALL_STAGES=(build test sanitize bench peers)
+
+stages=("$@")
+((${#stages[@]})) || stages=("${ALL_STAGES[@]}")
+for stage in "${stages[@]}"; do
+  if [[ " ${ALL_STAGES[*]} " != *" $stage "* ]]; then
+    echo "gpu_check.sh: unknown stage '$stage', expected some of: ${ALL_STAGES[*]}" >&2
+    exit 2
+  fi
+done
+if [[ -z $CUDA_ARCH ]]; then
+  echo "gpu_check.sh: nvidia-smi tells of no GPU; set CUDA_ARCH to build without one" >&2
+  exit 1
+fi
+mkdir -p "$LOG_DIR"
+LOG_DIR=$(cd "$LOG_DIR" && pwd)
+PREFIX=$PWD/build/gpu/prefix
+# CMake reads it from the environment, also where pip runs it.
+export CMAKE_PREFIX_PATH="$PREFIX/usr${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}"
+[[ -z ${ROBOCACHE_PREFIX:-} ]] || CMAKE_PREFIX_PATH=$ROBOCACHE_PREFIX:$CMAKE_PREFIX_PATH
+export PATH=/usr/local/cuda/bin:$PATH
+export PYTHONUNBUFFERED=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+
+# --- Stages ---------------------------------------------------------------------------------------
+
+unpack_carried() {
+  local file
+  mkdir -p "$PREFIX"
+  for file in "$ROBOCACHE_CARRY"/*.deb; do
+    [[ -e $file ]] || continue
+    dpkg -x "$file" "$PREFIX" || return
+  done
+  if compgen -G "$ROBOCACHE_CARRY/*.whl" >/dev/null; then
+    "$PYTHON" -m pip install -q --no-index --no-deps "$ROBOCACHE_CARRY"/*.whl || return
+  fi
+}
+
+build_native() {
+  cmake --preset release -DCMAKE_CUDA_ARCHITECTURES="$CUDA_ARCH-real" -DROBOCACHE_CUDA=ON \
+    -DROBOCACHE_BUILD_TESTS=ON -DROBOCACHE_BUILD_BENCHMARKS=ON \
+    -DROBOCACHE_TEST_PYTHON="$(command -v "$PYTHON")" &&
+    cmake --build --preset release
+}
+
+build_package() {
+  make package DEPS=no PYTHON="$PYTHON" CUDA_ARCH="$CUDA_ARCH"
+}
+
+# The library is compiled twice, for its tests and for Python; side by side that takes no longer.
+run_build() {
+  local package failed=0
+  if [[ -n ${ROBOCACHE_CARRY:-} ]]; then unpack_carried || return; fi
+  build_package >"$LOG_DIR/package.log" 2>&1 &
+  package=$!
+  build_native || failed=1
+  wait "$package" || failed=1
+  echo "--- The Python package:"
+  cat "$LOG_DIR/package.log"
+  rm -f "$LOG_DIR/package.log"
+  return "$failed"
+}
+
+run_test() {
+  local failed=0
+  rm -rf build/release/junit build/release/ctest.xml
+  ctest --preset release -j "$(nproc)" --output-junit "$PWD/build/release/ctest.xml" || failed=1
+  note=$("$PYTHON" scripts/test_summary.py build/release/ctest.xml)
+  return "$failed"
+}
+
+run_sanitize() {
+  local tool failed=0 log=$LOG_DIR/sanitize.log # where this function writes to
+  for tool in memcheck racecheck; do
+    echo "--- $tool"
+    timeout "$SANITIZE_SECONDS" compute-sanitizer --tool "$tool" --error-exitcode 9 \
+      build/release/tests/robocache_tests --test-case="$SANITIZE_TESTS" || failed=1
+  done
+  # Both must have come to their end with nothing found, and the tests must have run.
+  [[ $(grep -cE '(ERROR|RACECHECK) SUMMARY: 0 ' "$log") == 2 ]] || failed=1
+  [[ $(grep -c 'Status: SUCCESS' "$log") == 2 ]] || failed=1
+  ! grep -qE 'SKIPPED|test cases: +0 ' "$log" || failed=1
+  note=$(sed -n 's/^=* \([A-Z]* SUMMARY\)/\1/p' "$log" | paste -sd';')
+  return "$failed"
+}
+
+run_bench() {
+  rm -f "$LOG_DIR/bench.json"
+  # shellcheck disable=SC2086 # several arguments
+  build/release/benchmarks/robocache_bench --benchmark_filter=^cuda/ \
+    --benchmark_out="$LOG_DIR/bench.json" --benchmark_out_format=json ${BENCH_ARGS:-}
+  local status=$?
+  tables+=("$LOG_DIR/bench.json")
+  ((status == 0)) && grep -q '"name": "cuda/' "$LOG_DIR/bench.json"
+}
+
+run_peers() {
+  local failed=0
+  rm -f "$LOG_DIR"/peers-{cuda,cpu}.json
+  # shellcheck disable=SC2086 # several arguments
+  "$PYTHON" benchmarks/peers.py --device cuda --json "$LOG_DIR/peers-cuda.json" \
+    ${PEERS_ARGS:-} || failed=1
+  "$PYTHON" benchmarks/peers.py --device cpu --cores 2 --json "$LOG_DIR/peers-cpu.json" \
+    --no-overhead || failed=1
+  tables+=("$LOG_DIR/peers-cuda.json" "$LOG_DIR/peers-cpu.json")
+  return "$failed"
+}
+
+# --- All of them ----------------------------------------------------------------------------------
+
+results=()
+tables=()
+failures=0
+for stage in "${stages[@]}"; do
+  echo "== $stage: $LOG_DIR/$stage.log"
+  start=$SECONDS
+  note=
+  if "run_$stage" >"$LOG_DIR/$stage.log" 2>&1; then
+    outcome=ok
+  else
+    outcome=FAILED
+    failures=$((failures + 1))
+    echo "--- $stage failed; the first errors in its log, and its end:"
+    grep -nE 'error:|ERROR:|FAILED' "$LOG_DIR/$stage.log" | cut -c -300 | head -n 10
+    echo "..."
+    tail -n 20 "$LOG_DIR/$stage.log" | cut -c -300
+  fi
+  results+=("$(printf '%-10s %-7s %5d s  %s' "$stage" "$outcome" $((SECONDS - start)) "$note")")
+  echo "${results[-1]}"
+done
+
+existing=()
+for file in ${tables[@]+"${tables[@]}"}; do
+  [[ ! -s $file ]] || existing+=("$file")
+done
+if ((${#existing[@]})); then
+  echo
+  "$PYTHON" benchmarks/render.py "${existing[@]}" | tee "$LOG_DIR/tables.md"
+fi
+echo
+printf '%s\n' "${results[@]}"
+exit $((failures > 0))

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Install the Debian packages that are missing; does nothing, and needs no network, if none is.
+# Usage: install_deps.sh build|test|bench|format
+set -euo pipefail
+
+packages=(g++ cmake ninja-build ccache pkg-config libhwy-dev python3 python3-dev python3-venv)
+case ${1:-build} in
+  build) ;;
+  test) packages+=(doctest-dev abigail-tools) ;;
+  bench) packages+=(libbenchmark-dev) ;;
+  format) packages=(git clang-format) ;;
+  *)
+    echo "install_deps.sh: unknown group '$1'" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  echo "No apt here: install the equivalents of these yourself: ${packages[*]}" >&2
+  exit 0
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  # shellcheck disable=SC2016 # a dpkg format, not a shell variable
+  status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
+  [[ $status == installed ]] || missing+=("$package")
+done
+if ((${#missing[@]} == 0)); then
+  exit 0
+fi
+
+echo "Installing Debian packages: ${missing[*]}"
+sudo=()
+if ((EUID != 0)); then
+  if ! command -v sudo >/dev/null; then
+    echo "Root is needed for that: run 'apt-get install ${missing[*]}', or install sudo" >&2
+    exit 1
+  fi
+  sudo=(sudo)
+fi
+"${sudo[@]}" apt-get update -q
+"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+  apt-get install -q -y --no-install-recommends "${missing[@]}"
