@@ -1,0 +1,202 @@
+// A caller's allocator, and that nothing is allocated once a context has warmed up.
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <new>
+
+#include "support/expect.h"
+#include "support/run.h"
+
+#if defined(__GLIBC__) && !RBC_TEST_SANITIZED
+#define RBC_TEST_COUNTS_MALLOC 1
+#else
+#define RBC_TEST_COUNTS_MALLOC 0
+#endif
+
+#if RBC_TEST_COUNTS_MALLOC
+
+namespace {
+std::atomic<int64_t> mallocs{0};
+}
+
+// These replace the C library's in the whole process, and operator new calls them.
+extern "C" {
+void* __libc_malloc(size_t bytes);
+void* __libc_calloc(size_t count, size_t bytes);
+void* __libc_realloc(void* pointer, size_t bytes);
+void* __libc_memalign(size_t alignment, size_t bytes);
+
+__attribute__((visibility("default"))) void* malloc(size_t bytes) {
+  ++mallocs;
+  return __libc_malloc(bytes);
+}
+__attribute__((visibility("default"))) void* calloc(size_t count, size_t bytes) {
+  ++mallocs;
+  return __libc_calloc(count, bytes);
+}
+__attribute__((visibility("default"))) void* realloc(void* pointer, size_t bytes) {
+  ++mallocs;
+  return __libc_realloc(pointer, bytes);
+}
+__attribute__((visibility("default"))) void* aligned_alloc(size_t alignment, size_t bytes) {
+  ++mallocs;
+  return __libc_memalign(alignment, bytes);
+}
+__attribute__((visibility("default"))) int posix_memalign(void** pointer, size_t alignment,
+                                                          size_t bytes) {
+  ++mallocs;
+  *pointer = __libc_memalign(alignment, bytes);
+  return *pointer != nullptr ? 0 : 12;
+}
+}
+
+#endif
+
+namespace {
+
+using support::Context;
+
+// Keeps book of what a context takes and gives back.
+struct Ledger {
+  std::map<void*, size_t> held;
+  int64_t allocations = 0;
+  int64_t frees = 0;
+  bool exhausted = false;
+  std::string error;
+
+  rbcAllocator allocator() {
+    rbcAllocator a = {};
+    a.user_data = this;
+    a.alloc = [](void* user, size_t bytes, size_t alignment, void* stream) -> void* {
+      auto& ledger = *static_cast<Ledger*>(user);
+      if (ledger.exhausted) return nullptr;
+      if (stream != nullptr) ledger.error = "a stream on the CPU";
+      if (alignment == 0 || (alignment & (alignment - 1)) != 0) ledger.error = "an odd alignment";
+      void* pointer =
+          std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+      ledger.held[pointer] = bytes;
+      ++ledger.allocations;
+      return pointer;
+    };
+    a.free = [](void* user, void* pointer, size_t bytes, void* stream) {
+      auto& ledger = *static_cast<Ledger*>(user);
+      if (stream != nullptr) ledger.error = "a stream on the CPU";
+      const auto found = ledger.held.find(pointer);
+      if (found == ledger.held.end()) {
+        ledger.error = "gave back what it did not take";
+        return;
+      }
+      if (found->second != bytes) ledger.error = "gave back another size";
+      ledger.held.erase(found);
+      ++ledger.frees;
+      std::free(pointer);
+    };
+    return a;
+  }
+
+  Context context(int32_t threads = 1) {
+    rbcContextParams params = rbcContextParamsInit();
+    params.backend = RBC_BACKEND_CPU;
+    params.num_threads = threads;
+    params.allocator = allocator();
+    return support::makeContext(params);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("allocator: workspace and owned tensors come from it, and all of it goes back") {
+  Ledger ledger;
+  Context context = ledger.context();
+  CHECK_SUCCEEDS(rbcContextReserve(context.get(), 1000));
+  CHECK(ledger.held.size() == 1);
+  CHECK_SUCCEEDS(rbcContextReserve(context.get(), 1000000));
+  CHECK(ledger.held.size() == 1);
+  CHECK(ledger.allocations == 2);
+  CHECK(ledger.held.begin()->second >= 1000000);
+
+  const int64_t shape[] = {10, 20};
+  rbcOwnedTensor_t tensor = nullptr;
+  CHECK_SUCCEEDS(rbcTensorCreate(context.get(), support::kF64, 2, shape, &tensor));
+  CHECK(ledger.held.size() == 2);
+  rbcTensor view = {};
+  CHECK_SUCCEEDS(rbcTensorGetView(tensor, 1, &view));
+  CHECK(ledger.held.count(view.data) == 1);
+  CHECK(ledger.held[view.data] >= 1600);
+
+  context.reset();  // the tensor still needs the allocator
+  CHECK(ledger.held.count(view.data) == 1);
+  CHECK_SUCCEEDS(rbcTensorDestroy(tensor));
+  CHECK(ledger.held.empty());
+  CHECK(ledger.allocations == ledger.frees);
+  CHECK(ledger.error == "");
+}
+
+TEST_CASE("allocator: one that gives out fails the call, and the context goes on") {
+  Ledger ledger;
+  const Context context = ledger.context();
+  CHECK_SUCCEEDS(rbcContextReserve(context.get(), 1000));
+  const uint64_t held = support::infoOf(context).workspace_bytes;
+  ledger.exhausted = true;
+  CHECK_FAILS(rbcContextReserve(context.get(), 10000000), RBC_STATUS_OUT_OF_MEMORY, "memory",
+              "allocator");
+  CHECK(support::infoOf(context).workspace_bytes == held);
+  const int64_t shape[] = {10};
+  rbcOwnedTensor_t tensor = reinterpret_cast<rbcOwnedTensor_t>(1);
+  CHECK_FAILS(rbcTensorCreate(context.get(), support::kF64, 1, shape, &tensor),
+              RBC_STATUS_OUT_OF_MEMORY, "80", "allocator");
+  CHECK(tensor == nullptr);
+  // Without workspace an operation needs no allocator.
+  const support::ResampleInputs in = support::makeInputs({});
+  const support::ResampleRun run = support::run(context, in);
+  CHECK(run.status == RBC_STATUS_SUCCESS);
+  CHECK(support::firstError(in, run.output) == "");
+  ledger.exhausted = false;
+  CHECK_SUCCEEDS(rbcContextReserve(context.get(), 10000000));
+  CHECK(ledger.error == "");
+}
+
+TEST_CASE("allocator: calls in steady state allocate nothing") {
+  Ledger ledger;
+  const Context context = ledger.context(3);
+  std::vector<support::ResampleCase> cases = support::resampleCases();
+  int64_t total = 0;
+  for (support::ResampleCase& c : cases) {
+    if (c.flush == support::Flush::kBegin) continue;  // half of them will do
+    const support::ResampleInputs in = support::makeInputs(c);
+    support::Array out = in.makeOut();
+    support::Array mask = in.makeMask();
+    const rbcTensor tensors[] = {
+        in.values.tensor(), in.times.tensor(),   in.query_times.tensor(),   out.tensor(),
+        mask.tensor(),      in.lengths.tensor(), in.query_lengths.tensor(), in.offsets.tensor()};
+    rbcResampleParams params = support::paramsOf(c);
+    if (c.lengths) params.lengths = &tensors[5];
+    if (c.query_lengths) params.query_lengths = &tensors[6];
+    if (c.packed) params.offsets = &tensors[7];
+    const auto call = [&] {
+      return rbcResample(context.get(), &tensors[0], &tensors[1], &tensors[2], &tensors[3],
+                         c.mask ? &tensors[4] : nullptr, &params);
+    };
+    size_t need = 99;
+    CHECK_SUCCEEDS(rbcResampleWorkspaceSize(context.get(), &tensors[0], &tensors[1], &tensors[2],
+                                            &tensors[3], c.mask ? &tensors[4] : nullptr, &params,
+                                            &need));
+    CHECK_SUCCEEDS(rbcContextReserve(context.get(), need));
+    const int64_t reserved = ledger.allocations;
+    CHECK_SUCCEEDS(call());
+    CHECK_MESSAGE(ledger.allocations == reserved, support::describe(c),
+                  ": allocates after the reserve it asked for");
+#if RBC_TEST_COUNTS_MALLOC
+    const int64_t before = mallocs;
+    for (int i = 0; i < 3; ++i) total += call();
+    CHECK_MESSAGE(mallocs == before, support::describe(c));
+#endif
+  }
+  CHECK(total == 0);
+#if RBC_TEST_COUNTS_MALLOC
+  const int64_t before = mallocs;
+  support::cpuContext(1);
+  CHECK_MESSAGE(mallocs > before, "what the library allocates is not counted");
+#endif
+  CHECK(ledger.error == "");
+}

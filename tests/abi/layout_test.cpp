@@ -1,0 +1,250 @@
+// The frozen baseline of ABI version 1: sizes, offsets and values that programs were compiled with.
+//
+// A line here may be added, never changed or taken away, but with a new ABI version.
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+#include "robocache/robocache.h"
+#include "support/expect.h"
+
+#if defined(RBC_DLPACK_HEADER)
+#include RBC_DLPACK_HEADER
+#endif
+
+static_assert(RBC_ABI_VERSION == 1, "a new ABI version needs a new baseline");
+static_assert(sizeof(void*) == 8 && sizeof(size_t) == 8, "the baseline is that of 64-bit Linux");
+
+// ---- constants ----------------------------------------------------------------------------------
+
+#define VALUE(name, value) static_assert((name) == (value), #name " has changed")
+
+VALUE(RBC_STATUS_SUCCESS, 0);
+VALUE(RBC_STATUS_INVALID_ARGUMENT, 1);
+VALUE(RBC_STATUS_UNSUPPORTED, 2);
+VALUE(RBC_STATUS_DEVICE_MISMATCH, 3);
+VALUE(RBC_STATUS_DTYPE_MISMATCH, 4);
+VALUE(RBC_STATUS_SHAPE_MISMATCH, 5);
+VALUE(RBC_STATUS_OUT_OF_MEMORY, 6);
+VALUE(RBC_STATUS_WORKSPACE_TOO_SMALL, 7);
+VALUE(RBC_STATUS_CUDA_ERROR, 8);
+VALUE(RBC_STATUS_NOT_AVAILABLE, 9);
+VALUE(RBC_STATUS_INTERNAL, 10);
+
+VALUE(RBC_BACKEND_AUTO, 0);
+VALUE(RBC_BACKEND_CPU, 1);
+VALUE(RBC_BACKEND_CUDA, 2);
+VALUE(RBC_SIMD_AUTO, 0);
+VALUE(RBC_SIMD_PORTABLE, 1);
+VALUE(RBC_SIMD_AVX2, 2);
+VALUE(RBC_SIMD_AVX512, 3);
+
+VALUE(RBC_MAX_NDIM, 8);
+VALUE(RBC_DEVICE_CPU, 1);
+VALUE(RBC_DEVICE_CUDA, 2);
+VALUE(RBC_DEVICE_CUDA_HOST, 3);
+VALUE(RBC_DEVICE_CUDA_MANAGED, 13);
+VALUE(RBC_DTYPE_INT, 0);
+VALUE(RBC_DTYPE_UINT, 1);
+VALUE(RBC_DTYPE_FLOAT, 2);
+VALUE(RBC_DTYPE_BFLOAT, 4);
+VALUE(RBC_DTYPE_BOOL, 6);
+
+VALUE(RBC_METHOD_LINEAR, 0);
+VALUE(RBC_METHOD_NEAREST, 1);
+VALUE(RBC_METHOD_PREVIOUS, 2);
+VALUE(RBC_METHOD_NEXT, 3);
+VALUE(RBC_BOUNDS_HOLD, 0);
+VALUE(RBC_BOUNDS_FILL, 1);
+VALUE(RBC_BOUNDS_EXTRAPOLATE, 2);
+VALUE(RBC_CHECK_TIMES, 1u);
+
+// ---- structs ------------------------------------------------------------------------------------
+
+#define SIZE(type, bytes) \
+  static_assert(sizeof(type) == (bytes), "the size of " #type " has changed")
+#define FIELD(type, field, offset, field_type)                                     \
+  static_assert(offsetof(type, field) == (offset), #type "." #field " has moved"); \
+  static_assert(std::is_same_v<decltype(type::field), field_type>,                 \
+                #type "." #field " has another type")
+
+SIZE(rbcStatus_t, 4);
+SIZE(rbcContext_t, 8);
+SIZE(rbcOwnedTensor_t, 8);
+
+SIZE(rbcDevice, 8);
+FIELD(rbcDevice, type, 0, int32_t);
+FIELD(rbcDevice, id, 4, int32_t);
+
+SIZE(rbcDType, 4);
+FIELD(rbcDType, code, 0, uint8_t);
+FIELD(rbcDType, bits, 1, uint8_t);
+FIELD(rbcDType, lanes, 2, uint16_t);
+
+SIZE(rbcTensor, 48);
+FIELD(rbcTensor, data, 0, void*);
+FIELD(rbcTensor, device, 8, rbcDevice);
+FIELD(rbcTensor, ndim, 16, int32_t);
+FIELD(rbcTensor, dtype, 20, rbcDType);
+FIELD(rbcTensor, shape, 24, int64_t*);
+FIELD(rbcTensor, strides, 32, int64_t*);
+FIELD(rbcTensor, byte_offset, 40, uint64_t);
+
+SIZE(rbcTensorInfo, 160);
+FIELD(rbcTensorInfo, data, 0, void*);
+FIELD(rbcTensorInfo, num_elements, 8, int64_t);
+FIELD(rbcTensorInfo, num_bytes, 16, int64_t);
+FIELD(rbcTensorInfo, shape, 24, int64_t[8]);
+FIELD(rbcTensorInfo, strides, 88, int64_t[8]);
+FIELD(rbcTensorInfo, element_size, 152, int32_t);
+FIELD(rbcTensorInfo, is_contiguous, 156, int32_t);
+
+using Alloc = void* (*)(void*, size_t, size_t, void*);
+using Free = void (*)(void*, void*, size_t, void*);
+SIZE(rbcAllocator, 24);
+FIELD(rbcAllocator, alloc, 0, Alloc);
+FIELD(rbcAllocator, free, 8, Free);
+FIELD(rbcAllocator, user_data, 16, void*);
+
+SIZE(rbcContextParams, 56);
+FIELD(rbcContextParams, struct_size, 0, uint32_t);
+FIELD(rbcContextParams, backend, 4, int32_t);
+FIELD(rbcContextParams, device_id, 8, int32_t);
+FIELD(rbcContextParams, num_threads, 12, int32_t);
+FIELD(rbcContextParams, stream, 16, void*);
+FIELD(rbcContextParams, allocator, 24, rbcAllocator);
+FIELD(rbcContextParams, simd, 48, int32_t);
+FIELD(rbcContextParams, reserved, 52, int32_t);
+
+SIZE(rbcContextInfo, 432);
+FIELD(rbcContextInfo, struct_size, 0, uint32_t);
+FIELD(rbcContextInfo, backend, 4, int32_t);
+FIELD(rbcContextInfo, device_id, 8, int32_t);
+FIELD(rbcContextInfo, num_threads, 12, int32_t);
+FIELD(rbcContextInfo, simd, 16, int32_t);
+FIELD(rbcContextInfo, compute_capability, 20, int32_t);
+FIELD(rbcContextInfo, num_multiprocessors, 24, int32_t);
+FIELD(rbcContextInfo, built_with_cuda, 28, int32_t);
+FIELD(rbcContextInfo, workspace_bytes, 32, uint64_t);
+FIELD(rbcContextInfo, total_memory, 40, uint64_t);
+FIELD(rbcContextInfo, device_name, 48, char[128]);
+FIELD(rbcContextInfo, cuda_unavailable, 176, char[256]);
+
+SIZE(rbcResampleParams, 96);
+FIELD(rbcResampleParams, struct_size, 0, uint32_t);
+FIELD(rbcResampleParams, flags, 4, uint32_t);
+FIELD(rbcResampleParams, method, 8, int32_t);
+FIELD(rbcResampleParams, bounds, 12, int32_t);
+FIELD(rbcResampleParams, fill_value, 16, double);
+FIELD(rbcResampleParams, max_gap, 24, double);
+FIELD(rbcResampleParams, tolerance, 32, double);
+FIELD(rbcResampleParams, lengths, 40, const rbcTensor*);
+FIELD(rbcResampleParams, query_lengths, 48, const rbcTensor*);
+FIELD(rbcResampleParams, offsets, 56, const rbcTensor*);
+FIELD(rbcResampleParams, reserved, 64, uint64_t[4]);
+
+// ---- functions ----------------------------------------------------------------------------------
+
+#define FUNCTION(name, ...) \
+  static_assert(std::is_same_v<decltype(&name), __VA_ARGS__>, #name " has changed")
+
+FUNCTION(rbcStatusName, const char* (*)(rbcStatus_t));
+FUNCTION(rbcGetLastError, const char* (*)());
+FUNCTION(rbcGetVersion, rbcStatus_t (*)(int32_t*, int32_t*));
+FUNCTION(rbcContextCreate, rbcStatus_t (*)(const rbcContextParams*, rbcContext_t*));
+FUNCTION(rbcContextDestroy, rbcStatus_t (*)(rbcContext_t));
+FUNCTION(rbcContextSetStream, rbcStatus_t (*)(rbcContext_t, void*));
+FUNCTION(rbcContextGetStream, rbcStatus_t (*)(rbcContext_t, void**));
+FUNCTION(rbcContextSynchronize, rbcStatus_t (*)(rbcContext_t));
+FUNCTION(rbcContextReserve, rbcStatus_t (*)(rbcContext_t, size_t));
+FUNCTION(rbcContextWarmUp, rbcStatus_t (*)(rbcContext_t));
+FUNCTION(rbcContextGetInfo, rbcStatus_t (*)(rbcContext_t, rbcContextInfo*));
+FUNCTION(rbcTensorNormalize, rbcStatus_t (*)(const rbcTensor*, rbcTensorInfo*));
+FUNCTION(rbcTensorCreate,
+         rbcStatus_t (*)(rbcContext*, rbcDType, int32_t, const int64_t*, rbcOwnedTensor_t*));
+FUNCTION(rbcTensorDestroy, rbcStatus_t (*)(rbcOwnedTensor_t));
+FUNCTION(rbcTensorGetView, rbcStatus_t (*)(rbcOwnedTensor_t, int32_t, rbcTensor*));
+FUNCTION(rbcTensorCopy, rbcStatus_t (*)(rbcContext*, const rbcTensor*, const rbcTensor*));
+FUNCTION(rbcTensorImportDLPack, rbcStatus_t (*)(DLManagedTensor*, rbcOwnedTensor_t*));
+FUNCTION(rbcTensorImportDLPackVersioned,
+         rbcStatus_t (*)(DLManagedTensorVersioned*, rbcOwnedTensor_t*));
+FUNCTION(rbcTensorExportDLPack, rbcStatus_t (*)(rbcOwnedTensor_t, DLManagedTensor**));
+FUNCTION(rbcTensorExportDLPackVersioned,
+         rbcStatus_t (*)(rbcOwnedTensor_t, DLManagedTensorVersioned**));
+FUNCTION(rbcResample,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTensor*, const rbcTensor*, const rbcResampleParams*));
+FUNCTION(rbcResampleWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTensor*, const rbcTensor*, const rbcResampleParams*, size_t*));
+
+TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
+  rbcContextParams context = rbcContextParamsInit();
+  CHECK(context.struct_size == sizeof context);
+  context.struct_size = 0;
+  rbcContextInfo info = rbcContextInfoInit();
+  CHECK(info.struct_size == sizeof info);
+  info.struct_size = 0;
+  rbcResampleParams resample = rbcResampleParamsInit();
+  CHECK(resample.struct_size == sizeof resample);
+  CHECK(resample.max_gap == INFINITY);
+  CHECK(resample.tolerance == INFINITY);
+  resample.struct_size = 0;
+  resample.max_gap = resample.tolerance = 0;
+  const auto zero = [](const auto& object) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(&object);
+    return std::all_of(bytes, bytes + sizeof object, [](unsigned char b) { return b == 0; });
+  };
+  CHECK(zero(context));
+  CHECK(zero(info));
+  CHECK(zero(resample));
+}
+
+// ---- DLPack -------------------------------------------------------------------------------------
+
+#if defined(RBC_DLPACK_HEADER)
+
+#define SAME_FIELD(ours, our_field, theirs, their_field)                    \
+  static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field), \
+                #ours "." #our_field " has moved");                         \
+  static_assert(sizeof(ours::our_field) == sizeof(theirs::their_field),     \
+                #ours "." #our_field " has another size")
+
+static_assert(sizeof(rbcTensor) == sizeof(DLTensor) && alignof(rbcTensor) == alignof(DLTensor));
+SAME_FIELD(rbcTensor, data, DLTensor, data);
+SAME_FIELD(rbcTensor, device, DLTensor, device);
+SAME_FIELD(rbcTensor, ndim, DLTensor, ndim);
+SAME_FIELD(rbcTensor, dtype, DLTensor, dtype);
+SAME_FIELD(rbcTensor, shape, DLTensor, shape);
+SAME_FIELD(rbcTensor, strides, DLTensor, strides);
+SAME_FIELD(rbcTensor, byte_offset, DLTensor, byte_offset);
+static_assert(sizeof(rbcDevice) == sizeof(DLDevice));
+SAME_FIELD(rbcDevice, type, DLDevice, device_type);
+SAME_FIELD(rbcDevice, id, DLDevice, device_id);
+static_assert(sizeof(rbcDType) == sizeof(DLDataType));
+SAME_FIELD(rbcDType, code, DLDataType, code);
+SAME_FIELD(rbcDType, bits, DLDataType, bits);
+SAME_FIELD(rbcDType, lanes, DLDataType, lanes);
+
+static_assert(int{RBC_DEVICE_CPU} == kDLCPU && int{RBC_DEVICE_CUDA} == kDLCUDA);
+static_assert(int{RBC_DEVICE_CUDA_HOST} == kDLCUDAHost &&
+              int{RBC_DEVICE_CUDA_MANAGED} == kDLCUDAManaged);
+static_assert(int{RBC_DTYPE_INT} == kDLInt && int{RBC_DTYPE_UINT} == kDLUInt &&
+              int{RBC_DTYPE_FLOAT} == kDLFloat);
+static_assert(int{RBC_DTYPE_BFLOAT} == kDLBfloat && int{RBC_DTYPE_BOOL} == kDLBool);
+
+TEST_CASE("layout: a DLTensor can be passed by a cast") {
+  float values[] = {1, 2, 3, 4, 5, 6};
+  int64_t shape[] = {2, 2};
+  int64_t strides[] = {3, 1};
+  const DLTensor tensor = {values, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, strides, 4};
+  rbcTensorInfo info;
+  CHECK_SUCCEEDS(rbcTensorNormalize(reinterpret_cast<const rbcTensor*>(&tensor), &info));
+  CHECK(info.data == values + 1);
+  CHECK(info.strides[0] == 3);
+  CHECK(info.num_elements == 4);
+}
+
+#else
+TEST_CASE("layout: a DLTensor can be passed by a cast") { SKIP_BECAUSE("no dlpack.h"); }
+#endif

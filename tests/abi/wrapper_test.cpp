@@ -1,0 +1,155 @@
+// The C++ wrapper, as a program uses it.
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "robocache/robocache.hpp"
+#include "support/expect.h"
+
+using robocache::Context;
+using robocache::OwnedTensor;
+using robocache::ResampleOptions;
+using robocache::Tensor;
+
+static_assert(!std::is_copy_constructible_v<Context> &&
+              std::is_nothrow_move_constructible_v<Context>);
+static_assert(!std::is_copy_constructible_v<OwnedTensor> &&
+              std::is_nothrow_move_constructible_v<OwnedTensor>);
+
+namespace {
+
+template <class Body>
+robocache::Error errorOf(Body&& body) {
+  try {
+    body();
+  } catch (const robocache::Error& error) {
+    return error;
+  }
+  FAIL("nothing was thrown");
+  return {RBC_STATUS_SUCCESS, ""};
+}
+
+bool is(rbcDType dtype, uint8_t code, uint8_t bits) {
+  return dtype.code == code && dtype.bits == bits && dtype.lanes == 1;
+}
+
+}  // namespace
+
+TEST_CASE("wrapper: element types") {
+  CHECK(is(robocache::dtypeOf<float>(), RBC_DTYPE_FLOAT, 32));
+  CHECK(is(robocache::dtypeOf<double>(), RBC_DTYPE_FLOAT, 64));
+  CHECK(is(robocache::dtypeOf<bool>(), RBC_DTYPE_BOOL, 8));
+  CHECK(is(robocache::dtypeOf<int8_t>(), RBC_DTYPE_INT, 8));
+  CHECK(is(robocache::dtypeOf<uint16_t>(), RBC_DTYPE_UINT, 16));
+  CHECK(is(robocache::dtypeOf<int64_t>(), RBC_DTYPE_INT, 64));
+  CHECK(is(robocache::dtypeOf<long long>(), RBC_DTYPE_INT, 64));
+  CHECK(is(robocache::kBFloat16, RBC_DTYPE_BFLOAT, 16));
+}
+
+TEST_CASE("wrapper: a tensor describes memory, and its copies stand on their own") {
+  float data[12] = {};
+  auto first = std::make_unique<Tensor>(data, std::initializer_list<int64_t>{3, 2},
+                                        std::initializer_list<int64_t>{4, 2});
+  Tensor copy = *first;
+  Tensor assigned(data, {1});
+  assigned = *first;
+  first.reset();
+  for (const Tensor& tensor : {copy, assigned}) {
+    const rbcTensor& raw = *tensor.get();
+    CHECK(raw.data == data);
+    CHECK(raw.ndim == 2);
+    CHECK(raw.shape[0] == 3);
+    CHECK(raw.shape[1] == 2);
+    REQUIRE(raw.strides != nullptr);
+    CHECK(raw.strides[0] == 4);
+    CHECK(raw.strides[1] == 2);
+    CHECK(raw.device.type == RBC_DEVICE_CPU);
+    CHECK(tensor.writable());
+  }
+  CHECK(Tensor(data, {12}).get()->strides == nullptr);
+  CHECK_FALSE(Tensor(static_cast<const float*>(data), {12}).writable());
+  CHECK(
+      is(Tensor(static_cast<void*>(data), robocache::kFloat16, {12}).dtype(), RBC_DTYPE_FLOAT, 16));
+  CHECK(errorOf([&] {
+          Tensor(data, {1, 1, 1, 1, 1, 1, 1, 1, 1});
+        }).status() == RBC_STATUS_SHAPE_MISMATCH);
+  CHECK(errorOf([&] { Tensor(data, {1, 2}, {1}); }).status() == RBC_STATUS_SHAPE_MISMATCH);
+}
+
+TEST_CASE("wrapper: resample, with every option") {
+  const Context context = Context::cpu(2);
+  CHECK(context.info().num_threads == 2);
+  const std::vector<double> times = {0, 1, 2, 9};
+  const std::vector<double> queries = {0.5, 1, 5, 10};
+  const std::vector<float> values = {0, 10, 20, 90};
+  std::vector<float> out(4);
+  robocache::resample(context, {values.data(), {4, 1}}, {times.data(), {4}}, {queries.data(), {4}},
+                      {out.data(), {4, 1}});
+  CHECK(out == std::vector<float>{5, 10, 50, 90});
+
+  std::vector<uint8_t> mask(4);
+  const int64_t lengths[] = {3};
+  ResampleOptions options;
+  options.method = robocache::Method::kNearest;
+  options.bounds = robocache::Bounds::kFill;
+  options.fill_value = -1;
+  options.tolerance = 0.5;
+  options.check_times = true;
+  options.lengths = Tensor(lengths, {1});
+  options.mask = Tensor(mask.data(), {4});
+  robocache::resample(context, {values.data(), {4, 1}}, {times.data(), {4}}, {queries.data(), {4}},
+                      {out.data(), {4, 1}}, options);
+  CHECK(out == std::vector<float>{0, 10, -1, -1});
+  CHECK(mask == std::vector<uint8_t>{1, 1, 0, 0});
+}
+
+TEST_CASE("wrapper: errors carry the status and the message of the library") {
+  const Context context = Context::cpu(1);
+  const float times[] = {0, 2, 1};
+  float values[3] = {};
+  float out[3] = {7, 7, 7};
+  ResampleOptions options;
+  options.check_times = true;
+  const robocache::Error error = errorOf([&] {
+    robocache::resample(context, {values, {3, 1}}, {times, {3}}, {times, {3}}, {out, {3, 1}},
+                        options);
+  });
+  CHECK(error.status() == RBC_STATUS_INVALID_ARGUMENT);
+  CHECK(support::tells(error.what(), {"times:", "row 0", "index 2"}));
+  CHECK(out[0] == 7);
+  const float* constant = out;
+  const robocache::Error read_only = errorOf([&] {
+    robocache::resample(context, {values, {3, 1}}, {times, {3}}, {times, {3}}, {constant, {3, 1}});
+  });
+  CHECK(read_only.status() == RBC_STATUS_INVALID_ARGUMENT);
+  CHECK(support::tells(read_only.what(), {"out:", "read-only"}));
+  rbcContextParams params = rbcContextParamsInit();
+  params.backend = 42;
+  CHECK(support::tells(errorOf([&] { Context made(params); }).what(), {"backend", "42"}));
+}
+
+TEST_CASE("wrapper: owned tensors are copied into, moved, and given to DLPack") {
+  Context context = Context::cpu(1);
+  OwnedTensor tensor(context, robocache::dtypeOf<float>(), {2, 3});
+  const float source[] = {1, 2, 3, 4, 5, 6};
+  robocache::copy(context, {source, {2, 3}}, tensor.view());
+  CHECK(static_cast<float*>(tensor.view().data())[5] == 6);
+  CHECK_FALSE(std::as_const(tensor).view().writable());
+  CHECK(errorOf([&] {
+          robocache::copy(context, {source, {2, 3}}, std::as_const(tensor).view());
+        }).status() == RBC_STATUS_INVALID_ARGUMENT);
+
+  OwnedTensor moved = std::move(tensor);
+  CHECK(tensor.get() == nullptr);
+  DLManagedTensorVersioned* managed = moved.toDLPack();
+  OwnedTensor again = OwnedTensor::fromDLPack(managed);
+  CHECK(again.view().data() == moved.view().data());
+  Context other = std::move(context);
+  CHECK(context.get() == nullptr);
+  other.synchronize();
+  other.warmUp();
+  other.reserve(100);
+  CHECK(other.stream() == nullptr);
+  CHECK(other.info().workspace_bytes >= 100);
+}

@@ -1,0 +1,119 @@
+// Element types for tests: names, and conversions to and from long double.
+//
+// The conversions work on numbers, not on bit tricks, and share nothing with the library.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "robocache/tensor.h"
+
+namespace support {
+
+constexpr rbcDType kF16{RBC_DTYPE_FLOAT, 16, 1};
+constexpr rbcDType kBF16{RBC_DTYPE_BFLOAT, 16, 1};
+constexpr rbcDType kF32{RBC_DTYPE_FLOAT, 32, 1};
+constexpr rbcDType kF64{RBC_DTYPE_FLOAT, 64, 1};
+constexpr rbcDType kBool{RBC_DTYPE_BOOL, 8, 1};
+constexpr rbcDType kI8{RBC_DTYPE_INT, 8, 1};
+constexpr rbcDType kI16{RBC_DTYPE_INT, 16, 1};
+constexpr rbcDType kI32{RBC_DTYPE_INT, 32, 1};
+constexpr rbcDType kI64{RBC_DTYPE_INT, 64, 1};
+constexpr rbcDType kU8{RBC_DTYPE_UINT, 8, 1};
+constexpr rbcDType kU16{RBC_DTYPE_UINT, 16, 1};
+constexpr rbcDType kU32{RBC_DTYPE_UINT, 32, 1};
+constexpr rbcDType kU64{RBC_DTYPE_UINT, 64, 1};
+
+constexpr rbcDType kFloatDTypes[] = {kF16, kBF16, kF32, kF64};
+constexpr rbcDType kIntegerDTypes[] = {kBool, kI8, kI16, kI32, kI64, kU8, kU16, kU32, kU64};
+constexpr rbcDType kTimeDTypes[] = {kF32, kF64, kI64};
+
+constexpr bool same(rbcDType a, rbcDType b) { return a.code == b.code && a.bits == b.bits; }
+constexpr bool isFloat(rbcDType d) {
+  return d.code == RBC_DTYPE_FLOAT || d.code == RBC_DTYPE_BFLOAT;
+}
+constexpr int64_t sizeOf(rbcDType d) { return d.bits / 8; }
+
+inline std::string nameOf(rbcDType d) {
+  const char* code = d.code == RBC_DTYPE_BOOL     ? "bool"
+                     : d.code == RBC_DTYPE_BFLOAT ? "bf"
+                     : d.code == RBC_DTYPE_FLOAT  ? "f"
+                     : d.code == RBC_DTYPE_INT    ? "i"
+                                                  : "u";
+  return d.code == RBC_DTYPE_BOOL ? code : code + std::to_string(d.bits);
+}
+
+// ---- floats as numbers --------------------------------------------------------------------------
+
+// A binary floating-point format: significant bits, and the exponent of the smallest normal number.
+struct FloatFormat {
+  int bits;
+  int precision;
+  int min_exponent;
+
+  uint64_t infinity() const { return ((uint64_t{1} << (bits - precision)) - 1) << (precision - 1); }
+  uint64_t sign() const { return uint64_t{1} << (bits - 1); }
+  // The one NaN that the library writes: positive, all payload bits set.
+  uint64_t nan() const { return sign() - 1; }
+};
+
+constexpr FloatFormat formatOf(rbcDType d) {
+  if (d.code == RBC_DTYPE_BFLOAT) return {16, 8, -126};
+  if (d.bits == 16) return {16, 11, -14};
+  return d.bits == 32 ? FloatFormat{32, 24, -126} : FloatFormat{64, 53, -1022};
+}
+
+inline long double decodeFloat(rbcDType dtype, uint64_t bits) {
+  const FloatFormat f = formatOf(dtype);
+  const uint64_t magnitude = bits & (f.sign() - 1);
+  const long double sign = (bits & f.sign()) != 0 ? -1.0L : 1.0L;
+  if (magnitude > f.infinity()) return std::numeric_limits<long double>::quiet_NaN();
+  if (magnitude == f.infinity()) return sign * std::numeric_limits<long double>::infinity();
+  const int field = static_cast<int>(magnitude >> (f.precision - 1));
+  const uint64_t fraction = magnitude & ((uint64_t{1} << (f.precision - 1)) - 1);
+  const uint64_t significand = field == 0 ? fraction : fraction | uint64_t{1} << (f.precision - 1);
+  const int exponent = f.min_exponent - (f.precision - 1) + (field == 0 ? 0 : field - 1);
+  return sign * std::scalbn(static_cast<long double>(significand), exponent);
+}
+
+// Rounds once, to nearest even; every NaN becomes the library's NaN.
+inline uint64_t encodeFloat(rbcDType dtype, long double x) {
+  const FloatFormat f = formatOf(dtype);
+  if (std::isnan(x)) return f.nan();
+  const uint64_t sign = std::signbit(x) ? f.sign() : 0;
+  const long double a = std::fabs(x);
+  if (a == 0) return sign;
+  if (std::isinf(a)) return sign | f.infinity();
+  const int exponent = std::max(std::ilogb(a), f.min_exponent);
+  if (exponent > -f.min_exponent + 1) return sign | f.infinity();
+  const auto significand =
+      static_cast<uint64_t>(std::nearbyint(std::scalbn(a, f.precision - 1 - exponent)));
+  // A significand that rounds up to the next power of two carries into the exponent field.
+  const uint64_t magnitude =
+      (static_cast<uint64_t>(exponent - f.min_exponent) << (f.precision - 1)) + significand;
+  return sign | std::min(magnitude, f.infinity());
+}
+
+// Integers of one sign that are ordered as the numbers are; both zeros are 0. Not for NaN.
+inline int64_t orderOf(rbcDType dtype, uint64_t bits) {
+  const FloatFormat f = formatOf(dtype);
+  const auto magnitude = static_cast<int64_t>(bits & (f.sign() - 1));
+  return (bits & f.sign()) != 0 ? -magnitude : magnitude;
+}
+
+// ---- integers -----------------------------------------------------------------------------------
+
+inline uint64_t encodeInteger(rbcDType dtype, long double x) {
+  const uint64_t bits =
+      x < 0 ? static_cast<uint64_t>(static_cast<int64_t>(x)) : static_cast<uint64_t>(x);
+  return dtype.bits == 64 ? bits : bits & ((uint64_t{1} << dtype.bits) - 1);
+}
+
+inline uint64_t encode(rbcDType dtype, long double x) {
+  return isFloat(dtype) ? encodeFloat(dtype, x) : encodeInteger(dtype, x);
+}
+
+}  // namespace support

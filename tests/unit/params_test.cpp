@@ -1,0 +1,89 @@
+// The struct_size rule, on a struct of our own: what an older or a newer caller would pass.
+#include "params.h"
+
+#include <cstddef>
+
+#include "support/arrays.h"
+#include "support/expect.h"
+
+namespace {
+
+struct Params {
+  uint32_t struct_size;
+  int32_t first;
+  double second;  // came with a later release
+};
+constexpr uint32_t kFirstSize = offsetof(Params, second);
+constexpr Params kDefaults = {sizeof(Params), 1, 2.5};
+
+// What a caller of another release has in memory: `bytes` in all, ending at an inaccessible page.
+class Given {
+ public:
+  explicit Given(size_t bytes) : memory_(std::max<size_t>(bytes, 4), support::Flush::kEnd) {
+    std::memset(memory_.data(), 0, memory_.bytes());
+    setSize(static_cast<uint32_t>(bytes));
+  }
+  void setSize(uint32_t size) { std::memcpy(memory_.data(), &size, sizeof size); }
+  template <class T>
+  void set(size_t offset, T value) {
+    std::memcpy(memory_.data() + offset, &value, sizeof value);
+  }
+  const Params* get() const { return reinterpret_cast<const Params*>(memory_.data()); }
+
+ private:
+  support::GuardedMemory memory_;
+};
+
+Params read(const Params* given) { return rbc::readParams(given, kDefaults, kFirstSize, "params"); }
+
+}  // namespace
+
+TEST_CASE("params: null gives the defaults") {
+  const Params params = read(nullptr);
+  CHECK(params.first == 1);
+  CHECK(params.second == 2.5);
+}
+
+TEST_CASE(
+    "params: an older caller's struct is read no further than it goes, and the rest is default") {
+  Given given(kFirstSize);
+  given.set(offsetof(Params, first), int32_t{7});
+  const Params params = read(given.get());
+  CHECK(params.first == 7);
+  CHECK(params.second == 2.5);
+}
+
+TEST_CASE("params: a struct of this release is read whole") {
+  Given given(sizeof(Params));
+  given.set(offsetof(Params, first), int32_t{7});
+  given.set(offsetof(Params, second), 8.0);
+  const Params params = read(given.get());
+  CHECK(params.first == 7);
+  CHECK(params.second == 8.0);
+}
+
+TEST_CASE("params: a newer caller's struct is taken as long as its unknown bytes are zero") {
+  Given given(sizeof(Params) + 24);
+  given.set(offsetof(Params, first), int32_t{7});
+  CHECK(read(given.get()).first == 7);
+  for (const size_t byte : {sizeof(Params), sizeof(Params) + 13, sizeof(Params) + 23}) {
+    Given newer(sizeof(Params) + 24);
+    newer.set(byte, char{1});
+    const std::string at = std::to_string(byte);
+    CHECK_FAILS(rbc::guard([&] { read(newer.get()); }), RBC_STATUS_INVALID_ARGUMENT,
+                "params:", at.c_str());
+  }
+}
+
+TEST_CASE("params: a struct_size that no release had is refused and nothing is read") {
+  for (const uint32_t size : {0u, 1u, 4u, kFirstSize - 1}) {
+    Given given(4);
+    given.setSize(size);
+    CHECK_FAILS(rbc::guard([&] { read(given.get()); }), RBC_STATUS_INVALID_ARGUMENT,
+                "params:", "struct_size");
+  }
+  Given uninitialized(4);
+  uninitialized.setSize(0xCCCCCCCC);
+  CHECK_FAILS(rbc::guard([&] { read(uninitialized.get()); }), RBC_STATUS_INVALID_ARGUMENT,
+              "params:", "struct_size");
+}

@@ -1,0 +1,201 @@
+// Forks and threads.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "support/expect.h"
+#include "support/run.h"
+
+namespace {
+
+using support::Context;
+using support::ResampleCase;
+using support::ResampleInputs;
+using support::ResampleOutput;
+
+// Large enough that a context shares it out among its threads.
+ResampleInputs largeInputs() {
+  ResampleCase c;
+  c.batch = 6;
+  c.samples = 500;
+  c.queries = 500;
+  c.channels = 96;
+  return support::makeInputs(c);
+}
+
+bool gives(const Context& context, const ResampleInputs& in, const ResampleOutput& expected) {
+  return support::run(context, in).output == expected;
+}
+
+// ThreadSanitizer does not know the threads that a forked child starts.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kCanFork = false;
+#else
+constexpr bool kCanFork = true;
+#endif
+
+// Threads of this process.
+int threadCount() {
+  int count = 0;
+  if (FILE* file = std::fopen("/proc/self/status", "r")) {
+    char text[256];
+    while (std::fgets(text, sizeof text, file) != nullptr) std::sscanf(text, "Threads: %d", &count);
+    std::fclose(file);
+  }
+  return count;
+}
+
+// Runs `body` in a forked child; its result, or -1 if the child crashed or hung.
+template <class Body>
+int inChild(Body&& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    int result = 100;
+    try {
+      result = body();
+    } catch (...) {
+    }
+    _exit(result);
+  }
+  if (child < 0) return -1;
+  for (int i = 0; i < 6000; ++i) {  // a minute
+    int status = 0;
+    if (waitpid(child, &status, WNOHANG) == child)
+      return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE("fork: a child uses CPU contexts, its parent's and its own") {
+  if (!kCanFork) SKIP_BECAUSE("ThreadSanitizer cannot follow threads of a forked child");
+  const ResampleInputs in = largeInputs();
+  const Context used = support::cpuContext(4);
+  const Context unused = support::cpuContext(4);
+  support::require(rbcContextWarmUp(used.get()));
+  const ResampleOutput expected = support::run(used, in).output;
+  REQUIRE(support::firstError(in, expected) == "");
+  const auto everything = [&] {
+    if (!gives(used, in, expected)) return 1;
+    if (!gives(unused, in, expected)) return 2;
+    if (!gives(support::cpuContext(4), in, expected)) return 3;
+    if (!gives(support::cpuContext(1), in, expected)) return 4;
+    return 0;
+  };
+  CHECK(inChild(everything) == 0);
+  CHECK(inChild([&] {
+          if (everything() != 0) return 10;
+          return inChild(everything);  // a child of the child
+        }) == 0);
+  CHECK(inChild([&] {
+          if (!gives(used, in, expected)) return 1;
+          return threadCount() > 1 ? 0
+                                   : 2;  // the parent's threads are gone, others take their place
+        }) == 0);
+  CHECK(everything() == 0);  // and the parent goes on
+}
+
+TEST_CASE("fork: a child may destroy its parent's contexts, used there or not") {
+  if (!kCanFork) SKIP_BECAUSE("ThreadSanitizer cannot follow threads of a forked child");
+  const ResampleInputs in = largeInputs();
+  const Context used = support::cpuContext(4);
+  const Context unused = support::cpuContext(4);
+  const ResampleOutput expected = support::run(used, in).output;
+  CHECK(gives(unused, in, expected));
+  CHECK(inChild([&] {
+          if (!gives(used, in, expected)) return 1;
+          if (rbcContextDestroy(used.get()) != RBC_STATUS_SUCCESS) return 2;
+          return rbcContextDestroy(unused.get()) == RBC_STATUS_SUCCESS ? 0 : 3;
+        }) == 0);
+  CHECK(gives(used, in, expected));
+}
+
+TEST_CASE("fork: while other threads are inside calls") {
+  if (!kCanFork) SKIP_BECAUSE("ThreadSanitizer cannot follow threads of a forked child");
+  const ResampleInputs in = largeInputs();
+  const ResampleOutput expected = support::run(support::cpuContext(1), in).output;
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      const Context context = support::cpuContext(2);
+      while (!stop) wrong += gives(context, in, expected) ? 0 : 1;
+    });
+  }
+  for (int i = 0; i < 10; ++i) {
+    CHECK(inChild([&] { return gives(support::cpuContext(2), in, expected) ? 0 : 1; }) == 0);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("fork: a context of CUDA is refused in the child, by a message that says why") {
+  std::string why;
+  const Context cuda = support::cudaContext(&why);
+  if (cuda == nullptr) SKIP_BECAUSE(why);
+  const ResampleInputs in = largeInputs();
+  const ResampleOutput expected = support::run(cuda, in).output;
+  rbcContext_t handle = cuda.get();
+  CHECK(inChild([&] {
+          rbcContextInfo info = rbcContextInfoInit();
+          if (rbcContextGetInfo(handle, &info) != RBC_STATUS_NOT_AVAILABLE) return 1;
+          if (!support::tells(rbcGetLastError(), {"context:", "fork"})) return 2;
+          if (rbcContextSynchronize(handle) != RBC_STATUS_NOT_AVAILABLE) return 3;
+          if (!gives(support::cpuContext(2), in, expected)) return 4;
+          return 0;
+        }) == 0);
+  CHECK(gives(cuda, in, expected));
+}
+
+TEST_CASE("threads: contexts are independent") {
+  std::vector<ResampleInputs> inputs;
+  std::vector<ResampleOutput> expected;
+  const Context context = support::cpuContext(1);
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    inputs.push_back(support::makeInputs(support::randomResampleCase(5000 + seed)));
+    expected.push_back(support::run(context, inputs.back()).output);
+  }
+  inputs.push_back(largeInputs());
+  expected.push_back(support::run(context, inputs.back()).output);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int k = 0; k < 4; ++k) {
+    threads.emplace_back([&, k] {
+      for (int round = 0; round < 3; ++round) {
+        const Context own = support::cpuContext(k + 1);
+        for (size_t i = 0; i < inputs.size(); ++i)
+          wrong += gives(own, inputs[i], expected[i]) ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("threads: one context may be handed from thread to thread") {
+  const ResampleInputs in = largeInputs();
+  const Context context = support::cpuContext(3);
+  const ResampleOutput expected = support::run(context, in).output;
+  for (int i = 0; i < 4; ++i) {
+    bool right = false;
+    std::thread([&] { right = gives(context, in, expected); }).join();
+    CHECK(right);
+  }
+}
+
+TEST_CASE("threads: contexts come and go without leaving threads behind") {
+  const ResampleInputs in = largeInputs();
+  support::run(support::cpuContext(4), in);
+  const int before = threadCount();
+  for (int i = 0; i < 20; ++i) support::run(support::cpuContext(4), in);
+  CHECK(threadCount() <= before);
+}
