@@ -1,0 +1,167 @@
+/*
+ * Python: arrays of any library as tensors, statuses as exceptions, the GIL released around calls.
+ */
+%begin %{
+#define PY_SSIZE_T_CLEAN
+%}
+
+%{
+#include "tensor_argument.h"
+
+/* The context of a call, if its first argument is one, else null. */
+#define CONTEXT_OF(first) _Generic((first), rbcContext_t: (first), default: NULL)
+%}
+
+%include <typemaps.i>
+
+%rename("%(undercase)s", %$isfunction, regexmatch$name="^rbc") "";
+
+/* ---- statuses ------------------------------------------------------------------------------- */
+
+/* The message is copied before anything else can run on this thread. */
+%exception {
+  char message[1024];
+  PyThreadState* thread = PyEval_SaveThread();
+  $action
+  if (result != RBC_STATUS_SUCCESS) snprintf(message, sizeof message, "%s", rbcGetLastError());
+  PyEval_RestoreThread(thread);
+  if (result != RBC_STATUS_SUCCESS) {
+    raiseStatus(result, message);
+    SWIG_fail;
+  }
+}
+%noexception rbcStatusName;
+%ignore rbcGetLastError;
+
+/* The result is what the outputs make it; None without any. */
+%typemap(out) rbcStatus_t ""
+%typemap(ret) rbcStatus_t { if ($result == NULL) $result = SWIG_Py_Void(); }
+
+%apply int* OUTPUT { int32_t* release_version, int32_t* abi_version };
+%apply size_t* OUTPUT { size_t* bytes };
+
+/* ---- handles and pointers ------------------------------------------------------------------- */
+
+/* An object that destroys the handle when it goes; delete_<Name> does it at once. */
+%define RBC_HANDLE_TYPEMAPS(Name)
+%typemap(in) struct Name* (void* pointer = NULL) {
+  if (!SWIG_IsOK(SWIG_ConvertPtr($input, &pointer, $descriptor, $disown))) {
+    SWIG_exception_fail(SWIG_TypeError, "$1_name: expected a " #Name);
+  }
+  if (pointer == NULL) SWIG_exception_fail(SWIG_ValueError, "$1_name: is closed");
+  $1 = ($1_ltype)pointer;
+}
+%typemap(in, numinputs=0) struct Name** (struct Name* made = NULL) "$1 = &made;"
+%typemap(argout) struct Name** {
+  PyObject* handle =
+      SWIG_NewPointerObj(*$1, $*descriptor, SWIG_POINTER_OWN | SWIG_POINTER_NOSHADOW);
+  $result = SWIG_AppendOutput($result, handle);
+}
+%enddef
+
+/* Streams are ints. */
+%typemap(in) void* stream {
+  $1 = $input == Py_None ? NULL : PyLong_AsVoidPtr($input);
+  if (PyErr_Occurred()) SWIG_fail;
+}
+%typemap(out) void* stream "$result = PyLong_FromVoidPtr($1);"
+%typemap(in, numinputs=0) void** stream (void* value) "$1 = &value;"
+%typemap(argout) void** stream {
+  $result = SWIG_AppendOutput($result, PyLong_FromVoidPtr(*$1));
+}
+
+/* ---- tensors -------------------------------------------------------------------------------- */
+
+/*
+ * Any array, for the length of the call. A parameter struct outlives a call: it takes Tensor objects
+ * alone. Its proxy keeps them; who goes without the proxy, for speed, has to keep them himself.
+ */
+%{
+static int readTensor(PyObject* object, const char* name, rbcContext_t context, int writable,
+                      TensorArgument* argument, rbcTensor** tensor) {
+  if (object == Py_None) return 0;
+  const int opened = context != NULL ? openTensor(argument, object, name, context, writable) : 1;
+  if (opened < 0) return -1;
+  if (opened == 0) {
+    *tensor = &argument->tensor;
+    return 0;
+  }
+  if (SWIG_IsOK(SWIG_ConvertPtr(object, (void**)tensor, SWIGTYPE_p_rbcTensor, 0))) return 0;
+  raiseNoArray(name, object);
+  return -1;
+}
+
+static void keepReference(PyObject* owner, const char* name, PyObject* object) {
+  if (PyObject_SetAttrString(owner, name, object) != 0) PyErr_Clear();
+}
+%}
+
+%define TENSOR_TYPEMAP(PATTERN, WRITABLE)
+%typemap(in) PATTERN (TensorArgument argument = NO_TENSOR) {
+  rbcContext_t context = CONTEXT_OF(arg1);
+  if (readTensor($input, "$1_name", context, WRITABLE, &argument, &$1) != 0) SWIG_fail;
+  if (context == NULL) keepReference(swig_obj[0], "_$1_name", $input);
+}
+%typemap(freearg) PATTERN "closeTensor(&argument$argnum);"
+%enddef
+
+TENSOR_TYPEMAP(const rbcTensor*, 0)
+TENSOR_TYPEMAP(const rbcTensor* out, 1)
+TENSOR_TYPEMAP(const rbcTensor* mask, 1)
+TENSOR_TYPEMAP(const rbcTensor* destination, 1)
+
+/* Tensor(array, name, context): a description that outlives a call, for parameter structs. */
+%ignore rbcTensor::data;
+%ignore rbcTensor::device;
+%ignore rbcTensor::ndim;
+%ignore rbcTensor::dtype;
+%ignore rbcTensor::shape;
+%ignore rbcTensor::strides;
+%ignore rbcTensor::byte_offset;
+%exception rbcTensor::rbcTensor {
+  $action
+  if (result == NULL) SWIG_fail;
+}
+%noexception rbcTensor::~rbcTensor;
+%noexception rbcTensor::describe;
+%extend rbcTensor {
+  rbcTensor(PyObject* array, const char* name, rbcContext_t context) {
+    return newTensor(array, name, context);
+  }
+  ~rbcTensor(void) { deleteTensor($self); }
+  /* (device type, device id, dtype code, dtype bits, shape) */
+  PyObject* describe(void) { return describeTensor($self); }
+}
+
+/* Owned tensors go out as DLPack capsules; what comes in is described by Tensor. */
+%ignore rbcDevice;
+%ignore rbcTensorInfo;
+%ignore rbcTensorNormalize;
+%ignore rbcTensorGetView;
+%ignore rbcTensorImportDLPack;
+%ignore rbcTensorImportDLPackVersioned;
+%ignore rbcDType;
+%typemap(in) rbcDType {
+  if (readDType($input, &$1) != 0) SWIG_fail;
+}
+%typemap(in) (int32_t ndim, const int64_t* shape) (int64_t extents[RBC_MAX_NDIM]) {
+  $1 = readShape($input, extents);
+  if ($1 < 0) SWIG_fail;
+  $2 = extents;
+}
+%typemap(in, numinputs=0) struct DLManagedTensor** (
+    struct DLManagedTensor* made = NULL) "$1 = &made;"
+%typemap(argout) struct DLManagedTensor** {
+  $result = SWIG_AppendOutput($result, PyCapsule_New(*$1, "dltensor", dropUntakenLegacy));
+}
+%typemap(in, numinputs=0) struct DLManagedTensorVersioned** (
+    struct DLManagedTensorVersioned* made = NULL) "$1 = &made;"
+%typemap(argout) struct DLManagedTensorVersioned** {
+  $result = SWIG_AppendOutput($result, PyCapsule_New(*$1, "dltensor_versioned", dropUntaken));
+}
+
+/* ---- streams of array libraries ------------------------------------------------------------- */
+
+%noexception currentStream;
+%rename(current_stream) currentStream;
+PyObject* currentStream(PyObject* array, int32_t device_id);

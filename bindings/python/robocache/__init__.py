@@ -1,0 +1,30 @@
+"""RoboCache: raw robot recordings into model-ready tensors, on the CPU and on CUDA.
+
+Arrays of NumPy, torch, CuPy, JAX, or any other library with ``__dlpack__``, go in without a copy;
+results come back in the library, on the device and on the current stream of the first argument.
+
+>>> import numpy as np
+>>> import robocache as rbc
+>>> times = np.array([0.0, 1.0, 2.0])            # [S], seconds
+>>> values = np.array([[0.0], [10.0], [20.0]])   # [S, D]
+>>> rbc.resample(values, times, np.array([0.5, 1.75]))
+array([[ 5. ],
+       [17.5]])
+"""
+
+from ._context import Context, ContextInfo
+from ._errors import RoboCacheError, Status
+from ._info import Info, info
+from ._resample import resample
+from ._version import version as __version__
+
+__all__ = [
+    "Context",
+    "ContextInfo",
+    "Info",
+    "RoboCacheError",
+    "Status",
+    "__version__",
+    "info",
+    "resample",
+]

@@ -1,0 +1,241 @@
+"""Contexts: one device and one stream, with the threads and the workspace that operations use."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import _abi, _core
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ._frameworks import Framework
+
+_SIMD = {
+    "auto": _core.SIMD_AUTO,
+    "portable": _core.SIMD_PORTABLE,
+    "avx2": _core.SIMD_AVX2,
+    "avx512": _core.SIMD_AVX512,
+}
+_SIMD_NAMES = {level: name for name, level in _SIMD.items()}
+
+CPU = -1  # the device id of the CPU, beside those of CUDA from 0
+
+
+@dataclass(frozen=True)
+class ContextInfo:
+    """The facts of a :class:`Context`; what its backend does not have is None."""
+
+    backend: str  #: "cpu" or "cuda"
+    device: str  #: "cpu", "cuda:0", ...
+    device_name: str
+    num_threads: int | None  #: CPU threads that a call may use
+    simd: str | None  #: "portable", "avx2" or "avx512"
+    compute_capability: tuple[int, int] | None
+    num_multiprocessors: int | None
+    workspace_bytes: int  #: held now
+    total_memory: int  #: of the device or the machine, in bytes
+    built_with_cuda: bool
+    cuda_unavailable: (
+        str  #: why an "auto" context is not on CUDA; "" if it is, or was not asked for
+    )
+
+
+class Context:
+    """One device and one stream at a time, with the threads and the workspace that operations use.
+
+    Operations make their own, one per thread and device, where no ``backend`` is given. Make one to
+    choose the number of threads, the vector instructions or the stream, or to reserve workspace
+    before a stream is captured. Use a context from one thread at a time. It closes when it is
+    garbage, at the end of a ``with`` block, or by :meth:`close`.
+
+    Parameters
+    ----------
+    device
+        "auto" (CUDA if it is usable, else the CPU), "cpu", "cuda" or "cuda:N".
+    threads
+        CPU threads that a call may use; None for all CPUs that this process may run on.
+    simd
+        "portable", "avx2" or "avx512"; None for the best that this machine has.
+    stream
+        The CUDA stream to enqueue on: a handle as an int, or a stream of torch or CuPy, which has
+        to outlive the context. None follows, call by call, the current stream of the library that
+        ``values`` come from.
+
+    Raises
+    ------
+    ValueError
+        An argument has no such value.
+    RoboCacheError
+        No such device, no usable driver, or a build without CUDA: the message says which.
+
+    Examples
+    --------
+    >>> import robocache as rbc
+    >>> with rbc.Context("cpu", threads=1) as context:
+    ...     context.info.num_threads
+    1
+    """
+
+    __slots__ = ("__weakref__", "_device_id", "_follows", "_handle", "_stream")
+
+    def __init__(
+        self,
+        device: str = "auto",
+        *,
+        threads: int | None = None,
+        simd: str | None = None,
+        stream: Any = None,
+    ) -> None:
+        self._handle: Any = None
+        params = _abi.ContextParams()
+        params.backend, params.device_id = _parse_device(device)
+        if threads is not None:
+            if threads < 1:
+                raise ValueError(f"threads: is {threads}, expected 1 or more")
+            params.num_threads = threads
+        if simd is not None:
+            if simd not in _SIMD:
+                raise ValueError(
+                    f"simd: is {simd!r}, expected one of {', '.join(map(repr, _SIMD))}"
+                )
+            params.simd = _SIMD[simd]
+        self._follows = stream is None
+        self._stream = 0 if stream is None else _stream_handle(stream)
+        params.stream = self._stream
+        self._handle = _core.rbc_context_create(params)
+        info = self._raw_info()
+        self._device_id = info.device_id if info.backend == _core.BACKEND_CUDA else CPU
+
+    @property
+    def info(self) -> ContextInfo:
+        """What the context runs on."""
+        raw = self._raw_info()
+        cuda = raw.backend == _core.BACKEND_CUDA
+        return ContextInfo(
+            backend="cuda" if cuda else "cpu",
+            device=self.device,
+            device_name=raw.device_name,
+            num_threads=None if cuda else raw.num_threads,
+            simd=None if cuda else _SIMD_NAMES[raw.simd],
+            compute_capability=divmod(raw.compute_capability, 10) if cuda else None,
+            num_multiprocessors=raw.num_multiprocessors if cuda else None,
+            workspace_bytes=raw.workspace_bytes,
+            total_memory=raw.total_memory,
+            built_with_cuda=bool(raw.built_with_cuda),
+            cuda_unavailable=raw.cuda_unavailable,
+        )
+
+    @property
+    def device(self) -> str:
+        """ "cpu" or "cuda:N"."""
+        return "cpu" if self._device_id == CPU else f"cuda:{self._device_id}"
+
+    def synchronize(self) -> None:
+        """Wait for all that was enqueued on the context's stream, and raise what went wrong."""
+        _core.rbc_context_synchronize(self._handle)
+
+    def reserve(self, num_bytes: int) -> None:
+        """Grow the workspace to ``num_bytes``: calls that need no more then allocate nothing."""
+        _core.rbc_context_reserve(self._handle, num_bytes)
+
+    def warm_up(self) -> None:
+        """Load the kernels, or start the threads, now: before timing and stream capture."""
+        _core.rbc_context_warm_up(self._handle)
+
+    def close(self) -> None:
+        """Give back what the context holds. Enqueued work completes. Again: does nothing."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            _core.delete_Context(handle)
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<robocache.Context {self.device}{'' if self._handle is not None else ', closed'}>"
+
+    def _raw_info(self) -> Any:
+        info = _abi.ContextInfo()
+        _core.rbc_context_get_info(self._handle, info)
+        return info
+
+    def _follow(self, framework: Framework, array: Any) -> bool:
+        """Move to the framework's current stream; False if it has to be waited for instead."""
+        if self._device_id == CPU or not self._follows:
+            return True
+        stream = framework.stream(array, self._device_id)
+        if stream is None:
+            return False
+        if stream != self._stream:
+            _core.rbc_context_set_stream(self._handle, stream)
+            self._stream = stream
+        return True
+
+
+class _Defaults(threading.local):
+    def __init__(self) -> None:
+        self.contexts: dict[int, Context] = {}
+
+
+_defaults = _Defaults()
+
+
+def _default(device_id: int) -> Context:
+    contexts = _defaults.contexts
+    context = contexts.get(device_id)
+    if context is None:
+        context = contexts[device_id] = Context("cpu" if device_id == CPU else f"cuda:{device_id}")
+    return context
+
+
+def choose(backend: Any, device_id: int) -> Context:
+    """The context for an operation on arrays of ``device_id``."""
+    if backend is None:
+        return _default(device_id)
+    if isinstance(backend, Context):
+        return backend
+    if not isinstance(backend, str):
+        raise TypeError(
+            f"backend: is a {type(backend).__name__}, expected None, a string or a Context"
+        )
+    kind, wanted = _parse_device(backend, "backend")
+    if kind == _core.BACKEND_CPU:
+        return _default(CPU)
+    if kind == _core.BACKEND_AUTO or (backend == "cuda" and device_id != CPU):
+        wanted = device_id
+    return _default(wanted)
+
+
+def _parse_device(device: str, name: str = "device") -> tuple[int, int]:
+    if device == "auto":
+        return _core.BACKEND_AUTO, 0
+    if device == "cpu":
+        return _core.BACKEND_CPU, 0
+    if isinstance(device, str):
+        kind, colon, number = device.partition(":")
+        if kind == "cuda" and (
+            not colon or (number.isascii() and number.isdigit() and len(number) < 10)
+        ):
+            return _core.BACKEND_CUDA, int(number or 0)
+    raise ValueError(f"{name}: is {device!r}, expected 'auto', 'cpu', 'cuda' or 'cuda:N'")
+
+
+def _stream_handle(stream: Any) -> int:
+    for attribute in ("cuda_stream", "ptr"):  # torch, CuPy
+        stream = getattr(stream, attribute, stream)
+    if not isinstance(stream, int):
+        raise TypeError(
+            f"stream: is a {type(stream).__name__}, expected an int or a stream of torch or CuPy"
+        )
+    return stream

@@ -1,0 +1,40 @@
+"""What calls raise beyond ValueError, TypeError and MemoryError."""
+
+from __future__ import annotations
+
+import enum
+
+from . import _core
+
+
+class Status(enum.IntEnum):
+    """What a call came to: the ``RBC_STATUS_...`` constants of the C interface."""
+
+    SUCCESS = _core.STATUS_SUCCESS
+    INVALID_ARGUMENT = _core.STATUS_INVALID_ARGUMENT
+    UNSUPPORTED = _core.STATUS_UNSUPPORTED
+    DEVICE_MISMATCH = _core.STATUS_DEVICE_MISMATCH
+    DTYPE_MISMATCH = _core.STATUS_DTYPE_MISMATCH
+    SHAPE_MISMATCH = _core.STATUS_SHAPE_MISMATCH
+    OUT_OF_MEMORY = _core.STATUS_OUT_OF_MEMORY
+    WORKSPACE_TOO_SMALL = _core.STATUS_WORKSPACE_TOO_SMALL
+    CUDA_ERROR = _core.STATUS_CUDA_ERROR
+    NOT_AVAILABLE = _core.STATUS_NOT_AVAILABLE
+    INTERNAL = _core.STATUS_INTERNAL
+
+
+class RoboCacheError(RuntimeError):
+    """Neither a wrong argument nor a lack of memory: no such device, a CUDA error, and the like.
+
+    ``status`` tells which. Wrong arguments are :class:`ValueError` (values, shapes, devices) or
+    :class:`TypeError` (dtypes, and objects that are no arrays).
+    """
+
+    status: Status
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = Status(status)
+
+    def __reduce__(self) -> tuple[type[RoboCacheError], tuple[str, int]]:
+        return type(self), (str(self), int(self.status))

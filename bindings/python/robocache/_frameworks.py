@@ -1,0 +1,240 @@
+"""What has to be known of an array library: its devices, its stream, and how it makes arrays."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import Any
+
+from . import _abi, _core
+from ._context import CPU, Context
+
+# Name -> (DLPack code, bits)
+DTYPES = {
+    "float16": (_core.DTYPE_FLOAT, 16),
+    "bfloat16": (_core.DTYPE_BFLOAT, 16),
+    "float32": (_core.DTYPE_FLOAT, 32),
+    "float64": (_core.DTYPE_FLOAT, 64),
+    "int8": (_core.DTYPE_INT, 8),
+    "int16": (_core.DTYPE_INT, 16),
+    "int32": (_core.DTYPE_INT, 32),
+    "int64": (_core.DTYPE_INT, 64),
+    "uint8": (_core.DTYPE_UINT, 8),
+    "uint16": (_core.DTYPE_UINT, 16),
+    "uint32": (_core.DTYPE_UINT, 32),
+    "uint64": (_core.DTYPE_UINT, 64),
+    "bool": (_core.DTYPE_BOOL, 8),
+}
+
+
+@functools.lru_cache(maxsize=256)
+def dtype_name(dtype: Any) -> str:
+    """The name of a dtype, which may be a string or any framework's."""
+    name = dtype if isinstance(dtype, str) else str(dtype)
+    if name.startswith("torch."):
+        name = name[len("torch.") :]
+    if name not in DTYPES:
+        try:
+            import numpy as np
+
+            name = np.dtype(dtype).name
+        except (ImportError, TypeError):
+            pass
+    if name not in DTYPES:
+        raise TypeError(
+            f"dtype: is {dtype!r}, expected a float, integer or bool dtype, such as 'float32'"
+        )
+    return name
+
+
+class Framework:
+    """An array library. This one is for those that are not named below: it goes by DLPack alone."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def device(self, array: Any) -> int:
+        """The id of the CUDA device that the array is on, or CPU."""
+        kind, device_id = array.__dlpack_device__()
+        return int(device_id) if kind in (_core.DEVICE_CUDA, _core.DEVICE_CUDA_MANAGED) else CPU
+
+    def stream(self, array: Any, device_id: int) -> int | None:
+        """The library's current stream, or None if it tells none: its results are waited for."""
+        stream: int | None = _core.current_stream(array, device_id)
+        return stream
+
+    def empty(self, like: Any, shape: tuple[int, ...], dtype: str | None, context: Context) -> Any:
+        """A new array on the device of ``like``, with its dtype if none is given, to write to."""
+        if dtype is None:
+            pair = _abi.Tensor(like, "values", context._handle).describe()[2:4]
+        else:
+            pair = DTYPES[dtype]
+        return OwnedTensor(context, pair, shape)
+
+    def finish(self, array: Any) -> Any:
+        """The library's own array for what ``empty`` made."""
+        for name in (f"{self._module}.dlpack", self._module):
+            try:
+                convert = getattr(importlib.import_module(name), "from_dlpack", None)
+            except ImportError:
+                continue
+            if convert is not None:
+                return convert(array)
+        raise TypeError(
+            f"values: {self._module} has no from_dlpack to make the result with; pass out"
+        )
+
+    def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
+        """A list of numbers as an array of ``dtype`` on the device of ``beside``."""
+        if type(self) is Framework and self.device(beside) != CPU:
+            raise TypeError(f"{name}: is a {type(items).__name__}, expected an array on the GPU")
+        import numpy as np
+
+        array = np.asarray(items)
+        if array.size > 0 and (
+            array.dtype.kind not in "iuf" or not np.can_cast(array.dtype, dtype, "same_kind")
+        ):
+            raise TypeError(
+                f"{name}: is a {type(items).__name__} of {array.dtype}, expected {dtype}"
+            )
+        return array.astype(dtype, copy=False)
+
+
+class OwnedTensor:
+    """Memory of a context, to be taken over by ``from_dlpack``."""
+
+    def __init__(self, context: Context, dtype: tuple[int, int], shape: tuple[int, ...]) -> None:
+        self._context = context
+        self._handle = _core.rbc_tensor_create(context._handle, dtype, shape)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        if self._context._device_id == CPU:
+            return _core.DEVICE_CPU, 0
+        return _core.DEVICE_CUDA, self._context._device_id
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        if copy or dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError("a result is given out where it is, without a copy")
+        if stream != -1 and (stream or 1) != (self._context._stream or 1):
+            self._context.synchronize()  # no event can be had from here
+        if max_version is not None and max_version[0] >= 1:
+            return _core.rbc_tensor_export_dlpack_versioned(self._handle)
+        return _core.rbc_tensor_export_dlpack(self._handle)
+
+
+class _NumPy(Framework):
+    def __init__(self) -> None:
+        super().__init__("numpy")
+        import numpy
+
+        self._numpy = numpy
+
+    def device(self, array: Any) -> int:
+        return CPU
+
+    def empty(self, like: Any, shape: tuple[int, ...], dtype: str | None, context: Context) -> Any:
+        if dtype is None:
+            return self._numpy.empty(shape, like.dtype)
+        if dtype == "bfloat16":
+            import ml_dtypes
+
+            return self._numpy.empty(shape, ml_dtypes.bfloat16)
+        return self._numpy.empty(shape, dtype)
+
+    def finish(self, array: Any) -> Any:
+        return array
+
+
+class _Torch(Framework):
+    def __init__(self) -> None:
+        super().__init__("torch")
+        import torch
+
+        self._torch = torch
+
+    def device(self, array: Any) -> int:
+        if array.requires_grad and self._torch.is_grad_enabled():
+            raise ValueError(
+                "values: requires grad, which is not carried through; "
+                "pass values.detach() or call under torch.no_grad()"
+            )
+        return int(array.get_device()) if array.is_cuda else CPU
+
+    def stream(self, array: Any, device_id: int) -> int | None:
+        stream: int | None = _core.current_stream(array, device_id)
+        if stream is None:  # before torch 2.10
+            stream = self._torch.cuda.current_stream(device_id).cuda_stream
+        return stream
+
+    def empty(self, like: Any, shape: tuple[int, ...], dtype: str | None, context: Context) -> Any:
+        if dtype is None:
+            return like.new_empty(shape)
+        return like.new_empty(shape, dtype=getattr(self._torch, dtype))
+
+    def finish(self, array: Any) -> Any:
+        return array
+
+    def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
+        array = self._torch.from_numpy(super().sequence(items, name, dtype, beside))
+        return array.to(beside.device)
+
+
+class _CuPy(Framework):
+    def __init__(self) -> None:
+        super().__init__("cupy")
+        import cupy
+
+        self._cupy = cupy
+
+    def device(self, array: Any) -> int:
+        return int(array.device.id)
+
+    def stream(self, array: Any, device_id: int) -> int | None:
+        with self._cupy.cuda.Device(device_id):
+            return int(self._cupy.cuda.get_current_stream().ptr)
+
+    def empty(self, like: Any, shape: tuple[int, ...], dtype: str | None, context: Context) -> Any:
+        with like.device:
+            return self._cupy.empty(shape, like.dtype if dtype is None else dtype)
+
+    def finish(self, array: Any) -> Any:
+        return array
+
+    def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
+        with beside.device:
+            return self._cupy.asarray(super().sequence(items, name, dtype, beside))
+
+
+_NAMED = {"numpy": _NumPy, "torch": _Torch, "cupy": _CuPy}
+_by_module: dict[str, Framework] = {}
+_by_type: dict[type, Framework] = {}
+
+
+def framework_of(array: Any, name: str) -> Framework:
+    """The library that an argument comes from."""
+    kind = type(array)
+    framework = _by_type.get(kind)
+    if framework is None:
+        framework = _by_type[kind] = _find(kind, name)
+    return framework
+
+
+def _find(kind: type, name: str) -> Framework:
+    if not hasattr(kind, "__dlpack__"):
+        raise TypeError(
+            f"{name}: is a {kind.__name__}, "
+            "expected an array (NumPy, torch, or any with __dlpack__)"
+        )
+    roots = [base.__module__.partition(".")[0] for base in kind.__mro__]
+    root = next((root for root in roots if root in _NAMED), roots[0])
+    root = {"jaxlib": "jax"}.get(root, root)
+    if root not in _by_module:
+        _by_module[root] = _NAMED[root]() if root in _NAMED else Framework(root)
+    return _by_module[root]

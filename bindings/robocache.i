@@ -1,0 +1,66 @@
+/*
+ * The C interface for every language: what is shared, by rules. An operation that is added to the
+ * headers needs an %include line here, and a line for each new struct or handle; what a language
+ * does in its own way stands in its <language>.i.
+ */
+%module robocache
+
+%{
+#include <robocache/robocache.h>
+%}
+
+#define SWIGWORDSIZE64 /* int64_t is long on Linux */
+%include <stdint.i>
+#define RBC_API
+
+/* Names: prefixes go. */
+%rename("%(regex:/^rbc(.*)/\\1/)s", regexmatch$name="^rbc") "";
+%rename("%(regex:/^RBC_(.*)/\\1/)s", regexmatch$name="^RBC_") "";
+
+/* Constructors set what a struct says of itself. Callbacks do not cross into managed languages. */
+%rename("$ignore", %$ismember, regexmatch$name="^(struct_size|reserved)$") "";
+%rename("$ignore", regexmatch$name="^RBC_(VERSION_|ABI_VERSION|MAX_NDIM)") "";
+%ignore rbcAllocator;
+%ignore rbcContextParams::allocator;
+
+/* A struct with an initializer: it starts with its defaults. */
+%define RBC_STRUCT(Name)
+%noexception Name::Name;
+%noexception Name::~Name;
+%extend Name {
+  Name(void) {
+    Name* made = (Name*)malloc(sizeof *made);
+    if (made != NULL) *made = Name##Init();
+    return made;
+  }
+}
+%enddef
+
+/* A handle: an object that owns what was created, and gives it back once. */
+%define RBC_HANDLE(Name, Destroy)
+%nodefaultctor Name;
+%noexception Name::~Name;
+%ignore Destroy;
+RBC_HANDLE_TYPEMAPS(Name)
+struct Name {};
+%extend Name {
+  ~Name(void) { Destroy($self); }
+}
+%enddef
+
+#if defined(SWIGPYTHON)
+%include "python.i"
+#endif
+
+%rename("$ignore", %$isfunction, regexmatch$name="^rbc.*Init$") "";
+
+RBC_HANDLE(rbcContext, rbcContextDestroy)
+RBC_HANDLE(rbcOwnedTensor, rbcTensorDestroy)
+RBC_STRUCT(rbcContextParams)
+RBC_STRUCT(rbcContextInfo)
+RBC_STRUCT(rbcResampleParams)
+
+%include <robocache/base.h>
+%include <robocache/tensor.h>
+%include <robocache/context.h>
+%include <robocache/resample.h>

@@ -1,0 +1,25 @@
+"""What the tests share: the settings of hypothesis, and where the real recordings are."""
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+hypothesis.settings.register_profile(
+    "robocache",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("robocache")
+
+
+@pytest.fixture(scope="session")
+def recordings():
+    """The folder of real recordings: ROBOCACHE_DATA, or ../shared/data beside the repository."""
+    beside = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+    folder = Path(os.environ.get("ROBOCACHE_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip(f"no recordings in {folder} (set ROBOCACHE_DATA)")
+    return folder

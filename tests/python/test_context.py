@@ -1,0 +1,256 @@
+"""Contexts: what they tell, how they close, threads, forks, and the GIL."""
+
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import robocache as rbc
+
+VALUES = np.arange(2 * 100 * 8, dtype=np.float32).reshape(2, 100, 8)
+TIMES = np.arange(100.0)
+QUERIES = np.array([0.5, 7.25, 98.75])
+ANSWER = rbc.resample(VALUES, TIMES, QUERIES)
+
+
+def has_cuda():
+    return not rbc.info().cuda_unavailable
+
+
+def test_cpu_info():
+    with rbc.Context("cpu", threads=2) as context:
+        info = context.info
+        assert (info.backend, info.device, info.num_threads) == ("cpu", "cpu", 2)
+        assert info.simd in ("portable", "avx2", "avx512")
+        assert info.device_name and info.total_memory > 2**20
+        assert info.compute_capability is None and info.num_multiprocessors is None
+        assert info.cuda_unavailable == ""
+        assert context.device == "cpu" and repr(context) == "<robocache.Context cpu>"
+    assert rbc.Context("cpu").info.num_threads == len(os.sched_getaffinity(0))
+
+
+def test_auto_says_why_it_is_not_on_cuda():
+    info = rbc.Context("auto").info
+    assert (info.backend == "cuda") == (info.cuda_unavailable == "")
+    assert info.built_with_cuda or "no CUDA backend" in info.cuda_unavailable
+
+
+@pytest.mark.parametrize("simd", ["portable", "avx2", "avx512"])
+def test_every_vector_level_gives_the_same_bits(simd):
+    try:
+        context = rbc.Context("cpu", simd=simd)
+    except rbc.RoboCacheError as error:
+        assert error.status == rbc.Status.NOT_AVAILABLE
+        pytest.skip(str(error))
+    assert context.info.simd == simd
+    random = np.random.default_rng(1)
+    for channels in (1, 3, 8, 33):
+        values = random.normal(size=(3, 50, channels)).astype(np.float32)
+        times, queries = np.sort(random.random((3, 50))), random.random((3, 80))
+        for dtype in ("float16", "float32", "float64"):
+            expected = rbc.resample(values, times, queries, dtype=dtype)
+            out = rbc.resample(values, times, queries, dtype=dtype, backend=context)
+            assert out.tobytes() == expected.tobytes()
+
+
+def test_closing():
+    context = rbc.Context("cpu")
+    context.warm_up()
+    context.reserve(1 << 20)
+    assert context.info.workspace_bytes >= 1 << 20
+    context.synchronize()
+    assert np.array_equal(rbc.resample(VALUES, TIMES, QUERIES, backend=context), ANSWER)
+    context.close()
+    context.close()
+    assert repr(context) == "<robocache.Context cpu, closed>"
+    for use in (
+        lambda: context.info,
+        context.synchronize,
+        context.warm_up,
+        lambda: context.reserve(1),
+        lambda: rbc.resample(VALUES, TIMES, QUERIES, backend=context),
+    ):
+        with pytest.raises(ValueError, match="^context: is closed$"):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        (["gpu"], {}, ValueError, "device: is 'gpu', expected 'auto', 'cpu', 'cuda' or 'cuda:N'"),
+        (["cuda:"], {}, ValueError, "device: is 'cuda:', expected"),
+        (["cuda:-1"], {}, ValueError, "device: is 'cuda:-1', expected"),
+        ([0], {}, ValueError, "device: is 0, expected"),
+        (["cpu"], {"threads": 0}, ValueError, "threads: is 0, expected 1 or more"),
+        (["cpu"], {"threads": -3}, ValueError, "threads: is -3, expected 1 or more"),
+        (
+            ["cpu"],
+            {"simd": "sse9"},
+            ValueError,
+            "simd: is 'sse9', expected one of 'auto', 'portable'",
+        ),
+        (["cpu"], {"stream": "fast"}, TypeError, "stream: is a str, expected an int or a stream"),
+        (["cpu"], {"stream": 64}, ValueError, "params: stream is set, expected null on the CPU"),
+        (["cpu", "cuda"], {}, TypeError, ""),
+    ],
+)
+def test_refused(arguments, options, error, message):
+    with pytest.raises(error, match=f"^{message}" if message else None):
+        rbc.Context(*arguments, **options)
+
+
+def test_cuda_where_there_is_none():
+    if has_cuda():
+        pytest.skip("CUDA is usable here")
+    for make in (
+        lambda: rbc.Context("cuda"),
+        lambda: rbc.resample(VALUES, TIMES, QUERIES, backend="cuda:3"),
+    ):
+        with pytest.raises(rbc.RoboCacheError, match="CUDA") as caught:
+            make()
+        assert isinstance(caught.value, RuntimeError)
+        assert caught.value.status in (rbc.Status.UNSUPPORTED, rbc.Status.NOT_AVAILABLE)
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert (str(again), again.status) == (str(caught.value), caught.value.status)
+
+
+def test_info_and_its_command():
+    info = rbc.info()
+    assert info.version == rbc.__version__ and info.abi_version == 1
+    assert info.contexts["cpu"].backend == "cpu"
+    run = subprocess.run(
+        [sys.executable, "-m", "robocache", "info"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == f"{info}\n" and run.stdout.startswith(
+        f"RoboCache {rbc.__version__}, ABI 1\n"
+    )
+    run = subprocess.run([sys.executable, "-m", "robocache", "fly"], capture_output=True, text=True)
+    assert run.returncode == 2 and "invalid choice" in run.stderr
+
+
+def test_importing_it_imports_no_framework():
+    code = "import robocache, sys; assert not {'numpy', 'torch', 'cupy', 'jax'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- threads ------------------------------------------------------------------------------------
+
+
+def test_threads_use_contexts_of_their_own():
+    random = np.random.default_rng(2)
+    cases = []
+    for _ in range(6):
+        values = random.normal(size=(4, 200, 32)).astype(np.float32)
+        case = values, np.sort(random.random((4, 200))), random.random((4, 300))
+        cases.append((case, rbc.resample(*case).tobytes()))
+    failures = []
+
+    def work(turn):
+        try:
+            for i in range(40):
+                case, expected = cases[(turn + i) % len(cases)]
+                assert rbc.resample(*case).tobytes() == expected
+                with pytest.raises(ValueError, match=rf"max_gap: is -{turn + 1}, "):
+                    rbc.resample(*case, max_gap=-(turn + 1))
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(turn,)) for turn in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_the_gil_is_released_during_a_call():
+    """With no forced switching, another thread can run only where this one lets go of the GIL."""
+    values = np.zeros((8, 2000, 64), np.float32)
+    times, queries = np.arange(2000.0), np.linspace(0, 1999, 4000)
+    out = np.empty((8, 4000, 64), np.float32)
+    gate, ran = threading.Lock(), threading.Event()
+    gate.acquire()
+
+    def wait_then_run():
+        with gate:
+            ran.set()
+
+    other = threading.Thread(target=wait_then_run)
+    other.start()
+    rbc.resample(values, times, queries, out=out)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e6)
+    try:
+        gate.release()  # from now on it waits for the GIL
+        for _ in range(2000):
+            rbc.resample(values, times, queries, out=out)
+            if ran.is_set():
+                break
+        released = ran.is_set()
+    finally:
+        sys.setswitchinterval(interval)
+    other.join()
+    assert released
+
+
+# ---- forks --------------------------------------------------------------------------------------
+
+
+def resample_in_child(queue, context):
+    out = rbc.resample(VALUES, TIMES, QUERIES, backend=context)
+    big = np.zeros((16, 1000, 64), np.float32)
+    rbc.resample(big, np.arange(1000.0), np.linspace(0, 999, 1000), backend=context)
+    queue.put(out)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("explicit", [False, True])
+def test_a_forked_child_uses_cpu_contexts_made_before(explicit):
+    context = rbc.Context("cpu", threads=2) if explicit else None
+    big = np.zeros((16, 1000, 64), np.float32)  # so that the threads have started
+    rbc.resample(big, np.arange(1000.0), np.linspace(0, 999, 1000), backend=context)
+    fork = multiprocessing.get_context("fork")
+    queue = fork.Queue()
+    children = [fork.Process(target=resample_in_child, args=(queue, context)) for _ in range(3)]
+    for child in children:
+        child.start()
+    for _ in children:
+        np.testing.assert_array_equal(queue.get(timeout=60), ANSWER)
+    for child in children:
+        child.join(60)
+        assert child.exitcode == 0
+    np.testing.assert_array_equal(rbc.resample(VALUES, TIMES, QUERIES, backend=context), ANSWER)
+
+
+def test_a_spawned_child():
+    spawn = multiprocessing.get_context("spawn")
+    queue = spawn.Queue()
+    child = spawn.Process(target=resample_in_child, args=(queue, None))
+    child.start()
+    np.testing.assert_array_equal(queue.get(timeout=120), ANSWER)
+    child.join(60)
+    assert child.exitcode == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_torch_data_loader_with_workers():
+    torch = pytest.importorskip("torch")
+    from torch.utils.data import DataLoader, Dataset
+
+    class Windows(Dataset):
+        def __len__(self):
+            return 24
+
+        def __getitem__(self, index):
+            values = torch.arange(400.0).reshape(50, 8) + index
+            times = torch.arange(50, dtype=torch.float64)
+            return rbc.resample(values, times, [0.5, 1.5, 48.25])
+
+    expected = torch.stack([Windows()[i] for i in range(24)])
+    loader = DataLoader(Windows(), batch_size=4, num_workers=2, multiprocessing_context="fork")
+    assert torch.equal(torch.cat(list(loader)), expected)

@@ -1,0 +1,271 @@
+"""The DLPack protocol: capsules of both kinds, their deleters, flags and versions."""
+
+import ctypes
+import gc
+import sys
+
+import numpy as np
+import pytest
+
+import robocache as rbc
+
+VALUES = np.arange(8.0).reshape(4, 2)
+TIMES = np.arange(4.0)
+QUERIES = np.array([0.5, 2.25])
+ANSWER = [[1.0, 2.0], [4.5, 5.5]]
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class Legacy(ctypes.Structure):
+    _fields_ = [("tensor", DLTensor), ("manager", ctypes.c_void_p), ("deleter", DELETER)]
+
+
+class Versioned(ctypes.Structure):
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager", ctypes.c_void_p),
+        ("deleter", DELETER),
+        ("flags", ctypes.c_uint64),
+        ("tensor", DLTensor),
+    ]
+
+
+new_capsule = ctypes.pythonapi.PyCapsule_New
+new_capsule.restype = ctypes.py_object
+new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+capsule_name = ctypes.pythonapi.PyCapsule_GetName
+capsule_name.restype = ctypes.c_char_p
+capsule_name.argtypes = [ctypes.py_object]
+
+
+class Producer:
+    """An array that speaks DLPack and nothing else, and counts what happens to what it gave out."""
+
+    def __init__(
+        self, array, *, versioned=True, major=1, flags=0, null_strides=False, lanes=1, offset=0
+    ):
+        self.array = array
+        self.given = []
+        self.deleted = 0
+        self.asked = []
+        self._versioned = versioned
+        ndim = array.ndim
+        self._shape = (ctypes.c_int64 * ndim)(*array.shape)
+        self._strides = (ctypes.c_int64 * ndim)(*(s // array.itemsize for s in array.strides))
+        tensor = DLTensor(
+            array.ctypes.data - offset,
+            1,
+            0,
+            ndim,
+            {"f": 2, "i": 0, "b": 6}[array.dtype.kind],
+            8 * array.itemsize,
+            lanes,
+            self._shape,
+            None if null_strides else self._strides,
+            offset,
+        )
+        self._deleter = DELETER(self._delete)
+        if versioned:
+            self._managed = Versioned(major, 3, None, self._deleter, flags, tensor)
+        else:
+            self._managed = Legacy(tensor, None, self._deleter)
+
+    def _delete(self, pointer):
+        assert pointer == ctypes.addressof(self._managed)
+        self.deleted += 1
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, **options):
+        self.asked.append(options)
+        name = b"dltensor_versioned" if self._versioned else b"dltensor"
+        self.given.append(new_capsule(ctypes.addressof(self._managed), name, None))
+        return self.given[-1]
+
+
+class OldProducer(Producer):
+    """From before DLPack 1.0: knows neither max_version nor copy."""
+
+    def __init__(self, array):
+        super().__init__(array, versioned=False)
+
+    def __dlpack__(self, stream=None):
+        return super().__dlpack__(stream=stream)
+
+
+def answer(values=VALUES, times=TIMES, queries=QUERIES, **options):
+    out = np.full((2, 2), np.nan)
+    rbc.resample(values, times, queries, out=out, **options)
+    return out
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+@pytest.mark.parametrize("null_strides", [True, False])
+def test_capsules_are_taken_and_deleted_once(versioned, null_strides):
+    producers = [
+        Producer(a, versioned=versioned, null_strides=null_strides)
+        for a in (VALUES, TIMES, QUERIES)
+    ]
+    np.testing.assert_array_equal(answer(*producers), ANSWER)
+    gc.collect()
+    for producer in producers:
+        assert producer.deleted == len(producer.given) >= 1
+        taken = b"used_dltensor_versioned" if versioned else b"used_dltensor"
+        assert {capsule_name(capsule) for capsule in producer.given} == {taken}
+        assert producer.asked[0] == {"stream": None, "max_version": (1, 0), "copy": False}
+
+
+def test_old_producers():
+    producer = OldProducer(VALUES)
+    np.testing.assert_array_equal(answer(producer), ANSWER)
+    assert producer.deleted == len(producer.given) and producer.asked == [{"stream": None}]
+
+
+def test_lengths_and_offsets_live_through_the_call():
+    lengths = Producer(np.array([4], np.int64))
+    out = np.empty((1, 2, 2))
+    rbc.resample(VALUES[None], TIMES, QUERIES, lengths=lengths, out=out)
+    np.testing.assert_array_equal(out[0], ANSWER)
+    gc.collect()
+    assert lengths.deleted == len(lengths.given) == 1
+
+
+def test_byte_offset_and_negative_strides():
+    room = np.arange(12.0)
+    producer = Producer(room[4:].reshape(4, 2), offset=32)
+    np.testing.assert_array_equal(answer(producer), np.array(ANSWER) + 4)
+    backwards = VALUES[::-1].copy()[::-1]
+    np.testing.assert_array_equal(answer(Producer(backwards)), ANSWER)
+
+
+def test_an_unknown_major_version_is_deleted_and_no_more():
+    producer = Producer(VALUES, major=2)
+    with pytest.raises(BufferError, match="values: is in DLPack version 2, expected 1"):
+        answer(producer)
+    assert producer.deleted == 1
+
+
+def test_read_only_is_honoured():
+    np.testing.assert_array_equal(answer(Producer(VALUES, flags=1)), ANSWER)
+    out = Producer(np.zeros((2, 2)), flags=1)
+    with pytest.raises(ValueError, match="^out: is read-only"):
+        rbc.resample(VALUES, TIMES, QUERIES, out=out)
+    assert out.deleted == 1 and not out.array.any()
+    out = Producer(np.zeros((2, 2)))
+    assert rbc.resample(VALUES, TIMES, QUERIES, out=out) is out
+    np.testing.assert_array_equal(out.array, ANSWER)
+
+
+def test_errors_give_everything_back():
+    producers = [Producer(VALUES), Producer(TIMES[:3]), Producer(QUERIES)]
+    with pytest.raises(ValueError, match=r"^times: shape is \[3\], expected \[4\]"):
+        answer(*producers)
+    assert all(producer.deleted == len(producer.given) for producer in producers)
+    producer = Producer(VALUES, lanes=2)
+    with pytest.raises(TypeError, match="^values: .*lanes"):
+        answer(producer)
+    assert producer.deleted == 1
+
+
+def test_a_used_capsule_is_refused():
+    class Stale(Producer):
+        def __dlpack__(self, **options):
+            return self.given[0] if self.given else super().__dlpack__(**options)
+
+    producer = Stale(VALUES)
+    answer(producer)
+    with pytest.raises(TypeError, match="values: its __dlpack__ gave no DLPack capsule"):
+        answer(producer)
+    assert producer.deleted == 1
+
+
+def test_what_a_producer_raises_is_passed_on():
+    class Broken(Producer):
+        def __dlpack__(self, **options):
+            raise KeyError("gone")
+
+    with pytest.raises(KeyError, match="gone"):
+        answer(Broken(VALUES))
+
+
+def test_a_producer_without_from_dlpack_needs_out():
+    with pytest.raises(
+        TypeError, match="^values: .* has no from_dlpack to make the result with; pass out"
+    ):
+        rbc.resample(Producer(VALUES), TIMES, QUERIES)
+
+
+def test_what_torch_cannot_describe():
+    torch = pytest.importorskip("torch")
+    with pytest.raises((TypeError, ValueError), match="^values: "):
+        answer(torch.zeros(4, 2, device="meta"))
+    with pytest.raises((TypeError, ValueError), match="^values: "):
+        answer(torch.zeros(4, 2).to_sparse())
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+def test_results_are_given_out_without_a_copy(versioned):
+    from robocache._context import Context
+    from robocache._frameworks import DTYPES, OwnedTensor
+
+    with Context("cpu") as context:
+        owned = OwnedTensor(context, DTYPES["float64"], (2, 2))
+    rbc.resample(VALUES, TIMES, QUERIES, out=owned)
+    assert owned.__dlpack_device__() == (1, 0)
+    if versioned:
+        array = np.from_dlpack(owned)
+    else:
+        torch = pytest.importorskip("torch")
+        array = torch.from_dlpack(owned.__dlpack__()).numpy()
+    pointer = array.ctypes.data
+    again = np.from_dlpack(owned)
+    assert again.ctypes.data == pointer and pointer % 256 == 0
+    owned.__dlpack__()  # dropped, not taken
+    del owned, again
+    gc.collect()
+    np.testing.assert_array_equal(array, ANSWER)
+
+
+def test_no_reference_is_kept_or_lost():
+    torch = pytest.importorskip("torch")
+    kinds = [
+        [VALUES[None], TIMES, QUERIES, np.array([4])],
+        [torch.from_numpy(each) for each in (VALUES[None].copy(), TIMES.copy(), QUERIES.copy())]
+        + [torch.tensor([4])],
+    ]
+    for values, times, queries, lengths in kinds:
+        out = np.empty((1, 2, 2))
+
+        def calls(values=values, times=times, queries=queries, lengths=lengths, out=out):
+            rbc.resample(values, times, queries, lengths=lengths, out=out, return_mask=True)
+            with pytest.raises(ValueError, match="max_gap"):
+                rbc.resample(values, times, queries, lengths=lengths, out=out, max_gap=-1)
+            with pytest.raises(TypeError, match="query_times"):
+                rbc.resample(values, times, "noon", lengths=lengths, out=out)
+
+        calls()
+        objects = (values, times, queries, lengths, out)
+        before = [sys.getrefcount(each) for each in objects]
+        for _ in range(20):
+            calls()
+        gc.collect()
+        assert [sys.getrefcount(each) for each in objects] == before

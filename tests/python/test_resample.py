@@ -1,0 +1,733 @@
+"""rbc.resample on the CPU against the independent reference, and everything that it must refuse."""
+
+import doctest
+import math
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import robocache as rbc
+from reference import error_bound
+from reference import resample as expected_resample
+
+METHODS = ["linear", "nearest", "previous", "next"]
+FLOATS = ["float16", "float32", "float64"]
+INTEGERS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+
+
+def same_bits(a, b):
+    """Equal shape, dtype and elements, NaN equal to NaN."""
+    a, b = np.asarray(a), np.asarray(b)
+    return (
+        a.dtype == b.dtype
+        and a.shape == b.shape
+        and np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
+    )
+
+
+def assert_answers(out, mask, values, times, query_times, out_dtype=None, **rules):
+    expected, expected_mask = expected_resample(values, times, query_times, **rules)
+    np.testing.assert_array_equal(np.asarray(mask), expected_mask)
+    if values.dtype.kind in "iub":
+        assert np.asarray(out).dtype == values.dtype
+        np.testing.assert_array_equal(np.asarray(out), expected)
+        return
+    got = np.asarray(out).astype(np.float64)
+    assert got.shape == expected.shape
+    bound = error_bound(values, times, expected, out_dtype or np.asarray(out).dtype.name)
+    with np.errstate(invalid="ignore"):
+        close = (
+            (np.abs(got - expected) <= bound)
+            | (got == expected)
+            | (np.isnan(got) & np.isnan(expected))
+        )
+    assert close.all(), (
+        f"{got[~close][:5]} != {expected[~close][:5]} at {np.argwhere(~close)[:5].tolist()}"
+    )
+
+
+# ---- against the reference, at random ------------------------------------------------------------
+
+
+def relaid(draw, array, fill):
+    """The same elements in some layout of memory, perhaps read-only; between them lies `fill`."""
+    kind = draw(st.sampled_from(["compact", "sliced", "reversed", "permuted", "sliced", "compact"]))
+    if kind == "sliced" and array.ndim:
+        room = np.full([2 * n + 3 for n in array.shape], fill, array.dtype)
+        view = room[tuple(slice(1, 1 + 2 * n, 2) for n in array.shape)]
+    elif kind == "reversed" and array.ndim:
+        view = np.full(array.shape, fill, array.dtype)[(slice(None, None, -1),) * array.ndim]
+    elif kind == "permuted":
+        view = np.full(array.shape[::-1], fill, array.dtype).T
+    else:
+        view = np.full(array.shape, fill, array.dtype)
+    view[...] = array
+    view.flags.writeable = draw(st.booleans())
+    return view
+
+
+@st.composite
+def problems(draw):
+    """Arrays and options of one call."""
+    batch = draw(st.integers(0, 4))
+    samples = draw(st.integers(0, 9))
+    queries = draw(st.integers(0, 9))
+    channels = draw(st.sampled_from([0, 1, 2, 3, 4, 7, 8, 17, 33]))
+    form = draw(st.sampled_from(["padded", "padded", "packed", "single"]))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    method = draw(st.sampled_from(METHODS))
+    dtype = np.dtype(draw(st.sampled_from(FLOATS if method == "linear" else FLOATS + INTEGERS)))
+    time_dtype = np.dtype(draw(st.sampled_from(["float32", "float64", "int64"])))
+    options = {
+        "method": method,
+        "bounds": draw(st.sampled_from(["hold", "fill"] + ["extrapolate"] * (method == "linear"))),
+        "fill_value": draw(
+            st.sampled_from([0.0, 1.0] if dtype.kind in "iub" else [0.0, -2.5, math.nan, math.inf])
+        ),
+    }
+    # Times on a coarse grid, so that ties, duplicates and exact meetings are common.
+    unit, start = draw(st.sampled_from([(1, 0), (7, -20), (1000, 10**6)]))
+    if time_dtype == np.int64 and draw(st.booleans()):
+        start += 1_700_000_000_000_000_000
+    if draw(st.booleans()):
+        options["max_gap"] = draw(st.sampled_from([0, 1, 2, 3, math.inf])) * unit
+    if method != "linear" and draw(st.booleans()):
+        options["tolerance"] = draw(st.sampled_from([0, 0.5, 1, 2, 100, math.inf])) * unit
+
+    if form == "packed":
+        cuts = np.sort(random.integers(0, samples + 1, max(batch - 1, 0)))
+        offsets = np.concatenate([[0], cuts, [samples]] if batch else [[0]])
+        options["offsets"] = offsets.astype(draw(st.sampled_from(["int32", "int64"])))
+        values_shape, times_shape = (samples, channels), (samples,)
+    elif form == "single":
+        values_shape, times_shape = (samples, channels), (samples,)
+    else:
+        values_shape = (batch, samples, channels)
+        times_shape = draw(st.sampled_from([(samples,), (batch, samples)]))
+        if draw(st.booleans()):
+            options["lengths"] = random.integers(0, samples + 1, batch).astype(
+                draw(st.sampled_from(["int32", "int64"]))
+            )
+    query_shape = (
+        (queries,) if form == "single" else draw(st.sampled_from([(queries,), (batch, queries)]))
+    )
+    if form != "single" and draw(st.booleans()):
+        options["query_lengths"] = random.integers(0, queries + 1, batch).astype(np.int32)
+
+    times = np.sort(random.integers(0, draw(st.sampled_from([3, 12, 60])), times_shape), axis=-1)
+    if form == "packed":
+        random.shuffle(times)
+        for begin, end in zip(options["offsets"], options["offsets"][1:]):
+            times[begin:end].sort()
+    times = (times * unit + start).astype(time_dtype)
+    query_times = (
+        random.integers(-8, 2 * 60 + 8, query_shape) * (unit if unit == 1 else unit / 2) / 2 + start
+    )
+    query_times = np.where(
+        random.random(query_shape) < 0.4, np.floor(query_times), query_times
+    ).astype(time_dtype)
+    if samples and times.size and queries:
+        met = random.random(query_shape) < 0.3
+        query_times = np.where(met, random.choice(times.ravel(), query_shape), query_times).astype(
+            time_dtype
+        )
+    if time_dtype != np.int64 and queries and draw(st.booleans()):
+        query_times[..., 0] = draw(st.sampled_from([math.nan, math.inf, -math.inf]))
+
+    if dtype.kind == "b":
+        values = random.random(values_shape) < 0.5
+    elif dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        values = random.integers(limits.min, limits.max, values_shape, dtype, endpoint=True)
+    else:
+        values = random.normal(size=values_shape).astype(dtype)
+        if draw(st.booleans()):
+            special = random.choice([math.nan, math.inf, -math.inf, 0.0, -0.0], values_shape)
+            values = np.where(random.random(values_shape) < 0.2, special, values).astype(dtype)
+        options["dtype"] = draw(st.sampled_from([None, *FLOATS]))
+    poison = 77 if dtype.kind in "iub" else math.nan
+    values = relaid(draw, values, poison)
+    times = relaid(draw, times, -1 if time_dtype == np.int64 else math.nan)
+    query_times = relaid(draw, query_times, 0)
+    return values, times, query_times, options
+
+
+@settings(max_examples=5000)
+@given(problems())
+def test_every_rule(problem):
+    values, times, query_times, options = problem
+    out, mask = rbc.resample(values, times, query_times, return_mask=True, **options)
+    assert type(out) is np.ndarray and mask.dtype == np.bool_
+    assert out.dtype == np.dtype(options.pop("dtype", None) or values.dtype)
+    assert_answers(out, mask, values, times, query_times, **options)
+
+
+@settings(max_examples=500)
+@given(problems(), st.data())
+def test_out_in_any_layout_and_nothing_beside_it(problem, data):
+    values, times, query_times, options = problem
+    expected = rbc.resample(values, times, query_times, **options)
+    order = data.draw(st.permutations(range(expected.ndim)))
+    poison = expected.dtype.type(99)
+    room = np.full([2 * expected.shape[axis] + 5 for axis in order], poison).transpose(
+        np.argsort(order)
+    )
+    steps = data.draw(st.tuples(*[st.sampled_from([1, 2])] * expected.ndim))
+    signs = data.draw(st.tuples(*[st.sampled_from([1, -1])] * expected.ndim))
+    view = room[tuple(slice(2, 2 + n * step, step) for n, step in zip(expected.shape, steps))]
+    view = view[tuple(slice(None, None, sign) for sign in signs)]
+    assert rbc.resample(values, times, query_times, out=view, **options) is view
+    assert same_bits(view, expected)
+    view[...] = poison
+    assert (room == poison).all()
+
+
+@settings(max_examples=200)
+@given(problems())
+def test_torch_gives_the_same_bits(problem):
+    torch = pytest.importorskip("torch")
+    values, times, query_times, options = problem
+    expected, expected_mask = rbc.resample(values, times, query_times, return_mask=True, **options)
+    arrays = [torch.from_numpy(np.array(each)) for each in (values, times, query_times)]
+    for name in ("lengths", "query_lengths", "offsets"):
+        if name in options:
+            options[name] = torch.from_numpy(options[name])
+    out, mask = rbc.resample(*arrays, return_mask=True, **options)
+    assert isinstance(out, torch.Tensor) and mask.dtype == torch.bool
+    assert same_bits(out.numpy(), expected) and same_bits(mask.numpy(), expected_mask)
+
+
+# ---- the rules, one at a time -------------------------------------------------------------------
+
+TIMES = np.array([0.0, 1.0, 2.0, 4.0])
+VALUES = np.array([[0.0], [10.0], [20.0], [40.0]])
+
+
+@pytest.mark.parametrize(
+    ("options", "queries", "answers", "valid"),
+    [
+        ({}, [0.5, 1.0, 3.0, 4.0], [5, 10, 30, 40], [1, 1, 1, 1]),
+        ({}, [-1.0, 5.0, math.nan], [0, 40, 0], [0, 0, 0]),
+        ({"bounds": "fill", "fill_value": -1}, [-1.0, 5.0, 4.0], [-1, -1, 40], [0, 0, 1]),
+        ({"bounds": "extrapolate"}, [-1.0, 5.0], [-10, 50], [0, 0]),
+        ({"method": "nearest"}, [0.5, 0.6, 3.0, 3.1], [0, 10, 20, 40], [1, 1, 1, 1]),
+        ({"method": "previous"}, [0.9, 1.0, 3.9], [0, 10, 20], [1, 1, 1]),
+        ({"method": "next"}, [0.1, 1.0, 2.1], [10, 10, 40], [1, 1, 1]),
+        ({"max_gap": 1}, [0.5, 3.0, 4.0], [5, 0, 40], [1, 0, 1]),
+        ({"max_gap": 2}, [3.0], [30], [1]),
+        (
+            {"method": "previous", "tolerance": 1, "fill_value": 7},
+            [2.9, 3.0, 3.1, 5.0, 5.1, -0.1],
+            [20, 20, 7, 40, 7, 7],
+            [1, 1, 0, 1, 0, 0],
+        ),
+        (
+            {"method": "next", "tolerance": 1, "fill_value": 7},
+            [-1.0, -1.1, 2.9, 3.0, 4.1],
+            [0, 7, 7, 40, 7],
+            [1, 0, 0, 1, 0],
+        ),
+        (
+            {"method": "nearest", "tolerance": 0.5, "fill_value": 7},
+            [-0.5, -0.6, 3.0, 3.5, 4.5],
+            [0, 7, 7, 40, 40],
+            [1, 0, 0, 1, 1],
+        ),
+        ({"method": "nearest", "tolerance": 1, "max_gap": 1}, [3.0], [20], [1]),
+    ],
+)
+def test_rules_by_hand(options, queries, answers, valid):
+    out, mask = rbc.resample(VALUES, TIMES, queries, return_mask=True, **options)
+    np.testing.assert_array_equal(out[:, 0], answers)
+    np.testing.assert_array_equal(mask, np.array(valid, bool))
+
+
+def test_of_equal_times_the_last_counts():
+    times = np.array([0.0, 1.0, 1.0, 1.0, 2.0])
+    values = np.array([[0.0], [10.0], [11.0], [12.0], [20.0]])
+    out = rbc.resample(values, times, [0.5, 1.0, 1.5])
+    np.testing.assert_array_equal(out[:, 0], [5.0, 12.0, 16.0])
+    out, mask = rbc.resample(
+        values[1:4], times[1:4], [0.0, 1.0, 2.0], bounds="extrapolate", return_mask=True
+    )
+    np.testing.assert_array_equal(out[:, 0], [0.0, 12.0, 0.0])
+    np.testing.assert_array_equal(mask, [False, True, False])
+
+
+def test_rows_of_length_0_and_1():
+    values, times = np.ones((3, 2, 1)), np.array([[1.0, 9.0]] * 3)
+    out, mask = rbc.resample(
+        values, times, [0.0, 1.0, 2.0], lengths=[0, 1, 2], fill_value=-1, return_mask=True
+    )
+    np.testing.assert_array_equal(out[..., 0], [[-1, -1, -1], [1, 1, 1], [1, 1, 1]])
+    np.testing.assert_array_equal(mask, [[0, 0, 0], [0, 1, 0], [0, 1, 1]])
+
+
+@pytest.mark.parametrize(
+    ("values", "times", "queries", "shape"),
+    [
+        ((0, 4, 3), (0, 4), (0, 5), (0, 5, 3)),
+        ((2, 4, 3), (4,), (0,), (2, 0, 3)),
+        ((2, 4, 0), (2, 4), (5,), (2, 5, 0)),
+        ((2, 0, 3), (2, 0), (5,), (2, 5, 3)),
+        ((0, 3), (0,), (5,), (5, 3)),
+    ],
+)
+def test_empty(values, times, queries, shape):
+    out, mask = rbc.resample(
+        np.ones(values), np.zeros(times), np.zeros(queries), fill_value=3, return_mask=True
+    )
+    assert out.shape == shape and mask.shape == shape[:-1]
+    assert (out == 3).all() and not mask.any() or values == (2, 4, 0)
+
+
+def test_nan_and_infinite_values_propagate():
+    values = np.array([[0, math.nan, 0, math.inf], [1, 1, math.nan, 1], [2, 2, 2, 2]], np.float32)
+    out, mask = rbc.resample(
+        values, np.array([0.0, 1.0, 2.0]), [0.0, 0.5, 1.0, 1.5], return_mask=True
+    )
+    expected = [
+        [0, math.nan, 0, math.inf],
+        [0.5, math.nan, math.nan, math.nan],
+        [1, 1, math.nan, 1],
+        [1.5, 1.5, math.nan, 1.5],
+    ]
+    np.testing.assert_array_equal(out, np.array(expected, np.float32))
+    assert mask.all()
+
+
+def test_epoch_nanoseconds_where_float32_fails():
+    start, step = 1_700_000_000_123_456_789, 10_000_000  # 100 Hz
+    times = start + step * np.arange(100, dtype=np.int64)
+    values = np.arange(100.0)[:, None]
+    queries = times[:-1] + 2_500_000
+    assert len(np.unique(times.astype(np.float32))) == 1
+    assert (np.diff(times.astype(np.float64)) != step).any()
+    out, mask = rbc.resample(values, times, queries, return_mask=True)
+    np.testing.assert_array_equal(out[:, 0], np.arange(99) + 0.25)
+    assert mask.all()
+    _, mask = rbc.resample(values, times, queries, max_gap=step - 1, return_mask=True)
+    assert not mask.any()
+
+
+def test_times_at_the_ends_of_int64():
+    ends = np.array([-(2**63), 2**63 - 1])
+    out = rbc.resample(np.array([[0.0], [1.0]]), ends, np.array([0, -(2**63), 2**63 - 1]))
+    np.testing.assert_allclose(out[:, 0], [0.5, 0.0, 1.0], rtol=1e-15)
+
+
+def test_shared_times_are_broadcast_times():
+    random = np.random.default_rng(1)
+    values = random.normal(size=(5, 30, 6)).astype(np.float32)
+    times, queries = np.sort(random.random(30)), random.random(12)
+    shared = rbc.resample(values, times, queries)
+    assert same_bits(rbc.resample(values, np.tile(times, (5, 1)), np.tile(queries, (5, 1))), shared)
+    assert same_bits(rbc.resample(values, np.broadcast_to(times, (5, 30)), queries), shared)
+    for b in range(5):
+        assert same_bits(rbc.resample(values[b], times, queries), shared[b])
+    packed = rbc.resample(
+        values.reshape(150, 6), np.tile(times, 5), queries, offsets=30 * np.arange(6)
+    )
+    assert same_bits(packed, shared)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_big_enough_for_threads_and_the_same_bits_with_any_number(method):
+    random = np.random.default_rng(2)
+    values = random.normal(size=(16, 500, 64)).astype(np.float32)
+    times = np.sort(random.random((16, 500)), axis=1)
+    queries = random.random((16, 250)) * 1.1
+    options = {"method": method, "bounds": "fill", "return_mask": True}
+    out, mask = rbc.resample(values, times, queries, **options)
+    rows = [rbc.resample(values[b], times[b], queries[b], **options) for b in range(16)]
+    assert same_bits(out, np.stack([row for row, _ in rows])) and same_bits(
+        mask, np.stack([row for _, row in rows])
+    )
+    for threads, simd in ((1, "portable"), (2, None), (3, None)):
+        with rbc.Context("cpu", threads=threads, simd=simd) as context:
+            assert same_bits(
+                rbc.resample(values, times, queries, backend=context, **options)[0], out
+            )
+    bound = error_bound(values, times, out, "float32")
+    some = slice(0, 2)
+    expected, expected_mask = expected_resample(
+        values[some], times[some], queries[some], method=method, bounds="fill"
+    )
+    assert (np.abs(out[some] - expected) <= bound[some]).all() and same_bits(
+        mask[some], expected_mask
+    )
+
+
+def test_more_than_2_to_the_31_elements():
+    samples = 2**33 + 5
+    values = np.broadcast_to(np.array([[1.5, 2.5]], np.float32), (samples, 2))  # nothing is copied
+    times = np.broadcast_to(np.float32(3.0), (samples,))
+    out, mask = rbc.resample(
+        values, times, np.array([2, 3, 4], np.float32), check_times=False, return_mask=True
+    )
+    np.testing.assert_array_equal(out, [[1.5, 2.5]] * 3)
+    np.testing.assert_array_equal(mask, [False, True, False])
+
+
+# ---- dtypes and frameworks -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("out_dtype", FLOATS)
+def test_another_output_dtype_rounds_once_more(dtype, out_dtype):
+    random = np.random.default_rng(3)
+    values = random.normal(size=(4, 50, 9)).astype(dtype)
+    times, queries = np.sort(random.random((4, 50))), random.random((4, 70))
+    computed = rbc.resample(
+        values, times, queries, dtype="float64" if dtype == "float64" else "float32"
+    )
+    out = rbc.resample(values, times, queries, dtype=out_dtype)
+    assert same_bits(out, computed.astype(out_dtype))
+
+
+def test_ways_to_name_a_dtype():
+    torch = pytest.importorskip("torch")
+    for dtype in ("float16", np.float16, np.dtype("float16"), torch.float16, "<f2"):
+        assert rbc.resample(VALUES, TIMES, TIMES, dtype=dtype).dtype == np.float16
+        assert (
+            rbc.resample(
+                torch.from_numpy(VALUES), torch.from_numpy(TIMES), TIMES, dtype=dtype
+            ).dtype
+            == torch.float16
+        )
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_are_copied_whole(dtype):
+    limits = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    values = np.array([limits, limits[::-1], limits], dtype)
+    out = rbc.resample(
+        values,
+        np.array([0, 1, 2]),
+        np.array([1, 0, 2, 9]),
+        method="previous",
+        bounds="fill",
+        fill_value=1,
+    )
+    np.testing.assert_array_equal(out, np.array([limits[::-1], limits, limits, (1, 1)], dtype))
+
+
+def test_bfloat16_of_torch():
+    torch = pytest.importorskip("torch")
+    random = np.random.default_rng(4)
+    values = torch.from_numpy(random.normal(size=(3, 40, 5)).astype(np.float32)).bfloat16()
+    times, queries = np.sort(random.random((3, 40))), random.random((3, 60))
+    out, mask = rbc.resample(
+        values, torch.from_numpy(times), torch.from_numpy(queries), return_mask=True
+    )
+    assert out.dtype == torch.bfloat16
+    exact = rbc.resample(
+        values, torch.from_numpy(times), torch.from_numpy(queries), dtype="float32"
+    )
+    assert torch.equal(out, exact.bfloat16())
+    assert_answers(exact.numpy(), mask.numpy(), values.float().numpy(), times, queries)
+
+
+def test_bfloat16_of_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    values = VALUES.astype(ml_dtypes.bfloat16)
+    out = rbc.resample(values, TIMES, [0.5, 3.0])
+    assert out.dtype == ml_dtypes.bfloat16
+    np.testing.assert_array_equal(out.astype(np.float32)[:, 0], [5, 30])
+    assert rbc.resample(VALUES, TIMES, [0.5], dtype="bfloat16").dtype == ml_dtypes.bfloat16
+
+
+def test_no_copy_in_or_out():
+    torch = pytest.importorskip("torch")
+    values = torch.from_numpy(VALUES).clone()
+    out = torch.full((2, 1), -1.0, dtype=torch.float64)
+    pointer = out.data_ptr()
+    assert rbc.resample(values, torch.from_numpy(TIMES), [0.5, 1.5], out=out) is out
+    assert out.data_ptr() == pointer and out[:, 0].tolist() == [5, 15]
+    values[0] = 100  # seen by the next call: it reads the tensor's own memory
+    assert rbc.resample(values, torch.from_numpy(TIMES), [0.0]).item() == 100
+    shared = np.zeros((2, 1))
+    rbc.resample(values, torch.from_numpy(TIMES), [0.5, 1.5], out=torch.from_numpy(shared))
+    assert shared[:, 0].tolist() == [55, 15]
+
+
+def test_frameworks_mix_on_the_cpu():
+    torch = pytest.importorskip("torch")
+    assert type(rbc.resample(VALUES, torch.from_numpy(TIMES), TIMES)) is np.ndarray
+    assert type(rbc.resample(torch.from_numpy(VALUES), TIMES, TIMES)) is torch.Tensor
+    out = np.empty_like(VALUES)
+    assert rbc.resample(torch.from_numpy(VALUES), TIMES, TIMES, out=out) is out and same_bits(
+        out, VALUES
+    )
+
+
+def test_subclasses(tmp_path):
+    torch = pytest.importorskip("torch")
+    np.save(tmp_path / "values.npy", VALUES)
+    mapped = np.load(tmp_path / "values.npy", mmap_mode="r")
+    assert same_bits(rbc.resample(mapped, TIMES, TIMES), VALUES)
+    parameter = torch.nn.Parameter(torch.from_numpy(VALUES))
+    with torch.no_grad():
+        assert same_bits(rbc.resample(parameter, TIMES, TIMES).numpy(), VALUES)
+    with pytest.raises(ValueError, match="values: requires grad"):
+        rbc.resample(parameter, TIMES, TIMES)
+
+
+def test_jax():
+    jax = pytest.importorskip("jax")
+    values, times = (
+        jax.numpy.asarray(VALUES.astype(np.float32)),
+        jax.numpy.asarray(TIMES.astype(np.float32)),
+    )
+    queries = jax.numpy.asarray(np.array([0.5, 9.0], np.float32))
+    out, mask = rbc.resample(values, times, queries, return_mask=True)
+    assert isinstance(out, jax.Array) and out.dtype == np.float32 and mask.dtype == np.bool_
+    np.testing.assert_array_equal(np.asarray(out)[:, 0], [5, 40])
+    assert mask.tolist() == [True, False]
+
+
+def test_lists_stand_for_short_arrays():
+    out = rbc.resample(VALUES, TIMES, (0, 1), query_lengths=None)
+    assert out.dtype == np.float64 and out[:, 0].tolist() == [0, 10]
+    assert rbc.resample(VALUES, TIMES.astype(np.int64), range(3))[:, 0].tolist() == [0, 10, 20]
+    with pytest.raises(TypeError, match="query_times: is a list of float64, expected int64"):
+        rbc.resample(VALUES, TIMES.astype(np.int64), [0.5])
+    with pytest.raises(TypeError, match="lengths: is a list of float64, expected int64"):
+        rbc.resample(VALUES[None], TIMES, [0.5], lengths=[1.5])
+    with pytest.raises(TypeError, match="query_times: is a list of <U1, expected float64"):
+        rbc.resample(VALUES, TIMES, ["a"])
+
+
+# ---- what must be refused ------------------------------------------------------------------------
+
+
+def call(**changes):
+    """A good call but for the changes, on [2,4,3] float32."""
+    arguments = {
+        "values": np.arange(24, dtype=np.float32).reshape(2, 4, 3),
+        "times": np.array([[0.0, 1.0, 2.0, 3.0]] * 2),
+        "query_times": np.array([[0.5, 1.5]] * 2),
+        **changes,
+    }
+    return rbc.resample(**arguments)
+
+
+def offsets_call(offsets, **changes):
+    packed = {"values": np.zeros((4, 3)), "times": np.zeros(4), "query_times": np.zeros(2)}
+    return call(**{**packed, "offsets": offsets, **changes})
+
+
+READ_ONLY = np.zeros((2, 2, 3), np.float32)
+READ_ONLY.flags.writeable = False
+
+REFUSED = [
+    # Not arrays, and dtypes
+    ({"values": [[1.0]]}, TypeError, "values: is a list, expected an array"),
+    ({"values": None}, TypeError, "values: is a NoneType, expected an array"),
+    ({"times": [0.0, 1.0]}, TypeError, "times: is a list, expected an array"),
+    ({"query_times": "noon"}, TypeError, "query_times: is a str, expected an array"),
+    ({"times": None}, ValueError, "times: is null"),
+    ({"out": [0.0]}, TypeError, "out: is a list, expected an array"),
+    ({"lengths": 3}, TypeError, "lengths: is a int, expected an array"),
+    ({"values": np.zeros((2, 4, 3), object)}, TypeError, "values: dtype is object"),
+    ({"values": np.zeros((2, 4, 3), complex)}, TypeError, "values: dtype is complex128"),
+    ({"values": np.zeros((2, 4, 3), np.longdouble)}, TypeError, "values: dtype is"),
+    ({"values": np.zeros((2, 4, 3), "S4")}, TypeError, r"values: dtype is \|S4"),
+    (
+        {"values": np.zeros((2, 4, 3), ">f4")},
+        TypeError,
+        "values: dtype is >f4, .* native byte order",
+    ),
+    (
+        {"values": np.zeros((2, 4, 3), np.int32)},
+        TypeError,
+        "values: dtype is int32, expected a float for method linear",
+    ),
+    (
+        {"times": np.zeros((2, 4), np.int32)},
+        TypeError,
+        "times: dtype is int32, expected float32, float64 or int64",
+    ),
+    (
+        {"times": np.zeros((2, 4), "M8[ns]")},
+        TypeError,
+        r"times: dtype is datetime64\[ns\], .*view\('int64'\)",
+    ),
+    (
+        {"query_times": np.zeros((2, 2), np.float32)},
+        TypeError,
+        "query_times: dtype is float32, expected float64 as times",
+    ),
+    ({"lengths": np.zeros(2)}, TypeError, "lengths: dtype is float64, expected int32 or int64"),
+    ({"dtype": "int32"}, TypeError, "out: dtype is int32, expected a float for float values"),
+    ({"dtype": "quaternion"}, TypeError, "dtype: is 'quaternion', expected"),
+    (
+        {"dtype": "float16", "out": np.zeros((2, 2, 3), np.float32)},
+        TypeError,
+        "dtype: is float16, but out is float32",
+    ),
+    (
+        {
+            "values": np.zeros((2, 4, 3), np.int32),
+            "method": "next",
+            "out": np.zeros((2, 2, 3), np.int64),
+        },
+        TypeError,
+        "out: dtype is int64, expected int32",
+    ),
+    # Shapes
+    ({"values": np.zeros(4)}, ValueError, r"values: rank is 1 \(shape \[4\]\), expected 2 or 3"),
+    ({"values": np.zeros((1, 2, 4, 3))}, ValueError, "values: rank is 4"),
+    ({"values": np.zeros((1,) * 9)}, ValueError, "values: rank is 9"),
+    ({"values": np.zeros((4, 3))}, ValueError, r"times: rank is 2 \(shape \[2,4\]\), expected 1"),
+    ({"times": np.zeros((2, 5))}, ValueError, r"times: shape is \[2,5\], expected \[2,4\]"),
+    ({"query_times": np.float64(0.5) * np.ones(())}, ValueError, "query_times: rank is 0"),
+    (
+        {"query_times": np.zeros((3, 2))},
+        ValueError,
+        r"query_times: shape is \[3,2\], expected \[2,2\]",
+    ),
+    (
+        {"out": np.zeros((2, 2, 4), np.float32)},
+        ValueError,
+        r"out: shape is \[2,2,4\], expected \[2,2,3\]",
+    ),
+    ({"lengths": np.zeros(3, np.int32)}, ValueError, r"lengths: shape is \[3\], expected \[2\]"),
+    (
+        {"query_lengths": np.zeros((2, 1), np.int32)},
+        ValueError,
+        r"query_lengths: shape is \[2,1\], expected \[2\]",
+    ),
+    # Values
+    (
+        {"times": np.array([[0.0, 1.0, 2.0, 3.0], [0.0, 2.5, 2.25, 3.0]])},
+        ValueError,
+        r"times: row 1 decreases at index 2 \(2.5 -> 2.25\)",
+    ),
+    (
+        {"times": np.array([[0.0, 1.0, math.nan, 3.0]] * 2)},
+        ValueError,
+        "times: row 0 is NaN at index 2",
+    ),
+    (
+        {"times": np.array([[5, 4, 6, 7]] * 2), "query_times": np.zeros((2, 2), int)},
+        ValueError,
+        r"times: row 0 decreases at index 1 \(5 -> 4\)",
+    ),
+    ({"lengths": [4, 5]}, ValueError, "lengths: row 1 is 5, expected 0 to 4"),
+    (
+        {"lengths": [-1, 4], "check_times": False},
+        ValueError,
+        "lengths: row 0 is -1, expected 0 to 4",
+    ),
+    ({"query_lengths": [2, 3]}, ValueError, "query_lengths: row 1 is 3, expected 0 to 2"),
+    (
+        {"method": "cubic_hermite"},
+        ValueError,
+        "method: is 'cubic_hermite', expected one of 'linear'",
+    ),
+    ({"method": ["linear"]}, ValueError, r"method: is \['linear'\], expected one of 'linear'"),
+    (
+        {"bounds": "wrap"},
+        ValueError,
+        "bounds: is 'wrap', expected one of 'hold', 'fill', 'extrapolate'",
+    ),
+    (
+        {"bounds": "extrapolate", "method": "next"},
+        ValueError,
+        "bounds: extrapolate needs method linear",
+    ),
+    ({"max_gap": -1}, ValueError, "max_gap: is -1, expected 0 or more"),
+    ({"max_gap": math.nan}, ValueError, "max_gap: is nan, expected 0 or more"),
+    ({"tolerance": 1.0}, ValueError, "tolerance: is for methods nearest, previous and next"),
+    ({"tolerance": -1.0, "method": "next"}, ValueError, "tolerance: is -1, expected 0 or more"),
+    (
+        {"values": np.zeros((2, 4, 3), np.uint8), "method": "next", "fill_value": 256},
+        ValueError,
+        "fill_value: 256 cannot be written as uint8",
+    ),
+    # Memory
+    ({"out": READ_ONLY}, ValueError, "out: is read-only"),
+    ({"out": np.broadcast_to(np.float32(0), (2, 2, 3))}, ValueError, "out: is read-only"),
+    # Devices
+    ({"backend": "tpu"}, ValueError, "backend: is 'tpu', expected"),
+    ({"backend": "cuda:x"}, ValueError, "backend: is 'cuda:x', expected"),
+    ({"backend": 3}, TypeError, "backend: is a int, expected"),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"), REFUSED, ids=[message[:40] for _, _, message in REFUSED]
+)
+def test_refused(changes, error, message):
+    with pytest.raises(error, match=f"^{message}"):
+        call(**changes)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "changes", "error", "message"),
+    [
+        ([0, 3, 2, 4], {}, ValueError, r"offsets: decrease at index 2 \(3 -> 2\)"),
+        ([0, 2, 5], {}, ValueError, "offsets: index 2 is 5, past the 4 samples"),
+        ([-1, 2, 4], {}, ValueError, "offsets: index 0 is -1, expected 0 or more"),
+        (np.zeros(0, np.int32), {}, ValueError, r"offsets: shape is \[0\]"),
+        (np.zeros((2, 2), np.int32), {}, ValueError, "offsets: rank is 2"),
+        ([0, 4], {"lengths": [4]}, ValueError, "lengths: are for padded values"),
+        ([0, 4], {"values": np.zeros((1, 4, 3))}, ValueError, "values: rank is 3"),
+    ],
+)
+def test_refused_offsets(offsets, changes, error, message):
+    with pytest.raises(error, match=f"^{message}"):
+        offsets_call(offsets, **changes)
+
+
+def test_an_output_that_overlaps_is_refused():
+    room = np.zeros(64, np.float32)
+    values, out = room[:24].reshape(2, 4, 3), room[23:35].reshape(2, 2, 3)
+    with pytest.raises(ValueError, match="^out: .*overlap"):
+        call(values=values, out=out)
+    with pytest.raises(ValueError, match="^out: "):
+        call(out=np.lib.stride_tricks.as_strided(room, (2, 2, 3), (0, 0, 4)))
+
+
+def test_nothing_is_written_on_an_error():
+    out = np.full((2, 2, 3), 123, np.float32)
+    for changes in (
+        {"times": np.array([[0.0, 1.0, 2.0, 3.0], [0.0, 2.5, 2.25, 3.0]])},
+        {"lengths": [4, 5]},
+        {"max_gap": -1},
+        {"query_times": np.zeros((2, 3))},
+    ):
+        with pytest.raises(ValueError):
+            call(out=out, **changes)
+    assert (out == 123).all()
+
+
+def test_unchecked_times_still_stay_inside():
+    random = np.random.default_rng(5)
+    times = random.permutation(np.array([*range(40), math.nan, math.inf, -math.inf]))
+    values = random.normal(size=(43, 3))
+    rbc.resample(values, times, random.normal(size=100) * 50, check_times=False)
+    with pytest.raises(ValueError, match="times: "):
+        rbc.resample(values, times, np.zeros(1))
+
+
+def test_strides_that_are_no_multiple_of_the_element():
+    records = np.zeros(4, np.dtype([("flag", "u1"), ("time", "f8")]))
+    with pytest.raises(
+        ValueError, match="times: stride 0 is 9 bytes, expected a multiple of the element's 8"
+    ):
+        call(times=records["time"])
+    aligned = np.zeros(4, np.dtype([("stamp", "f8"), ("time", "f8")]))
+    aligned["time"] = range(4)
+    assert same_bits(call(times=aligned["time"]), call())
+
+
+def test_doctests():
+    for name in ("robocache", "robocache._resample", "robocache._context", "robocache._info"):
+        __import__(name)
+        result = doctest.testmod(sys.modules[name], optionflags=doctest.NORMALIZE_WHITESPACE)
+        assert result.failed == 0 and result.attempted > 0

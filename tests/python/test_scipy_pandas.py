@@ -1,0 +1,187 @@
+"""Against scipy.interpolate.interp1d and pandas.merge_asof, on made-up and on real streams."""
+
+import numpy as np
+import pytest
+
+import robocache as rbc
+
+interpolate = pytest.importorskip("scipy.interpolate")
+pandas = pytest.importorskip("pandas")
+
+
+def jittery(rate, seconds, seed, channels=6):
+    """A stream with jitter and dropouts: strictly ascending times, and values."""
+    random = np.random.default_rng(seed)
+    times = np.cumsum(random.gamma(8, 1 / (8 * rate), int(rate * seconds)))
+    times = times[random.random(len(times)) > 0.05]
+    return times, np.cumsum(random.normal(size=(len(times), channels)), axis=0)
+
+
+def clock(times, rate):
+    return np.arange(times[0] - 0.5, times[-1] + 0.5, 1 / rate)
+
+
+def assert_as_interp1d(times, values, queries):
+    """`times` strictly ascending, in float64."""
+    for method in ("linear", "nearest", "previous", "next"):
+        peer = interpolate.interp1d(
+            times, values, method, axis=0, bounds_error=False, fill_value=-1.0
+        )
+        out, mask = rbc.resample(
+            values, times, queries, method=method, bounds="fill", fill_value=-1.0, return_mask=True
+        )
+        inside = (queries >= times[0]) & (queries <= times[-1])
+        np.testing.assert_array_equal(mask, inside)
+        if method == "linear":
+            scale = np.abs(values).max(initial=1.0)
+            np.testing.assert_allclose(out, peer(queries), rtol=1e-11, atol=1e-11 * scale)
+        else:
+            safe = unambiguous(times, queries) if method == "nearest" else slice(None)
+            np.testing.assert_array_equal(out[safe], peer(queries)[safe])
+    peer = interpolate.interp1d(times, values, axis=0, bounds_error=False, fill_value="extrapolate")
+    out = rbc.resample(values, times, queries, bounds="extrapolate")
+    scale = np.abs(peer(queries)).max(initial=1.0)
+    np.testing.assert_allclose(out, peer(queries), rtol=1e-9, atol=1e-9 * scale)
+
+
+def unambiguous(times, queries):
+    """Queries that are not so near to a midpoint that rounding decides."""
+    middles = (times[1:] + times[:-1]) / 2
+    at = np.clip(np.searchsorted(middles, queries), 1, len(middles) - 1)
+    distance = np.minimum(np.abs(middles[at] - queries), np.abs(middles[at - 1] - queries))
+    return distance > 1e-9
+
+
+def assert_as_merge_asof(times, values, queries, tolerance):
+    """`times` int64 and ascending, perhaps with duplicates. What is looked up is row numbers."""
+    rows = np.arange(len(times))[:, None]
+    left = pandas.DataFrame({"time": queries})
+    for direction, method in (
+        ("backward", "previous"),
+        ("forward", "next"),
+        ("nearest", "nearest"),
+    ):
+        right_times, right_rows = times, rows
+        if (
+            direction != "backward"
+        ):  # among equal times pandas looks forward to the first, RoboCache to the last
+            right_times, first = np.unique(times, return_index=True)
+            right_rows = rows[first]
+        right = pandas.DataFrame({"time": right_times, "row": right_rows[:, 0]})
+        peer = pandas.merge_asof(left, right, on="time", direction=direction, tolerance=tolerance)[
+            "row"
+        ]
+        out, mask = rbc.resample(
+            right_rows,
+            right_times,
+            queries,
+            method=method,
+            tolerance=tolerance,
+            fill_value=-1,
+            return_mask=True,
+        )
+        np.testing.assert_array_equal(out[:, 0], peer.fillna(-1).to_numpy().astype(np.int64))
+        np.testing.assert_array_equal(mask, peer.notna().to_numpy())
+        picked = rbc.resample(
+            values[right_rows[:, 0]],
+            right_times,
+            queries,
+            method=method,
+            tolerance=tolerance,
+            fill_value=np.nan,
+        )
+        np.testing.assert_array_equal(picked[mask], values[out[mask, 0]])
+        assert np.isnan(picked[~mask]).all()
+
+
+@pytest.mark.parametrize(("rate", "target"), [(100, 30), (30, 200), (200, 200)])
+def test_made_up_streams(rate, target):
+    times, values = jittery(rate, 20, seed=rate)
+    assert_as_interp1d(times, values, clock(times, target))
+    assert_as_interp1d(
+        times,
+        values,
+        np.random.default_rng(1).permutation(np.concatenate([clock(times, target), times])),
+    )
+
+
+@pytest.mark.parametrize("tolerance", [0, 2_000_000, 20_000_000, 10**15])
+def test_made_up_streams_in_nanoseconds(tolerance):
+    times, values = jittery(100, 20, seed=7)
+    ticks = 1_700_000_000_000_000_000 + (times * 1e9).astype(np.int64)
+    ticks = np.sort(np.concatenate([ticks, ticks[::17]]))  # duplicates
+    values = np.resize(values, (len(ticks), 6))
+    queries = np.sort(
+        np.concatenate([np.arange(ticks[0] - 10**8, ticks[-1] + 10**8, 33_333_333), ticks[::5]])
+    )
+    assert_as_merge_asof(ticks, values, queries, tolerance)
+
+
+COMMA = {
+    "imu": "processed_log/IMU/accelerometer",
+    "can speed": "processed_log/CAN/speed",
+    "steering": "processed_log/CAN/steering_angle",
+    "wheels": "processed_log/CAN/wheel_speed",
+    "radar": "processed_log/CAN/radar",
+    "gnss": "processed_log/GNSS/live_gnss_ublox",
+}
+
+
+@pytest.mark.parametrize("stream", COMMA)
+def test_car_recording(recordings, stream):
+    folder = recordings / "comma2k19" / COMMA[stream]
+    times = np.load(folder / "t.npy").astype(np.float64)
+    values = np.load(folder / "value.npy").astype(np.float64)
+    values = values.reshape(len(times), -1)
+    order = np.argsort(times, kind="stable")
+    times, values = times[order], values[order]
+    frames = np.load(recordings / "comma2k19" / "global_pose" / "frame_times.npy")
+
+    ticks = np.round(times * 1e9).astype(np.int64)
+    queries = np.sort(np.round(frames * 1e9).astype(np.int64))
+    for tolerance in (5_000_000, 50_000_000, 10**12):
+        assert_as_merge_asof(ticks, np.nan_to_num(values), queries, tolerance)
+
+    times, first = np.unique(times, return_index=True)
+    values = np.nan_to_num(values[first])
+    assert_as_interp1d(times, values, frames)
+    for layout in (np.asfortranarray(values), values[:, ::-1]):
+        out = rbc.resample(layout, times, frames)
+        np.testing.assert_array_equal(
+            out, rbc.resample(np.ascontiguousarray(layout), times, frames)
+        )
+
+
+def test_drone_recording(recordings):
+    files = sorted((recordings / "px4").rglob("*.csv"))
+    assert files
+    checked = 0
+    for path in files:
+        frame = pandas.read_csv(path)
+        if "timestamp" not in frame or len(frame) < 3:
+            continue
+        frame = frame.sort_values("timestamp", kind="stable").select_dtypes("number")
+        ticks = frame.pop("timestamp").to_numpy(np.int64)  # microseconds
+        values = np.nan_to_num(frame.to_numpy(np.float64), posinf=0, neginf=0)
+        if values.shape[1] == 0:
+            continue
+        queries = np.arange(ticks[0] - 50_000, ticks[-1] + 50_000, 10_000)
+        assert_as_merge_asof(ticks, values, queries, 20_000)
+        # An integer clock and the same clock in seconds agree.
+        unique, first = np.unique(ticks, return_index=True)
+        inside = queries[(queries >= unique[0]) & (queries <= unique[-1])]
+        peer = interpolate.interp1d((unique - unique[0]).astype(np.float64), values[first], axis=0)
+        out, mask = rbc.resample(values[first], unique, inside, return_mask=True)
+        scale = np.abs(values).max(initial=1.0)
+        np.testing.assert_allclose(
+            out, peer((inside - unique[0]).astype(np.float64)), rtol=1e-11, atol=1e-11 * scale
+        )
+        assert mask.all()
+        longest = int(np.diff(unique).max())
+        _, bridged = rbc.resample(
+            values[first], unique, inside, max_gap=longest - 1, return_mask=True
+        )
+        _, whole = rbc.resample(values[first], unique, inside, max_gap=longest, return_mask=True)
+        assert whole.all() and bridged.sum() <= len(inside)
+        checked += 1
+    assert checked > 0

@@ -1,0 +1,319 @@
+"""On a GPU: the same bits as the CPU, the current stream, graphs, pointers, device errors."""
+
+import multiprocessing
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import robocache as rbc
+from test_resample import problems, same_bits
+
+torch = pytest.importorskip("torch")
+if not torch.cuda.is_available():
+    pytest.skip("no CUDA device that torch can use", allow_module_level=True)
+if rbc.info().cuda_unavailable:
+    pytest.skip(
+        f"RoboCache has no CUDA here: {rbc.info().cuda_unavailable}", allow_module_level=True
+    )
+
+DELAY = 100_000_000  # clock cycles, tens of milliseconds
+
+
+def example(dtype=torch.float32, channels=32, device="cuda"):
+    random = np.random.default_rng(1)
+    values = torch.from_numpy(random.normal(size=(8, 200, channels))).to(device, dtype)
+    times = torch.from_numpy(np.sort(random.random((8, 200)))).to(device)
+    queries = torch.from_numpy(random.random((8, 120)) * 1.2 - 0.1).to(device)
+    return values, times, queries
+
+
+def to_cuda(array):
+    return torch.from_numpy(np.array(array)).cuda()
+
+
+@settings(max_examples=1000)
+@given(problems())
+def test_the_same_bits_as_the_cpu(problem):
+    values, times, query_times, options = problem
+    expected, expected_mask = rbc.resample(values, times, query_times, return_mask=True, **options)
+    for name in ("lengths", "query_lengths", "offsets"):
+        if name in options:
+            options[name] = to_cuda(options[name])
+    arguments = [to_cuda(each) for each in (values, times, query_times)]
+    for check in (False, True):
+        out, mask = rbc.resample(*arguments, return_mask=True, check_times=check, **options)
+        assert out.is_cuda and mask.is_cuda and mask.dtype == torch.bool
+        assert same_bits(out.cpu().numpy(), expected) and same_bits(
+            mask.cpu().numpy(), expected_mask
+        )
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("out_dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("channels", [1, 7, 32, 256])
+def test_every_dtype(dtype, out_dtype, channels):
+    values, times, queries = example(dtype, channels)
+    out = rbc.resample(values, times, queries, dtype=out_dtype)
+    expected = rbc.resample(values.cpu(), times.cpu(), queries.cpu(), dtype=out_dtype)
+    assert out.dtype == out_dtype
+    assert torch.equal(out.cpu().view(torch.uint8), expected.view(torch.uint8))
+
+
+def test_strided_and_broadcast_tensors():
+    values, times, queries = example()
+    expected = rbc.resample(values, times, queries)
+    room = torch.full((8, 400, 65), -1.0, device="cuda")
+    room[:, ::2, 1::2] = values
+    assert torch.equal(rbc.resample(room[:, ::2, 1::2], times, queries), expected)
+    assert torch.equal(
+        rbc.resample(values.permute(2, 0, 1).contiguous().permute(1, 2, 0), times, queries),
+        expected,
+    )
+    shared = rbc.resample(values, times[0], queries[0])
+    assert torch.equal(
+        rbc.resample(values, times[:1].expand(8, -1), queries[:1].expand(8, -1)), shared
+    )
+    out = torch.full((32, 240, 8), 7.0, device="cuda")
+    view = out.permute(2, 1, 0)[:, ::2]
+    assert rbc.resample(values, times, queries, out=view) is view
+    assert torch.equal(view, expected) and bool((out[:, 1::2] == 7).all())
+
+
+def test_pointers():
+    values, times, queries = example()
+    out = torch.empty(8, 120, 32, device="cuda")
+    pointer = out.data_ptr()
+    assert rbc.resample(values, times, queries, out=out) is out and out.data_ptr() == pointer
+    before = torch.cuda.memory_allocated()
+    result = rbc.resample(values, times, queries)
+    assert torch.cuda.memory_allocated() - before == result.nbytes  # the result and nothing else
+    assert result.device == values.device and not result.requires_grad
+
+
+# ---- streams and graphs -------------------------------------------------------------------------
+
+
+def test_the_current_stream_and_no_waiting():
+    values, times, queries = example()
+    expected = rbc.resample(values * 0 + 5, times, queries)
+    torch.cuda.synchronize()
+    for stream in (torch.cuda.Stream(), torch.cuda.Stream(), torch.cuda.default_stream()):
+        values.fill_(1)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(DELAY)
+            values.fill_(5)
+            out = rbc.resample(values, times, queries)
+            assert not stream.query()  # the call came back before the work was done
+        stream.synchronize()
+        assert torch.equal(out, expected)
+
+
+def test_a_stream_of_ones_own():
+    values, times, queries = example()
+    expected = rbc.resample(values, times, queries)
+    torch.cuda.synchronize()
+    stream = torch.cuda.Stream()
+    for given_stream in (stream, stream.cuda_stream):
+        with rbc.Context("cuda:0", stream=given_stream) as context:
+            out = rbc.resample(values, times, queries, backend=context)
+            context.synchronize()
+            assert torch.equal(out, expected)
+
+
+def test_graph_capture():
+    values, times, queries = example()
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        rbc.resample(values, times, queries)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out, mask = rbc.resample(values, times, queries, return_mask=True)
+    for factor in (1.0, -3.0):
+        values.mul_(factor)
+        graph.replay()
+        expected, expected_mask = rbc.resample(values, times, queries, return_mask=True)
+        assert torch.equal(out, expected) and torch.equal(mask, expected_mask)
+
+
+def test_checking_cannot_be_captured_and_says_so():
+    values, times, queries = example()
+    out = torch.empty(8, 120, 32, device="cuda")
+    rbc.resample(values, times, queries, out=out, check_times=True)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        with pytest.raises(rbc.RoboCacheError) as caught:
+            rbc.resample(values, times, queries, out=out, check_times=True)
+        rbc.resample(values, times, queries, out=out)
+    assert caught.value.status == rbc.Status.UNSUPPORTED
+    out.zero_()
+    graph.replay()
+    assert torch.equal(out, rbc.resample(values, times, queries))
+
+
+def test_threads_with_streams_of_their_own():
+    values, times, queries = example()
+    expected = rbc.resample(values, times, queries)
+    torch.cuda.synchronize()
+    failures = []
+
+    def work():
+        try:
+            with torch.cuda.stream(torch.cuda.Stream()):
+                for _ in range(50):
+                    assert torch.equal(rbc.resample(values, times, queries), expected)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+# ---- errors -------------------------------------------------------------------------------------
+
+
+def test_devices_must_agree():
+    values, times, queries = example()
+    with pytest.raises(ValueError, match="^times: lives on device"):
+        rbc.resample(values, times.cpu(), queries)
+    with pytest.raises(ValueError, match="^query_times: lives on device"):
+        rbc.resample(values, times, queries.cpu().numpy())
+    with pytest.raises(ValueError, match="^values: lives on device"):
+        rbc.resample(values, times, queries, backend="cpu")
+    with pytest.raises(ValueError, match="^values: lives on device"):
+        rbc.resample(values.cpu().numpy(), times, queries, backend="cuda")
+    with pytest.raises(ValueError, match="^out: lives on device"):
+        rbc.resample(values, times, queries, out=torch.empty(8, 120, 32))
+    with pytest.raises(rbc.RoboCacheError, match="device 99 is not there"):
+        rbc.resample(values, times, queries, backend="cuda:99")
+
+
+def test_lists_go_to_the_device():
+    values, times, queries = example()
+    out = rbc.resample(values, times, [0.25, 0.5], lengths=[200] * 8)
+    assert out.is_cuda
+    assert torch.equal(
+        out,
+        rbc.resample(values, times, torch.tensor([0.25, 0.5], dtype=torch.float64, device="cuda")),
+    )
+
+
+def test_checked_mode_finds_the_row_and_the_index():
+    values, times, queries = example()
+    out = torch.full((8, 120, 32), 9.0, device="cuda")
+    checked = {"out": out, "check_times": True}
+    bad = times.clone()
+    bad[5, 17], bad[5, 18] = 0.75, 0.5
+    bad[5, 19:] = 1.0
+    bad[5, :17] = 0.0
+    with pytest.raises(ValueError, match=r"^times: row 5 decreases at index 18 \(0.75 -> 0.5\)"):
+        rbc.resample(values, bad, queries, **checked)
+    bad = times.clone()
+    bad[2, 100] = float("nan")
+    with pytest.raises(ValueError, match="^times: row 2 is NaN at index 100"):
+        rbc.resample(values, bad, queries, **checked)
+    lengths = torch.full((8,), 200, device="cuda")
+    lengths[3] = 201
+    with pytest.raises(ValueError, match="^lengths: row 3 is 201, expected 0 to 200"):
+        rbc.resample(values, times, queries, lengths=lengths, **checked)
+    with pytest.raises(ValueError, match="^query_lengths: row 0 is -1, expected 0 to 120"):
+        rbc.resample(values, times, queries, query_lengths=lengths.int() * 0 - 1, **checked)
+    offsets = torch.tensor([0, 20, 10, 30, 40, 50, 60, 70, 200], device="cuda")
+    with pytest.raises(ValueError, match=r"^offsets: decrease at index 2 \(20 -> 10\)"):
+        rbc.resample(values[0], times[0], queries, offsets=offsets, **checked)
+    assert bool((out == 9).all())
+
+
+def test_unchecked_lengths_and_offsets_stay_inside():
+    values, times, queries = example()
+    wild = torch.tensor([-5, 10**9, 201, 0, 1, 2**31 - 1, -(2**31), 7], device="cuda")
+    rbc.resample(values, times, queries, lengths=wild, query_lengths=wild)
+    rbc.resample(values[0], times[0], queries, offsets=torch.cat([wild, wild[:1]]))
+    torch.cuda.synchronize()
+
+
+# ---- neighbours ---------------------------------------------------------------------------------
+
+
+def test_pinned_memory_is_host_memory():
+    values, times, queries = example(device="cpu")
+    out = rbc.resample(values.pin_memory(), times.pin_memory(), queries)
+    assert torch.equal(out, rbc.resample(values, times, queries)) and not out.is_cuda
+
+
+def in_child(queue, context, values, times, queries):
+    try:
+        context.synchronize()
+    except rbc.RoboCacheError as error:
+        queue.put((int(error.status), rbc.resample(values, times, queries)))
+    else:
+        queue.put((0, None))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_cuda_context_does_not_survive_a_fork():
+    context = rbc.Context("cuda")
+    values, times, queries = (each.cpu().numpy() for each in example())
+    expected = rbc.resample(values, times, queries)
+    fork = multiprocessing.get_context("fork")
+    queue = fork.Queue()
+    child = fork.Process(target=in_child, args=(queue, context, values, times, queries))
+    child.start()
+    status, out = queue.get(timeout=60)
+    child.join(60)
+    assert status == rbc.Status.NOT_AVAILABLE and child.exitcode == 0
+    np.testing.assert_array_equal(out, expected)
+    context.synchronize()
+
+
+def test_cupy():
+    cupy = pytest.importorskip("cupy")
+    tensors = example()
+    expected = rbc.resample(*tensors)
+    torch.cuda.synchronize()
+    arrays = [cupy.from_dlpack(each) for each in tensors]
+    out, mask = rbc.resample(*arrays, return_mask=True)
+    assert isinstance(out, cupy.ndarray) and mask.dtype == cupy.bool_
+    cupy.cuda.runtime.deviceSynchronize()
+    assert torch.equal(torch.from_dlpack(out), expected)
+    back = torch.from_dlpack(out)
+    assert back.data_ptr() == out.data.ptr
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        out = rbc.resample(*arrays, dtype="float16")
+        assert out.dtype == cupy.float16
+        stream.synchronize()
+    assert rbc.resample(arrays[0], arrays[1], [0.5]).shape == (8, 1, 32)
+
+
+def test_jax():
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() != "gpu":
+        pytest.skip("jax has no GPU")
+    tensors = [each.float() for each in example()]
+    expected = rbc.resample(*tensors)
+    torch.cuda.synchronize()
+    arrays = [jax.dlpack.from_dlpack(each) for each in tensors]
+    out = rbc.resample(*arrays)
+    assert isinstance(out, jax.Array) and out.devices() == arrays[0].devices()
+    with pytest.raises(TypeError, match="^query_times: is a list, expected an array on the GPU"):
+        rbc.resample(*arrays[:2], [0.5])
+    assert torch.equal(torch.from_dlpack(out), expected)
+
+
+def test_several_devices():
+    if torch.cuda.device_count() < 2:
+        pytest.skip("one device")
+    tensors = example(device="cuda:1")
+    out = rbc.resample(*tensors)
+    assert out.device == torch.device("cuda:1") and torch.cuda.current_device() == 0
+    assert torch.equal(out.cpu(), rbc.resample(*example()).cpu())
+    with pytest.raises(ValueError, match="^values: lives on device"):
+        rbc.resample(*tensors, backend="cuda:0")
