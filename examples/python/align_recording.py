@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Aligns a recording of several sensors at different, jittery rates onto one clock.
+
+Writes for each recording the aligned arrays (.npz), a summary (.txt) and a picture of before and
+after (.png).
+
+    align_recording.py              a robot arm, simulated
+    align_recording.py --data DIR   a comma2k19 segment, or PX4 flights as CSV
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import robocache as rbc
+from comma2k19 import read_comma2k19
+from picture import draw_picture
+from px4 import read_px4_flights
+from recordings import Aligned, Recording
+from report import summarize
+from simulate import simulate_recording
+from tqdm import tqdm
+
+
+def read_recordings(folder: Path) -> list[Recording]:
+    """The recordings in a folder, whose kind is told by what lies in it."""
+    if (folder / "processed_log").is_dir():
+        return [read_comma2k19(folder)]
+    flights = read_px4_flights(folder)
+    if not flights:
+        raise FileNotFoundError(
+            f"{folder}: no recording that this demo knows: neither a comma2k19 segment "
+            "(processed_log/) nor PX4 flights (*_sensor_combined.csv)"
+        )
+    return flights
+
+
+def make_clock(recording: Recording, rate_hz: float | None) -> np.ndarray:
+    """The stamps of the stream that sets the clock, or even steps from first sample to last."""
+    if rate_hz is None and recording.clock_stream is not None:
+        return recording.stream(recording.clock_stream).times
+    step = recording.ticks_per_second / (rate_hz or recording.clock_hz)
+    count = int((recording.stop - recording.start) / step) + 1
+    if count < 2:
+        raise ValueError(f"--rate: {recording.name} is too short for two ticks")
+    # Steps are small numbers, and may be floating point. The start may be too large for that.
+    steps = np.arange(count) * step
+    if np.issubdtype(recording.start.dtype, np.integer):
+        steps = np.rint(steps).astype(recording.start.dtype)
+    return recording.start + steps
+
+
+def align(recording: Recording, clock: np.ndarray) -> Aligned:
+    values, masks = {}, {}
+    for stream in recording.streams:
+        values[stream.name], masks[stream.name] = rbc.resample(
+            stream.values,
+            stream.times,
+            clock,
+            method=stream.method,
+            max_gap=recording.ticks(stream.max_gap_s),
+            return_mask=True,
+        )
+    return Aligned(clock, values, masks)
+
+
+def save_arrays(path: Path, recording: Recording, aligned: Aligned) -> None:
+    """One .npz: `clock`, and of each stream its values, `_mask` and `_channels`."""
+    arrays: dict[str, np.ndarray] = {"clock": aligned.clock}
+    for stream in recording.streams:
+        arrays[stream.name] = aligned.values[stream.name]
+        arrays[f"{stream.name}_mask"] = aligned.masks[stream.name]
+        arrays[f"{stream.name}_channels"] = np.array(stream.channels)
+    np.savez(path, **arrays)
+
+
+def run(recording: Recording, rate_hz: float | None, out: Path) -> str:
+    """Aligns one recording, writes its three files and returns what to print."""
+    clock = make_clock(recording, rate_hz)
+    began = time.perf_counter()
+    aligned = align(recording, clock)
+    took_ms = (time.perf_counter() - began) * 1e3
+
+    summary = summarize(recording, aligned)
+    paths = [out / f"{recording.name}.{suffix}" for suffix in ("npz", "txt", "png")]
+    save_arrays(paths[0], recording, aligned)
+    paths[1].write_text(summary, encoding="utf-8")
+    draw_picture(paths[2], recording, aligned)
+    return f"{summary}\naligned in {took_ms:.1f} ms; wrote {', '.join(map(str, paths))}\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="a recording on disk; default: a simulated one"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", default=Path("build/demo"), help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--rate",
+        type=float,
+        metavar="HZ",
+        help="an even clock of this rate; default: what suits the recording",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=7, help="of the simulation; default: %(default)s"
+    )
+    options = parser.parse_args(arguments)
+    if options.rate is not None and not 0 < options.rate <= 10_000:
+        parser.error(f"--rate: {options.rate} is not above 0 and at most 10000")
+
+    try:
+        if options.data is None:
+            recordings = [simulate_recording(options.seed)]
+        else:
+            recordings = read_recordings(options.data)
+        options.out.mkdir(parents=True, exist_ok=True)
+        # A bar for what takes long enough to need one, on a terminal alone.
+        bar = tqdm(recordings, unit="recording", delay=1, disable=None, leave=False)
+        printed = [run(recording, options.rate, options.out) for recording in bar]
+    except (OSError, ValueError) as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 1
+    print("\n".join(printed), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""Reads a comma2k19 segment: a car, arrays `t` and `value` a stream, f64 seconds since boot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from recordings import Recording, make_stream
+
+# The radar reports 14 object slots, one CAN address each. This one is filled most of the time.
+_RADAR_SLOT = 531
+
+
+def read_comma2k19(folder: Path) -> Recording:
+    log, pose = folder / "processed_log", folder / "global_pose"
+
+    def load(path: str) -> tuple[np.ndarray, np.ndarray]:
+        values = _load_array(log / path / "value")
+        return _load_array(log / path / "t"), values.reshape(len(values), -1)
+
+    imu_times, accel = load("IMU/accelerometer")
+    gyro_times, gyro = load("IMU/gyro")
+    if not np.array_equal(imu_times, gyro_times):
+        raise ValueError(f"{log}: accelerometer and gyro have different stamps")
+    speed_times, speed = load("CAN/speed")
+    steering_times, steering = load("CAN/steering_angle")
+    wheel_times, wheels = load("CAN/wheel_speed")
+    magnet_times, magnet = load("IMU/magnetometer")
+    gnss_times, gnss = load("GNSS/live_gnss_ublox")
+    radar_times, radar = load("CAN/radar")
+    frame_times = _load_array(pose / "frame_times")
+
+    # Columns 3 and 4 (relative acceleration, yaw rate) are never filled.
+    radar = radar[:, [0, 1, 2, 5, 6]]
+    radar_channels = ("distance", "lateral", "speed", "address", "new")
+    in_slot = radar[:, 3] == _RADAR_SLOT
+
+    streams = (
+        make_stream(
+            "imu",
+            imu_times,
+            np.hstack([accel, gyro]),
+            ("accel_x", "accel_y", "accel_z", "gyro_x", "gyro_y", "gyro_z"),
+            104.36,
+            axis_label="accel x\n[m/s²]",
+        ),
+        # On the bus they come 0.1 to 29 ms apart: that is its schedule, nothing was lost.
+        make_stream("speed", speed_times, speed, ("speed",), 83, max_gap_s=0.03, drawn=None),
+        make_stream(
+            "steering",
+            steering_times,
+            steering,
+            ("angle",),
+            83,
+            max_gap_s=0.03,
+            axis_label="angle\n[deg]",
+        ),
+        make_stream(
+            "wheels",
+            wheel_times,
+            wheels,
+            ("front_left", "front_right", "rear_left", "rear_right"),
+            83,
+            max_gap_s=0.03,
+            drawn=None,
+        ),
+        # Messages of all slots, many with the same stamp. Two objects must not be mixed into one,
+        # so that a row is taken whole.
+        make_stream(
+            "radar",
+            radar_times,
+            radar,
+            radar_channels,
+            20,
+            method="previous",
+            axis_label="distance\n[m]",
+        ),
+        # One slot, which another object may take over at any sample: not interpolated either.
+        make_stream(
+            "radar_slot",
+            radar_times[in_slot],
+            radar[in_slot],
+            radar_channels,
+            20,
+            method="nearest",
+            axis_label="distance\n[m]",
+        ),
+        # Left out: the UTC time, and the bearing, which wraps at 360 degrees.
+        make_stream(
+            "gnss",
+            gnss_times,
+            gnss[:, [0, 1, 2, 4]],
+            ("latitude", "longitude", "speed", "altitude"),
+            10,
+            drawn=2,
+            axis_label="speed\n[m/s]",
+        ),
+        make_stream("magnetometer", magnet_times, magnet, ("x", "y", "z"), 10, drawn=None),
+        make_stream(
+            "camera_position",
+            frame_times,
+            _load_array(pose / "frame_positions"),
+            ("x", "y", "z"),
+            20,
+            drawn=None,
+        ),
+        # Four numbers of a quaternion must not be interpolated one by one: it would lose its unit
+        # length.
+        make_stream(
+            "camera_orientation",
+            frame_times,
+            _load_array(pose / "frame_orientations"),
+            ("w", "x", "y", "z"),
+            20,
+            method="nearest",
+            drawn=None,
+        ),
+    )
+    return Recording(
+        "comma2k19",
+        "a car in traffic, comma2k19",
+        streams,
+        ticks_per_second=1.0,
+        stamp_unit="s",
+        clock_stream="camera_position",
+        window_s=(9.5, 1.5),
+    )
+
+
+def _load_array(path: Path) -> np.ndarray:
+    """The array at `path`, which as published has no suffix, or at `path`.npy."""
+    with_suffix = path.with_name(f"{path.name}.npy")
+    return np.load(with_suffix if with_suffix.is_file() else path)

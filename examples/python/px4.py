@@ -1,0 +1,124 @@
+"""Reads PX4 flights: one CSV a topic, `timestamp` in integer microseconds since boot."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from recordings import Recording, make_stream
+
+_TICKS_PER_SECOND = 1_000_000
+
+
+class _Topic(NamedTuple):
+    name: str
+    stream: str
+    columns: dict[str, str]  # by the name of the channel
+    method: str
+    drawn: int
+    axis_label: str
+
+
+def _columns(field: str, channels: str) -> dict[str, str]:
+    return {channel: f"{field}[{i}]" for i, channel in enumerate(channels.split())}
+
+
+_IMU = _Topic(
+    "sensor_combined",
+    "imu",
+    {
+        **_columns("accelerometer_m_s2", "accel_x accel_y accel_z"),
+        **_columns("gyro_rad", "gyro_x gyro_y gyro_z"),
+    },
+    "linear",
+    drawn=3,
+    axis_label="gyro x\n[rad/s]",
+)
+_RATES = _Topic(
+    "vehicle_angular_velocity",
+    "angular_velocity",
+    _columns("xyz", "x y z"),
+    "linear",
+    drawn=0,
+    axis_label="rate x\n[rad/s]",
+)
+# Four numbers of a quaternion must not be interpolated one by one: it would lose its unit length.
+_ATTITUDE = _Topic(
+    "vehicle_attitude",
+    "attitude",
+    _columns("q", "w x y z"),
+    "nearest",
+    drawn=1,
+    axis_label="quaternion x",
+)
+_VELOCITY = _Topic(
+    "vehicle_local_position",
+    "velocity",
+    {"north": "vx", "east": "vy", "down": "vz"},
+    "linear",
+    drawn=2,
+    axis_label="down\n[m/s]",
+)
+# A command holds until the next one.
+_MOTORS = _Topic(
+    "actuator_outputs",
+    "motors",
+    _columns("output", "1 2 3 4"),
+    "previous",
+    drawn=0,
+    axis_label="motor 1\n[µs]",
+)
+
+
+def read_px4_flights(folder: Path) -> list[Recording]:
+    """Every flight of which the folder has the inertial sensors; other topics as far as there."""
+    ending = f"_{_IMU.name}.csv"
+    flights = sorted(path.name[: -len(ending)] for path in folder.glob(f"*{ending}"))
+    return [_read_flight(folder, flight) for flight in flights]
+
+
+def _read_flight(folder: Path, flight: str) -> Recording:
+    streams = []
+    for topic in (_IMU, _RATES, _ATTITUDE, _VELOCITY, _MOTORS):
+        path = folder / f"{flight}_{topic.name}.csv"
+        if not path.is_file():
+            continue
+        times, values = _read_csv(path, list(topic.columns.values()))
+        stream = make_stream(
+            topic.stream,
+            times,
+            values,
+            tuple(topic.columns),
+            # The log does not tell the rate that was set: the median, which dropouts hardly move.
+            nominal_hz=_TICKS_PER_SECOND / float(np.median(np.diff(times))),
+            method=topic.method,
+            drawn=topic.drawn,
+            axis_label=topic.axis_label,
+        )
+        streams.append(stream)
+    return Recording(
+        f"px4_{flight}",
+        f"a PX4 flight controller, log {flight}",
+        tuple(streams),
+        ticks_per_second=_TICKS_PER_SECOND,
+        stamp_unit="us",
+    )
+
+
+def _read_csv(path: Path, columns: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Stamps [S] as i64 and the named columns [S, D] as f32."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    if len(rows) < 2:
+        raise ValueError(f"{path}: {len(rows)} samples, expected two at least")
+    try:
+        # By int(), never through floating point: a clock may have more digits than a double.
+        times = [int(row["timestamp"]) for row in rows]
+        values = [[float(row[column]) for column in columns] for row in rows]
+    except KeyError as missing:
+        raise ValueError(f"{path}: no column {missing}") from None
+    except (TypeError, ValueError):
+        raise ValueError(f"{path}: a value is missing or not a number") from None
+    return np.array(times, dtype=np.int64), np.array(values, dtype=np.float32)

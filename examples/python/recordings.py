@@ -1,0 +1,106 @@
+"""A recording as the demo sees it: before it is aligned, and after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class StreamData:
+    """One sensor: values [S, D] at stamps [S] that ascend; equal stamps are allowed."""
+
+    name: str
+    times: np.ndarray
+    values: np.ndarray
+    channels: tuple[str, ...]
+    nominal_hz: float
+    method: str = "linear"
+    #: Two samples further apart than this have a gap between them: nothing there is made up.
+    max_gap_s: float = 0.0
+    #: The index of the channel to draw, and what to write beside its axis; None: draw none.
+    drawn: int | None = 0
+    axis_label: str = ""
+    #: How many samples came after one with a later stamp.
+    reordered: int = 0
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Streams whose stamps share one clock and one unit."""
+
+    name: str
+    title: str
+    streams: tuple[StreamData, ...]
+    ticks_per_second: float
+    stamp_unit: str
+    #: The clock to align on: that of a stream, where one is the natural clock, else an even one.
+    clock_stream: str | None = None
+    clock_hz: float = 100.0
+    #: What the picture zooms in on: the first second shown, counted from the start, and how many.
+    window_s: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def start(self) -> np.int64 | np.float64:
+        return min(stream.times[0] for stream in self.streams)
+
+    @property
+    def stop(self) -> np.int64 | np.float64:
+        return max(stream.times[-1] for stream in self.streams)
+
+    def seconds(self, times: np.ndarray | np.number) -> np.ndarray:
+        """Seconds since the start. The difference comes first, so that no digit is lost."""
+        return (times - self.start) / self.ticks_per_second
+
+    def ticks(self, seconds: float) -> int | float:
+        """A length of time in the unit of the stamps: whole ticks where those are integers."""
+        ticks = seconds * self.ticks_per_second
+        return int(ticks) if np.issubdtype(self.start.dtype, np.integer) else ticks
+
+    def stream(self, name: str) -> StreamData:
+        return next(stream for stream in self.streams if stream.name == name)
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """The streams of a recording on one clock [T]: values [T, D] and masks [T] by name."""
+
+    clock: np.ndarray
+    values: dict[str, np.ndarray]
+    masks: dict[str, np.ndarray]
+
+
+def make_stream(
+    name: str,
+    times: np.ndarray,
+    values: np.ndarray,
+    channels: tuple[str, ...],
+    nominal_hz: float,
+    *,
+    max_gap_s: float | None = None,
+    **options: Any,
+) -> StreamData:
+    """Puts samples in the order of their stamps.
+
+    By default a gap begins where two samples in a row are missing: one may be bridged.
+    """
+    values = values.reshape(len(times), -1)
+    if len(times) < 2:
+        raise ValueError(f"{name}: {len(times)} samples, expected two at least")
+    if values.shape[1] != len(channels):
+        raise ValueError(f"{name}: {values.shape[1]} channels, but {len(channels)} names")
+    # Stable: among equal stamps the order of arrival stays, and the last one counts.
+    order = np.argsort(times, kind="stable")
+    reordered = int(np.count_nonzero(times < np.maximum.accumulate(times)))
+    return StreamData(
+        name,
+        np.ascontiguousarray(times[order]),
+        np.ascontiguousarray(values[order]),
+        channels,
+        nominal_hz,
+        max_gap_s=2.5 / nominal_hz if max_gap_s is None else max_gap_s,
+        reordered=reordered,
+        **options,
+    )

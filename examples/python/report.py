@@ -1,0 +1,142 @@
+"""What came in and what came out, in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from recordings import Aligned, Recording, StreamData
+
+
+class Origin(IntEnum):
+    """Where an aligned row comes from."""
+
+    INVALID = 0  # no sample near enough: the fill value, mask 0
+    HELD = 1  # before the first sample or after the last: that sample, mask 0
+    EXACT = 2  # a sample with this very stamp
+    PICKED = 3  # the sample that `nearest`, `previous` or `next` takes
+    INTERPOLATED = 4  # between two samples
+
+
+def origins(stream: StreamData, clock: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """The Origin of each tick. The mask tells good from bad; the stamps tell the rest."""
+    met = np.searchsorted(stream.times, clock, side="right") > np.searchsorted(
+        stream.times, clock, side="left"
+    )
+    outside = (clock < stream.times[0]) | (clock > stream.times[-1])
+    between = Origin.INTERPOLATED if stream.method == "linear" else Origin.PICKED
+    good = np.asarray(mask, dtype=bool)
+    return np.select(
+        [good & met, good, outside], [Origin.EXACT, between, Origin.HELD], Origin.INVALID
+    )
+
+
+@dataclass(frozen=True)
+class StreamFacts:
+    """How regular a stream was. Jitter is that of the time between samples, gaps left out."""
+
+    samples: int
+    mean_hz: float
+    jitter_std_s: float
+    jitter_p99_s: float
+    repeated_stamps: int
+    gaps: int
+    longest_step_s: float
+
+
+def stream_facts(recording: Recording, stream: StreamData) -> StreamFacts:
+    ticks = np.diff(stream.times)
+    in_gap = ticks > recording.ticks(stream.max_gap_s)
+    steps = ticks / recording.ticks_per_second
+    regular = steps[~in_gap]
+    return StreamFacts(
+        samples=len(stream.times),
+        mean_hz=len(steps) / float(steps.sum()),
+        jitter_std_s=float(regular.std()),
+        jitter_p99_s=float(np.percentile(regular, 99)),
+        repeated_stamps=int(np.count_nonzero(steps == 0)),
+        gaps=int(np.count_nonzero(in_gap)),
+        longest_step_s=float(steps.max()),
+    )
+
+
+_NOTES = """\
+dt: the time between samples; its std and p99 leave out the gaps.
+gap: a dt beyond the limit shown. No value is made up within one: invalid, mask 0.
+repeated: samples with the stamp of the one before; of equal stamps the last sample counts.
+picked: a sample as it is. held: the first or last sample, beyond the ends of a stream, mask 0.
+"""
+
+
+def summarize(recording: Recording, aligned: Aligned) -> str:
+    span_s = float(recording.seconds(recording.stop))
+    channels = sum(len(stream.channels) for stream in recording.streams)
+    parts = [
+        f"{recording.title}: {span_s:.1f} s, {len(recording.streams)} streams, {channels} channels",
+        f"stamps: {aligned.clock.dtype} {recording.stamp_unit} from {recording.start}; "
+        f"as float32 they would be rounded to steps of {_float32_step(recording)}",
+        f"clock:  {len(aligned.clock)} ticks, {clock_words(recording, aligned.clock)}",
+        "",
+        _table_in(recording),
+        _table_out(recording, aligned),
+        _NOTES.rstrip(),
+    ]
+    late = [f"{stream.name} {stream.reordered}" for stream in recording.streams if stream.reordered]
+    if late:
+        parts.append(f"samples that came after a later one, put in order: {', '.join(late)}")
+    return "\n".join(parts) + "\n"
+
+
+def _table_in(recording: Recording) -> str:
+    head = "in,samples,nominal Hz,mean Hz,dt std ms,dt p99 ms,dt max ms,repeated,gaps"
+    rows = [head.split(",")]
+    for stream in recording.streams:
+        facts = stream_facts(recording, stream)
+        rates = (stream.nominal_hz, facts.mean_hz)
+        steps = (facts.jitter_std_s, facts.jitter_p99_s, facts.longest_step_s)
+        rows.append(
+            [stream.name, str(facts.samples)]
+            + [f"{hz:.1f}" for hz in rates]
+            + [f"{seconds * 1e3:.2f}" for seconds in steps]
+            + [str(facts.repeated_stamps), str(facts.gaps)]
+        )
+    return _table(rows)
+
+
+def _table_out(recording: Recording, aligned: Aligned) -> str:
+    head = "out,method,gap over ms,interpolated,picked,exact,held,invalid,valid"
+    shown = (Origin.INTERPOLATED, Origin.PICKED, Origin.EXACT, Origin.HELD, Origin.INVALID)
+    rows = [head.split(",")]
+    for stream in recording.streams:
+        mask = aligned.masks[stream.name]
+        counts = np.bincount(origins(stream, aligned.clock, mask), minlength=len(Origin))
+        rows.append(
+            [stream.name, stream.method, f"{stream.max_gap_s * 1e3:.1f}"]
+            + [str(counts[origin]) for origin in shown]
+            + [f"{np.mean(mask):.1%}"]
+        )
+    return _table(rows)
+
+
+def _table(rows: list[list[str]]) -> str:
+    """Rows as lines, each column as wide as it needs: names to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = []
+    for first, *others in rows:
+        cells = [cell.rjust(width) for cell, width in zip(others, widths[1:])]
+        lines.append("  ".join([first.ljust(widths[0]), *cells]))
+    return "\n".join(lines) + "\n"
+
+
+def _float32_step(recording: Recording) -> str:
+    step_s = float(np.spacing(np.float32(recording.stop))) / recording.ticks_per_second
+    return f"{step_s:.3g} s" if step_s >= 1 else f"{step_s * 1e3:.3g} ms"
+
+
+def clock_words(recording: Recording, clock: np.ndarray) -> str:
+    step_s = float(np.median(np.diff(clock))) / recording.ticks_per_second
+    stream = recording.clock_stream
+    if stream is not None and np.array_equal(clock, recording.stream(stream).times):
+        return f"the clock of {stream}, {1 / step_s:.4g} Hz"
+    return f"one even clock, {1 / step_s:.4g} Hz"
