@@ -1,0 +1,146 @@
+// What the CUDA benchmarks need of the runtime: memory, streams, graphs, time by events.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "../measure.h"
+
+namespace bench {
+
+inline void checkCuda(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  cudaGetLastError();
+  throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
+}
+
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(size_t bytes) : bytes_(bytes) {
+    checkCuda(cudaMalloc(&data_, std::max<size_t>(bytes, 1)), "cudaMalloc");
+  }
+  DeviceMemory(const DeviceMemory&) = delete;
+  ~DeviceMemory() { cudaFree(data_); }
+
+  char* data() const { return static_cast<char*>(data_); }
+  size_t bytes() const { return bytes_; }
+
+  // Repeats `part` bytes of host memory over the whole of it.
+  void fill(const void* source, size_t part) {
+    if (bytes_ == 0) return;
+    part = std::min(part, bytes_);
+    checkCuda(cudaMemcpy(data_, source, part, cudaMemcpyHostToDevice), "cudaMemcpy");
+    for (size_t done = part; done < bytes_; done *= 2) {
+      const size_t more = std::min(done, bytes_ - done);
+      checkCuda(cudaMemcpy(data() + done, data_, more, cudaMemcpyDeviceToDevice), "cudaMemcpy");
+    }
+    checkCuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+  void poison() {
+    checkCuda(cudaMemset(data_, 0xA5, bytes_), "cudaMemset");
+    checkCuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+
+ private:
+  void* data_ = nullptr;
+  size_t bytes_;
+};
+
+class Stream {
+ public:
+  Stream() {
+    checkCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+  }
+  Stream(const Stream&) = delete;
+  ~Stream() { cudaStreamDestroy(stream_); }
+  cudaStream_t get() const { return stream_; }
+  void synchronize() const { checkCuda(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+// What enqueue(i) puts on the stream for i = 0 .. nodes - 1, as one graph.
+class Graph {
+ public:
+  template <class Enqueue>
+  Graph(const Stream& stream, int64_t nodes, Enqueue&& enqueue) {
+    checkCuda(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal),
+              "cudaStreamBeginCapture");
+    cudaGraph_t graph = nullptr;
+    try {
+      for (int64_t i = 0; i < nodes; ++i) enqueue(i);
+    } catch (...) {
+      cudaStreamEndCapture(stream.get(), &graph);
+      cudaGraphDestroy(graph);
+      throw;
+    }
+    checkCuda(cudaStreamEndCapture(stream.get(), &graph), "cudaStreamEndCapture");
+    const cudaError_t error = cudaGraphInstantiate(&executable_, graph, 0);
+    cudaGraphDestroy(graph);
+    checkCuda(error, "cudaGraphInstantiate");
+    checkCuda(cudaGraphUpload(executable_, stream.get()), "cudaGraphUpload");
+  }
+  Graph(const Graph&) = delete;
+  ~Graph() { cudaGraphExecDestroy(executable_); }
+
+  void launch(const Stream& stream) const {
+    checkCuda(cudaGraphLaunch(executable_, stream.get()), "cudaGraphLaunch");
+  }
+
+ private:
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+class Event {
+ public:
+  Event() { checkCuda(cudaEventCreate(&event_), "cudaEventCreate"); }
+  Event(const Event&) = delete;
+  ~Event() { cudaEventDestroy(event_); }
+  void record(const Stream& stream) {
+    checkCuda(cudaEventRecord(event_, stream.get()), "cudaEventRecord");
+  }
+  double secondsSince(const Event& start) const {
+    checkCuda(cudaEventSynchronize(event_), "cudaEventSynchronize");
+    float milliseconds = 0;
+    checkCuda(cudaEventElapsedTime(&milliseconds, start.event_, event_), "cudaEventElapsedTime");
+    return static_cast<double>(milliseconds) * 1e-3;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+// Device seconds of one enqueue(), over `times` of them. One more goes ahead untimed: it keeps the
+// device busy until all of the others are queued, so that no wait for the host is in the time.
+template <class Enqueue>
+double deviceSeconds(const Stream& stream, int64_t times, Enqueue&& enqueue) {
+  Event start, stop;
+  enqueue();
+  start.record(stream);
+  for (int64_t i = 0; i < times; ++i) enqueue();
+  stop.record(stream);
+  return stop.secondsSince(start) / static_cast<double>(times);
+}
+
+// Samples of enqueue(), after the clocks have had time to rise.
+template <class Enqueue>
+Samples collectDevice(const Stream& stream, Enqueue&& enqueue) {
+  constexpr double kWarmUp = 30e-3;
+  constexpr double kSample = 300e-6;
+  double seconds = deviceSeconds(stream, 1, enqueue);
+  seconds = deviceSeconds(
+      stream, std::clamp<int64_t>(static_cast<int64_t>(kWarmUp / seconds), 1, 1000), enqueue);
+  const int64_t times = std::clamp<int64_t>(static_cast<int64_t>(kSample / seconds), 1, 64);
+  return collect([&] { return deviceSeconds(stream, times, enqueue); });
+}
+
+// A kernel that does nothing: what is left of a call without its work.
+cudaError_t launchEmpty(cudaStream_t stream);
+
+}  // namespace bench

@@ -1,0 +1,194 @@
+"""Turn benchmark results into Markdown tables.
+
+    python benchmarks/render.py build/gpu/bench.json build/gpu/peers-cuda.json
+    python benchmarks/render.py --into docs/performance.md build/gpu/bench.json
+
+Takes what `robocache_bench --benchmark_out=FILE --benchmark_out_format=json` and
+`peers.py --json FILE` write. With --into the tables of NAME.json go between the lines
+`<!-- begin NAME -->` and `<!-- end NAME -->` of a document.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+from collections.abc import Iterable
+from typing import Any
+
+
+def table(header: list[str], rows: Iterable[list[str]]) -> str:
+    rows = [header, *rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+    lines = []
+    for k, row in enumerate(rows):
+        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:]))]
+        lines.append("| " + " | ".join(cells) + " |")
+        if k == 0:
+            rule = ["-" * widths[0], *("-" * (w - 1) + ":" for w in widths[1:])]
+            lines.append("| " + " | ".join(rule) + " |")
+    return "\n".join(lines)
+
+
+def number(value: Any) -> str:
+    """Three digits that matter."""
+    if value is None:
+        return ""
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3
+    return f"{value:.{digits}f}"
+
+
+def spread(low: Any, high: Any) -> str:
+    return "" if low is None or high is None else f"{number(low)}..{number(high)}"
+
+
+def facts(pairs: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in pairs.items() if value not in (None, ""))
+
+
+# ---- robocache_bench -----------------------------------------------------------------------------
+
+_MICROSECONDS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
+
+
+def bench_rows(result: dict[str, Any]) -> dict[str, list[list[str]]]:
+    """Rows by the first two parts of the name, such as cuda/resample."""
+    groups: dict[str, list[list[str]]] = {}
+    for entry in result["benchmarks"]:
+        if entry.get("run_type") == "aggregate":
+            continue
+        parts = entry["name"].removesuffix("/iterations:1/manual_time").split("/")
+        group = "/".join(parts[:2])
+        if entry.get("error_occurred") or entry.get("skipped"):
+            reason = entry.get("error_message") or entry.get("skip_message", "")
+            row = [" ".join(parts[2:]) or parts[1], f"FAILED: {reason}", "", "", "", "", ""]
+        else:
+            time = entry["real_time"] * _MICROSECONDS[entry["time_unit"]]
+            row = [
+                " ".join(parts[2:]) or parts[1],
+                number(time),
+                spread(entry.get("low_us"), entry.get("high_us")),
+                number(entry.get("floor_us")),
+                number(entry.get("x_floor")),
+                number(entry.get("GB/s")),
+                number(entry.get("in_range")),
+            ]
+        groups.setdefault(group, []).append(row)
+    return groups
+
+
+def render_bench(result: dict[str, Any]) -> str:
+    context = result["context"]
+    keys = (
+        "date",
+        "robocache",
+        "gpu",
+        "cuda_driver",
+        "cuda_runtime",
+        "cpu",
+        "cpu_simd",
+        "cpu_threads",
+    )
+    parts = [facts({key: context.get(key) for key in keys})]
+    for group, rows in bench_rows(result).items():
+        header = [group, "us", "p10..p90", "floor us", "x floor", "GB/s", "in range"]
+        used = [i for i in range(len(header)) if i < 2 or any(row[i] for row in rows)]
+        parts.append(table([header[i] for i in used], [[row[i] for i in used] for row in rows]))
+    return "\n\n".join(parts)
+
+
+# ---- peers.py ------------------------------------------------------------------------------------
+
+
+def render_peers(result: dict[str, Any]) -> str:
+    parts = [facts(result["environment"])]
+    cases = result["cases"]
+    if cases:
+        names = list(dict.fromkeys(name for case in cases for name in case["peers"]))
+        rows = [
+            [case["case"], number(case["floor_us"]), *(_cell(case["peers"].get(n)) for n in names)]
+            for case in cases
+        ]
+        title = f"resample, {cases[0]['device']}, us ± half the quartiles' distance"
+        parts.append(table([title, "floor", *names], rows))
+        parts.append(_ratios(cases))
+        compiled = [
+            f"{case['case']}: {number(peer['compile_s'])} s"
+            for case in cases
+            for peer in case["peers"].values()
+            if "compile_s" in peer
+        ]
+        if compiled:
+            parts.append("First call of torch.compile: " + "; ".join(compiled))
+        parts += [
+            f"FAILED {case['case']}: {name}: {peer['error']}"
+            for case in cases
+            for name, peer in case["peers"].items()
+            if "error" in peer
+        ]
+    if result["overhead"]:
+        rows = [
+            [entry["name"], number(entry["median_us"]), spread(entry["p25_us"], entry["p75_us"])]
+            for entry in result["overhead"]
+        ]
+        parts.append(table(["host time of a call", "us", "p25..p75"], rows))
+    return "\n\n".join(parts)
+
+
+def _cell(peer: Any) -> str:
+    if peer is None:
+        return ""
+    if "error" in peer:
+        return "failed"
+    half = (peer["p75_us"] - peer["p25_us"]) / 2 / peer["median_us"]
+    return f"{number(peer['median_us'])} ± {half:.0%}"
+
+
+def _ratios(cases: list[dict[str, Any]]) -> str:
+    """Each peer's time over ours: the plain call's, and under a graph the replay's."""
+    names = list(dict.fromkeys(name for case in cases for name in case["peers"]))
+    others = [name for name in names if not name.startswith("robocache")]
+    rows = []
+    for own in ("robocache", "robocache, graph"):
+        for case in cases:
+            times = {name: peer.get("median_us") for name, peer in case["peers"].items()}
+            ours = times.get(own)
+            if ours is not None:
+                ratios = (
+                    None if times.get(name) is None else times[name] / ours for name in others
+                )
+                rows.append([f"{case['case']}, {own}", *map(number, ratios)])
+    return table(["peer / ours", *others], rows)
+
+
+def render(result: dict[str, Any]) -> str:
+    return render_bench(result) if "benchmarks" in result else render_peers(result)
+
+
+def insert(document: str, name: str, text: str) -> str:
+    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
+    before, found, rest = document.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise SystemExit(f"render.py: the document has no lines {begin.strip()!r} and {end!r}")
+    return f"{before}{begin}\n{text}\n\n{end}{after}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE.json")
+    parser.add_argument("--into", type=pathlib.Path, metavar="DOCUMENT.md")
+    arguments = parser.parse_args()
+    for path in arguments.files:
+        text = render(json.loads(path.read_text()))
+        if arguments.into is None:
+            print(f"### {path.name}\n\n{text}\n")
+        else:
+            document = arguments.into.read_text()
+            arguments.into.write_text(insert(document, path.stem, text))
+
+
+if __name__ == "__main__":
+    main()

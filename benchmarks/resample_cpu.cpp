@@ -1,0 +1,166 @@
+// The CPU backend: real time of the call, against a memcpy by as many threads.
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+#include "measure.h"
+#include "names.h"
+#include "resample_data.h"
+
+namespace bench {
+namespace {
+
+using support::Array;
+using support::ResampleCase;
+
+constexpr double kSampleSeconds = 200e-6;
+
+// ---- memcpy -------------------------------------------------------------------------------------
+
+constexpr size_t kMemcpyBytes = size_t{1} << 28;
+
+Samples timeMemcpy(int threads) {
+  support::Random random(1);
+  std::vector<uint64_t> source(kMemcpyBytes / sizeof(uint64_t)), destination(source.size());
+  for (size_t i = 0; i < source.size(); ++i)
+    source[i] = i < 4096 ? random.bits() : source[i - 4096] + 1;
+  const size_t part = source.size() / static_cast<size_t>(threads);
+  return collect([&] {
+    return hostSeconds(1, [&] {
+      std::vector<std::thread> others;
+      const auto copy = [&](size_t i) {
+        std::memcpy(&destination[i * part], &source[i * part], part * sizeof(uint64_t));
+      };
+      for (int i = 1; i < threads; ++i) others.emplace_back(copy, static_cast<size_t>(i));
+      copy(0);
+      for (std::thread& other : others) other.join();
+      benchmark::ClobberMemory();
+    });
+  });
+}
+
+// Measured once a run.
+const Samples& memcpySamples(int threads) {
+  static std::map<int, Samples> known;
+  if (known.count(threads) == 0) known[threads] = timeMemcpy(threads);
+  return known[threads];
+}
+
+double memcpyBandwidth(int threads) {
+  return 2.0 * static_cast<double>(kMemcpyBytes) / memcpySamples(threads).median;
+}
+
+// ---- resample -----------------------------------------------------------------------------------
+
+// The arrays of a case in memory of their own, outputs poisoned.
+class HostSet {
+ public:
+  explicit HostSet(const ResampleData& data)
+      : data_(data), call_(data.call([this](const Array& array) { return place(array); })) {}
+
+  const ResampleCall& call() const { return call_; }
+
+  void check() const {
+    checkOutput(data_.out(), call_.out);
+    if (call_.mask) checkOutput(data_.mask(), *call_.mask);
+  }
+
+ private:
+  robocache::Tensor place(const Array& array) {
+    const size_t bytes = array.memory().bytes();
+    memory_.emplace_back(bytes, support::Flush::kBegin);
+    support::GuardedMemory& memory = memory_.back();
+    memory.poison();
+    if (&array != &data_.out() && &array != &data_.mask())
+      std::memcpy(memory.data(), array.memory().data(), bytes);
+    return robocache::Tensor(array.tensorAt(memory.data(), {RBC_DEVICE_CPU, 0}));
+  }
+
+  static void checkOutput(const Array& expected, const robocache::Tensor& actual) {
+    if (std::memcmp(expected.memory().data(), actual.data(), expected.memory().bytes()) != 0) {
+      throw std::runtime_error("differs from the portable code on one thread");
+    }
+  }
+
+  const ResampleData& data_;
+  std::deque<support::GuardedMemory> memory_;
+  ResampleCall call_;
+};
+
+robocache::Context cpuContext(int threads, int32_t simd) {
+  rbcContextParams params = rbcContextParamsInit();
+  params.backend = RBC_BACKEND_CPU;
+  params.num_threads = threads;
+  params.simd = simd;
+  robocache::Context context(params);
+  context.warmUp();
+  return context;
+}
+
+// Cold: rotates among so many sets of arrays that each has left the caches when its turn comes
+// again.
+void benchResample(benchmark::State& state, const ResampleCase& c, int threads, int32_t simd,
+                   bool cold) {
+  const ResampleData& data = dataOf(c);
+  const robocache::Context context = cpuContext(threads, simd);
+  const int64_t cache = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), int64_t{1} << 25);
+  const int64_t count = cold ? std::clamp<int64_t>(3 * cache / data.bytes() + 1, 2, 64) : 1;
+  std::deque<HostSet> sets;
+  while (static_cast<int64_t>(sets.size()) < count) sets.emplace_back(data);
+  for (const HostSet& set : sets) {
+    set.call()(context);
+    set.check();
+  }
+  size_t next = 0;
+  const auto call = [&] {
+    sets[next].call()(context);
+    if (++next == sets.size()) next = 0;
+  };
+  const int calls = callsPerSample(call, kSampleSeconds);
+  reportTraffic(state, collect([&] { return hostSeconds(calls, call); }), data.bytes(),
+                memcpyBandwidth(threads));
+  state.counters["in_range"] = data.inRange();
+}
+
+const char* nameOfSimd(int32_t level) {
+  constexpr const char* kNames[] = {"auto", "portable", "avx2", "avx512"};
+  return kNames[level];
+}
+
+}  // namespace
+
+void addCpuBenchmarks() {
+  const rbcContextInfo info = robocache::Context::cpu().info();
+  std::vector<int> thread_counts = {1};
+  if (info.num_threads >= 2) thread_counts.push_back(2);
+  if (info.num_threads > 2) thread_counts.push_back(info.num_threads);
+
+  for (const int threads : thread_counts) {
+    add("cpu/memcpy/threads:" + std::to_string(threads), [threads](benchmark::State& state) {
+      const auto bytes = 2 * static_cast<int64_t>(kMemcpyBytes);
+      reportTraffic(state, memcpySamples(threads), bytes, memcpyBandwidth(threads));
+    });
+  }
+  for (const ResampleCase& c : support::resampleBenchmarkCases()) {
+    if (!ResampleData::isWhole(c)) continue;
+    const auto addOne = [&](int threads, int32_t simd, bool cold) {
+      const std::string name = "cpu/resample/" + nameOf(c.name) + "/" + nameOfSimd(simd) +
+                               "/threads:" + std::to_string(threads) + (cold ? "/cold" : "/hot");
+      add(name, [=](benchmark::State& state) { benchResample(state, c, threads, simd, cold); });
+    };
+    for (const int threads : thread_counts) addOne(threads, info.simd, false);
+    // What the caches and the vector instructions give is told by the cases without further traits.
+    if (std::count(c.name.begin(), c.name.end(), ' ') > 1) continue;
+    if (c.batch > 1) addOne(thread_counts.back(), info.simd, true);
+    for (int32_t simd = RBC_SIMD_PORTABLE; simd < info.simd; ++simd) addOne(1, simd, false);
+  }
+}
+
+}  // namespace bench
