@@ -23,7 +23,7 @@
 #                       with a network:
 #                         apt-get download libhwy-dev
 #                         pip download --no-deps 'swig>=4.2'
-#   SANITIZE_TESTS=f    doctest's filter (default: the table of cases)
+#   SANITIZE_TESTS=f    doctest's filter (default: resample on CUDA)
 #   SANITIZE_SECONDS=s  the limit of each of the two runs (default 120)
 #   BENCH_ARGS, PEERS_ARGS   further arguments of robocache_bench and of peers.py on CUDA
 # shellcheck disable=SC2317 # the stages are called by their names
@@ -34,7 +34,7 @@ PYTHON=${PYTHON:-python3}
 LOG_DIR=${LOG_DIR:-build/gpu}
 CUDA_ARCH=${CUDA_ARCH:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null \
   | head -n 1 | tr -d .)}
-SANITIZE_TESTS=${SANITIZE_TESTS:-resample cuda: the table of cases}
+SANITIZE_TESTS=${SANITIZE_TESTS:-resample cuda*}
 SANITIZE_SECONDS=${SANITIZE_SECONDS:-120}
 ALL_STAGES=(build test sanitize bench peers)
 
