@@ -98,10 +98,7 @@ void describe(const BackendState& state, rbcContextInfo* info) {
   std::snprintf(info->device_name, sizeof info->device_name, "%s", cuda.name);
 }
 
-void warmUp(BackendState& state) {
-  const DeviceGuard guard(own(state).device);
-  checkCuda(loadResample(), "loading the kernels");
-}
+void warmUp(BackendState&) {}  // open() has loaded the kernels
 
 bool reaches(const BackendState& state, rbcDevice device) {
   switch (device.type) {

@@ -98,8 +98,8 @@ RBC_API rbcStatus_t rbcContextSynchronize(rbcContext_t context);
 RBC_API rbcStatus_t rbcContextReserve(rbcContext_t context, size_t bytes);
 
 /*
- * Loads every kernel (CUDA) or starts the threads (CPU) now, which otherwise happens on first use.
- * Call it before timing and before stream capture. Does not touch the stream.
+ * Starts the CPU threads now, which otherwise happens on first use: call it before timing. On CUDA there
+ * is nothing left to do: creating the context has loaded the kernels. Does not touch the stream.
  */
 RBC_API rbcStatus_t rbcContextWarmUp(rbcContext_t context);
 

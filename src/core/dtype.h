@@ -42,6 +42,12 @@ enum class DType : uint8_t {
 #undef RBC_ENUMERATOR
 };
 
+inline constexpr DType kFloatDTypes[] = {
+#define RBC_VALUE(name, storage, code, text) DType::name,
+    RBC_FLOAT_DTYPES(RBC_VALUE)};
+inline constexpr DType kIntegerDTypes[] = {RBC_INTEGER_DTYPES(RBC_VALUE)};
+#undef RBC_VALUE
+
 template <class T>
 struct Tag {
   using type = T;

@@ -20,7 +20,7 @@ class TapFinder {
         n_(n),
         rules_(rules),
         first_(n > 0 ? times[0] : Time()),
-        last_(n > 0 ? times[n - 1] : Time()) {}
+        rate_(n > 0 ? evenRate(first_, times[n - 1], n) : 0) {}
 
   Tap operator()(Time q) {
     if (n_ < kWindow + 2) {
@@ -28,7 +28,7 @@ class TapFinder {
       return tapOf(times_, n_, q, rules_, &guess);
     }
     const int64_t guess =
-        steady_ ? origin_ + pace_ * (since_ + 1) / kPeriod : evenGuess(first_, last_, q, n_);
+        steady_ ? origin_ + pace_ * (since_ + 1) / kPeriod : evenGuess(first_, q, n_, rate_);
     const int64_t base = clampIndex(guess - kWindow / 2, 0, n_ - (kWindow + 2));
     int64_t i = base;
     for (int64_t k = 1; k <= kWindow; ++k) i += times_[base + k] <= q;
@@ -69,7 +69,7 @@ class TapFinder {
   const int64_t n_;
   const Rules<Time> rules_;
   const Time first_;
-  const Time last_;
+  const float rate_;
   int64_t origin_ = 0;  // the bracket found `since_` queries ago
   int64_t pace_ = 0;    // brackets passed in the kPeriod queries up to there
   int64_t since_ = 0;

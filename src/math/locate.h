@@ -80,12 +80,11 @@ RBC_HD Index nearIndex(float position, Index n) {
   return position < static_cast<float>(n - 1) ? static_cast<Index>(position) : n - 1;
 }
 
-// Where q would be if the samples were evenly spaced: the first guess of a search without a better
-// one.
+// Where q would be if the samples were evenly spaced, `rate` of them in a unit of time: the first
+// guess of a search without a better one.
 template <class Time, class Index>
-RBC_HD Index evenGuess(Time first, Time last, Time q, Index n) {
-  return nearIndex(static_cast<float>(TimeMath<Time>::span(q, first)) * evenRate(first, last, n),
-                   n);
+RBC_HD Index evenGuess(Time first, Time q, Index n, float rate) {
+  return nearIndex(static_cast<float>(TimeMath<Time>::span(q, first)) * rate, n);
 }
 
 namespace detail {
@@ -192,24 +191,6 @@ RBC_HD Tap tapIn(const Bracket<Time, Index>& bracket, Index n, Time q, const Rul
   return detail::tapBetween(bracket.i, bracket.t0, bracket.t1, q, rules);
 }
 
-// The tap of query q in a row of n times, n > 0, with its first and last; searched from `guess` on.
-// The bracket that is found, if the search goes that far, is left in *found.
-template <class Row, class Time, class Index>
-RBC_HD Tap tapFrom(const Row& times, Index n, Time q, Time first, Time last, Index guess,
-                   float rate, const Rules<Time>& rules, Index* found) {
-  const bool before = q < first;
-  const bool after = q > last;
-  if (before | after |
-      TimeMath<Time>::isNaN(q)) {  // not ||: the loads need not wait for each other
-    if (before) return detail::tapBefore(times, n, q, first, rules);
-    return after ? detail::tapAfter(times, n, q, last, rules) : invalidTap();
-  }
-  const Bracket<Time, Index> bracket = bracketOf(times, n, q, guess, rate);
-  if (bracket.i < 0) return invalidTap();  // times hold a NaN
-  *found = bracket.i;
-  return tapIn(bracket, n, q, rules);
-}
-
 // The tap of query q in a row of n times. `*guess` is where to search first (-1: no idea); it
 // becomes the bracket that was found, a good guess for the next query. Index is int64_t, or int32_t
 // where n fits.
@@ -218,11 +199,18 @@ RBC_HD Tap tapOf(const Row& times, Index n, Time q, const Rules<Time>& rules, In
   if (n <= 0) return invalidTap();
   const Time first = times[0];
   const Time last = times[n - 1];
+  const bool before = q < first;
+  const bool after = q > last;
+  if (before | after | TimeMath<Time>::isNaN(q)) {  // not ||: the loads need not await each other
+    if (before) return detail::tapBefore(times, n, q, first, rules);
+    return after ? detail::tapAfter(times, n, q, last, rules) : invalidTap();
+  }
   const float rate = evenRate(first, last, n);
-  Index start = *guess;
-  if (start < 0 || start >= n)
-    start = nearIndex(static_cast<float>(TimeMath<Time>::span(q, first)) * rate, n);
-  return tapFrom(times, n, q, first, last, start, rate, rules, guess);
+  const Index start = *guess >= 0 && *guess < n ? *guess : evenGuess(first, q, n, rate);
+  const Bracket<Time, Index> bracket = bracketOf(times, n, q, start, rate);
+  if (bracket.i < 0) return invalidTap();  // times hold a NaN
+  *guess = bracket.i;
+  return tapIn(bracket, n, q, rules);
 }
 
 }  // namespace rbc

@@ -142,7 +142,7 @@ class Context:
         _core.rbc_context_reserve(self._handle, num_bytes)
 
     def warm_up(self) -> None:
-        """Load the kernels, or start the threads, now: before timing and stream capture."""
+        """Start the CPU threads now rather than on first use. On CUDA all is loaded already."""
         _core.rbc_context_warm_up(self._handle)
 
     def close(self) -> None:
