@@ -4,10 +4,11 @@
 #include <memory>
 
 #include "backend.h"
+#include "check_times.h"
 #include "copy.h"
 #include "cuda_error.h"
-#include "resample.h"
-#include "resample_check.h"
+#include "fuse.h"
+#include "fuse_rows.h"
 
 namespace rbc {
 namespace {
@@ -79,7 +80,9 @@ BackendState* open(const rbcContextParams& params) {
   state->launch.compute_capability = properties.major * 10 + properties.minor;
   state->total_memory = properties.totalGlobalMem;
   std::snprintf(state->name, sizeof state->name, "%.127s", properties.name);
-  if (const cudaError_t error = loadResample(); error != cudaSuccess) {
+  cudaError_t error = loadFuseRows();
+  if (error == cudaSuccess) error = loadFuse();
+  if (error != cudaSuccess) {
     cudaGetLastError();
     fail(RBC_STATUS_NOT_AVAILABLE,
          "CUDA: %s (compute capability %d.%d) cannot run this build's kernels: %s", state->name,
@@ -206,18 +209,19 @@ void copy(BackendState& state, const View& source, const View& destination) {
 // ---- operations ---------------------------------------------------------------------------------
 
 struct CheckScratch {
-  unsigned long long keys[kResampleCheckKeys];
-  ResampleDefect defect;
+  unsigned long long keys[kCheckTimesKeys];
+  TimesDefect defect;
 };
 
-size_t resampleCheckBytes(const ResampleProblem&) { return sizeof(CheckScratch); }
+size_t checkTimesBytes() { return sizeof(CheckScratch); }
 
-void resampleCheck(BackendState& state, const ResampleProblem& problem, Scratch scratch,
-                   ResampleDefect* defect) {
+void checkTimes(BackendState& state, const FuseProblem& problem, int stream, Scratch scratch,
+                TimesDefect* defect) {
   CudaState& cuda = own(state);
   const DeviceGuard guard(cuda.device);
   auto* memory = static_cast<CheckScratch*>(scratch.data);
-  checkCuda(launchResampleCheck(problem, memory->keys, &memory->defect, cuda.stream),
+  checkCuda(launchCheckTimes(problem, problem.streams[stream], memory->keys, &memory->defect,
+                             cuda.stream),
             "the launch of a check");
   checkCuda(
       cudaMemcpyAsync(defect, &memory->defect, sizeof *defect, cudaMemcpyDeviceToHost, cuda.stream),
@@ -226,18 +230,19 @@ void resampleCheck(BackendState& state, const ResampleProblem& problem, Scratch 
   cuda.workspace_used = false;  // all of it is over: no later stream has to wait for this one
 }
 
-void resample(BackendState& state, const ResampleProblem& problem) {
+void fuse(BackendState& state, const FuseProblem& problem) {
   const CudaState& cuda = own(state);
   const DeviceGuard guard(cuda.device);
-  checkCuda(launchResample(problem, cuda.launch, cuda.stream), "the launch of resample");
+  checkCuda((suitsRows(problem) ? launchFuseRows : launchFuse)(problem, cuda.launch, cuda.stream),
+            "the launch");
 }
 
 }  // namespace
 
 const Backend kCudaBackend = {
-    RBC_BACKEND_CUDA, open,         close,  describe,           warmUp,        reaches,
-    device,           setStream,    stream, synchronize,        capturing,     allocate,
-    release,          useWorkspace, copy,   resampleCheckBytes, resampleCheck, resample,
+    RBC_BACKEND_CUDA, open,         close,  describe,        warmUp,     reaches,
+    device,           setStream,    stream, synchronize,     capturing,  allocate,
+    release,          useWorkspace, copy,   checkTimesBytes, checkTimes, fuse,
 };
 
 }  // namespace rbc

@@ -14,6 +14,7 @@ struct Divider {
   uint32_t magic;
   uint32_t shift;
 
+  Divider() = default;
   explicit Divider(int64_t value)
       : divisor(static_cast<uint64_t>(value > 0 ? value : 1)), magic(0), shift(0) {
     if (divisor >> 31 != 0) return;  // only the general division will do

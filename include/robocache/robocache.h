@@ -16,6 +16,7 @@
 #include "base.h"
 #include "context.h"
 #include "resample.h"
+#include "fuse.h"
 #include "tensor.h"
 
 #endif /* ROBOCACHE_H */

@@ -5,10 +5,16 @@
 //   robocache::resample(context, {values.data(), {samples, channels}}, {times.data(), {samples}},
 //                       {queries.data(), {query_count}}, {out.data(), {query_count, channels}});
 //
+//   robocache::Stream pose({poses.data(), {samples, 7}}, {times.data(), {samples}});
+//   pose.groups = {robocache::channels(0, 3, robocache::Method::kPchip),
+//                  robocache::channels(3, 4, robocache::Method::kSlerp)};
+//   robocache::fuse(context, {pose, joints}, {queries.data(), {query_count}}, fused);
+//
 // Failures are exceptions of type robocache::Error: the status and the library's message.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
@@ -17,6 +23,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "robocache.h"
 
@@ -258,6 +265,15 @@ inline const rbcTensor* optional(const std::optional<Tensor>& tensor) {
   return tensor ? tensor->get() : nullptr;
 }
 
+inline const rbcTensor* optionalOutput(const std::optional<Tensor>& tensor, const char* argument) {
+  return tensor ? output(*tensor, argument) : nullptr;
+}
+
+template <class Element>
+int32_t count(const std::vector<Element>& elements) {
+  return static_cast<int32_t>(std::min<size_t>(elements.size(), INT32_MAX));
+}
+
 }  // namespace detail
 
 // Between tensors of one shape and dtype; returns when host memory has been read or written.
@@ -272,6 +288,10 @@ enum class Method : int32_t {
   kNearest = RBC_METHOD_NEAREST,
   kPrevious = RBC_METHOD_PREVIOUS,
   kNext = RBC_METHOD_NEXT,
+  kCubic = RBC_METHOD_CUBIC,
+  kPchip = RBC_METHOD_PCHIP,
+  kSlerp = RBC_METHOD_SLERP,
+  kAngle = RBC_METHOD_ANGLE,
 };
 
 enum class Bounds : int32_t {
@@ -280,37 +300,106 @@ enum class Bounds : int32_t {
   kExtrapolate = RBC_BOUNDS_EXTRAPOLATE,
 };
 
-// What resample.h says of rbcResampleParams, and the mask.
-struct ResampleOptions {
+// Channels begin .. begin + count - 1 by a method of their own, for StreamOptions::groups.
+inline rbcChannelGroup channels(int64_t begin, int64_t count, Method method) noexcept {
+  return {begin, count, static_cast<int32_t>(method), 0};
+}
+
+// How one stream is resampled: what resample.h says of rbcResampleParams.
+struct StreamOptions {
   Method method = Method::kLinear;
+  std::vector<rbcChannelGroup> groups;  // none: method
   Bounds bounds = Bounds::kHold;
   double fill_value = 0;
   double max_gap = INFINITY;
   double tolerance = INFINITY;
-  bool check_times = false;
-  std::optional<Tensor> mask;
   std::optional<Tensor> lengths;
-  std::optional<Tensor> query_lengths;
   std::optional<Tensor> offsets;
+  std::optional<Tensor> mean;
+  std::optional<Tensor> inv_std;
 };
 
-// See rbcResample for shapes, dtypes and rules. Asynchronous on CUDA.
-inline void resample(const Context& context, const Tensor& values, const Tensor& times,
-                     const Tensor& query_times, const Tensor& out,
-                     const ResampleOptions& options = {}) {
+struct ResampleOptions : StreamOptions {
+  bool check_times = false;
+  std::optional<Tensor> query_lengths;
+  std::optional<Tensor> mask;
+};
+
+namespace detail {
+
+// Points into the options.
+inline rbcResampleParams params(const StreamOptions& options) {
   rbcResampleParams params = rbcResampleParamsInit();
-  params.flags = options.check_times ? RBC_CHECK_TIMES : 0;
   params.method = static_cast<int32_t>(options.method);
   params.bounds = static_cast<int32_t>(options.bounds);
   params.fill_value = options.fill_value;
   params.max_gap = options.max_gap;
   params.tolerance = options.tolerance;
-  params.lengths = detail::optional(options.lengths);
+  params.lengths = optional(options.lengths);
+  params.offsets = optional(options.offsets);
+  params.mean = optional(options.mean);
+  params.inv_std = optional(options.inv_std);
+  params.groups = options.groups.empty() ? nullptr : options.groups.data();
+  params.num_groups = count(options.groups);
+  return params;
+}
+
+}  // namespace detail
+
+// See rbcResample for shapes, dtypes and rules. Asynchronous on CUDA.
+inline void resample(const Context& context, const Tensor& values, const Tensor& times,
+                     const Tensor& query_times, const Tensor& out,
+                     const ResampleOptions& options = {}) {
+  rbcResampleParams params = detail::params(options);
+  params.flags = options.check_times ? RBC_CHECK_TIMES : 0;
   params.query_lengths = detail::optional(options.query_lengths);
-  params.offsets = detail::optional(options.offsets);
-  const rbcTensor* mask = options.mask ? detail::output(*options.mask, "mask") : nullptr;
   check(rbcResample(context.get(), values.get(), times.get(), query_times.get(),
-                    detail::output(out, "out"), mask, &params));
+                    detail::output(out, "out"), detail::optionalOutput(options.mask, "mask"),
+                    &params));
+}
+
+// ---- fuse ---------------------------------------------------------------------------------------
+
+// One sensor: its samples, and how they are resampled.
+struct Stream : StreamOptions {
+  Stream(const Tensor& samples, const Tensor& at) : values(samples), times(at) {}
+
+  Tensor values;
+  Tensor times;
+  double clock_offset = 0;         // f32 and f64 times: a sample at t lies at t + clock_offset
+  int64_t clock_offset_ticks = 0;  // i64 times: likewise
+};
+
+struct FuseOptions {
+  bool check_times = false;
+  std::optional<Tensor> query_lengths;
+  std::optional<Tensor> mask;
+};
+
+// The streams side by side on one clock, in one launch. See rbcFuse for shapes, dtypes and rules.
+// Asynchronous on CUDA.
+inline void fuse(const Context& context, const std::vector<Stream>& streams,
+                 const Tensor& query_times, const Tensor& out, const FuseOptions& options = {}) {
+  rbcResampleParams params[RBC_FUSE_MAX_STREAMS];
+  rbcFuseStream raw[RBC_FUSE_MAX_STREAMS];
+  // The library refuses more by their number, before it looks at one.
+  const size_t used = std::min<size_t>(streams.size(), RBC_FUSE_MAX_STREAMS);
+  for (size_t n = 0; n < used; ++n) {
+    const Stream& stream = streams[n];
+    params[n] = detail::params(stream);
+    raw[n] = rbcFuseStreamInit();
+    raw[n].values = stream.values.get();
+    raw[n].times = stream.times.get();
+    raw[n].params = &params[n];
+    raw[n].clock_offset = stream.clock_offset;
+    raw[n].clock_offset_ticks = stream.clock_offset_ticks;
+  }
+  rbcFuseParams fuse_params = rbcFuseParamsInit();
+  fuse_params.flags = options.check_times ? RBC_CHECK_TIMES : 0;
+  fuse_params.query_lengths = detail::optional(options.query_lengths);
+  check(rbcFuse(context.get(), raw, detail::count(streams), query_times.get(),
+                detail::output(out, "out"), detail::optionalOutput(options.mask, "mask"),
+                &fuse_params));
 }
 
 }  // namespace robocache

@@ -8,8 +8,8 @@
 
 namespace rbc {
 
-struct ResampleProblem;
-struct ResampleDefect;
+struct FuseProblem;
+struct TimesDefect;
 
 // A backend's own part of a context; each backend derives its type.
 struct BackendState {};
@@ -45,11 +45,11 @@ struct Backend {
   // Same shape and dtype; between host and device both are contiguous.
   void (*copy)(BackendState& state, const View& source, const View& destination);
 
-  // Operations.
-  size_t (*resampleCheckBytes)(const ResampleProblem& problem);
-  void (*resampleCheck)(BackendState& state, const ResampleProblem& problem, Scratch scratch,
-                        ResampleDefect* defect);
-  void (*resample)(BackendState& state, const ResampleProblem& problem);
+  // Operations. checkTimes looks at one of the problem's streams, and at the query lengths.
+  size_t (*checkTimesBytes)();
+  void (*checkTimes)(BackendState& state, const FuseProblem& problem, int stream, Scratch scratch,
+                     TimesDefect* defect);
+  void (*fuse)(BackendState& state, const FuseProblem& problem);
 };
 
 extern const Backend kCpuBackend;

@@ -2,6 +2,7 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
 namespace rbc {
 namespace {
@@ -20,6 +21,19 @@ void setLastError(const char* text, ...) noexcept {
   va_start(arguments, text);
   format(text, arguments);
   va_end(arguments);
+}
+
+void prefixLastError(const char* text, ...) noexcept {
+  char message[sizeof last_error];
+  std::memcpy(message, last_error, sizeof message);
+  va_list arguments;
+  va_start(arguments, text);
+  const int prefix = std::vsnprintf(last_error, sizeof last_error, text, arguments);
+  va_end(arguments);
+  if (prefix >= 0 && static_cast<size_t>(prefix) < sizeof last_error) {
+    std::snprintf(last_error + prefix, sizeof last_error - static_cast<size_t>(prefix), "%s",
+                  message);
+  }
 }
 
 void fail(rbcStatus_t status, const char* text, ...) {

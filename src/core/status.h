@@ -27,6 +27,9 @@ class Error : public std::exception {
 // Sets the thread's last error without throwing.
 void setLastError(const char* format, ...) noexcept __attribute__((format(printf, 1, 2)));
 
+// Puts a text in front of the thread's last error.
+void prefixLastError(const char* format, ...) noexcept __attribute__((format(printf, 1, 2)));
+
 template <class Body>
 rbcStatus_t guard(Body&& body) noexcept {
   try {

@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "resample_problem.h"
+#include "fuse_problem.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ascending.cpp"

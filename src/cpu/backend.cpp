@@ -97,29 +97,14 @@ void* allocate(BackendState&, size_t bytes, void*) {
 
 void release(BackendState&, void* pointer, size_t, void*) noexcept { free(pointer); }
 
-size_t resampleCheckBytes(const ResampleProblem&) { return 0; }
+size_t checkTimesBytes() { return 0; }
 
 }  // namespace
 
 const Backend kCpuBackend = {
-    RBC_BACKEND_CPU,
-    open,
-    close,
-    describe,
-    warmUp,
-    reaches,
-    device,
-    setStream,
-    stream,
-    synchronize,
-    capturing,
-    allocate,
-    release,
-    useWorkspace,
-    copyOnCpu,
-    resampleCheckBytes,
-    checkResampleOnCpu,
-    resampleOnCpu,
+    RBC_BACKEND_CPU, open,         close,     describe,        warmUp,          reaches,
+    device,          setStream,    stream,    synchronize,     capturing,       allocate,
+    release,         useWorkspace, copyOnCpu, checkTimesBytes, checkTimesOnCpu, fuseOnCpu,
 };
 
 }  // namespace rbc

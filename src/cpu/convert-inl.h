@@ -29,6 +29,22 @@ using WidestTag =
     hn::Rebind<Number,
                hn::ScalableTag<std::conditional_t<(sizeof(Out) > sizeof(Number)), Out, Number>>>;
 
+// Calls body(tag, c) for vectors at c that cover 0 .. count - 1: the last may overlap the one before;
+// where there are fewer lanes than D has, they are narrower.
+template <class D, class Body>
+HWY_INLINE void cover(D d, int64_t count, Body&& body) {
+  constexpr int64_t kStep = static_cast<int64_t>(hn::MaxLanes(D()));
+  if constexpr (kStep > 1) {
+    if (count < kStep) {
+      HWY_NAMESPACE::cover(hn::Half<D>(), count, body);
+      return;
+    }
+  }
+  int64_t c = 0;
+  for (; c + kStep <= count; c += kStep) body(d, c);
+  if (c < count) body(d, count - kStep);
+}
+
 // ---- load to the compute type -------------------------------------------------------------------
 
 template <class D>

@@ -8,7 +8,7 @@
 namespace rbc {
 namespace {
 
-// Below this, threads do not pay: see kThreadBytes in resample.cpp.
+// Below this, threads do not pay: see kThreadBytes in fuse.cpp.
 constexpr int64_t kChunkBytes = 1 << 20;
 
 // Two tensors of one shape: extents, and strides in bytes. Extents of 1 are left out, and

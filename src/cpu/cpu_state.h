@@ -17,8 +17,8 @@ struct CpuState : BackendState {
 inline CpuState& cpuState(BackendState& state) { return static_cast<CpuState&>(state); }
 
 void copyOnCpu(BackendState& state, const View& source, const View& destination);
-void resampleOnCpu(BackendState& state, const ResampleProblem& problem);
-void checkResampleOnCpu(BackendState& state, const ResampleProblem& problem, Scratch scratch,
-                        ResampleDefect* defect);
+void checkTimesOnCpu(BackendState& state, const FuseProblem& problem, int stream, Scratch scratch,
+                     TimesDefect* defect);
+void fuseOnCpu(BackendState& state, const FuseProblem& problem);
 
 }  // namespace rbc

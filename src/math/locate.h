@@ -4,14 +4,39 @@
 // backends. The search reads times[0 .. n-1] and nothing else, whatever the times are.
 #pragma once
 
+#include <type_traits>
+
+#include "hermite.h"
 #include "times.h"
 
 namespace rbc {
 
-enum class Method : int32_t { kLinear = 0, kNearest = 1, kPrevious = 2, kNext = 3 };
+enum class Method : int32_t {
+  kLinear = 0,
+  kNearest = 1,
+  kPrevious = 2,
+  kNext = 3,
+  kCubic = 4,
+  kPchip = 5,
+  kSlerp = 6,
+  kAngle = 7,
+};
+inline constexpr int kMethods = 8;
+
+// Whether a method takes one sample as it is; only these know a tolerance.
+RBC_HD bool isStep(Method method) {
+  return method == Method::kNearest || method == Method::kPrevious || method == Method::kNext;
+}
+
+// Whether a method looks at the samples beside the two around a query.
+RBC_HD bool takesFour(Method method) {
+  return method == Method::kCubic || method == Method::kPchip;
+}
+
 enum class Bounds : int32_t { kHold = 0, kFill = 1, kExtrapolate = 2 };
 
-// What to do with a query, in the units of one time dtype.
+// What to do with a query, in the units of one time dtype. A tolerance goes with a step alone,
+// extrapolation with linear.
 template <class Time>
 struct Rules {
   using Span = typename TimeMath<Time>::Span;
@@ -123,7 +148,7 @@ RBC_HD Tap tapBetween(Index i, Time t0, Time t1, Time q, const Rules<Time>& rule
   const auto after = Math::span(q, t0);
   const auto ahead = Math::span(t1, q);
   const auto gap = Math::span(t1, t0);
-  if (rules.method != Method::kLinear) {
+  if (isStep(rules.method)) {
     const bool earlier =
         rules.method == Method::kPrevious || (rules.method == Method::kNearest && after <= ahead);
     if (rules.has_tolerance) {
@@ -211,6 +236,29 @@ RBC_HD Tap tapOf(const Row& times, Index n, Time q, const Rules<Time>& rules, In
   if (bracket.i < 0) return invalidTap();  // times hold a NaN
   *guess = bracket.i;
   return tapIn(bracket, n, q, rules);
+}
+
+// The intervals around sample i, whose right neighbour lies in the row, and beside it.
+template <class Row, class Index>
+RBC_HD Intervals intervalsAt(const Row& times, Index n, Index i) {
+  const auto length = [&](Index left) {
+    const auto t0 = times[left];
+    const auto t1 = times[left + 1];
+    using Math = TimeMath<std::remove_const_t<decltype(t0)>>;
+    return t0 < t1 ? static_cast<double>(Math::span(t1, t0)) : 0.0;
+  };
+  return {i > 0 ? length(i - 1) : 0.0, length(i), i + 2 < n ? length(i + 1) : 0.0};
+}
+
+// What the method's formula has to know of a query. as<float>() rounds it for f32.
+template <class Row, class Index>
+RBC_HD Weights<double> weightsOf(Method method, const Row& times, Index n, const Tap& tap) {
+  if (tap.weight != 0 && takesFour(method)) {
+    const Intervals intervals = intervalsAt(times, n, static_cast<Index>(tap.index));
+    return method == Method::kCubic ? cubicWeights(tap.weight, intervals)
+                                    : pchipWeights(tap.weight, intervals);
+  }
+  return {tap.weight, {0, 0, 0, 0}, false, false};
 }
 
 }  // namespace rbc

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
+#include <type_traits>
 
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>
@@ -14,28 +14,26 @@
 #endif
 
 #include "dtype.h"
+#include "number.h"
 #include "platform.h"
 
 namespace rbc {
 
-// f64 is computed in f64, every other float in f32.
+// The type that values are computed in: f64 for what f32 cannot hold, else f32.
 template <class Storage>
-struct ComputeOf {
-  using type = float;
-};
-template <>
-struct ComputeOf<double> {
-  using type = double;
-};
-template <class Storage>
-using Compute = typename ComputeOf<Storage>::type;
+using Compute =
+    std::conditional_t<std::is_same_v<Storage, double> ||
+                           (std::is_integral_v<Storage> && sizeof(Storage) >= sizeof(float)),
+                       double, float>;
 
-template <class To, class From>
-RBC_HD To bitCast(From from) {
-  static_assert(sizeof(To) == sizeof(From), "bitCast keeps the size");
-  To to;
-  memcpy(&to, &from, sizeof to);
-  return to;
+RBC_HD bool computesInDouble(DType dtype) {
+  switch (dtype) {
+#define RBC_CASE(name, storage, code, text) \
+  case DType::name: return std::is_same_v<Compute<storage>, double>;
+    RBC_DTYPES(RBC_CASE)
+#undef RBC_CASE
+  }
+  return false;
 }
 
 RBC_HD float canonical(float x) { return x == x ? x : bitCast<float>(0x7fffffffu); }
@@ -43,7 +41,7 @@ RBC_HD double canonical(double x) {
   return x == x ? x : bitCast<double>(static_cast<uint64_t>(0x7fffffffffffffff));
 }
 
-// ---- to the compute type: exact -----------------------------------------------------------------
+// ---- to the compute type: exact, but for 64-bit integers ----------------------------------------
 
 RBC_HD float widen(float x) { return x; }
 RBC_HD double widen(double x) { return x; }
@@ -60,6 +58,11 @@ RBC_HD float widen(f16 x) {
   const float value = static_cast<float>(magnitude) * 0x1p-24f;
   return bitCast<float>(bitCast<uint32_t>(value) | sign);
 #endif
+}
+
+template <class Integer, class = std::enable_if_t<std::is_integral_v<Integer>>>
+RBC_HD Compute<Integer> widen(Integer x) {
+  return static_cast<Compute<Integer>>(x);
 }
 
 // ---- to a storage type --------------------------------------------------------------------------

@@ -13,6 +13,7 @@ struct TimeMath {  // float and double
   static RBC_HD bool isNaN(Time t) { return t != t; }
   static RBC_HD Span span(Time later, Time earlier) { return later - earlier; }
   static RBC_HD double ratio(Span part, Span whole) { return static_cast<double>(part / whole); }
+  static RBC_HD Time shifted(Time t, Time offset) { return t - offset; }
 };
 
 template <>
@@ -24,6 +25,13 @@ struct TimeMath<int64_t> {
   }
   static RBC_HD double ratio(Span part, Span whole) {
     return static_cast<double>(part) / static_cast<double>(whole);
+  }
+  // Saturates.
+  static RBC_HD int64_t shifted(int64_t t, int64_t offset) {
+    const auto bits = static_cast<uint64_t>(t) - static_cast<uint64_t>(offset);
+    const auto difference = static_cast<int64_t>(bits);
+    if (((t ^ offset) & (t ^ difference)) >= 0) return difference;
+    return t < 0 ? INT64_MIN : INT64_MAX;
   }
 };
 

@@ -4,9 +4,8 @@
 // thread writes down what stands there. The smallest position makes the report the same in every
 // run.
 
+#include "check_times.h"
 #include "locate.h"
-#include "resample.h"
-#include "resample_problem.h"
 
 namespace rbc {
 namespace {
@@ -20,27 +19,28 @@ __device__ void mark(unsigned long long* key, int64_t position) {
 
 __device__ bool outside(int64_t i, int64_t limit) { return i < 0 || i > limit; }
 
-__device__ int64_t offsetBefore(const ResampleProblem& p, int64_t b) {
-  return b > 0 ? p.offsets[b - 1] : 0;
+__device__ int64_t offsetBefore(const FuseStream& s, int64_t b) {
+  return b > 0 ? s.offsets[b - 1] : 0;
 }
 
 template <class Time>
-__device__ const Time* timesOf(const ResampleProblem& p, int64_t b, const SampleRange& range) {
-  return static_cast<const Time*>(p.times) + b * p.times_stride[0] +
-         range.begin * p.times_stride[1];
+__device__ const Time* timesOf(const FuseStream& s, int64_t b, const SampleRange& range) {
+  return static_cast<const Time*>(s.times) + b * s.times_stride[0] +
+         range.begin * s.times_stride[1];
 }
 
 __global__ void __launch_bounds__(kThreads)
-    findIndexes(const __grid_constant__ ResampleProblem p, unsigned long long* keys) {
+    findIndexes(const __grid_constant__ FuseProblem p, const __grid_constant__ FuseStream s,
+                unsigned long long* keys) {
   const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;
   for (int64_t b = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; b <= p.batch;
        b += threads) {
-    if (p.offsets.data != nullptr &&
-        (p.offsets[b] < offsetBefore(p, b) || p.offsets[b] > p.samples)) {
+    if (s.offsets.data != nullptr &&
+        (s.offsets[b] < offsetBefore(s, b) || s.offsets[b] > s.samples)) {
       mark(&keys[0], b);
     }
     if (b == p.batch) break;  // offsets alone have B + 1 entries
-    if (p.lengths.data != nullptr && outside(p.lengths[b], p.samples)) mark(&keys[1], b);
+    if (s.lengths.data != nullptr && outside(s.lengths[b], s.samples)) mark(&keys[1], b);
     if (p.query_lengths.data != nullptr && outside(p.query_lengths[b], p.queries))
       mark(&keys[2], b);
   }
@@ -49,40 +49,41 @@ __global__ void __launch_bounds__(kThreads)
 // Rows along y, samples along x.
 template <class Time>
 __global__ void __launch_bounds__(kThreads)
-    findTimes(const __grid_constant__ ResampleProblem p, int64_t rows, unsigned long long* keys) {
+    findTimes(const __grid_constant__ FuseStream s, int64_t rows, unsigned long long* keys) {
   const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;
   for (int64_t b = blockIdx.y; b < rows; b += gridDim.y) {
-    const SampleRange range = samplesOf(p, b);
-    const Time* times = timesOf<Time>(p, b, range);
+    const SampleRange range = samplesOf(s, b);
+    const Time* times = timesOf<Time>(s, b, range);
     for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < range.count;
          i += threads) {
-      const Time time = times[i * p.times_stride[1]];
-      const Time previous = i > 0 ? times[(i - 1) * p.times_stride[1]] : time;
-      if (badStep(previous, time)) mark(&keys[3], b * p.samples + i);
+      const Time time = times[i * s.times_stride[1]];
+      const Time previous = i > 0 ? times[(i - 1) * s.times_stride[1]] : time;
+      if (badStep(previous, time)) mark(&keys[3], b * s.samples + i);
     }
   }
 }
 
 template <class Time>
-__global__ void writeDefect(const __grid_constant__ ResampleProblem p,
-                            const unsigned long long* keys, ResampleDefect* defect) {
-  ResampleDefect found = {};
+__global__ void writeDefect(const __grid_constant__ FuseProblem p,
+                            const __grid_constant__ FuseStream s, const unsigned long long* keys,
+                            TimesDefect* defect) {
+  TimesDefect found = {};
   if (keys[0] != kNoDefect) {
     const auto b = static_cast<int64_t>(keys[0]);
-    found = {ResampleDefect::kOffset, b, 0, {offsetBefore(p, b), p.offsets[b]}, {}};
+    found = {TimesDefect::kOffset, b, 0, {offsetBefore(s, b), s.offsets[b]}, {}};
   } else if (keys[1] != kNoDefect) {
     const auto b = static_cast<int64_t>(keys[1]);
-    found = {ResampleDefect::kLength, b, 0, {0, p.lengths[b]}, {}};
+    found = {TimesDefect::kLength, b, 0, {0, s.lengths[b]}, {}};
   } else if (keys[2] != kNoDefect) {
     const auto b = static_cast<int64_t>(keys[2]);
-    found = {ResampleDefect::kQueryLength, b, 0, {0, p.query_lengths[b]}, {}};
+    found = {TimesDefect::kQueryLength, b, 0, {0, p.query_lengths[b]}, {}};
   } else if (keys[3] != kNoDefect) {
-    const int64_t b = static_cast<int64_t>(keys[3]) / p.samples;
-    const int64_t i = static_cast<int64_t>(keys[3]) % p.samples;
-    const Time* times = timesOf<Time>(p, b, samplesOf(p, b));
-    const Time previous = times[(i > 0 ? i - 1 : 0) * p.times_stride[1]];
-    const Time time = times[i * p.times_stride[1]];
-    found = {ResampleDefect::kTime,
+    const int64_t b = static_cast<int64_t>(keys[3]) / s.samples;
+    const int64_t i = static_cast<int64_t>(keys[3]) % s.samples;
+    const Time* times = timesOf<Time>(s, b, samplesOf(s, b));
+    const Time previous = times[(i > 0 ? i - 1 : 0) * s.times_stride[1]];
+    const Time time = times[i * s.times_stride[1]];
+    found = {TimesDefect::kTime,
              b,
              i,
              {static_cast<int64_t>(previous), static_cast<int64_t>(time)},
@@ -98,20 +99,20 @@ unsigned blocksFor(int64_t items, int64_t per_block, int64_t most) {
 
 }  // namespace
 
-cudaError_t launchResampleCheck(const ResampleProblem& p, unsigned long long* keys,
-                                ResampleDefect* defect, cudaStream_t stream) {
+cudaError_t launchCheckTimes(const FuseProblem& p, const FuseStream& s, unsigned long long* keys,
+                             TimesDefect* defect, cudaStream_t stream) {
   // A row that the whole batch shares in full is looked at once.
   const bool shared =
-      p.offsets.data == nullptr && p.lengths.data == nullptr && p.times_stride[0] == 0;
+      s.offsets.data == nullptr && s.lengths.data == nullptr && s.times_stride[0] == 0;
   const int64_t rows = shared && p.batch > 1 ? 1 : p.batch;
-  cudaError_t error = cudaMemsetAsync(keys, 0xff, kResampleCheckKeys * sizeof *keys, stream);
+  cudaError_t error = cudaMemsetAsync(keys, 0xff, kCheckTimesKeys * sizeof *keys, stream);
   if (error != cudaSuccess) return error;
-  findIndexes<<<blocksFor(p.batch + 1, kThreads, 1024), kThreads, 0, stream>>>(p, keys);
-  const dim3 grid(blocksFor(p.samples, kThreads * 4, 256), blocksFor(rows, 1, 4096));
+  findIndexes<<<blocksFor(p.batch + 1, kThreads, 1024), kThreads, 0, stream>>>(p, s, keys);
+  const dim3 grid(blocksFor(s.samples, kThreads * 4, 256), blocksFor(rows, 1, 4096));
   visitTime(p.time_dtype, [&](auto tag) {
     using Time = typename decltype(tag)::type;
-    findTimes<Time><<<grid, kThreads, 0, stream>>>(p, rows, keys);
-    writeDefect<Time><<<1, 1, 0, stream>>>(p, keys, defect);
+    findTimes<Time><<<grid, kThreads, 0, stream>>>(s, rows, keys);
+    writeDefect<Time><<<1, 1, 0, stream>>>(p, s, keys, defect);
   });
   return cudaPeekAtLastError();
 }

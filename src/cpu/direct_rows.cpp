@@ -1,13 +1,13 @@
-#include "resample_rows.h"
+// Rows that need no more than a conversion on the way in and out: linear, and samples as they are.
 
 #include <algorithm>
-#include <cstring>
 
 #include "interpolate.h"
 #include "real.h"
+#include "rows.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "resample_rows.cpp"
+#define HWY_TARGET_INCLUDE "direct_rows.cpp"
 #include "simd_targets.h"
 
 #include "hwy/foreach_target.h"
@@ -102,30 +102,24 @@ HWY_INLINE void writeRow(const Pair<In>& rows, const Pair<In>& next, Compute<In>
 
 #endif
 
-template <class Out>
-Out fillOf(const RowTile& tile) {
-  Out fill;
-  std::memcpy(&fill, &tile.fill_bits, sizeof fill);
-  return fill;
-}
-
 template <class In>
-Pair<In> pairOf(const RowTask& row) {
-  return {static_cast<const In*>(row.left), static_cast<const In*>(row.right)};
+Pair<In> pairOf(const RowTask& row, const RowTile& tile) {
+  const std::byte* right = row.weights.w == 0 ? row.sample : row.sample + tile.sample_bytes;
+  return {reinterpret_cast<const In*>(row.sample), reinterpret_cast<const In*>(right)};
 }
 
 template <class In, class Out>
-void contiguousRows(const RowTile& tile) {
+void directRows(const RowTile& tile) {
   for (int i = 0; i < tile.count; ++i) {
     const RowTask& row = tile.rows[i];
-    Out* out = static_cast<Out*>(row.out);
-    if (row.left == nullptr) {
+    auto* out = reinterpret_cast<Out*>(row.out);
+    if (row.sample == nullptr) {
       std::fill_n(out, tile.channels, fillOf<Out>(tile));
       continue;
     }
     const RowTask& next = tile.rows[std::min(i + tile.ahead, tile.count - 1)];
-    writeRow(pairOf<In>(row), pairOf<In>(next.left != nullptr ? next : row),
-             static_cast<Compute<In>>(row.weight), out, tile.channels, tile.stream);
+    writeRow(pairOf<In>(row, tile), pairOf<In>(next.sample != nullptr ? next : row, tile),
+             static_cast<Compute<In>>(row.weights.w), out, tile.channels, tile.stream);
   }
 }
 
@@ -133,30 +127,38 @@ void contiguousRows(const RowTile& tile) {
 // in memory.
 template <class In, class Out>
 void stridedRows(const RowTile& tile) {
+  struct Row {
+    Pair<In> in;  // null: write the fill value
+    Compute<In> w;
+    Out* out;
+  };
+  Row rows[kMostRows];
+  for (int i = 0; i < tile.count; ++i) {
+    const RowTask& row = tile.rows[i];
+    rows[i] = {row.sample != nullptr ? pairOf<In>(row, tile) : Pair<In>{nullptr, nullptr},
+               static_cast<Compute<In>>(row.weights.w), reinterpret_cast<Out*>(row.out)};
+  }
   const Out fill = fillOf<Out>(tile);
   for (int64_t c = 0; c < tile.channels; ++c) {
-    const int64_t in_offset = c * tile.in_stride;
-    const int64_t out_offset = c * tile.out_stride;
+    const int64_t from = c * tile.in_stride;
+    const int64_t to = c * tile.out_stride;
     for (int i = 0; i < tile.count; ++i) {
-      const RowTask& row = tile.rows[i];
-      Out* out = static_cast<Out*>(row.out) + out_offset;
-      if (row.left == nullptr) {
-        *out = fill;
+      const Row& row = rows[i];
+      if (row.in.left == nullptr) {
+        row.out[to] = fill;
       } else {
-        writeOne(static_cast<const In*>(row.left) + in_offset,
-                 static_cast<const In*>(row.right) + in_offset,
-                 static_cast<Compute<In>>(row.weight), out);
+        writeOne(row.in.left + from, row.in.right + from, row.w, row.out + to);
       }
     }
   }
 }
 
-RowsFunction floatRows(const RowsKind& kind) {
-  return visitFloat(kind.values, [&](auto in) {
-    return visitFloat(kind.out, [&](auto out) -> RowsFunction {
-      using In = typename decltype(in)::type;
-      using Out = typename decltype(out)::type;
-      return kind.contiguous ? contiguousRows<In, Out> : stridedRows<In, Out>;
+RowsFunction directRowsFor(DType in, DType out, bool contiguous) {
+  return visitFloat(in, [&](auto in_tag) {
+    return visitFloat(out, [&](auto out_tag) -> RowsFunction {
+      using In = typename decltype(in_tag)::type;
+      using Out = typename decltype(out_tag)::type;
+      return contiguous ? directRows<In, Out> : stridedRows<In, Out>;
     });
   });
 }
@@ -167,47 +169,14 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace rbc {
-namespace {
 
-// Integers and bools are copied as they are.
-template <class Word>
-void copiedRows(const RowTile& tile) {
-  Word fill;
-  std::memcpy(&fill, &tile.fill_bits, sizeof fill);
-  const bool contiguous = tile.in_stride == 1 && tile.out_stride == 1;
-  for (int i = 0; i < tile.count; ++i) {
-    const RowTask& row = tile.rows[i];
-    const Word* left = static_cast<const Word*>(row.left);
-    Word* out = static_cast<Word*>(row.out);
-    if (left == nullptr) {
-      for (int64_t c = 0; c < tile.channels; ++c) out[c * tile.out_stride] = fill;
-    } else if (contiguous) {
-      std::memcpy(out, left, static_cast<size_t>(tile.channels) * sizeof(Word));
-    } else {
-      for (int64_t c = 0; c < tile.channels; ++c)
-        out[c * tile.out_stride] = left[c * tile.in_stride];
-    }
-  }
-}
-
-RowsFunction integerRows(DType dtype) {
-  switch (sizeOf(dtype)) {
-    case 1: return copiedRows<uint8_t>;
-    case 2: return copiedRows<uint16_t>;
-    case 4: return copiedRows<uint32_t>;
-    default: return copiedRows<uint64_t>;
-  }
-}
-
-}  // namespace
-
-RowsFunction rowsFunction(SimdLevel level, const RowsKind& kind) {
-  if (!isFloat(kind.values)) return integerRows(kind.values);
+RowsFunction directRows(SimdLevel level, DType in, DType out, bool contiguous) {
 #if HWY_ARCH_X86_64
-  if (level == SimdLevel::kAvx512) return N_AVX3::floatRows(kind);
-  if (level == SimdLevel::kAvx2) return N_AVX2::floatRows(kind);
+  if (level == SimdLevel::kAvx512) return N_AVX3::directRowsFor(in, out, contiguous);
+  if (level == SimdLevel::kAvx2) return N_AVX2::directRowsFor(in, out, contiguous);
 #endif
-  return HWY_STATIC_DISPATCH(floatRows)(kind);
+  static_cast<void>(level);
+  return HWY_STATIC_DISPATCH(directRowsFor)(in, out, contiguous);
 }
 
 }  // namespace rbc

@@ -5,9 +5,9 @@
 #include <atomic>
 
 #include "ascending.h"
+#include "check.h"
 #include "cpu_state.h"
-#include "resample_check.h"
-#include "resample_problem.h"
+#include "fuse_problem.h"
 
 namespace rbc {
 namespace {
@@ -23,13 +23,13 @@ struct Piece {
 };
 
 // The row that holds the i-th time of the line.
-int64_t rowAt(const ResampleProblem& p, int64_t i) {
-  if (p.offsets.data == nullptr) return i / p.samples;
+int64_t rowAt(const FuseStream& s, int64_t batch, int64_t i) {
+  if (s.offsets.data == nullptr) return i / s.samples;
   int64_t low = 0;  // offsets[low] <= i < offsets[high]
-  int64_t high = p.batch;
+  int64_t high = batch;
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;
-    (p.offsets[middle] <= i ? low : high) = middle;
+    (s.offsets[middle] <= i ? low : high) = middle;
   }
   return low;
 }
@@ -37,11 +37,10 @@ int64_t rowAt(const ResampleProblem& p, int64_t i) {
 // Calls visit(Piece) for the valid times begin .. end - 1 of the line, in order, until one call
 // returns true.
 template <class Visitor>
-bool visitPieces(const ResampleProblem& p, int64_t rows, int64_t begin, int64_t end,
-                 Visitor&& visit) {
-  for (int64_t b = rowAt(p, begin); b < rows; ++b) {
-    const SampleRange range = samplesOf(p, b);
-    const int64_t row_begin = p.offsets.data != nullptr ? range.begin : b * p.samples;
+bool visitPieces(const FuseStream& s, int64_t rows, int64_t begin, int64_t end, Visitor&& visit) {
+  for (int64_t b = rowAt(s, rows, begin); b < rows; ++b) {
+    const SampleRange range = samplesOf(s, b);
+    const int64_t row_begin = s.offsets.data != nullptr ? range.begin : b * s.samples;
     if (row_begin >= end) break;
     const Piece piece = {b, std::max<int64_t>(begin - row_begin, 0),
                          std::min(end - row_begin, range.count)};
@@ -51,10 +50,10 @@ bool visitPieces(const ResampleProblem& p, int64_t rows, int64_t begin, int64_t 
 }
 
 template <class Time>
-TimeRow<Time> timesOf(const ResampleProblem& p, int64_t b) {
-  const auto* first = static_cast<const Time*>(p.times) + b * p.times_stride[0] +
-                      samplesOf(p, b).begin * p.times_stride[1];
-  return {first, p.times_stride[1]};
+TimeRow<Time> timesOf(const FuseStream& s, int64_t b) {
+  const auto* first = static_cast<const Time*>(s.times) + b * s.times_stride[0] +
+                      samplesOf(s, b).begin * s.times_stride[1];
+  return {first, s.times_stride[1]};
 }
 
 // The index of the first bad step in a piece, or -1.
@@ -73,23 +72,23 @@ bool hasBadStep(SimdLevel simd, const TimeRow<Time>& times, const Piece& piece) 
   return !ascends(simd, times.first + before, piece.end - before);
 }
 
-void describe(const TimeRow<int64_t>& times, int64_t index, ResampleDefect* defect) {
+void describe(const TimeRow<int64_t>& times, int64_t index, TimesDefect* defect) {
   defect->integer[0] = times[std::max<int64_t>(index - 1, 0)];
   defect->integer[1] = times[index];
 }
 
 template <class Real>
-void describe(const TimeRow<Real>& times, int64_t index, ResampleDefect* defect) {
+void describe(const TimeRow<Real>& times, int64_t index, TimesDefect* defect) {
   defect->real[0] = static_cast<double>(times[std::max<int64_t>(index - 1, 0)]);
   defect->real[1] = static_cast<double>(times[index]);
 }
 
 template <class Time>
-void findTimeDefect(CpuState& state, const ResampleProblem& p, ResampleDefect* defect) {
-  const bool packed = p.offsets.data != nullptr;
-  const bool shared = !packed && p.times_stride[0] == 0 && p.lengths.data == nullptr;
-  const int64_t rows = shared ? std::min<int64_t>(p.batch, 1) : p.batch;
-  const int64_t total = packed ? (rows > 0 ? p.offsets[rows] : 0) : rows * p.samples;
+void findTimeDefect(CpuState& state, const FuseStream& s, int64_t batch, TimesDefect* defect) {
+  const bool packed = s.offsets.data != nullptr;
+  const bool shared = !packed && s.times_stride[0] == 0 && s.lengths.data == nullptr;
+  const int64_t rows = shared ? std::min<int64_t>(batch, 1) : batch;
+  const int64_t total = packed ? (rows > 0 ? s.offsets[rows] : 0) : rows * s.samples;
   if (total == 0) return;
   const int64_t chunks = (total + kChunkTimes - 1) / kChunkTimes;
   const auto endOf = [&](int64_t chunk) { return std::min(total, (chunk + 1) * kChunkTimes); };
@@ -100,8 +99,8 @@ void findTimeDefect(CpuState& state, const ResampleProblem& p, ResampleDefect* d
   state.pool.parallelFor(chunks, threads, [&](int64_t chunk) {
     if (chunk > first_bad.load(std::memory_order_relaxed)) return;
     const bool bad =
-        visitPieces(p, rows, chunk * kChunkTimes, endOf(chunk), [&](const Piece& piece) {
-          return hasBadStep(state.simd, timesOf<Time>(p, piece.row), piece);
+        visitPieces(s, rows, chunk * kChunkTimes, endOf(chunk), [&](const Piece& piece) {
+          return hasBadStep(state.simd, timesOf<Time>(s, piece.row), piece);
         });
     if (!bad) return;
     int64_t best = first_bad.load(std::memory_order_relaxed);
@@ -112,11 +111,11 @@ void findTimeDefect(CpuState& state, const ResampleProblem& p, ResampleDefect* d
 
   const int64_t chunk = first_bad.load(std::memory_order_relaxed);
   if (chunk == chunks) return;
-  visitPieces(p, rows, chunk * kChunkTimes, endOf(chunk), [&](const Piece& piece) {
-    const TimeRow<Time> times = timesOf<Time>(p, piece.row);
+  visitPieces(s, rows, chunk * kChunkTimes, endOf(chunk), [&](const Piece& piece) {
+    const TimeRow<Time> times = timesOf<Time>(s, piece.row);
     const int64_t index = firstBadStep(times, piece);
     if (index < 0) return false;
-    *defect = {ResampleDefect::kTime, piece.row, index, {}, {}};
+    *defect = {TimesDefect::kTime, piece.row, index, {}, {}};
     describe(times, index, defect);
     return true;
   });
@@ -124,12 +123,13 @@ void findTimeDefect(CpuState& state, const ResampleProblem& p, ResampleDefect* d
 
 }  // namespace
 
-void checkResampleOnCpu(BackendState& backend_state, const ResampleProblem& p, Scratch,
-                        ResampleDefect* defect) {
+void checkTimesOnCpu(BackendState& backend_state, const FuseProblem& p, int stream, Scratch,
+                     TimesDefect* defect) {
+  const FuseStream& s = p.streams[stream];
   *defect = {};
-  if (findIndexDefect(p, defect)) return;
+  if (findIndexDefect(p, s, defect)) return;
   visitTime(p.time_dtype, [&](auto time) {
-    findTimeDefect<typename decltype(time)::type>(cpuState(backend_state), p, defect);
+    findTimeDefect<typename decltype(time)::type>(cpuState(backend_state), s, p.batch, defect);
   });
 }
 

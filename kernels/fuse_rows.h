@@ -1,0 +1,21 @@
+// The launcher of the kernels for wide rows that are alike.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "fuse_problem.h"
+#include "launch_device.h"
+
+namespace rbc {
+
+// Whether launchFuseRows() does it; launchFuse() does everything.
+bool suitsRows(const FuseProblem& problem);
+
+// One launch, nothing else.
+cudaError_t launchFuseRows(const FuseProblem& problem, const LaunchDevice& device,
+                           cudaStream_t stream);
+
+// Loads every kernel of the launcher, which CUDA otherwise does on first use.
+cudaError_t loadFuseRows();
+
+}  // namespace rbc

@@ -1,0 +1,41 @@
+// How the work of copying rows is cut.
+#pragma once
+
+#include <cstdint>
+
+namespace rbc {
+
+// A unit is one group of queries times one range of a row's vectors of channels.
+struct Tiling {
+  int group;        // queries: a power of two
+  int64_t groups;   // ceil(queries / group)
+  int64_t vectors;  // of a row
+  int64_t range;    // vectors of a range; the last range of a row may hold fewer
+  int64_t ranges;   // of a row: 1 at least
+};
+
+// What suits those who do a unit together.
+struct TilingLimits {
+  int most_queries;  // of a unit: a power of two
+  int few_queries;   // no fewer, as long as there are enough units
+  int64_t vectors;   // of a unit: no more, as long as it has more than few queries
+  int64_t units;     // wanted above all, so that every multiprocessor has work
+};
+
+// `queries` counts those of the whole batch.
+inline Tiling tilingOf(int64_t queries, int64_t vectors, const TilingLimits& limits) {
+  constexpr int kWarp = 32;
+  int group = limits.most_queries;
+  while (group > limits.few_queries && group * vectors > limits.vectors) group /= 2;
+  while (group > 1 && queries / group < limits.units) group /= 2;
+  const int64_t groups = (queries + group - 1) / group;
+  int64_t range = vectors > 0 ? vectors : 1;
+  while (range > kWarp &&
+         (range > 4 * limits.vectors || groups * ((vectors + range - 1) / range) < limits.units)) {
+    range = (range + 1) / 2;
+  }
+  const int64_t ranges = vectors > 0 ? (vectors + range - 1) / range : 1;
+  return {group, groups, vectors, range, ranges};
+}
+
+}  // namespace rbc

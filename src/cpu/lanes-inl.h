@@ -1,0 +1,179 @@
+// Vectors as numbers: what number.h asks of one, so that the formulas work on as many channels at a
+// time as a SIMD level has lanes. At the portable level a number is a number.
+
+// Highway's include guard for what is compiled once per target.
+#if defined(RBC_CPU_LANES_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef RBC_CPU_LANES_INL_H
+#undef RBC_CPU_LANES_INL_H
+#else
+#define RBC_CPU_LANES_INL_H
+#endif
+
+#include "hermite.h"
+#include "hwy/highway.h"
+#include "interpolate.h"
+#include "number.h"
+#include "slerp.h"
+
+HWY_BEFORE_NAMESPACE();
+
+#if HWY_TARGET == HWY_STATIC_TARGET
+
+namespace rbc {
+namespace HWY_NAMESPACE {
+
+using rbc::cubic;
+using rbc::lerp;
+using rbc::lerpAngle;
+using rbc::normalized;
+using rbc::pchip;
+using rbc::slerp;
+
+// The widest number for a scalar.
+template <class S>
+using Wide = S;
+template <class V>
+constexpr int64_t kLanes = 1;
+
+template <class V>
+HWY_INLINE V load(const Scalar<V>* from) {
+  return *from;
+}
+template <class V>
+HWY_INLINE void store(V x, Scalar<V>* to) {
+  *to = x;
+}
+template <class V>
+HWY_INLINE void loadQuaternions(const Scalar<V>* from, V (&q)[4]) {
+  for (int i = 0; i < 4; ++i) q[i] = from[i];
+}
+template <class V>
+HWY_INLINE void storeQuaternions(const V (&q)[4], Scalar<V>* to) {
+  for (int i = 0; i < 4; ++i) to[i] = q[i];
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace rbc
+
+#else
+
+namespace rbc {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class Tag>
+struct Lanes {
+  using D = Tag;
+  using S = hn::TFromD<D>;
+
+  Lanes() = default;
+  HWY_INLINE explicit Lanes(S x) : lanes(hn::Set(D(), x)) {}
+  HWY_INLINE explicit Lanes(hn::Vec<D> x) : lanes(x) {}
+
+  HWY_INLINE friend Lanes operator+(Lanes a, Lanes b) { return Lanes(hn::Add(a.lanes, b.lanes)); }
+  HWY_INLINE friend Lanes operator-(Lanes a, Lanes b) { return Lanes(hn::Sub(a.lanes, b.lanes)); }
+  HWY_INLINE friend Lanes operator*(Lanes a, Lanes b) { return Lanes(hn::Mul(a.lanes, b.lanes)); }
+  HWY_INLINE friend Lanes operator/(Lanes a, Lanes b) { return Lanes(hn::Div(a.lanes, b.lanes)); }
+  HWY_INLINE friend hn::Mask<D> operator<(Lanes a, Lanes b) { return hn::Lt(a.lanes, b.lanes); }
+  HWY_INLINE friend hn::Mask<D> operator>(Lanes a, Lanes b) { return hn::Gt(a.lanes, b.lanes); }
+  HWY_INLINE friend hn::Mask<D> operator==(Lanes a, Lanes b) { return hn::Eq(a.lanes, b.lanes); }
+
+  hn::Vec<D> lanes;
+};
+
+template <class D>
+HWY_INLINE Lanes<D> mulAdd(Lanes<D> a, Lanes<D> b, Lanes<D> c) {
+  return Lanes<D>(hn::MulAdd(a.lanes, b.lanes, c.lanes));
+}
+
+template <class D>
+HWY_INLINE Lanes<D> divide(Lanes<D> a, Lanes<D> b) {
+  return a / b;
+}
+
+template <class D>
+HWY_INLINE Lanes<D> roundEven(Lanes<D> x) {
+  return Lanes<D>(hn::Round(x.lanes));
+}
+
+template <class D>
+HWY_INLINE Lanes<D> select(hn::Mask<D> condition, Lanes<D> yes, Lanes<D> no) {
+  return Lanes<D>(hn::IfThenElse(condition, yes.lanes, no.lanes));
+}
+
+template <class D>
+HWY_INLINE Lanes<D> clamp(Lanes<D> x, Lanes<D> low, Lanes<D> high) {
+  const Lanes<D> at_least = select(x < low, low, x);
+  return select(at_least > high, high, at_least);
+}
+
+template <class D>
+HWY_INLINE Lanes<D> toUnit(Lanes<D> x) {
+  using Bits = FloatBits<hn::TFromD<D>>;
+  const hn::RebindToUnsigned<D> d;
+  const auto bits = hn::BitCast(d, x.lanes);
+  const auto exponent = hn::And(bits, hn::Set(d, Bits::kExponent));
+  const auto sign = hn::And(bits, hn::Set(d, Bits::kSign));
+  const auto turned = hn::Sub(hn::Set(d, Bits::kTwiceOne), exponent);
+  return Lanes<D>(hn::BitCast(D(), hn::Or(turned, sign)));
+}
+
+template <class D>
+HWY_INLINE Lanes<D> rootGuess(Lanes<D> x) {
+  using Bits = FloatBits<hn::TFromD<D>>;
+  const hn::RebindToUnsigned<D> d;
+  const auto half = hn::ShiftRight<1>(hn::BitCast(d, x.lanes));
+  return Lanes<D>(hn::BitCast(D(), hn::Sub(hn::Set(d, Bits::kRoot), half)));
+}
+
+// The widest number for a scalar.
+template <class S>
+using Wide = Lanes<hn::ScalableTag<S>>;
+template <class V>
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(typename V::D()));
+
+template <class V>
+HWY_INLINE V load(const Scalar<V>* from) {
+  return V(hn::LoadU(typename V::D(), from));
+}
+template <class V>
+HWY_INLINE void store(V x, Scalar<V>* to) {
+  hn::StoreU(x.lanes, typename V::D(), to);
+}
+
+// As many quaternions as lanes, each component in a vector of its own.
+template <class V>
+HWY_INLINE void loadQuaternions(const Scalar<V>* from, V (&q)[4]) {
+  hn::LoadInterleaved4(typename V::D(), from, q[0].lanes, q[1].lanes, q[2].lanes, q[3].lanes);
+}
+template <class V>
+HWY_INLINE void storeQuaternions(const V (&q)[4], Scalar<V>* to) {
+  hn::StoreInterleaved4(q[0].lanes, q[1].lanes, q[2].lanes, q[3].lanes, typename V::D(), to);
+}
+
+}  // namespace HWY_NAMESPACE
+
+template <class D>
+struct ScalarOf<HWY_NAMESPACE::Lanes<D>> {
+  using type = hwy::HWY_NAMESPACE::TFromD<D>;
+};
+
+}  // namespace rbc
+
+// The formulas, once more in this level's namespace.
+#define RBC_FORMULAS_AGAIN
+#undef RBC_FORMULAS
+#define RBC_FORMULAS rbc::HWY_NAMESPACE
+#include "hermite.h"
+#include "interpolate.h"
+#include "slerp.h"
+#undef RBC_FORMULAS_AGAIN
+#undef RBC_FORMULAS
+#define RBC_FORMULAS rbc
+
+#endif  // HWY_TARGET == HWY_STATIC_TARGET
+
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard

@@ -1,0 +1,82 @@
+// The inner part of fusion: rows of channels, once the samples that answer a query are known.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#include "dtype.h"
+#include "fuse_problem.h"
+#include "simd.h"
+
+namespace rbc {
+
+// One query's answer: the row `sample` as it is if weights.w is 0, else what the method makes of it
+// and of the rows around it.
+struct RowTask {
+  const std::byte* sample;  // null: write the fill value
+  std::byte* out;
+  Weights<double> weights;  // of which all but w only cubic and pchip need
+};
+
+inline constexpr int kMostRows = 64;
+
+// Some channels of a stream, of one method, for some queries.
+struct RowTile {
+  const RowTask* rows;
+  int count;    // kMostRows at most
+  int ahead;    // how many rows before their use to prefetch them
+  bool stream;  // write past the caches; all rows of out are aligned and whole cache lines
+  Method method;
+  DType in;
+  DType out;
+  int64_t channels;
+  int64_t sample_bytes;  // from a sample to the next
+  int64_t in_stride;     // from channel to channel, in elements
+  int64_t out_stride;
+  uint64_t fill_bits;
+  int64_t first_channel;  // into mean and inv_std
+  RealArray mean;
+  RealArray inv_std;
+};
+
+// The fill value as an element of out.
+template <class Out>
+Out fillOf(const RowTile& tile) {
+  Out fill;
+  std::memcpy(&fill, &tile.fill_bits, sizeof fill);
+  return fill;
+}
+
+using RowsFunction = void (*)(const RowTile& tile);
+
+struct RowsKind {
+  DType in;
+  DType out;
+  Method method;
+  bool affine;      // mean or inv_std is given
+  bool contiguous;  // in_stride and out_stride are 1, or there is one channel
+};
+
+// What computes the rows of a kind.
+struct Rows {
+  RowsFunction function;
+  bool of_copies;  // the tile is strided, but the function's must not be
+
+  void operator()(const RowTile& tile) const;
+};
+
+Rows rowsOf(SimdLevel level, const RowsKind& kind);
+
+// ---- what rowsOf() chooses from -----------------------------------------------------------------
+
+// Linear and the methods that take a sample, from float to float without mean and inv_std.
+RowsFunction directRows(SimdLevel level, DType in, DType out, bool contiguous);
+
+// Everything else that ends in a float, by steps: to the compute type, the method, mean and
+// inv_std, to the type of out. Contiguous.
+RowsFunction stagedRows(SimdLevel level, DType in, DType out);
+
+// Has a contiguous function compute a strided tile.
+void rowsOfCopies(const RowTile& tile, RowsFunction function);
+
+}  // namespace rbc

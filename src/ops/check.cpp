@@ -1,0 +1,107 @@
+#include "check.h"
+
+#include <cinttypes>
+
+namespace rbc {
+namespace {
+
+bool findLength(const IndexArray& lengths, int64_t batch, int64_t limit, TimesDefect::Kind kind,
+                TimesDefect* defect) {
+  if (lengths.data == nullptr) return false;
+  for (int64_t b = 0; b < batch; ++b) {
+    const int64_t length = lengths[b];
+    if (length < 0 || length > limit) {
+      *defect = {kind, b, 0, {0, length}, {}};
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool findIndexDefect(const FuseProblem& p, const FuseStream& s, TimesDefect* defect) {
+  if (s.offsets.data != nullptr) {
+    int64_t previous = 0;
+    for (int64_t b = 0; b <= p.batch; ++b) {
+      const int64_t offset = s.offsets[b];
+      if (offset < previous || offset > s.samples) {
+        *defect = {TimesDefect::kOffset, b, 0, {previous, offset}, {}};
+        return true;
+      }
+      previous = offset;
+    }
+  }
+  return findLength(s.lengths, p.batch, s.samples, TimesDefect::kLength, defect) ||
+         findLength(p.query_lengths, p.batch, p.queries, TimesDefect::kQueryLength, defect);
+}
+
+void reportDefect(const FuseProblem& p, const FuseStream& s, const TimesDefect& d) {
+  switch (d.kind) {
+    case TimesDefect::kNone: return;
+    case TimesDefect::kOffset:
+      if (d.integer[1] > s.samples) {
+        fail(RBC_STATUS_INVALID_ARGUMENT,
+             "offsets: index %" PRId64 " is %" PRId64 ", past the %" PRId64 " samples", d.row,
+             d.integer[1], s.samples);
+      }
+      if (d.integer[1] < 0) {
+        fail(RBC_STATUS_INVALID_ARGUMENT,
+             "offsets: index %" PRId64 " is %" PRId64 ", expected 0 or more", d.row, d.integer[1]);
+      }
+      fail(RBC_STATUS_INVALID_ARGUMENT,
+           "offsets: decrease at index %" PRId64 " (%" PRId64 " -> %" PRId64 ")", d.row,
+           d.integer[0], d.integer[1]);
+    case TimesDefect::kLength:
+      fail(RBC_STATUS_INVALID_ARGUMENT,
+           "lengths: row %" PRId64 " is %" PRId64 ", expected 0 to %" PRId64, d.row, d.integer[1],
+           s.samples);
+    case TimesDefect::kQueryLength:
+      fail(RBC_STATUS_INVALID_ARGUMENT,
+           "query_lengths: row %" PRId64 " is %" PRId64 ", expected 0 to %" PRId64, d.row,
+           d.integer[1], p.queries);
+    case TimesDefect::kTime:
+      if (p.time_dtype == DType::I64) {
+        fail(RBC_STATUS_INVALID_ARGUMENT,
+             "times: row %" PRId64 " decreases at index %" PRId64 " (%" PRId64 " -> %" PRId64 ")",
+             d.row, d.index, d.integer[0], d.integer[1]);
+      }
+      if (TimeMath<double>::isNaN(d.real[1])) {
+        fail(RBC_STATUS_INVALID_ARGUMENT, "times: row %" PRId64 " is NaN at index %" PRId64, d.row,
+             d.index);
+      }
+      fail(RBC_STATUS_INVALID_ARGUMENT,
+           "times: row %" PRId64 " decreases at index %" PRId64 " (%.17g -> %.17g)", d.row, d.index,
+           d.real[0], d.real[1]);
+  }
+}
+
+size_t checkBytes(const rbcContext& context, bool times) {
+  return times ? context.backend->checkTimesBytes() : 0;
+}
+
+void checkStream(rbcContext& context, const FuseProblem& p, int stream, bool times,
+                 const char* array) {
+  const FuseStream& s = p.streams[stream];
+  TimesDefect defect = {};
+  if (times) {
+    if (context.backend->capturing(*context.state)) {
+      fail(RBC_STATUS_UNSUPPORTED,
+           "flags: RBC_CHECK_TIMES waits for the stream, which is being captured");
+    }
+    const Scratch scratch = workspace(context, checkBytes(context, true));
+    context.backend->checkTimes(*context.state, p, stream, scratch, &defect);
+  } else if (context.backend->id == RBC_BACKEND_CPU) {
+    findIndexDefect(p, s, &defect);  // cheap where the host can read them
+  }
+  try {
+    reportDefect(p, s, defect);
+  } catch (const Error&) {
+    if (array != nullptr && defect.kind != TimesDefect::kQueryLength) {
+      prefixLastError("%s[%d].", array, stream);
+    }
+    throw;
+  }
+}
+
+}  // namespace rbc

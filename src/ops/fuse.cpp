@@ -1,0 +1,117 @@
+// rbcFuse: the streams of a call, one after the other.
+
+#include "robocache/fuse.h"
+
+#include <cinttypes>
+#include <cstring>
+
+#include "check.h"
+#include "float_environment.h"
+#include "fusion.h"
+#include "params.h"
+
+namespace rbc {
+namespace {
+
+constexpr uint32_t kFirstStreamSize = sizeof(rbcFuseStream);
+constexpr uint32_t kFirstParamsSize = sizeof(rbcFuseParams);
+static_assert(RBC_FUSE_MAX_STREAMS == kMostStreams);
+static_assert(RBC_MAX_CHANNEL_GROUPS == kMostSegments);
+
+struct Arguments {
+  const rbcFuseStream* streams;
+  int32_t num_streams;
+  const rbcTensor* query_times;
+  const rbcTensor* out;
+  const rbcTensor* mask;
+  const rbcFuseParams* params;
+};
+
+rbcFuseParams checkedFuseParams(const rbcFuseParams* given) {
+  const rbcFuseParams params = readParams(given, rbcFuseParamsInit(), kFirstParamsSize, "params");
+  checkFlags(params.flags);
+  for (const uint64_t reserved : params.reserved) {
+    if (reserved != 0) fail(RBC_STATUS_INVALID_ARGUMENT, "params: reserved is not 0");
+  }
+  return params;
+}
+
+// The n-th stream of the caller's array, whose elements are as large as the caller knows them.
+StreamArguments streamArguments(const rbcFuseStream* streams, int n) {
+  uint32_t size = 0;
+  std::memcpy(&size, streams, sizeof size);
+  const auto* given =
+      reinterpret_cast<const unsigned char*>(streams) + size_t{size} * static_cast<size_t>(n);
+  uint32_t own_size = 0;
+  std::memcpy(&own_size, given, sizeof own_size);
+  if (own_size != size) {  // before a byte of it is read that may lie beyond the array
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "struct_size: is %" PRIu32 ", expected %" PRIu32 " as streams[0]", own_size, size);
+  }
+  const rbcFuseStream stream = readParams(reinterpret_cast<const rbcFuseStream*>(given),
+                                          rbcFuseStreamInit(), kFirstStreamSize, "struct_size");
+  if (stream.reserved0 != 0 || stream.reserved[0] != 0 || stream.reserved[1] != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "reserved: is not 0");
+  }
+  const rbcResampleParams params = checkedParams(stream.params);
+  if (params.flags != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params.flags: are not 0, expected them in rbcFuseParams");
+  }
+  if (params.query_lengths != nullptr) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.query_lengths: are given, expected them in rbcFuseParams");
+  }
+  return {stream.values, stream.times, params, stream.clock_offset, stream.clock_offset_ticks};
+}
+
+// Calls visitor(fusion, check_times) for the call, verified.
+template <class Visitor>
+void visitCall(const rbcContext& context, const Arguments& call, Visitor&& visitor) {
+  const rbcFuseParams params = checkedFuseParams(call.params);
+  if (call.streams == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "streams: is null");
+  if (call.num_streams < 1 || call.num_streams > kMostStreams) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "num_streams: is %d, expected 1 to %d", call.num_streams,
+         kMostStreams);
+  }
+  Fusion fusion(context, {call.query_times, call.out, call.mask, params.query_lengths});
+  fusion.requireFloatOut();
+  for (int n = 0; n < call.num_streams; ++n) {
+    try {
+      fusion.add(streamArguments(call.streams, n));
+    } catch (const Error&) {
+      prefixLastError("streams[%d].", n);
+      throw;
+    }
+  }
+  fusion.finish(3);
+  visitor(fusion, (params.flags & RBC_CHECK_TIMES) != 0);
+}
+
+}  // namespace
+}  // namespace rbc
+
+rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, int32_t num_streams,
+                    const rbcTensor* query_times, const rbcTensor* out, const rbcTensor* mask,
+                    const rbcFuseParams* params) {
+  return rbc::guard([&] {
+    const rbc::DefaultFloats floats;
+    rbcContext& c = rbc::requireContext(context);
+    rbc::visitCall(c, {streams, num_streams, query_times, out, mask, params},
+                   [&](const rbc::Fusion& fusion, bool check_times) {
+                     fusion.run(c, check_times, "streams");
+                   });
+  });
+}
+
+rbcStatus_t rbcFuseWorkspaceSize(rbcContext_t context, const rbcFuseStream* streams,
+                                 int32_t num_streams, const rbcTensor* query_times,
+                                 const rbcTensor* out, const rbcTensor* mask,
+                                 const rbcFuseParams* params, size_t* bytes) {
+  return rbc::guard([&] {
+    if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
+    const rbcContext& c = rbc::requireContext(context);
+    rbc::visitCall(
+        c, {streams, num_streams, query_times, out, mask, params},
+        [&](const rbc::Fusion&, bool check_times) { *bytes = rbc::checkBytes(c, check_times); });
+  });
+}
