@@ -200,3 +200,79 @@ TEST_CASE("allocator: calls in steady state allocate nothing") {
 #endif
   CHECK(ledger.error == "");
 }
+
+TEST_CASE("allocator: a control loop's fuse allocates nothing, checked or not") {
+  Ledger ledger;
+  const Context context = ledger.context(3);
+  // B = 1, T = 1: a pose of position, rotation and gripper; joints; ticks of a contact flag.
+  support::Array pose(support::kF32, {1, 100, 8});
+  support::Array joints(support::kF16, {1, 50, 7});
+  support::Array contact(support::kBool, {1, 20, 1});
+  support::Array times(support::kF64, {100});
+  support::Array query(support::kF64, {1});
+  const support::Array scale(support::kF32, {8});
+  const support::Array out(support::kBF16, {1, 1, 16});
+  const support::Array mask(support::kU8, {1, 1, 3});
+  for (support::Array* array : {&pose, &joints, &contact}) {
+    array->each([&](std::byte* p) { *p = std::byte{1}; });
+  }
+  double now = 0;
+  times.each([&](std::byte* p) { std::memcpy(p, &(now += 0.01), sizeof now); });
+  now = 0.123;
+  query.each([&](std::byte* p) { std::memcpy(p, &now, sizeof now); });
+
+  const support::Array* const values[] = {&pose, &joints, &contact};
+  const rbcChannelGroup groups[] = {
+      {0, 3, RBC_METHOD_PCHIP, 0}, {3, 4, RBC_METHOD_SLERP, 0}, {7, 1, RBC_METHOD_PREVIOUS, 0}};
+  const rbcTensor scale_tensor = scale.tensor();
+  rbcTensor value_tensors[3];
+  rbcTensor time_tensors[3];
+  int64_t samples[3];
+  rbcResampleParams params[3];
+  rbcFuseStream streams[3];
+  for (int n = 0; n < 3; ++n) {
+    params[n] = rbcResampleParamsInit();
+    value_tensors[n] = values[n]->tensor();
+    samples[n] = values[n]->extent(1);
+    time_tensors[n] = times.tensor();
+    time_tensors[n].shape = &samples[n];
+    streams[n] = rbcFuseStreamInit();
+    streams[n].values = &value_tensors[n];
+    streams[n].times = &time_tensors[n];
+    streams[n].params = &params[n];
+    streams[n].clock_offset = 0.001 * n;
+  }
+  params[0].groups = groups;
+  params[0].num_groups = 3;
+  params[0].mean = params[0].inv_std = &scale_tensor;
+  params[1].method = RBC_METHOD_CUBIC;
+  params[2].method = RBC_METHOD_NEAREST;
+  params[2].tolerance = 0.02;
+  const rbcTensor query_tensor = query.tensor();
+  const rbcTensor out_tensor = out.tensor();
+  const rbcTensor mask_tensor = mask.tensor();
+  rbcFuseParams fuse_params = rbcFuseParamsInit();
+  const auto call = [&] {
+    return rbcFuse(context.get(), streams, 3, &query_tensor, &out_tensor, &mask_tensor,
+                   &fuse_params);
+  };
+  for (const uint32_t flags : {0u, RBC_CHECK_TIMES}) {
+    fuse_params.flags = flags;
+    size_t need = 99;
+    CHECK_SUCCEEDS(rbcFuseWorkspaceSize(context.get(), streams, 3, &query_tensor, &out_tensor,
+                                        &mask_tensor, &fuse_params, &need));
+    CHECK_SUCCEEDS(rbcContextReserve(context.get(), need));
+    const int64_t reserved = ledger.allocations;
+    CHECK_SUCCEEDS(call());
+    CHECK(ledger.allocations == reserved);
+#if RBC_TEST_COUNTS_MALLOC
+    int64_t total = 0;
+    const int64_t before = mallocs;
+    for (int i = 0; i < 100; ++i) total += call();
+    CHECK(mallocs == before);
+    CHECK(total == 0);
+#endif
+  }
+  CHECK(mask.elements() == std::vector<uint64_t>{1, 1, 1});
+  CHECK(ledger.error == "");
+}

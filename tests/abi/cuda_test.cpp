@@ -3,46 +3,25 @@
 
 #if RBC_WITH_CUDA
 
-#include <cuda_runtime_api.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <thread>
 
-#include "support/run.h"
+#include "abi/cuda_support.h"
 
 namespace {
 
+using cuda_support::Blocker;
+using cuda_support::check;
+using cuda_support::Stream;
 using support::Array;
 using support::Context;
 using support::Placed;
 using support::ResampleCase;
 using support::ResampleInputs;
-
-#define REQUIRE_CUDA()                              \
-  std::string why_;                                 \
-  const Context cuda = support::cudaContext(&why_); \
-  if (cuda == nullptr) SKIP_BECAUSE(why_)
-
-void check(cudaError_t error) {
-  if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
-}
-
-class Stream {
- public:
-  Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-  ~Stream() { cudaStreamDestroy(stream_); }
-  Stream(const Stream&) = delete;
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
 
 // A call whose tensors stay on the device.
 struct DeviceCall {
@@ -98,29 +77,6 @@ ResampleCase someCase(uint64_t seed) {
   c.channels = 32;
   return c;
 }
-
-// Keeps a stream busy until it is told to go on.
-class Blocker {
- public:
-  explicit Blocker(cudaStream_t stream) {
-    check(cudaLaunchHostFunc(
-        stream,
-        [](void* user) {
-          auto* blocker = static_cast<Blocker*>(user);
-          const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-          while (!blocker->open_ && std::chrono::steady_clock::now() < end)
-            std::this_thread::yield();
-          if (!blocker->open_) blocker->timed_out_ = true;
-        },
-        this));
-  }
-  void open() { open_ = true; }
-  bool timedOut() const { return timed_out_; }
-
- private:
-  std::atomic<bool> open_{false};
-  std::atomic<bool> timed_out_{false};
-};
 
 }  // namespace
 

@@ -54,10 +54,16 @@ VALUE(RBC_METHOD_LINEAR, 0);
 VALUE(RBC_METHOD_NEAREST, 1);
 VALUE(RBC_METHOD_PREVIOUS, 2);
 VALUE(RBC_METHOD_NEXT, 3);
+VALUE(RBC_METHOD_CUBIC, 4);
+VALUE(RBC_METHOD_PCHIP, 5);
+VALUE(RBC_METHOD_SLERP, 6);
+VALUE(RBC_METHOD_ANGLE, 7);
 VALUE(RBC_BOUNDS_HOLD, 0);
 VALUE(RBC_BOUNDS_FILL, 1);
 VALUE(RBC_BOUNDS_EXTRAPOLATE, 2);
 VALUE(RBC_CHECK_TIMES, 1u);
+VALUE(RBC_MAX_CHANNEL_GROUPS, 256);
+VALUE(RBC_FUSE_MAX_STREAMS, 64);
 
 // ---- structs ------------------------------------------------------------------------------------
 
@@ -130,7 +136,14 @@ FIELD(rbcContextInfo, total_memory, 40, uint64_t);
 FIELD(rbcContextInfo, device_name, 48, char[128]);
 FIELD(rbcContextInfo, cuda_unavailable, 176, char[256]);
 
-SIZE(rbcResampleParams, 96);
+// It has no struct_size: no field may ever follow.
+SIZE(rbcChannelGroup, 24);
+FIELD(rbcChannelGroup, begin, 0, int64_t);
+FIELD(rbcChannelGroup, count, 8, int64_t);
+FIELD(rbcChannelGroup, method, 16, int32_t);
+FIELD(rbcChannelGroup, reserved, 20, int32_t);
+
+SIZE(rbcResampleParams, 128);
 FIELD(rbcResampleParams, struct_size, 0, uint32_t);
 FIELD(rbcResampleParams, flags, 4, uint32_t);
 FIELD(rbcResampleParams, method, 8, int32_t);
@@ -141,7 +154,28 @@ FIELD(rbcResampleParams, tolerance, 32, double);
 FIELD(rbcResampleParams, lengths, 40, const rbcTensor*);
 FIELD(rbcResampleParams, query_lengths, 48, const rbcTensor*);
 FIELD(rbcResampleParams, offsets, 56, const rbcTensor*);
-FIELD(rbcResampleParams, reserved, 64, uint64_t[4]);
+FIELD(rbcResampleParams, mean, 64, const rbcTensor*);
+FIELD(rbcResampleParams, inv_std, 72, const rbcTensor*);
+FIELD(rbcResampleParams, groups, 80, const rbcChannelGroup*);
+FIELD(rbcResampleParams, num_groups, 88, int32_t);
+FIELD(rbcResampleParams, reserved0, 92, int32_t);
+FIELD(rbcResampleParams, reserved, 96, uint64_t[4]);
+
+SIZE(rbcFuseStream, 64);
+FIELD(rbcFuseStream, struct_size, 0, uint32_t);
+FIELD(rbcFuseStream, reserved0, 4, uint32_t);
+FIELD(rbcFuseStream, values, 8, const rbcTensor*);
+FIELD(rbcFuseStream, times, 16, const rbcTensor*);
+FIELD(rbcFuseStream, params, 24, const rbcResampleParams*);
+FIELD(rbcFuseStream, clock_offset, 32, double);
+FIELD(rbcFuseStream, clock_offset_ticks, 40, int64_t);
+FIELD(rbcFuseStream, reserved, 48, uint64_t[2]);
+
+SIZE(rbcFuseParams, 48);
+FIELD(rbcFuseParams, struct_size, 0, uint32_t);
+FIELD(rbcFuseParams, flags, 4, uint32_t);
+FIELD(rbcFuseParams, query_lengths, 8, const rbcTensor*);
+FIELD(rbcFuseParams, reserved, 16, uint64_t[4]);
 
 // ---- functions ----------------------------------------------------------------------------------
 
@@ -177,6 +211,11 @@ FUNCTION(rbcResample,
 FUNCTION(rbcResampleWorkspaceSize,
          rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
                          const rbcTensor*, const rbcTensor*, const rbcResampleParams*, size_t*));
+FUNCTION(rbcFuse, rbcStatus_t (*)(rbcContext_t, const rbcFuseStream*, int32_t, const rbcTensor*,
+                                  const rbcTensor*, const rbcTensor*, const rbcFuseParams*));
+FUNCTION(rbcFuseWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcFuseStream*, int32_t, const rbcTensor*,
+                         const rbcTensor*, const rbcTensor*, const rbcFuseParams*, size_t*));
 
 TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcContextParams context = rbcContextParamsInit();
@@ -191,6 +230,12 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   CHECK(resample.tolerance == INFINITY);
   resample.struct_size = 0;
   resample.max_gap = resample.tolerance = 0;
+  rbcFuseStream stream = rbcFuseStreamInit();
+  CHECK(stream.struct_size == sizeof stream);
+  stream.struct_size = 0;
+  rbcFuseParams fuse = rbcFuseParamsInit();
+  CHECK(fuse.struct_size == sizeof fuse);
+  fuse.struct_size = 0;
   const auto zero = [](const auto& object) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(&object);
     return std::all_of(bytes, bytes + sizeof object, [](unsigned char b) { return b == 0; });
@@ -198,6 +243,8 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   CHECK(zero(context));
   CHECK(zero(info));
   CHECK(zero(resample));
+  CHECK(zero(stream));
+  CHECK(zero(fuse));
 }
 
 // ---- DLPack -------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 // The C++ wrapper, as a program uses it.
+#include <cmath>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -102,6 +104,108 @@ TEST_CASE("wrapper: resample, with every option") {
                       {out.data(), {4, 1}}, options);
   CHECK(out == std::vector<float>{0, 10, -1, -1});
   CHECK(mask == std::vector<uint8_t>{1, 1, 0, 0});
+}
+
+TEST_CASE("wrapper: channel groups and an affine part") {
+  using robocache::channels;
+  using robocache::Method;
+  const Context context = Context::cpu(1);
+  const double times[] = {0, 1};
+  const double query[] = {0.5};
+  // A position, a quaternion that turns by a right angle about z, an angle across pi, a gripper.
+  const double half = std::sqrt(0.5);
+  const double values[] = {1, 2, 3, 0, 0, 0, 1, 3, 0.25, 2, 4, 6, 0, 0, half, half, -3, 0.75};
+  double out[9] = {};
+  const double mean[] = {1, 0, 0, 0, 0, 0, 0, 0, 0};
+  const float inv_std[] = {2, 1, 1, 1, 1, 1, 1, 1, 4};
+  ResampleOptions options;
+  options.groups = {channels(7, 1, Method::kAngle), channels(0, 2, Method::kCubic),
+                    channels(2, 1, Method::kPchip), channels(3, 4, Method::kSlerp),
+                    channels(8, 1, Method::kPrevious)};
+  options.mean = Tensor(mean, {9});
+  options.inv_std = Tensor(inv_std, {9});
+  robocache::resample(context, {values, {2, 9}}, {times, {2}}, {query, {1}}, {out, {1, 9}},
+                      options);
+  const double pi = std::acos(-1.0);
+  const double expected[] = {1, 3, 4.5, 0, 0, std::sin(pi / 8), std::cos(pi / 8), pi, 1};
+  for (int i = 0; i < 9; ++i) CHECK(std::abs(out[i]) == doctest::Approx(expected[i]));
+}
+
+TEST_CASE("wrapper: fuse, with every option") {
+  const Context context = Context::cpu(2);
+  const std::vector<double> joint_times = {0, 1, 2, 9};
+  const std::vector<float> joints = {0, 1, 10, 11, 20, 21, 90, 91};
+  const std::vector<double> gripper_times = {0, 1, 5};
+  const std::vector<int32_t> gripper = {7, 8, 9};
+  const std::vector<double> queries = {0.5, 1, 5};
+  std::vector<float> out(9);
+
+  const robocache::Stream plain({joints.data(), {4, 2}}, {joint_times.data(), {4}});
+  robocache::Stream held({gripper.data(), {3, 1}}, {gripper_times.data(), {3}});
+  held.method = robocache::Method::kPrevious;
+  robocache::fuse(context, {plain, held}, {queries.data(), {3}}, {out.data(), {3, 3}});
+  CHECK(out == std::vector<float>{5, 6, 7, 10, 11, 8, 50, 51, 9});
+
+  std::vector<uint8_t> mask(6);
+  const std::vector<int64_t> lengths = {3};
+  const std::vector<int32_t> query_lengths = {2};
+  robocache::Stream gaps({joints.data(), {1, 4, 2}}, {joint_times.data(), {1, 4}});
+  gaps.lengths = Tensor(lengths.data(), {1});
+  gaps.bounds = robocache::Bounds::kFill;
+  gaps.fill_value = -1;
+  gaps.max_gap = 0.5;
+  robocache::Stream late({gripper.data(), {3, 1}}, {gripper_times.data(), {3}});
+  const std::vector<int64_t> offsets = {0, 3};
+  late.offsets = Tensor(offsets.data(), {2});
+  late.method = robocache::Method::kNearest;
+  late.tolerance = 0.25;
+  late.clock_offset = 0.5;
+  robocache::FuseOptions options;
+  options.check_times = true;
+  options.query_lengths = Tensor(query_lengths.data(), {1});
+  options.mask = Tensor(mask.data(), {1, 3, 2});
+  robocache::fuse(context, {gaps, late}, {queries.data(), {3}}, {out.data(), {1, 3, 3}}, options);
+  CHECK(out == std::vector<float>{-1, -1, 7, 10, 11, 0, -1, -1, 0});
+  CHECK(mask == std::vector<uint8_t>{0, 1, 1, 0, 0, 0});
+
+  // Ticks have an offset of their own.
+  const std::vector<int64_t> ticks = {0, 10, 20};
+  const std::vector<int64_t> at = {13};
+  robocache::Stream counted({gripper.data(), {3, 1}}, {ticks.data(), {3}});
+  counted.method = robocache::Method::kNext;
+  counted.clock_offset_ticks = 3;
+  robocache::fuse(context, {counted}, {at.data(), {1}}, {out.data(), {1, 1}});
+  CHECK(out[0] == 8);
+}
+
+TEST_CASE("wrapper: errors of fuse") {
+  const Context context = Context::cpu(1);
+  const float times[] = {0, 2, 1};
+  const float values[3] = {};
+  float out[3] = {7, 7, 7};
+  const Tensor time(times, {3});
+  const robocache::Stream stream({values, {3, 1}}, time);
+  robocache::FuseOptions options;
+  options.check_times = true;
+  const robocache::Error error = errorOf([&] {
+    robocache::fuse(context, {stream}, time, {out, {3, 1}}, options);
+  });
+  CHECK(error.status() == RBC_STATUS_INVALID_ARGUMENT);
+  CHECK(support::tells(error.what(), {"streams[0].times:", "row 0", "index 2"}));
+  for (const size_t count : {size_t{0}, size_t{65}, size_t{1000}}) {
+    const std::string told = "num_streams: is " + std::to_string(count);
+    const std::vector<robocache::Stream> streams(count, stream);
+    CHECK(support::tells(errorOf([&] {
+                           robocache::fuse(context, streams, time, {out, {3, 1}});
+                         }).what(),
+                         {told.c_str()}));
+  }
+  options.mask = Tensor(static_cast<const float*>(out), {3, 1});
+  CHECK(support::tells(errorOf([&] {
+                         robocache::fuse(context, {stream}, time, {out, {3, 1}}, options);
+                       }).what(),
+                       {"mask:", "read-only"}));
+  CHECK(out[0] == 7);
 }
 
 TEST_CASE("wrapper: errors carry the status and the message of the library") {

@@ -22,8 +22,15 @@ def resample(
     fill_value=0.0,
     max_gap=None,
     tolerance=None,
+    mean=None,
+    std=None,
+    clock_offset=0,
+    floats=False,
 ):
-    """Out as float64 (or the integer dtype of values), and the mask; shapes as rbc.resample."""
+    """Out as float64 (or the integer dtype of values, but for floats), and the mask.
+
+    Shapes are as of rbc.resample.
+    """
     values, times, query_times = np.asarray(values), np.asarray(times), np.asarray(query_times)
     batched = offsets is not None or values.ndim == 3
     if offsets is not None:
@@ -31,9 +38,12 @@ def resample(
     else:
         batch = values.shape[0] if values.ndim == 3 else 1
     queries, channels = query_times.shape[-1], values.shape[-1]
-    exact = values.dtype.kind in "iub"
+    exact = values.dtype.kind in "iub" and not floats
     out = np.full((batch, queries, channels), fill_value, values.dtype if exact else np.float64)
     mask = np.zeros((batch, queries), bool)
+    groups = [(0, channels, method)] if isinstance(method, str) else method
+    mean = np.zeros(channels) if mean is None else np.asarray(mean, np.float64)
+    std = np.ones(channels) if std is None else np.asarray(std, np.float64)
     for b in range(batch):
         row_values = values[b] if values.ndim == 3 else values
         row_times = times[b] if times.ndim == 2 else times
@@ -48,18 +58,31 @@ def resample(
         if not exact:
             row_values = row_values.astype(np.float64)
         for k, q in enumerate(row_queries):
-            answer, mask[b, k] = _one(
-                row_values,
-                row_times,
-                q,
-                method,
-                bounds,
-                _limit(max_gap, times),
-                _limit(tolerance, times),
-            )
-            if answer is not None:
-                out[b, k] = answer
+            valid = []
+            for begin, count, name in groups:
+                part = slice(begin, begin + count)
+                answer, ok = _one(
+                    row_values[:, part],
+                    row_times,
+                    _moved(q, clock_offset),
+                    name,
+                    bounds,
+                    _limit(max_gap, times),
+                    _limit(tolerance, times),
+                )
+                valid.append(ok)
+                if answer is not None:
+                    out[b, k, part] = answer if exact else (answer - mean[part]) / std[part]
+            mask[b, k] = all(valid)
     return (out, mask) if batched else (out[0], mask[0])
+
+
+def _moved(q, clock_offset):
+    """A query on the clock of the stream, rounded in the dtype of the times; integers saturate."""
+    if isinstance(q, np.floating):
+        return q - type(q)(clock_offset)
+    limits = np.iinfo(np.int64)
+    return np.int64(max(limits.min, min(limits.max, int(q) - clock_offset)))
 
 
 def _limit(limit, times):
@@ -89,23 +112,107 @@ def _one(values, times, q, method, bounds, max_gap, tolerance):
     left = before[-1] if len(before) else None
     right = after[0] if len(after) else None
 
-    if method != "linear" and tolerance is not None:
+    if method in STEPS and tolerance is not None:
         chosen = _chosen(times, q, left, right, method)
         if chosen is None:
             return None, False
         distance = _span(q, times[chosen]) if times[chosen] < q else _span(times[chosen], q)
         return (values[chosen], True) if distance <= tolerance else (None, False)
     if left is None or right is None:
-        if bounds == "hold":
-            return values[0 if left is None else n - 1], False
         if bounds == "fill":
             return None, False
+        if bounds == "hold" or method != "linear":
+            return values[0 if left is None else n - 1], False
         return _extrapolated(values, times, q, left is None)
     if max_gap is not None and _span(times[right], times[left]) > max_gap:
         return None, False
-    if method != "linear":
+    if method in STEPS:
         return values[_chosen(times, q, left, right, method)], True
-    return _line(values, times, q, left, right), True
+    return _weighed(values, times, q, left, right, method), True
+
+
+def _weighed(values, times, q, left, right, method):
+    w = float(_span(q, times[left])) / float(_span(times[right], times[left]))
+    if w == 0:
+        return values[left]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return _between(values, times, left, right, w, method)
+
+
+def _between(values, times, left, right, w, method):
+    v1, v2 = values[left], values[right]
+    if method == "linear":
+        return v1 + w * (v2 - v1)
+    if method == "angle":
+        return _wrapped(v1 + w * _wrapped(v2 - v1))
+    if method == "slerp":
+        runs = [slice(i, i + 4) for i in range(0, len(v1), 4)]
+        return np.concatenate([_slerp(v1[run], v2[run], w) for run in runs] or [v1])
+    return _hermite(values, times, left, right, w, method)
+
+
+def _wrapped(angle):
+    return angle - 2 * math.pi * np.round(angle / (2 * math.pi))
+
+
+def _slerp(p, q, w):
+    """Shoemake's formula for unit quaternions, by the angle between them from its tangent."""
+    p, q = p / math.sqrt(p @ p), q / math.sqrt(q @ q)
+    if p @ q < 0:
+        q = -q
+    angle = 2 * math.atan2(math.sqrt((p - q) @ (p - q)), math.sqrt((p + q) @ (p + q)))
+    if angle == 0:
+        return p
+    return (math.sin((1 - w) * angle) * p + math.sin(w * angle) * q) / math.sin(angle)
+
+
+def _hermite(values, times, left, right, w, method):
+    """The Hermite cubic between two samples, with the slopes of `method` at both."""
+    # The samples that make the slopes, and their times from the left one on.
+    near = [left, right]
+    if left > 0 and times[left - 1] < times[left]:
+        near.insert(0, left - 1)
+    if right + 1 < len(times) and times[right + 1] > times[right]:
+        near.append(right + 1)
+    t = [float(_span(times[i], times[left])) for i in near]
+    v = [values[i] for i in near]
+    slopes = {"cubic": _parabola_slope, "pchip": _pchip_slope}[method]
+    i = near.index(left)
+    h = t[i + 1] - t[i]
+    m1, m2 = slopes(t, v, i) * h, slopes(t, v, i + 1) * h
+    a, b = (1 + 2 * w) * (1 - w) ** 2, w**2 * (3 - 2 * w)
+    return a * v[i] + w * (1 - w) ** 2 * m1 + b * v[i + 1] - w**2 * (1 - w) * m2
+
+
+def _parabola_slope(t, v, i):
+    """At t[i], of the parabola through it and its neighbours, or through the three at an end."""
+    if len(t) == 2:
+        return (v[1] - v[0]) / (t[1] - t[0])
+    first = min(max(i - 1, 0), len(t) - 3)
+    (t0, t1, t2), (v0, v1, v2) = t[first : first + 3], v[first : first + 3]
+    at = t[i]
+    return (
+        v0 * (2 * at - t1 - t2) / ((t0 - t1) * (t0 - t2))
+        + v1 * (2 * at - t0 - t2) / ((t1 - t0) * (t1 - t2))
+        + v2 * (2 * at - t0 - t1) / ((t2 - t0) * (t2 - t1))
+    )
+
+
+def _pchip_slope(t, v, i):
+    """As scipy.interpolate.PchipInterpolator."""
+    h = np.diff(t)
+    d = [(v[k + 1] - v[k]) / h[k] for k in range(len(h))]
+    if len(h) == 1:
+        return d[0]
+    if 0 < i < len(h):
+        w1, w2 = 2 * h[i] + h[i - 1], h[i] + 2 * h[i - 1]
+        mean = (w1 + w2) / (w1 / d[i - 1] + w2 / d[i])
+        return np.where(np.sign(d[i - 1]) * np.sign(d[i]) <= 0, 0.0, mean)
+    here, beside = (0, 1) if i == 0 else (-1, -2)
+    slope = ((2 * h[here] + h[beside]) * d[here] - h[here] * d[beside]) / (h[here] + h[beside])
+    slope = np.where(np.sign(slope) != np.sign(d[here]), 0.0, slope)
+    steep = (np.sign(d[here]) != np.sign(d[beside])) & (np.abs(slope) > 3 * np.abs(d[here]))
+    return np.where(steep, 3 * d[here], slope)
 
 
 def _chosen(times, q, left, right, method):
@@ -124,27 +231,46 @@ def _extrapolated(values, times, q, at_start):
     others = np.flatnonzero(times != edge)
     if len(others) == 0:
         return None, False
-    if at_start:
-        return _line(values, times, q, others[0] - 1, others[0]), False
-    return _line(values, times, q, others[-1], others[-1] + 1), False
+    left = others[0] - 1 if at_start else others[-1]
+    return _weighed(values, times, q, left, left + 1, "linear"), False
 
 
-def _line(values, times, q, left, right):
-    w = float(_span(q, times[left])) / float(_span(times[right], times[left]))
-    with np.errstate(over="ignore", invalid="ignore"):
-        return values[left] if w == 0 else values[left] + w * (values[right] - values[left])
-
+STEPS = ("nearest", "previous", "next")
 
 _EPS = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
 _TINY = {"float16": 2.0**-24, "bfloat16": 2.0**-133, "float32": 2.0**-149, "float64": 0.0}
 
 
-def error_bound(values, times, expected, out_dtype):
-    """How far from `expected` a right answer may be: a few roundings on the way, one at the end."""
+# Roundings on the way to a result, in units of the largest value. Splines weigh it by the ratio of
+# neighbouring intervals, which is up to 60 in what is compared.
+_ROUNDINGS = {"cubic": 64, "pchip": 16}
+
+
+def error_bound(values, times, expected, out_dtype, method="linear"):
+    """How far from `expected` a right answer may be: some roundings on the way, one at the end."""
+    groups = [(0, expected.shape[-1], method)] if isinstance(method, str) else method
     compute = _EPS["float64" if values.dtype == np.float64 else "float32"]
     if times.dtype == np.float32:
         compute = _EPS["float32"]
-    finite = np.abs(values.astype(np.float64))
-    largest = np.max(finite, where=np.isfinite(finite), initial=0.0)
-    size = np.abs(np.nan_to_num(expected, posinf=0.0, neginf=0.0))
-    return 8 * compute * (largest + size) + _EPS[out_dtype] * size + _TINY[out_dtype]
+    bound = np.empty(expected.shape)
+    for begin, count, name in groups:
+        part = slice(begin, begin + count)
+        finite = np.abs(values[..., part].astype(np.float64))
+        least = 1.0 if name == "slerp" else 0.0  # it normalizes
+        largest = np.max(finite, where=np.isfinite(finite), initial=least)
+        size = np.abs(np.nan_to_num(expected[..., part], posinf=0.0, neginf=0.0))
+        way = _ROUNDINGS.get(name, 8) * compute * (largest + size)
+        bound[..., part] = way + _EPS[out_dtype] * size + _TINY[out_dtype]
+    return bound
+
+
+def distance(got, expected, method="linear"):
+    """|got - expected|; of angles the shorter way round."""
+    groups = [(0, expected.shape[-1], method)] if isinstance(method, str) else method
+    with np.errstate(invalid="ignore"):
+        apart = got - expected
+        for begin, count, name in groups:
+            if name == "angle":
+                part = slice(begin, begin + count)
+                apart[..., part] = _wrapped(apart[..., part])
+    return np.abs(apart)

@@ -56,6 +56,14 @@ def test_every_vector_level_gives_the_same_bits(simd):
             expected = rbc.resample(values, times, queries, dtype=dtype)
             out = rbc.resample(values, times, queries, dtype=dtype, backend=context)
             assert out.tobytes() == expected.tobytes()
+    for dtype in ("float16", "float32", "float64"):
+        values = random.normal(size=(3, 50, 36)).astype(dtype)
+        streams = [
+            rbc.Stream(values, times, method=method, mean=values[0, 0].astype(float))
+            for method in ("linear", "nearest", "cubic", "pchip", "slerp", "angle")
+        ]
+        expected = rbc.fuse(streams, queries)
+        assert rbc.fuse(streams, queries, backend=context).tobytes() == expected.tobytes()
 
 
 def test_closing():
@@ -168,12 +176,21 @@ def test_threads_use_contexts_of_their_own():
     assert not failures
 
 
-def test_the_gil_is_released_during_a_call():
+@pytest.mark.parametrize("fused", [False, True])
+def test_the_gil_is_released_during_a_call(fused):
     """With no forced switching, another thread can run only where this one lets go of the GIL."""
     values = np.zeros((8, 2000, 64), np.float32)
     times, queries = np.arange(2000.0), np.linspace(0, 1999, 4000)
     out = np.empty((8, 4000, 64), np.float32)
+    stream = rbc.Stream(values, times)
     gate, ran = threading.Lock(), threading.Event()
+
+    def call():
+        if fused:
+            rbc.fuse([stream], queries, out=out)
+        else:
+            rbc.resample(values, times, queries, out=out)
+
     gate.acquire()
 
     def wait_then_run():
@@ -182,13 +199,13 @@ def test_the_gil_is_released_during_a_call():
 
     other = threading.Thread(target=wait_then_run)
     other.start()
-    rbc.resample(values, times, queries, out=out)
+    call()
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e6)
     try:
         gate.release()  # from now on it waits for the GIL
         for _ in range(2000):
-            rbc.resample(values, times, queries, out=out)
+            call()
             if ran.is_set():
                 break
         released = ran.is_set()

@@ -60,7 +60,16 @@ class Producer:
     """An array that speaks DLPack and nothing else, and counts what happens to what it gave out."""
 
     def __init__(
-        self, array, *, versioned=True, major=1, flags=0, null_strides=False, lanes=1, offset=0
+        self,
+        array,
+        *,
+        versioned=True,
+        major=1,
+        flags=0,
+        null_strides=False,
+        lanes=1,
+        offset=0,
+        device=1,
     ):
         self.array = array
         self.given = []
@@ -72,7 +81,7 @@ class Producer:
         self._strides = (ctypes.c_int64 * ndim)(*(s // array.itemsize for s in array.strides))
         tensor = DLTensor(
             array.ctypes.data - offset,
-            1,
+            device,
             0,
             ndim,
             {"f": 2, "i": 0, "b": 6}[array.dtype.kind],
@@ -184,6 +193,23 @@ def test_errors_give_everything_back():
     with pytest.raises(TypeError, match="^values: .*lanes"):
         answer(producer)
     assert producer.deleted == 1
+
+
+def test_what_lives_elsewhere_is_named():
+    far = {"device": 2}
+    for name, array in (("values", VALUES), ("times", TIMES), ("query_times", QUERIES)):
+        arguments = {"values": VALUES, "times": TIMES, "query_times": QUERIES}
+        arguments[name] = Producer(array, **far)
+        with pytest.raises(ValueError, match=f"^{name}: lives on device .type 2"):
+            rbc.resample(**arguments, out=np.empty((2, 2)))
+    with pytest.raises(ValueError, match="^out: lives on device"):
+        rbc.resample(VALUES, TIMES, QUERIES, out=Producer(np.empty((2, 2)), **far))
+    for name, array in (("values", VALUES), ("mean", VALUES[0]), ("lengths", np.array([4]))):
+        arguments = {"values": VALUES[None], "times": TIMES}
+        good = rbc.Stream(**arguments)
+        arguments[name] = Producer(array.reshape(1, 4, 2) if name == "values" else array, **far)
+        with pytest.raises(ValueError, match=rf"^streams\[1\].{name}: lives on device"):
+            rbc.fuse([good, rbc.Stream(**arguments)], QUERIES)
 
 
 def test_a_used_capsule_is_refused():

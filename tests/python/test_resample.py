@@ -1,8 +1,8 @@
 """rbc.resample on the CPU against the independent reference, and everything that it must refuse."""
 
 import doctest
+import importlib
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import robocache as rbc
-from reference import error_bound
+from reference import STEPS, distance, error_bound
 from reference import resample as expected_resample
 
-METHODS = ["linear", "nearest", "previous", "next"]
+METHODS = ["linear", *STEPS, "cubic", "pchip", "slerp", "angle"]
+SMOOTH = ("cubic", "pchip", "slerp")
 FLOATS = ["float16", "float32", "float64"]
 INTEGERS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 
@@ -28,22 +29,24 @@ def same_bits(a, b):
     )
 
 
-def assert_answers(out, mask, values, times, query_times, out_dtype=None, **rules):
-    expected, expected_mask = expected_resample(values, times, query_times, **rules)
+def assert_answers(out, mask, values, times, query_times, **rules):
+    out = np.asarray(out)
+    floats = out.dtype.kind == "f"
+    expected, expected_mask = expected_resample(values, times, query_times, floats=floats, **rules)
     np.testing.assert_array_equal(np.asarray(mask), expected_mask)
     if values.dtype.kind in "iub":
-        assert np.asarray(out).dtype == values.dtype
-        np.testing.assert_array_equal(np.asarray(out), expected)
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(out, expected.astype(out.dtype))
         return
-    got = np.asarray(out).astype(np.float64)
+    got = out.astype(np.float64)
     assert got.shape == expected.shape
-    bound = error_bound(values, times, expected, out_dtype or np.asarray(out).dtype.name)
-    with np.errstate(invalid="ignore"):
-        close = (
-            (np.abs(got - expected) <= bound)
-            | (got == expected)
-            | (np.isnan(got) & np.isnan(expected))
-        )
+    method = rules.get("method", "linear")
+    bound = error_bound(values, times, expected, out.dtype.name, method)
+    close = (
+        (distance(got, expected, method) <= bound)
+        | (got == expected)
+        | (np.isnan(got) & np.isnan(expected))
+    )
     assert close.all(), (
         f"{got[~close][:5]} != {expected[~close][:5]} at {np.argwhere(~close)[:5].tolist()}"
     )
@@ -70,6 +73,24 @@ def relaid(draw, array, fill):
 
 
 @st.composite
+def methods(draw, channels):
+    """A name, or groups of channels in any order."""
+    fit = METHODS if channels % 4 == 0 else [name for name in METHODS if name != "slerp"]
+    if channels == 0 or draw(st.booleans()):
+        return draw(st.sampled_from(fit))
+    cuts = draw(st.sets(st.integers(1, channels), max_size=4)) | {0, channels}
+    groups = []
+    for begin, end in zip(sorted(cuts), sorted(cuts)[1:]):
+        names = [name for name in METHODS if name != "slerp" or (end - begin) % 4 == 0]
+        groups.append((begin, end - begin, draw(st.sampled_from(names))))
+    return draw(st.permutations(groups))
+
+
+def names_of(method):
+    return {method} if isinstance(method, str) else {name for _, _, name in method}
+
+
+@st.composite
 def problems(draw):
     """Arrays and options of one call."""
     batch = draw(st.integers(0, 4))
@@ -78,12 +99,13 @@ def problems(draw):
     channels = draw(st.sampled_from([0, 1, 2, 3, 4, 7, 8, 17, 33]))
     form = draw(st.sampled_from(["padded", "padded", "packed", "single"]))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    method = draw(st.sampled_from(METHODS))
-    dtype = np.dtype(draw(st.sampled_from(FLOATS if method == "linear" else FLOATS + INTEGERS)))
+    method = draw(methods(channels))
+    names = names_of(method)
+    dtype = np.dtype(draw(st.sampled_from(FLOATS + INTEGERS * names.issubset(STEPS))))
     time_dtype = np.dtype(draw(st.sampled_from(["float32", "float64", "int64"])))
     options = {
         "method": method,
-        "bounds": draw(st.sampled_from(["hold", "fill"] + ["extrapolate"] * (method == "linear"))),
+        "bounds": draw(st.sampled_from(["hold", "fill"] + ["extrapolate"] * ("linear" in names))),
         "fill_value": draw(
             st.sampled_from([0.0, 1.0] if dtype.kind in "iub" else [0.0, -2.5, math.nan, math.inf])
         ),
@@ -94,7 +116,7 @@ def problems(draw):
         start += 1_700_000_000_000_000_000
     if draw(st.booleans()):
         options["max_gap"] = draw(st.sampled_from([0, 1, 2, 3, math.inf])) * unit
-    if method != "linear" and draw(st.booleans()):
+    if not names.isdisjoint(STEPS) and draw(st.booleans()):
         options["tolerance"] = draw(st.sampled_from([0, 0.5, 1, 2, 100, math.inf])) * unit
 
     if form == "packed":
@@ -144,9 +166,12 @@ def problems(draw):
         values = random.integers(limits.min, limits.max, values_shape, dtype, endpoint=True)
     else:
         values = random.normal(size=values_shape).astype(dtype)
-        if draw(st.booleans()):
+        if "slerp" in names:
+            values += (values == 0) * dtype.type(0.5)  # no quaternion of length 0
+        if names.isdisjoint(SMOOTH) and draw(st.booleans()):
             special = random.choice([math.nan, math.inf, -math.inf, 0.0, -0.0], values_shape)
             values = np.where(random.random(values_shape) < 0.2, special, values).astype(dtype)
+    if dtype.kind == "f" or draw(st.booleans()):
         options["dtype"] = draw(st.sampled_from([None, *FLOATS]))
     poison = 77 if dtype.kind in "iub" else math.nan
     values = relaid(draw, values, poison)
@@ -338,8 +363,8 @@ def test_shared_times_are_broadcast_times():
 def test_big_enough_for_threads_and_the_same_bits_with_any_number(method):
     random = np.random.default_rng(2)
     values = random.normal(size=(16, 500, 64)).astype(np.float32)
-    times = np.sort(random.random((16, 500)), axis=1)
-    queries = random.random((16, 250)) * 1.1
+    times = np.cumsum(random.random((16, 500)) + 0.02, axis=1)
+    queries = random.random((16, 250)) * 1.1 * times[:, -1:]
     options = {"method": method, "bounds": "fill", "return_mask": True}
     out, mask = rbc.resample(values, times, queries, **options)
     rows = [rbc.resample(values[b], times[b], queries[b], **options) for b in range(16)]
@@ -351,13 +376,15 @@ def test_big_enough_for_threads_and_the_same_bits_with_any_number(method):
             assert same_bits(
                 rbc.resample(values, times, queries, backend=context, **options)[0], out
             )
-    bound = error_bound(values, times, out, "float32")
-    some = slice(0, 2)
-    expected, expected_mask = expected_resample(
-        values[some], times[some], queries[some], method=method, bounds="fill"
-    )
-    assert (np.abs(out[some] - expected) <= bound[some]).all() and same_bits(
-        mask[some], expected_mask
+    some = slice(0, 1)
+    assert_answers(
+        out[some],
+        mask[some],
+        values[some],
+        times[some],
+        queries[some],
+        method=method,
+        bounds="fill",
     )
 
 
@@ -370,6 +397,156 @@ def test_more_than_2_to_the_31_elements():
     )
     np.testing.assert_array_equal(out, [[1.5, 2.5]] * 3)
     np.testing.assert_array_equal(mask, [False, True, False])
+
+
+# ---- methods -------------------------------------------------------------------------------------
+
+
+def turned(axis, angle):
+    """The quaternion x, y, z, w of a rotation."""
+    axis = np.asarray(axis) / np.linalg.norm(axis)
+    half = np.asarray(angle)[..., None] / 2
+    return np.concatenate([np.sin(half) * axis, np.cos(half)], axis=-1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_at_the_sample_times_are_the_samples(method):
+    random = np.random.default_rng(10)
+    values = random.normal(size=(3, 40, 8)).astype(np.float32)
+    times = np.cumsum(random.integers(1, 9, (3, 40)), axis=1)
+    out, mask = rbc.resample(values, times, times, method=method, return_mask=True)
+    assert same_bits(out, values) and mask.all()
+
+
+@pytest.mark.parametrize("method", ["linear", "cubic", "pchip"])
+def test_lines_are_kept(method):
+    random = np.random.default_rng(11)
+    times = np.cumsum(random.integers(1, 9, 40)).astype(np.float64)
+    queries = random.uniform(times[0], times[-1], 200)
+    out = rbc.resample(np.stack([3 * times, -times], 1), times, queries, method=method)
+    np.testing.assert_allclose(out, np.stack([3 * queries, -queries], 1), rtol=1e-13)
+
+
+def test_cubic_keeps_parabolas_and_pchip_stays_between_the_samples():
+    random = np.random.default_rng(12)
+    times = np.cumsum(random.integers(1, 9, 40)).astype(np.float64)
+    queries = np.sort(random.uniform(times[0], times[-1], 500))
+    out = rbc.resample((times**2)[:, None], times, queries, method="cubic")
+    np.testing.assert_allclose(out[:, 0], queries**2, rtol=1e-12)
+    values = random.normal(size=(40, 5)).astype(np.float32)
+    out = rbc.resample(values, times, queries, method="pchip")
+    left = np.searchsorted(times, queries, side="right") - 1
+    low, high = (op(values[left], values[left + 1]) for op in (np.minimum, np.maximum))
+    slack = 1e-6 * np.abs(values).max()
+    assert (out >= low - slack).all() and (out <= high + slack).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("speed", [0.0, 1e-9, 1e-4, 0.3, 3.1])
+def test_slerp_of_a_constant_speed_whatever_the_signs(dtype, speed):
+    random = np.random.default_rng(13)
+    times = np.arange(30.0)
+    signs, lengths = random.choice([-1.0, 1.0], (30, 1)), random.uniform(0.5, 2, (30, 1))
+    axis = random.normal(size=3)
+    values = (turned(axis, speed * times) * signs * lengths).astype(dtype)
+    queries = np.setdiff1d(random.uniform(0, 29, 100), times)
+    out = rbc.resample(values, times, queries, method="slerp").astype(np.float64)
+    expected = turned(axis, speed * queries)
+    expected *= np.sign((expected * out).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(out, expected, atol=8 * np.finfo(dtype).eps)
+    # The sign is that of the sample before.
+    before = values[np.floor(queries).astype(int)]
+    assert ((before * out).sum(axis=1) > 0).all()
+
+
+def test_angles_go_the_shorter_way():
+    times = np.array([0.0, 1.0, 2.0])
+    values = np.array([[3.0], [-3.0], [50 * math.pi - 2]])
+    out = rbc.resample(values, times, [0.25, 0.75, 1.5], method="angle")[:, 0]
+    gap = 2 * math.pi - 6
+    np.testing.assert_allclose(out[:2], [3 + gap / 4, -3 - gap / 4], rtol=1e-14)
+    assert abs(out[2] + 2.5) < 1e-12
+    random = np.random.default_rng(14)
+    values = random.normal(size=(50, 6)).astype(np.float32) * 20
+    out = rbc.resample(values, np.arange(50.0), np.arange(49) + 0.3, method="angle")
+    assert (np.abs(out) <= np.float32(math.pi)).all()
+
+
+def test_groups_are_calls_of_their_own():
+    random = np.random.default_rng(15)
+    values = random.normal(size=(3, 50, 15)).astype(np.float32)
+    times = np.cumsum(random.random((3, 50)), axis=1)
+    queries = random.random((3, 80)) * times[:, -1:] * 1.2 - 1
+    groups = [(7, 1, "previous"), (0, 3, "cubic"), (3, 4, "slerp"), (8, 7, "linear")]
+    options = {"tolerance": 0.3, "max_gap": 0.8, "bounds": "fill", "fill_value": 9}
+    out, mask = rbc.resample(values, times, queries, method=groups, return_mask=True, **options)
+    masks = []
+    for begin, count, name in groups:
+        part = slice(begin, begin + count)
+        own = {**options, "tolerance": 0.3 if name in STEPS else None}
+        each, valid = rbc.resample(
+            values[..., part], times, queries, method=name, return_mask=True, **own
+        )
+        assert same_bits(out[..., part], each)
+        masks.append(valid)
+    assert same_bits(mask, np.logical_and.reduce(masks)) and 0 < mask.sum() < mask.size
+    for same in (tuple(groups), [list(group) for group in groups]):
+        assert same_bits(rbc.resample(values, times, queries, method=same, **options), out)
+
+
+# ---- mean and std --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_mean_and_std(method, dtype):
+    random = np.random.default_rng(16)
+    values = random.normal(size=(3, 50, 8)).astype(dtype)
+    times = np.cumsum(random.random((3, 50)), axis=1)
+    queries = random.random((3, 80)) * times[:, -1:] * 1.2 - 1
+    mean, std = random.normal(size=8), random.random(8) + 0.1
+    options = {"method": method, "bounds": "fill", "fill_value": 77}
+    raw, mask = rbc.resample(values, times, queries, return_mask=True, **options)
+    inverse = (1 / std).astype(dtype)
+    for statistics, scaled in (
+        ({"mean": mean, "std": std}, (raw - mean.astype(dtype)) * inverse),
+        ({"mean": mean}, raw - mean.astype(dtype)),
+        ({"std": std}, raw * inverse),
+    ):
+        expected = np.where(mask[..., None], scaled, 77).astype(dtype)
+        for kind in (np.asarray, np.ndarray.tolist, lambda each: tuple(each.tolist())):
+            own = {name: kind(each) for name, each in statistics.items()}
+            out, same_mask = rbc.resample(
+                values, times, queries, return_mask=True, **own, **options
+            )
+            assert same_bits(out, expected) and same_bits(same_mask, mask)
+
+
+def test_mean_and_std_of_torch_in_its_own_arithmetic():
+    torch = pytest.importorskip("torch")
+    random = np.random.default_rng(17)
+    values = torch.from_numpy(random.normal(size=(50, 5)).astype(np.float32))
+    times = torch.arange(50.0)
+    mean, std = torch.rand(5), torch.rand(5) + 0.1
+    out = rbc.resample(values, times, times + 0.5, mean=mean, std=std)
+    raw = rbc.resample(values, times, times + 0.5)
+    assert torch.equal(out, (raw - mean) * (1.0 / std))
+    doubles = rbc.resample(values, times, times + 0.5, mean=mean.double(), std=std.double())
+    assert torch.equal(doubles, (raw - mean) * (1.0 / std.double()).float())
+    with pytest.raises(ValueError, match="^mean: requires grad, .* pass mean.detach"):
+        rbc.resample(values, times, times, mean=mean.requires_grad_())
+    with pytest.raises(ValueError, match="^std: requires grad, .* pass std.detach"):
+        rbc.resample(values, times, times, std=std.requires_grad_())
+
+
+def test_integers_into_floats():
+    values = np.array([[0, 2**31 - 1], [10, -(2**31)], [20, 7]], np.int32)
+    out = rbc.resample(
+        values, np.arange(3), [2, 0, 1], method="nearest", dtype="float64", mean=[10, 7], std=[5, 1]
+    )
+    np.testing.assert_array_equal(out, [[2, 0], [-2, 2**31 - 8], [0, -(2**31) - 7]])
+    assert out.dtype == np.float64
+    assert rbc.resample(values, np.arange(3), [2], method="nearest").dtype == np.int32
 
 
 # ---- dtypes and frameworks -----------------------------------------------------------------------
@@ -629,7 +806,50 @@ REFUSED = [
         ValueError,
         "method: is 'cubic_hermite', expected one of 'linear'",
     ),
-    ({"method": ["linear"]}, ValueError, r"method: is \['linear'\], expected one of 'linear'"),
+    ({"method": 3}, ValueError, "method: is 3, expected one of 'linear'"),
+    # Groups of channels
+    ({"method": []}, ValueError, r"method: has no groups, expected \(begin, count, name\)"),
+    ({"method": ["linear"]}, TypeError, r"method\[0\]: is 'linear', expected \(begin, count, name"),
+    ({"method": [(0, 1.5, "linear")]}, TypeError, r"method\[0\]: is \(0, 1.5, 'linear'\)"),
+    ({"method": [(0, 2**70, "linear")]}, TypeError, r"method\[0\]: is "),
+    (
+        {"method": [(0, 2, "linear"), (2, 1, "cube")]},
+        ValueError,
+        r"method\[1\]: is 'cube', expected one of 'linear'",
+    ),
+    ({"method": [(0, 2, "next")]}, ValueError, "groups: channel 2 is in none of them"),
+    (
+        {"method": [(1, 2, "linear"), (0, 2, "next")]},
+        ValueError,
+        r"groups\[0\]: shares channel 1 with groups\[1\]",
+    ),
+    ({"method": [(0, 4, "linear")]}, ValueError, r"groups\[0\]: begins at channel 0 and has 4"),
+    (
+        {"method": [(0, 3, "slerp")]},
+        ValueError,
+        r"groups\[0\].count: is 3, expected a multiple of 4",
+    ),
+    ({"method": [(0, 0, "linear"), (0, 3, "linear")]}, ValueError, r"groups\[0\].count: is 0"),
+    ({"method": "slerp"}, ValueError, "values: has 3 channels, expected a multiple of 4 for slerp"),
+    # Mean and std
+    (
+        {"std": [1.0, 0.0, 2.0]},
+        ValueError,
+        "std: channel 1 is 0, expected another number; 1 leaves a channel that does not vary",
+    ),
+    ({"std": np.array([1.0, 2.0, -0.0], np.float32)}, ValueError, "std: channel 2 is 0, "),
+    ({"std": 2.0}, TypeError, "std: is a float, expected an array"),
+    ({"mean": "zero"}, TypeError, "mean: is a str, expected an array"),
+    ({"mean": ["zero"]}, TypeError, "mean: is a list of <U4, expected float64"),
+    ({"std": ["one"]}, TypeError, "std: is a list of <U3, expected float64"),
+    ({"mean": [0.0, 1.0]}, ValueError, r"mean: shape is \[2\], expected \[3\]"),
+    ({"std": [1.0]}, ValueError, r"inv_std: shape is \[1\], expected \[3\]"),
+    ({"mean": np.zeros(3, int)}, TypeError, "mean: dtype is int64, expected float32 or float64"),
+    (
+        {"values": np.zeros((2, 4, 3), np.int32), "method": "next", "mean": np.zeros(3)},
+        TypeError,
+        "mean: needs an out of a float, which is int32",
+    ),
     (
         {"bounds": "wrap"},
         ValueError,
@@ -687,7 +907,7 @@ def test_refused_offsets(offsets, changes, error, message):
 def test_an_output_that_overlaps_is_refused():
     room = np.zeros(64, np.float32)
     values, out = room[:24].reshape(2, 4, 3), room[23:35].reshape(2, 2, 3)
-    with pytest.raises(ValueError, match="^out: .*overlap"):
+    with pytest.raises(ValueError, match="^values: overlaps out"):
         call(values=values, out=out)
     with pytest.raises(ValueError, match="^out: "):
         call(out=np.lib.stride_tricks.as_strided(room, (2, 2, 3), (0, 0, 4)))
@@ -727,7 +947,7 @@ def test_strides_that_are_no_multiple_of_the_element():
 
 
 def test_doctests():
-    for name in ("robocache", "robocache._resample", "robocache._context", "robocache._info"):
-        __import__(name)
-        result = doctest.testmod(sys.modules[name], optionflags=doctest.NORMALIZE_WHITESPACE)
+    for name in ("", "._resample", "._stream", "._fuse", "._context", "._info"):
+        module = importlib.import_module(f"robocache{name}")
+        result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
         assert result.failed == 0 and result.attempted > 0

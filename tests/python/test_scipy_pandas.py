@@ -1,12 +1,16 @@
-"""Against scipy.interpolate.interp1d and pandas.merge_asof, on made-up and on real streams."""
+"""Against SciPy's interpolation and pandas.merge_asof, on made-up and on real streams."""
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import robocache as rbc
 
 interpolate = pytest.importorskip("scipy.interpolate")
 pandas = pytest.importorskip("pandas")
+
+import scipy_fusion  # noqa: E402
 
 
 def jittery(rate, seconds, seed, channels=6):
@@ -54,43 +58,37 @@ def unambiguous(times, queries):
 
 def assert_as_merge_asof(times, values, queries, tolerance):
     """`times` int64 and ascending, perhaps with duplicates. What is looked up is row numbers."""
-    rows = np.arange(len(times))[:, None]
+    rows = np.arange(len(times))
     left = pandas.DataFrame({"time": queries})
+    right = pandas.DataFrame({"time": times, "row": rows})
+    found = {}
     for direction, method in (
         ("backward", "previous"),
         ("forward", "next"),
         ("nearest", "nearest"),
     ):
-        right_times, right_rows = times, rows
-        if (
-            direction != "backward"
-        ):  # among equal times pandas looks forward to the first, RoboCache to the last
-            right_times, first = np.unique(times, return_index=True)
-            right_rows = rows[first]
-        right = pandas.DataFrame({"time": right_times, "row": right_rows[:, 0]})
-        peer = pandas.merge_asof(left, right, on="time", direction=direction, tolerance=tolerance)[
-            "row"
-        ]
+        peer = pandas.merge_asof(left, right, on="time", direction=direction, tolerance=tolerance)
+        found[method] = row = peer["row"].fillna(-1).to_numpy().astype(np.int64)
+        if method == "next":
+            # At a sample's own time pandas, looking forward, finds the first with it, and
+            # RoboCache the last, as in every other method.
+            met = np.isin(queries, times)
+            row[met] = found["previous"][met]
         out, mask = rbc.resample(
-            right_rows,
-            right_times,
+            rows[:, None],
+            times,
             queries,
             method=method,
             tolerance=tolerance,
             fill_value=-1,
             return_mask=True,
         )
-        np.testing.assert_array_equal(out[:, 0], peer.fillna(-1).to_numpy().astype(np.int64))
-        np.testing.assert_array_equal(mask, peer.notna().to_numpy())
+        np.testing.assert_array_equal(out[:, 0], row)
+        np.testing.assert_array_equal(mask, row >= 0)
         picked = rbc.resample(
-            values[right_rows[:, 0]],
-            right_times,
-            queries,
-            method=method,
-            tolerance=tolerance,
-            fill_value=np.nan,
+            values, times, queries, method=method, tolerance=tolerance, fill_value=np.nan
         )
-        np.testing.assert_array_equal(picked[mask], values[out[mask, 0]])
+        np.testing.assert_array_equal(picked[mask], values[row[mask]])
         assert np.isnan(picked[~mask]).all()
 
 
@@ -115,6 +113,68 @@ def test_made_up_streams_in_nanoseconds(tolerance):
         np.concatenate([np.arange(ticks[0] - 10**8, ticks[-1] + 10**8, 33_333_333), ticks[::5]])
     )
     assert_as_merge_asof(ticks, values, queries, tolerance)
+
+
+METHODS = ["linear", "cubic", "pchip", "slerp", "angle", "nearest", "previous", "next"]
+
+
+def random_stream(seed, samples, spread, integers, dtype):
+    """12 channels, of which any 4 do as a quaternion: of any length, of any sign.
+
+    The longest interval is up to 10**spread times the shortest. Some values repeat, so that there
+    are flat stretches.
+    """
+    random = np.random.default_rng(seed)
+    steps = np.maximum(1e-9, 10 ** random.uniform(-spread, 0, samples))
+    times = 50.0 + np.cumsum(steps)
+    if integers:
+        times = 1_700_000_000_000_000_000 + np.cumsum((steps * 1e9).astype(np.int64))
+    values = random.normal(0, 3, (samples, 12)).astype(dtype)
+    flat = random.random(samples) < 0.2
+    values[1:][flat[1:]] = values[:-1][flat[1:]]
+    reach = (times[-1] - times[0]) * 0.1
+    queries = random.uniform(-reach, times[-1] - times[0] + reach, 60).astype(times.dtype)
+    queries = np.concatenate([times[0] + queries, times[:: max(1, samples // 5)]])
+    return values, times, np.sort(queries)
+
+
+@settings(max_examples=300)
+@given(
+    methods=st.lists(st.sampled_from(METHODS), min_size=3, max_size=3),
+    seed=st.integers(0, 2**32 - 1),
+    samples=st.integers(2, 60),
+    spread=st.sampled_from([0, 0.3, 2]),
+    integers=st.booleans(),
+    dtype=st.sampled_from([np.float64, np.float32]),
+    bounds=st.sampled_from(["hold", "fill", "extrapolate"]),
+    gap=st.sampled_from([None, 0.0, 0.5]),
+    tolerance=st.sampled_from([None, 0.3]),
+)
+def test_every_method(methods, seed, samples, spread, integers, dtype, bounds, gap, tolerance):
+    values, times, queries = random_stream(seed, samples, spread, integers, dtype)
+    method = [(4 * i, 4, name) for i, name in enumerate(methods)]
+    unit = 10**9 if integers else 1
+    if bounds == "extrapolate" and "linear" not in methods:
+        bounds = "fill"  # what no method of a call knows is refused
+    options = {"method": method, "bounds": bounds, "fill_value": -7.0}
+    if gap is not None:
+        options["max_gap"] = gap * unit
+    if tolerance is not None and not scipy_fusion.STEPS.keys().isdisjoint(methods):
+        options["tolerance"] = tolerance * unit
+    expected, expected_mask = scipy_fusion.resample(values, times, queries, **options)
+    out, mask = rbc.resample(values, times, queries, return_mask=True, **options)
+    np.testing.assert_array_equal(mask, expected_mask)
+    apart = scipy_fusion.distance(out, expected, method)
+    # Splines weigh a value by the ratio of the intervals beside it, in the reference as well.
+    before, after = np.diff(times)[:-1], np.diff(times)[1:]
+    ratio = np.max(np.maximum(before / after, after / before), initial=1.0)
+    roundings = {"linear": 4, "cubic": 8 * ratio, "pchip": 16, "slerp": 16, "angle": 8}
+    size = np.maximum(np.abs(values).max(axis=0).astype(np.float64), np.abs(expected).max(axis=0))
+    for begin, count, name in method:
+        part = slice(begin, begin + count)
+        least = np.pi if name == "angle" else 0  # it is wrapped
+        limit = roundings.get(name, 0) * np.finfo(dtype).eps * np.maximum(size[part], least)
+        assert (apart[:, part] <= limit).all(), (name, (apart[:, part] / np.finfo(dtype).eps).max())
 
 
 COMMA = {

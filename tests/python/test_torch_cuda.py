@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 import robocache as rbc
-from test_resample import problems, same_bits
+from test_fuse import problems as fusions
+from test_resample import METHODS, problems, same_bits
 
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
@@ -48,6 +49,40 @@ def test_the_same_bits_as_the_cpu(problem):
         assert same_bits(out.cpu().numpy(), expected) and same_bits(
             mask.cpu().numpy(), expected_mask
         )
+
+
+@settings(max_examples=500)
+@given(fusions())
+def test_fusion_has_the_same_bits_as_the_cpu(problem):
+    expected, expected_mask = problem.fuse()
+    for stream in problem.streams:
+        for name in ("values", "times", "lengths", "offsets", "mean", "std"):
+            if name in stream:
+                stream[name] = to_cuda(stream[name])
+    problem.query_times = to_cuda(problem.query_times)
+    if "query_lengths" in problem.options:
+        problem.options["query_lengths"] = to_cuda(problem.options["query_lengths"])
+    for check in (False, True):
+        out, mask = problem.fuse(check_times=check)
+        assert out.is_cuda and mask.is_cuda and mask.dtype == torch.bool
+        assert same_bits(out.cpu().numpy(), expected) and same_bits(
+            mask.cpu().numpy(), expected_mask
+        )
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method(method, dtype):
+    values, times, queries = example(dtype)
+    mean, std = values.float().mean((0, 1)), values.float().std((0, 1))
+    for statistics in ({}, {"mean": mean, "std": std}):
+        out = rbc.resample(values, times, queries, method=method, **statistics)
+        expected = rbc.resample(
+            *(each.cpu() for each in (values, times, queries)),
+            method=method,
+            **{name: each.cpu() for name, each in statistics.items()},
+        )
+        assert torch.equal(out.cpu().view(torch.uint8), expected.view(torch.uint8))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
@@ -92,6 +127,37 @@ def test_pointers():
     assert result.device == values.device and not result.requires_grad
 
 
+def sensors(device="cuda"):
+    """Three streams of different rates, dtypes and methods, and query times."""
+    values, times, queries = example(device=device)
+    slow = (times[:, ::4] * 1.1).contiguous()
+    groups = [(0, 24, "linear"), (24, 8, "slerp")]
+    switch = (values[:, :50, :2] > 0).to(torch.uint8)
+    std = values[0, 0, :7].abs() + 0.5
+    streams = [
+        rbc.Stream(values, times, method=groups, max_gap=0.01),
+        rbc.Stream(values[:, :50, :7].half(), slow, method="pchip", mean=[0.5] * 7, std=std),
+        rbc.Stream(switch, slow, method="previous", clock_offset=0.01, lengths=[50] * 7 + [0]),
+    ]
+    return streams, queries
+
+
+def test_fusion_allocates_the_result_and_nothing_else():
+    streams, queries = sensors()
+    out = torch.empty(8, 120, 41, device="cuda")
+    pointer = out.data_ptr()
+    assert rbc.fuse(streams, queries, out=out) is out and out.data_ptr() == pointer
+    before = torch.cuda.memory_allocated()
+    result, mask = rbc.fuse(streams, queries, return_mask=True)
+    sizes = [(each.nbytes + 511) // 512 * 512 for each in (result, mask)]
+    assert torch.cuda.memory_allocated() - before == sum(sizes)
+    host, host_queries = sensors("cpu")
+    expected, expected_mask = rbc.fuse(host, host_queries, return_mask=True)
+    assert result.dtype == torch.float32 and torch.equal(result, out)
+    assert torch.equal(result.cpu(), expected) and torch.equal(mask.cpu(), expected_mask)
+    assert 0 < int(mask.sum()) < mask.numel()
+
+
 # ---- streams and graphs -------------------------------------------------------------------------
 
 
@@ -111,6 +177,24 @@ def test_the_current_stream_and_no_waiting():
         assert torch.equal(out, expected)
 
 
+def test_fusion_on_the_current_stream_and_no_waiting():
+    streams, queries = sensors()
+    values = streams[0].values
+    values.fill_(5)
+    expected = rbc.fuse(streams, queries)
+    torch.cuda.synchronize()
+    for stream in (torch.cuda.Stream(), torch.cuda.Stream(), torch.cuda.default_stream()):
+        values.fill_(1)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(DELAY)
+            values.fill_(5)
+            out = rbc.fuse(streams, queries)
+            assert not stream.query()  # the call came back before the work was done
+        stream.synchronize()
+        assert torch.equal(out, expected)
+
+
 def test_a_stream_of_ones_own():
     values, times, queries = example()
     expected = rbc.resample(values, times, queries)
@@ -121,6 +205,18 @@ def test_a_stream_of_ones_own():
             out = rbc.resample(values, times, queries, backend=context)
             context.synchronize()
             assert torch.equal(out, expected)
+
+
+def test_a_stream_of_ones_own_waits_for_the_reciprocal_of_std():
+    values, times, queries = example()
+    std = torch.full((32,), 2.0, device="cuda")
+    expected = rbc.resample(values, times, queries) / 4
+    torch.cuda.synchronize()
+    with rbc.Context("cuda:0", stream=torch.cuda.Stream()) as context:
+        torch.cuda._sleep(DELAY)
+        std.fill_(4.0)
+        out = rbc.resample(values, times, queries, std=std, backend=context)
+        assert torch.equal(out, expected)
 
 
 def test_graph_capture():
@@ -137,6 +233,28 @@ def test_graph_capture():
         graph.replay()
         expected, expected_mask = rbc.resample(values, times, queries, return_mask=True)
         assert torch.equal(out, expected) and torch.equal(mask, expected_mask)
+
+
+def test_fusion_in_a_graph():
+    streams, queries = sensors()
+    values, std = streams[0].values, torch.full((32,), 2.0, device="cuda")
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        rbc.fuse(streams, queries)
+        rbc.resample(values, streams[0].times, queries, std=std)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out, mask = rbc.fuse(streams, queries, return_mask=True)
+        scaled = rbc.resample(values, streams[0].times, queries, std=std)
+    for factor in (1.0, -3.0):
+        values.mul_(factor)
+        queries.mul_(0.9)
+        std.mul_(2)
+        graph.replay()
+        expected, expected_mask = rbc.fuse(streams, queries, return_mask=True)
+        assert torch.equal(out, expected) and torch.equal(mask, expected_mask)
+        assert torch.equal(scaled, rbc.resample(values, streams[0].times, queries, std=std))
 
 
 def test_checking_cannot_be_captured_and_says_so():
@@ -196,6 +314,33 @@ def test_devices_must_agree():
         rbc.resample(values, times, queries, backend="cuda:99")
 
 
+def test_devices_of_streams_must_agree():
+    values, times, queries = example()
+    good = rbc.Stream(values, times)
+    for other, name in (
+        (rbc.Stream(values.cpu(), times), "values"),
+        (rbc.Stream(values, times.cpu().numpy()), "times"),
+        (rbc.Stream(values, times, mean=np.zeros(32)), "mean"),
+        (rbc.Stream(values, times, std=np.ones(32)), "inv_std"),
+    ):
+        with pytest.raises(ValueError, match=rf"^streams\[1\].{name}: lives on device"):
+            rbc.fuse([good, other], queries)
+    with pytest.raises(ValueError, match=r"^streams\[0\].values: lives on device"):
+        rbc.fuse([good], queries, backend="cpu")
+    with pytest.raises(ValueError, match="^query_times: lives on device"):
+        rbc.fuse([good], queries.cpu())
+
+
+def test_a_std_of_0_on_the_device_gives_inf():
+    values, times, queries = example()
+    std = torch.ones(32, device="cuda")
+    std[3] = 0
+    out = rbc.resample(values, times, queries, std=std)
+    assert bool(out[..., 3].isinf().all()) and bool(out[..., 4:].isfinite().all())
+    with pytest.raises(ValueError, match="^std: channel 3 is 0"):
+        rbc.resample(values, times, queries, std=std.tolist())
+
+
 def test_lists_go_to_the_device():
     values, times, queries = example()
     out = rbc.resample(values, times, [0.25, 0.5], lengths=[200] * 8)
@@ -229,6 +374,9 @@ def test_checked_mode_finds_the_row_and_the_index():
     offsets = torch.tensor([0, 20, 10, 30, 40, 50, 60, 70, 200], device="cuda")
     with pytest.raises(ValueError, match=r"^offsets: decrease at index 2 \(20 -> 10\)"):
         rbc.resample(values[0], times[0], queries, offsets=offsets, **checked)
+    good = rbc.Stream(values, times)
+    with pytest.raises(ValueError, match=r"^streams\[1\].times: row 2 is NaN at index 100"):
+        rbc.fuse([good, rbc.Stream(values, bad)], queries, check_times=True)
     assert bool((out == 9).all())
 
 

@@ -86,19 +86,20 @@ class GuardedMemory {
 enum class Layout {
   kContiguous,  // strides null
   kPaddedRows,  // last dimension dense, rows apart by more than it
+  kColumns,     // the same on 64-byte boundaries: a range of columns of a wider matrix
   kStrided,     // every dimension with gaps
   kPermuted,    // last dimension outermost in memory, but for the first: [B,S,D] kept as [B,D,S]
   kBroadcast,   // stride 0 along the first of several dimensions; inputs only
   kReversed,    // negative strides
   kMisaligned,  // contiguous, one element past an aligned address, by byte_offset
 };
-constexpr Layout kLayouts[] = {Layout::kContiguous, Layout::kPaddedRows, Layout::kStrided,
-                               Layout::kPermuted,   Layout::kBroadcast,  Layout::kReversed,
-                               Layout::kMisaligned};
+constexpr Layout kLayouts[] = {Layout::kContiguous, Layout::kPaddedRows, Layout::kColumns,
+                               Layout::kStrided,    Layout::kPermuted,   Layout::kBroadcast,
+                               Layout::kReversed,   Layout::kMisaligned};
 
 inline const char* nameOf(Layout layout) {
-  constexpr const char* kNames[] = {"contiguous", "padded rows", "strided",   "permuted",
-                                    "broadcast",  "reversed",    "misaligned"};
+  constexpr const char* kNames[] = {"contiguous", "padded rows", "columns",  "strided",
+                                    "permuted",   "broadcast",   "reversed", "misaligned"};
   return kNames[static_cast<int>(layout)];
 }
 
@@ -115,6 +116,8 @@ struct Placement {
     return count;
   }
 };
+
+constexpr int64_t kColumns = 64;  // elements: a multiple of 64 bytes in every dtype
 
 inline Placement place(std::vector<int64_t> shape, Layout layout) {
   const int ndim = static_cast<int>(shape.size());
@@ -134,6 +137,8 @@ inline Placement place(std::vector<int64_t> shape, Layout layout) {
     p.strides[i] = flat ? 0 : stride;
     if (!flat) stride *= std::max<int64_t>(p.shape[i], 1);
     if (layout == Layout::kPaddedRows && k == 0) stride += 5;
+    if (layout == Layout::kColumns && k == 0)
+      stride = (stride + 2 * kColumns - 1) / kColumns * kColumns;
     if (layout == Layout::kStrided) stride += 2;
   }
   int64_t high = 0;
@@ -148,10 +153,11 @@ inline Placement place(std::vector<int64_t> shape, Layout layout) {
     if (p.shape[i] == 1) p.strides[i] = -12345 - static_cast<int64_t>(i);  // means nothing
   }
   p.extent = empty ? 0 : high + 1;
-  if (layout == Layout::kMisaligned) {
-    p.origin += 1;
-    p.extent += 1;
-  }
+  const int64_t lead = layout == Layout::kMisaligned ? 1
+                       : layout == Layout::kColumns  ? kColumns
+                                                     : 0;
+  p.origin += lead;
+  p.extent += lead;
   return p;
 }
 

@@ -1,195 +1,194 @@
 #include "reference.h"
 
 #include <cfloat>
+#include <cmath>
 #include <cstdio>
+#include <optional>
+
+#include "reference_methods.h"
+#include "reference_rules.h"
 
 namespace support {
 namespace {
 
-enum class Kind { kInvalid, kSample, kLine };
+// ---- one element --------------------------------------------------------------------------------
 
-// The answer to one query: nothing, a sample, or a line through two samples.
-struct Answer {
-  Kind kind = Kind::kInvalid;
-  int64_t sample[2] = {};
-  bool mask = false;
-  double weight = 0;  // in the arithmetic of the times' dtype
-  long double exact_weight = 0;
-};
-
-Answer invalid() { return {}; }
-Answer sampleAt(int64_t i, bool mask) { return {Kind::kSample, {i, i}, mask, 0, 0}; }
-
-// ---- times --------------------------------------------------------------------------------------
-
-// later - earlier, rounded to f32 or f64; exact for i64.
-float difference(float later, float earlier) { return later - earlier; }
-double difference(double later, double earlier) { return later - earlier; }
-static_assert(LDBL_MANT_DIG >= 64, "long double holds every difference of two i64");
-long double difference(int64_t later, int64_t earlier) {
-  return static_cast<long double>(later) - static_cast<long double>(earlier);
+bool computesInDouble(rbcDType values) {
+  return same(values, kF64) || (!isFloat(values) && values.bits >= 32);
 }
 
-long double exactDifference(long double later, long double earlier) { return later - earlier; }
-
-// Whether a difference exceeds a limit, which is rounded to the dtype of times (i64: down).
-bool exceeds(float d, double limit) { return d > static_cast<float>(limit); }
-bool exceeds(double d, double limit) { return d > limit; }
-bool exceeds(long double ticks, double limit) { return ticks > std::floor(limit); }
-
-double quotient(float a, float b) { return static_cast<double>(a / b); }
-double quotient(double a, double b) { return a / b; }
-double quotient(long double a, long double b) {
-  return static_cast<double>(a) / static_cast<double>(b);
+long double decode(rbcDType dtype, uint64_t bits) {
+  if (isFloat(dtype)) return decodeFloat(dtype, bits);
+  if (dtype.code != RBC_DTYPE_INT) return static_cast<long double>(bits);
+  const int unused = 64 - dtype.bits;
+  return static_cast<long double>(static_cast<int64_t>(bits << unused) >> unused);
 }
 
-template <class Time>
-Answer line(const std::vector<Time>& t, Time q, int64_t i, int64_t j, bool mask) {
-  const Time a = t[static_cast<size_t>(i)];
-  const Time b = t[static_cast<size_t>(j)];
-  Answer answer{Kind::kLine, {i, j}, mask, 0, 0};
-  answer.weight = quotient(difference(q, a), difference(b, a));
-  answer.exact_weight = exactDifference(q, a) / exactDifference(b, a);
-  return answer;
-}
-
-struct Rules {
-  int32_t method;
-  int32_t bounds;
-  double max_gap;
-  double tolerance;
-};
-
-// resample.h's rules 1 to 6.
-template <class Time>
-Answer answerTo(const std::vector<Time>& t, Time q, const Rules& rules) {
-  const auto n = static_cast<int64_t>(t.size());
-  const auto at = [&](int64_t i) { return t[static_cast<size_t>(i)]; };
-  if (n == 0 || q != q) return invalid();  // 1
-  int64_t equal = -1;
-  int64_t before = -1;  // the last sample earlier than q
-  int64_t after = n;    // the first one later
-  for (int64_t i = 0; i < n; ++i) {
-    if (at(i) == q) equal = i;
-    if (at(i) < q) before = i;
-    if (at(i) > q && after == n) after = i;
+// What is written of a stream, element by element.
+class Elements {
+ public:
+  Elements(const StreamInputs& in, const StreamCase& c, const SharedCase& shared)
+      : in_(in), c_(c), shared_(shared), double_(computesInDouble(c.values)) {
+    precision_.unit = double_ ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+    precision_.times = same(shared.times, kF32) ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    precision_.smallest = double_ ? 0x1p-1074L : 0x1p-149L;
+    precision_.moderate = double_ ? 1e100L : 1e12L;
   }
-  if (equal >= 0) return sampleAt(equal, true);  // 2
 
-  // The sample that nearest, previous or next take, or -1.
-  int64_t taken = -1;
-  if (rules.method == RBC_METHOD_PREVIOUS) taken = before;
-  if (rules.method == RBC_METHOD_NEXT) taken = after < n ? after : -1;
-  if (rules.method == RBC_METHOD_NEAREST) {
-    const bool only_after = before < 0;
-    const bool only_before = after == n;
-    taken = only_after                                              ? after
-            : only_before                                           ? before
-            : difference(q, at(before)) <= difference(at(after), q) ? before
-                                                                    : after;
+  // "" or what is wrong with channel d of row b, by a method of the group that begins at `begin`.
+  std::string error(const Answer& answer, const rbcChannelGroup& group, int64_t b, int64_t d,
+                    uint64_t actual) const {
+    if (answer.kind == Kind::kInvalid) return differs(encode(shared_.out, c_.fill_value), actual);
+    const int64_t i1 = in_.begin(b) + answer.sample[0];
+    const int64_t i2 = in_.begin(b) + answer.sample[1];
+    if (!isFloat(shared_.out)) return differs(raw(b, i1, d), actual);
+    const long double v1 = value(b, i1, d);
+    if (answer.kind == Kind::kSample) return differs(finished(v1, d), actual);
+
+    const bool before = answer.exact.before > 0;
+    const bool after = answer.exact.after > 0;
+    const long double v2 = value(b, i2, d);
+    const long double v[4] = {before ? value(b, i1 - 1, d) : v1, v1, v2,
+                              after ? value(b, i2 + 1, d) : v1};
+    if (group.method == RBC_METHOD_LINEAR) {
+      const uint64_t expected = finished(stated(v1, v2, answer.weight), d);
+      if (actual != expected) return differs(expected, actual);
+      // What overflows on the way has no bound to be held against.
+      const long double most = double_ ? DBL_MAX : FLT_MAX;
+      const long double exact = v1 + answer.exact.weight * (v2 - v1);
+      if (!(std::fabs(v2 - v1) <= most && std::fabs(exact) <= most)) return "";
+      return outside(linearBounds(v, answer.exact, precision_), d, actual);
+    }
+    if (group.method == RBC_METHOD_SLERP) return slerpError(answer, group, b, d, actual);
+    // Between equal samples pchip is flat, whatever lies beside them.
+    const bool flat = group.method == RBC_METHOD_PCHIP && v1 == v2 && std::isfinite(v1);
+    const bool two = flat || group.method == RBC_METHOD_ANGLE;
+    const int first = two ? 1 : 0;
+    const int last = two ? 2 : 3;
+    if (anyNaN(v, first, last)) return differs(formatOf(shared_.out).nan(), actual);
+    if (!allModerate(v, first, last)) return "";
+    const auto boundsOf = group.method == RBC_METHOD_CUBIC   ? cubicBounds
+                          : group.method == RBC_METHOD_PCHIP ? pchipBounds
+                                                             : angleBounds;
+    return outside(boundsOf(v, answer.exact, precision_), d, actual);
   }
-  if (rules.method != RBC_METHOD_LINEAR && !std::isinf(rules.tolerance)) {  // 3
-    if (taken < 0) return invalid();
-    const auto distance = at(taken) < q ? difference(q, at(taken)) : difference(at(taken), q);
-    return exceeds(distance, rules.tolerance) ? invalid() : sampleAt(taken, true);
+
+ private:
+  uint64_t raw(int64_t b, int64_t i, int64_t d) const {
+    return in_.values.ndim() == 3 ? in_.values.get({b, i, d}) : in_.values.get({i, d});
   }
-  if (before < 0 || after == n) {  // 4
-    if (rules.bounds == RBC_BOUNDS_FILL) return invalid();
-    if (rules.bounds == RBC_BOUNDS_HOLD) return sampleAt(before < 0 ? 0 : n - 1, false);
-    // The outermost distinct times; on each side of a line stands the sample next to its inside.
-    int64_t left = n - 1;
-    int64_t right = 0;
-    if (before < 0) {
-      left = 0;
-      while (left + 1 < n && at(left + 1) == at(0)) ++left;
-      right = left + 1;
+  // In the compute type: 64-bit integers are rounded.
+  long double value(int64_t b, int64_t i, int64_t d) const {
+    const long double x = decode(c_.values, raw(b, i, d));
+    return double_ ? static_cast<double>(x) : static_cast<float>(x);
+  }
+  static bool anyNaN(const long double (&v)[4], int first, int last) {
+    for (int i = first; i <= last; ++i) {
+      if (std::isnan(v[i])) return true;
+    }
+    return false;
+  }
+  bool allModerate(const long double (&v)[4], int first, int last) const {
+    for (int i = first; i <= last; ++i) {
+      if (!(std::fabs(v[i]) <= precision_.moderate)) return false;
+    }
+    return true;
+  }
+
+  // v1 + w (v2 - v1) in the compute type: the arithmetic that resample.h states.
+  template <class Compute>
+  static long double statedIn(long double v1, long double v2, double weight) {
+    const auto w = static_cast<Compute>(weight);
+    if (w == 0) return v1;
+    const auto a = static_cast<Compute>(v1);
+    const auto b = static_cast<Compute>(v2);
+    return std::fma(w, static_cast<Compute>(b - a), a);
+  }
+  long double stated(long double v1, long double v2, double weight) const {
+    return double_ ? statedIn<double>(v1, v2, weight) : statedIn<float>(v1, v2, weight);
+  }
+
+  // mean or inv_std of a channel, rounded to the compute type.
+  long double affine(const Array& array, int64_t d, long double otherwise) const {
+    if (array.ndim() == 0) return otherwise;
+    const long double x = decodeFloat(array.dtype(), array.get({d}));
+    return double_ ? static_cast<double>(x) : static_cast<float>(x);
+  }
+  template <class Compute>
+  long double normalizedIn(long double v, int64_t d) const {
+    auto x = static_cast<Compute>(v);
+    if (in_.mean.ndim() != 0) x = x - static_cast<Compute>(affine(in_.mean, d, 0));
+    if (in_.inv_std.ndim() != 0) x = x * static_cast<Compute>(affine(in_.inv_std, d, 1));
+    return x;
+  }
+  // An interpolated value as it is written.
+  uint64_t finished(long double v, int64_t d) const {
+    return encodeFloat(shared_.out,
+                       double_ ? normalizedIn<double>(v, d) : normalizedIn<float>(v, d));
+  }
+
+  std::string slerpError(const Answer& answer, const rbcChannelGroup& group, int64_t b, int64_t d,
+                         uint64_t actual) const {
+    const int64_t base = d - (d - group.begin) % 4;
+    long double q1[4];
+    long double q2[4];
+    for (int64_t k = 0; k < 4; ++k) {
+      q1[k] = value(b, in_.begin(b) + answer.sample[0], base + k);
+      q2[k] = value(b, in_.begin(b) + answer.sample[1], base + k);
+    }
+    if (anyNaN(q1, 0, 3) || anyNaN(q2, 0, 3)) return differs(formatOf(shared_.out).nan(), actual);
+    if (!allModerate(q1, 0, 3) || !allModerate(q2, 0, 3)) return "";
+    const Bounds bounds = slerpBounds(q1, q2, static_cast<int>(d - base), answer.exact, precision_);
+    return bounds.count == 0 ? "" : outside(bounds, d, actual);
+  }
+
+  // "" if the element lies within one of the bounds, seen through mean and inv_std.
+  std::string outside(const Bounds& bounds, int64_t d, uint64_t actual) const {
+    const long double mean = affine(in_.mean, d, 0);
+    const long double scale = affine(in_.inv_std, d, 1);
+    const bool none = in_.mean.ndim() == 0 && in_.inv_std.ndim() == 0;
+    if (!std::isfinite(mean) || !std::isfinite(scale)) return "";
+    const bool nan = actual == formatOf(shared_.out).nan();
+    const int64_t order = orderOf(shared_.out, actual);
+    for (int i = 0; i < bounds.count; ++i) {
+      const long double exact = (bounds.bound[i].value - mean) * scale;
+      if (std::fabs(exact) > (double_ ? DBL_MAX : FLT_MAX)) return "";  // overflows, or nearly
+      const long double lost = none ? 0
+                                    : 3 * precision_.unit * std::fabs(exact) +
+                                          2 * precision_.smallest * (1 + std::fabs(scale));
+      const long double error = bounds.bound[i].error * std::fabs(scale) * 1.01L + lost;
+      if (!nan && order >= orderOf(shared_.out, encodeFloat(shared_.out, exact - error)) &&
+          order <= orderOf(shared_.out, encodeFloat(shared_.out, exact + error)))
+        return "";
+    }
+    char text[256];
+    std::snprintf(text, sizeof text, " is 0x%llx (%.9Lg), expected %.9Lg give or take %.3Lg",
+                  static_cast<unsigned long long>(actual), decodeFloat(shared_.out, actual),
+                  (bounds.bound[0].value - mean) * scale, bounds.bound[0].error * scale);
+    return text;
+  }
+
+  std::string differs(uint64_t expected, uint64_t actual) const {
+    if (actual == expected) return "";
+    char text[256];
+    if (isFloat(shared_.out)) {
+      std::snprintf(text, sizeof text, " is 0x%llx (%.9Lg), expected 0x%llx (%.9Lg)",
+                    static_cast<unsigned long long>(actual), decodeFloat(shared_.out, actual),
+                    static_cast<unsigned long long>(expected), decodeFloat(shared_.out, expected));
     } else {
-      right = n - 1;
-      while (right > 0 && at(right - 1) == at(n - 1)) --right;
-      left = right - 1;
+      std::snprintf(text, sizeof text, " is 0x%llx, expected 0x%llx",
+                    static_cast<unsigned long long>(actual),
+                    static_cast<unsigned long long>(expected));
     }
-    return left < 0 || right >= n ? invalid() : line(t, q, left, right, false);
+    return text;
   }
-  if (!std::isinf(rules.max_gap) && exceeds(difference(at(after), at(before)), rules.max_gap)) {
-    return invalid();  // 5
-  }
-  if (rules.method != RBC_METHOD_LINEAR) return sampleAt(taken, true);  // 6
-  return line(t, q, before, after, true);
-}
 
-// ---- values -------------------------------------------------------------------------------------
-
-// v0 + w (v1 - v0) in the compute type: the arithmetic that resample.h states.
-template <class Compute>
-long double stated(long double v0, long double v1, double weight) {
-  const auto w = static_cast<Compute>(weight);
-  if (w == 0) return v0;
-  const auto a = static_cast<Compute>(v0);
-  const auto b = static_cast<Compute>(v1);
-  return std::fma(w, static_cast<Compute>(b - a), a);
-}
-
-// Where the exact line lies, give or take what that arithmetic may lose.
-struct Interval {
-  long double low;
-  long double high;
+  const StreamInputs& in_;
+  const StreamCase& c_;
+  const SharedCase& shared_;
+  const bool double_;
+  Precision precision_;
 };
-
-Interval boundOf(long double v0, long double v1, const Answer& answer, rbcDType times,
-                 bool compute_f64) {
-  const long double compute_unit = compute_f64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
-  const long double time_unit = same(times, kF32) ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
-  const long double smallest = compute_f64 ? 0x1p-1074L : 0x1p-149L;
-  const long double exact = v0 + answer.exact_weight * (v1 - v0);
-  // Two differences and a division of times; then the weight, the difference of values, the sum.
-  const long double relative = 1.01L * (3 * time_unit + 2 * compute_unit);
-  const long double error = std::fabs(answer.exact_weight * (v1 - v0)) * relative +
-                            std::fabs(exact) * compute_unit * 1.01L +
-                            2 * smallest * (1 + std::fabs(v1 - v0));
-  return {exact - error, exact + error};
-}
-
-// "" or what is wrong with one element.
-std::string elementError(const ResampleInputs& in, const Answer& answer, long double v0,
-                         long double v1, uint64_t raw, uint64_t actual) {
-  const ResampleCase& c = in.c;
-  uint64_t expected = 0;
-  std::string error;
-  if (answer.kind == Kind::kInvalid) {
-    expected = encode(c.out, c.fill_value);
-  } else if (!isFloat(c.out)) {
-    expected = raw;
-  } else if (answer.kind == Kind::kSample) {
-    expected = encodeFloat(c.out, v0);
-  } else {
-    const bool compute_f64 = same(c.values, kF64);
-    const long double result =
-        compute_f64 ? stated<double>(v0, v1, answer.weight) : stated<float>(v0, v1, answer.weight);
-    expected = encodeFloat(c.out, result);
-    // What overflows on the way has no bound to be held against.
-    const long double most = compute_f64 ? DBL_MAX : FLT_MAX;
-    if (std::isfinite(result) && std::fabs(v1 - v0) <= most && std::isfinite(answer.weight)) {
-      const Interval bound = boundOf(v0, v1, answer, c.times, compute_f64);
-      const int64_t order = orderOf(c.out, actual);
-      if (order < orderOf(c.out, encodeFloat(c.out, bound.low)) ||
-          order > orderOf(c.out, encodeFloat(c.out, bound.high))) {
-        error = " is outside the bound of the exact result;";
-      }
-    }
-  }
-  if (actual == expected && error.empty()) return "";
-  char text[256];
-  if (isFloat(c.out)) {
-    std::snprintf(text, sizeof text, "%s is 0x%llx (%.9Lg), expected 0x%llx (%.9Lg)", error.c_str(),
-                  static_cast<unsigned long long>(actual), decodeFloat(c.out, actual),
-                  static_cast<unsigned long long>(expected), decodeFloat(c.out, expected));
-  } else {
-    std::snprintf(text, sizeof text, " is 0x%llx, expected 0x%llx",
-                  static_cast<unsigned long long>(actual),
-                  static_cast<unsigned long long>(expected));
-  }
-  return text;
-}
 
 // ---- the whole output ---------------------------------------------------------------------------
 
@@ -201,52 +200,105 @@ Time timeAt(const Array& times, int64_t b, int64_t i) {
   return t;
 }
 
+struct StreamOfCase {
+  const StreamCase* c;
+  const StreamInputs* in;
+};
+
+// The answers to one query by every method that a stream uses, each worked out once.
 template <class Time>
-std::string firstErrorFor(const ResampleInputs& in, const ResampleOutput& output) {
-  const ResampleCase& c = in.c;
-  const double unit = same(c.times, kI64) ? detail::kPeriod * 1e9 : detail::kPeriod;
-  const Rules rules = {c.method, c.bounds, c.max_gap * unit, c.tolerance * unit};
-  const auto B = c.batch;
-  if (output.out.size() != static_cast<size_t>(B * c.queries * c.channels))
-    return "out: wrong size";
-  if (output.mask.size() != static_cast<size_t>(c.mask ? B * c.queries : 0))
-    return "mask: wrong size";
-  size_t next = 0;
-  size_t next_mask = 0;
-  for (int64_t b = 0; b < B; ++b) {
-    const int64_t begin = in.begin(b);
-    std::vector<Time> t;
-    for (int64_t i = 0; i < in.count(b); ++i) t.push_back(timeAt<Time>(in.times, b, begin + i));
-    for (int64_t k = 0; k < c.queries; ++k) {
-      const Time q = timeAt<Time>(in.query_times, b, k);
-      const Answer answer = k < in.queryCount(b) ? answerTo(t, q, rules) : invalid();
-      const std::string where = "[" + std::to_string(b) + "," + std::to_string(k);
-      if (c.mask && output.mask[next_mask++] != (answer.mask ? 1u : 0u)) {
-        return "mask" + where + "] is " + std::to_string(output.mask[next_mask - 1]) +
-               ", expected " + std::to_string(answer.mask) + " (q = " + std::to_string(q) + ")";
-      }
-      for (int64_t d = 0; d < c.channels; ++d) {
-        uint64_t raw[2] = {};
-        long double v[2] = {};
-        for (int side = 0; side < 2 && answer.kind != Kind::kInvalid; ++side) {
-          const int64_t i = begin + answer.sample[side];
-          raw[side] = in.values.ndim() == 3 ? in.values.get({b, i, d}) : in.values.get({i, d});
-          if (isFloat(c.values)) v[side] = decodeFloat(c.values, raw[side]);
+class AnswersTo {
+ public:
+  AnswersTo(const StreamCase& c, const std::vector<Time>& times, Time q, bool valid)
+      : c_(c), times_(times), q_(reference::onClock(q, c)), valid_(valid) {}
+
+  const Answer& by(int32_t method) {
+    std::optional<Answer>& answer = known_[method];
+    if (!answer && !valid_) answer = reference::invalid();
+    if (!answer) {
+      const double unit = std::is_integral_v<Time> ? kPeriod * 1e9 : kPeriod;
+      answer = reference::answerTo(times_, q_,
+                                   {method, c_.bounds, c_.max_gap * unit, c_.tolerance * unit});
+    }
+    return *answer;
+  }
+
+ private:
+  const StreamCase& c_;
+  const std::vector<Time>& times_;
+  const Time q_;
+  const bool valid_;
+  std::optional<Answer> known_[std::size(kAllMethods)];
+};
+
+template <class Time>
+std::string firstErrorOf(const SharedCase& c, const SharedInputs& shared,
+                         const std::vector<StreamOfCase>& streams, const Output& output) {
+  int64_t channels = 0;
+  for (const StreamOfCase& stream : streams) channels += stream.c->channels;
+  const auto N = static_cast<int64_t>(streams.size());
+  const int64_t rows = c.batch * c.queries;
+  if (output.out.size() != static_cast<size_t>(rows * channels)) return "out: wrong size";
+  if (output.mask.size() != static_cast<size_t>(c.mask ? rows * N : 0)) return "mask: wrong size";
+  int64_t first_channel = 0;
+  for (int64_t n = 0; n < N; ++n) {
+    const StreamCase& own = *streams[static_cast<size_t>(n)].c;
+    const StreamInputs& in = *streams[static_cast<size_t>(n)].in;
+    const Elements elements(in, own, c);
+    const std::vector<rbcChannelGroup> segments = own.segments();
+    for (int64_t b = 0; b < c.batch; ++b) {
+      std::vector<Time> t;
+      for (int64_t i = 0; i < in.count(b); ++i)
+        t.push_back(timeAt<Time>(in.times, b, in.begin(b) + i));
+      for (int64_t k = 0; k < c.queries; ++k) {
+        const Time q = timeAt<Time>(shared.query_times, b, k);
+        AnswersTo<Time> answers(own, t, q, k < shared.queryCount(b));
+        const int64_t row = b * c.queries + k;
+        const std::string where = "[" + std::to_string(b) + "," + std::to_string(k) + ",";
+        bool mask = true;
+        for (const rbcChannelGroup& segment : segments) {
+          const Answer& answer = answers.by(segment.method);
+          mask = mask && answer.mask;
+          for (int64_t d = segment.begin; d < segment.begin + segment.count; ++d) {
+            const int64_t at = first_channel + d;
+            const std::string error = elements.error(
+                answer, segment, b, d, output.out[static_cast<size_t>(row * channels + at)]);
+            if (error.empty()) continue;
+            return "out" + where + std::to_string(at) + "] (stream " + std::to_string(n) + ", " +
+                   methodName(segment.method) + ")" + error;
+          }
         }
-        const std::string error = elementError(in, answer, v[0], v[1], raw[0], output.out[next++]);
-        if (!error.empty()) return "out" + where + "," + std::to_string(d) + "]" + error;
+        if (!c.mask) continue;
+        const uint64_t got = output.mask[static_cast<size_t>(row * N + n)];
+        if (got != (mask ? 1u : 0u)) {
+          return "mask" + where + std::to_string(n) + "] is " + std::to_string(got) +
+                 ", expected " + std::to_string(mask) + " (q = " + std::to_string(q) + ")";
+        }
       }
     }
+    first_channel += own.channels;
   }
   return "";
 }
 
+std::string firstErrorOf(const SharedCase& c, const SharedInputs& shared,
+                         const std::vector<StreamOfCase>& streams, const Output& output) {
+  if (same(c.times, kF32)) return firstErrorOf<float>(c, shared, streams, output);
+  if (same(c.times, kF64)) return firstErrorOf<double>(c, shared, streams, output);
+  return firstErrorOf<int64_t>(c, shared, streams, output);
+}
+
 }  // namespace
 
-std::string firstError(const ResampleInputs& inputs, const ResampleOutput& output) {
-  if (same(inputs.c.times, kF32)) return firstErrorFor<float>(inputs, output);
-  if (same(inputs.c.times, kF64)) return firstErrorFor<double>(inputs, output);
-  return firstErrorFor<int64_t>(inputs, output);
+std::string firstError(const ResampleInputs& inputs, const Output& output) {
+  return firstErrorOf(inputs.c, inputs, {{&inputs.c, &inputs}}, output);
+}
+
+std::string firstError(const FuseInputs& inputs, const Output& output) {
+  std::vector<StreamOfCase> streams;
+  for (size_t n = 0; n < inputs.streams.size(); ++n)
+    streams.push_back({&inputs.c.streams[n], &inputs.streams[n]});
+  return firstErrorOf(inputs.c, inputs, streams, output);
 }
 
 }  // namespace support

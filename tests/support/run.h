@@ -122,61 +122,166 @@ class Placed {
 
 // ---- one call -----------------------------------------------------------------------------------
 
-inline rbcResampleParams paramsOf(const ResampleCase& c) {
-  const double unit = same(c.times, kI64) ? detail::kPeriod * 1e9 : detail::kPeriod;
+// Without tensors; points into the case.
+inline rbcResampleParams paramsOf(const StreamCase& c, rbcDType times) {
+  const double unit = same(times, kI64) ? kPeriod * 1e9 : kPeriod;
   rbcResampleParams params = rbcResampleParamsInit();
-  params.flags = c.check_times ? RBC_CHECK_TIMES : 0;
   params.method = c.method;
   params.bounds = c.bounds;
   params.fill_value = c.fill_value;
   params.max_gap = c.max_gap * unit;
   params.tolerance = c.tolerance * unit;
+  params.groups = c.groups.empty() ? nullptr : c.groups.data();
+  params.num_groups = static_cast<int32_t>(c.groups.size());
+  return params;
+}
+inline rbcResampleParams paramsOf(const ResampleCase& c) {
+  rbcResampleParams params = paramsOf(c, c.times);
+  params.flags = c.check_times ? RBC_CHECK_TIMES : 0;
   return params;
 }
 
-struct ResampleRun {
-  rbcStatus_t status = RBC_STATUS_SUCCESS;
-  std::string message;
-  ResampleOutput output;
-  bool stray_writes = false;  // outside the elements of out and mask
+// A stream's tensors where a context wants them.
+class PlacedStream {
+ public:
+  PlacedStream(const Context& context, const StreamInputs& in, bool cuda)
+      : values_(context, in.values, cuda), times_(context, in.times, cuda) {
+    const auto place = [&](std::optional<Placed>& placed, const Array& array) {
+      if (array.ndim() != 0) placed.emplace(context, array, cuda);
+    };
+    place(lengths_, in.lengths);
+    place(offsets_, in.offsets);
+    place(mean_, in.mean);
+    place(inv_std_, in.inv_std);
+  }
+
+  const rbcTensor* values() const { return values_.get(); }
+  const rbcTensor* times() const { return times_.get(); }
+  // Those that the case has become parameters.
+  void addTo(rbcResampleParams* params) const {
+    params->lengths = lengths_ ? lengths_->get() : nullptr;
+    params->offsets = offsets_ ? offsets_->get() : nullptr;
+    params->mean = mean_ ? mean_->get() : nullptr;
+    params->inv_std = inv_std_ ? inv_std_->get() : nullptr;
+  }
+
+ private:
+  Placed values_;
+  Placed times_;
+  std::optional<Placed> lengths_;
+  std::optional<Placed> offsets_;
+  std::optional<Placed> mean_;
+  std::optional<Placed> inv_std_;
 };
 
-// `around` is given the call, to make it and return its status.
-template <class Around>
-ResampleRun run(const Context& context, const ResampleInputs& in, Around&& around) {
-  const bool cuda = infoOf(context).backend == RBC_BACKEND_CUDA;
-  const ResampleCase& c = in.c;
-  Array out = in.makeOut();
-  Array mask = in.makeMask();
-  const Placed values(context, in.values, cuda);
-  const Placed times(context, in.times, cuda);
-  const Placed query_times(context, in.query_times, cuda);
-  const Placed lengths(context, in.lengths, cuda);
-  const Placed query_lengths(context, in.query_lengths, cuda);
-  const Placed offsets(context, in.offsets, cuda);
-  const Placed placed_out(context, out, cuda);
-  const Placed placed_mask(context, mask, cuda);
-  rbcResampleParams params = paramsOf(c);
-  if (c.lengths) params.lengths = lengths.get();
-  if (c.query_lengths) params.query_lengths = query_lengths.get();
-  if (c.packed) params.offsets = offsets.get();
+// The tensors of a call that its streams share.
+class PlacedCall {
+ public:
+  PlacedCall(const Context& context, const SharedInputs& in, const SharedCase& c, Array out,
+             Array mask, bool cuda)
+      : has_mask_(c.mask),
+        out_(std::move(out)),
+        mask_(std::move(mask)),
+        query_times_(context, in.query_times, cuda),
+        placed_out_(context, out_, cuda),
+        placed_mask_(context, mask_, cuda) {
+    if (in.query_lengths.ndim() != 0) query_lengths_.emplace(context, in.query_lengths, cuda);
+  }
+  PlacedCall(const PlacedCall&) = delete;
 
-  ResampleRun result;
-  result.status = around([&] {
-    return rbcResample(context.get(), values.get(), times.get(), query_times.get(),
-                       placed_out.get(), c.mask ? placed_mask.get() : nullptr, &params);
-  });
+  const rbcTensor* queryTimes() const { return query_times_.get(); }
+  const rbcTensor* queryLengths() const { return query_lengths_ ? query_lengths_->get() : nullptr; }
+  const rbcTensor* out() const { return placed_out_.get(); }
+  const rbcTensor* mask() const { return has_mask_ ? placed_mask_.get() : nullptr; }
+
+  // What was written, and whether anything was written elsewhere.
+  Output fetch(const Context& context, bool* stray_writes) {
+    const bool guards = placed_out_.fetch(context, out_) && placed_mask_.fetch(context, mask_);
+    *stray_writes = !guards || !out_.gapsArePoison() ||
+                    (has_mask_ ? !mask_.gapsArePoison() : !mask_.untouched());
+    return {out_.elements(), has_mask_ ? mask_.elements() : std::vector<uint64_t>{}};
+  }
+
+ private:
+  bool has_mask_;
+  Array out_;
+  Array mask_;
+  Placed query_times_;
+  std::optional<Placed> query_lengths_;
+  Placed placed_out_;
+  Placed placed_mask_;
+};
+
+struct Run {
+  rbcStatus_t status = RBC_STATUS_SUCCESS;
+  std::string message;
+  Output output;
+  bool stray_writes = false;  // outside the elements of out and mask
+};
+using ResampleRun = Run;
+
+namespace detail {
+
+template <class Around, class Call>
+Run finish(const Context& context, PlacedCall& placed, Around&& around, Call&& call) {
+  Run result;
+  result.status = around(call);
   if (result.status != RBC_STATUS_SUCCESS) result.message = rbcGetLastError();
   require(rbcContextSynchronize(context.get()));
-  const bool guards = placed_out.fetch(context, out) && placed_mask.fetch(context, mask);
-  result.stray_writes =
-      !guards || !out.gapsArePoison() || (c.mask ? !mask.gapsArePoison() : !mask.untouched());
-  result.output.out = out.elements();
-  if (c.mask) result.output.mask = mask.elements();
+  result.output = placed.fetch(context, &result.stray_writes);
   return result;
 }
 
-inline ResampleRun run(const Context& context, const ResampleInputs& in) {
+}  // namespace detail
+
+// `around` is given the call, to make it and return its status.
+template <class Around>
+Run run(const Context& context, const ResampleInputs& in, Around&& around) {
+  const bool cuda = infoOf(context).backend == RBC_BACKEND_CUDA;
+  PlacedCall placed(context, in, in.c, in.makeOut(), in.makeMask(), cuda);
+  const PlacedStream stream(context, in, cuda);
+  rbcResampleParams params = paramsOf(in.c);
+  stream.addTo(&params);
+  params.query_lengths = placed.queryLengths();
+  return detail::finish(context, placed, around, [&] {
+    return rbcResample(context.get(), stream.values(), stream.times(), placed.queryTimes(),
+                       placed.out(), placed.mask(), &params);
+  });
+}
+
+template <class Around>
+Run run(const Context& context, const FuseInputs& in, Around&& around) {
+  const bool cuda = infoOf(context).backend == RBC_BACKEND_CUDA;
+  PlacedCall placed(context, in, in.c, in.makeOut(), in.makeMask(), cuda);
+  std::vector<PlacedStream> arrays;
+  std::vector<rbcResampleParams> params;
+  std::vector<rbcFuseStream> streams;
+  arrays.reserve(in.streams.size());
+  params.reserve(in.streams.size());
+  for (size_t n = 0; n < in.streams.size(); ++n) {
+    const StreamCase& c = in.c.streams[n];
+    arrays.emplace_back(context, in.streams[n], cuda);
+    params.push_back(paramsOf(c, in.c.times));
+    arrays[n].addTo(&params[n]);
+    rbcFuseStream stream = rbcFuseStreamInit();
+    stream.values = arrays[n].values();
+    stream.times = arrays[n].times();
+    stream.params = &params[n];
+    stream.clock_offset = c.clock_offset;
+    stream.clock_offset_ticks = c.clock_offset_ticks;
+    streams.push_back(stream);
+  }
+  rbcFuseParams shared = rbcFuseParamsInit();
+  shared.flags = in.c.check_times ? RBC_CHECK_TIMES : 0;
+  shared.query_lengths = placed.queryLengths();
+  return detail::finish(context, placed, around, [&] {
+    return rbcFuse(context.get(), streams.data(), static_cast<int32_t>(streams.size()),
+                   placed.queryTimes(), placed.out(), placed.mask(), &shared);
+  });
+}
+
+template <class Inputs>
+Run run(const Context& context, const Inputs& in) {
   return run(context, in, [](auto&& call) { return call(); });
 }
 

@@ -118,9 +118,9 @@ TEST_CASE_TEMPLATE("locate: whatever the times are, no read strays and the searc
                                          : static_cast<Time>(random.uniform(-9, 9)));
     }
     const Time q = random.chance(0.3) ? random.pick(odd) : static_cast<Time>(random.uniform(-9, 9));
-    auto r = rules<Time>(static_cast<Method>(random.below(4)));
+    auto r = rules<Time>(static_cast<Method>(random.below(rbc::kMethods)));
     if (r.method == Method::kLinear) r.bounds = static_cast<Bounds>(random.below(3));
-    r.has_tolerance = r.method != Method::kLinear && random.chance(0.3);
+    r.has_tolerance = rbc::isStep(r.method) && random.chance(0.3);
     r.has_max_gap = random.chance(0.3);
     r.tolerance = r.max_gap = 1;
     int64_t guess = random.below(n + 20) - 10;
@@ -130,6 +130,10 @@ TEST_CASE_TEMPLATE("locate: whatever the times are, no read strays and the searc
     // What a kernel reads next: sample `index`, and its neighbour if there is a weight.
     const int64_t reach = t.weight == 0 ? t.index : t.index + 1;
     wrong += t.index >= -1 && reach < n ? 0 : 1;
+    // And the times beside them.
+    if (t.index < 0) continue;
+    rbc::weightsOf(r.method, row, n, t);
+    wrong += row.strays == 0 ? 0 : 1;
   }
   CHECK(wrong == 0);
 }
@@ -141,7 +145,7 @@ TEST_CASE("locate: unsorted ticks neither stray nor overflow") {
     std::vector<int64_t> times;
     const int64_t n = 1 + random.below(40);
     for (int64_t i = 0; i < n; ++i) times.push_back(static_cast<int64_t>(random.bits()));
-    auto r = rules<int64_t>(static_cast<Method>(random.below(4)));
+    auto r = rules<int64_t>(static_cast<Method>(random.below(rbc::kMethods)));
     if (r.method == Method::kLinear) r.bounds = static_cast<Bounds>(random.below(3));
     int64_t guess = random.below(n + 20) - 10;
     const WatchedRow<int64_t> row{&times};
@@ -182,6 +186,25 @@ TEST_CASE("locate: ticks subtract exactly over the whole range of 64 bits") {
               true));
 }
 
+TEST_CASE("locate: the intervals beside a bracket end with the row, and at equal times") {
+  const std::vector<float> times = {0, 1, 3, 3, 4, 8};
+  const WatchedRow<float> row{&times};
+  const auto are = [&](int64_t i, double before, double here, double after) {
+    const rbc::Intervals t = rbc::intervalsAt(row, int64_t{6}, i);
+    return t.before == before && t.here == here && t.after == after;
+  };
+  CHECK(are(0, 0, 1, 2));
+  CHECK(are(1, 1, 2, 0));
+  CHECK(are(3, 0, 1, 4));
+  CHECK(are(4, 1, 4, 0));
+  CHECK(row.strays == 0);
+  const std::vector<int64_t> ticks = {std::numeric_limits<int64_t>::min(), 0,
+                                      std::numeric_limits<int64_t>::max()};
+  const WatchedRow<int64_t> wide{&ticks};
+  CHECK(rbc::intervalsAt(wide, int64_t{3}, int64_t{0}).here == 0x1p63);
+  CHECK(rbc::intervalsAt(wide, int64_t{3}, int64_t{0}).after == 0x1p63);
+}
+
 TEST_CASE("locate: infinite times and queries have an answer") {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const std::vector<double> times = {0, 1};
@@ -195,15 +218,13 @@ TEST_CASE("locate: infinite times and queries have an answer") {
   CHECK(isTap(tap(open, -5.0, rules<double>(Method::kNext)), 1, 0, true));
 }
 
-TEST_CASE("interpolate: weight 0 is the left value, whatever stands on the right") {
+TEST_CASE("interpolate: a line rounds once, and NaN and infinite values propagate") {
   const float kNaN = std::numeric_limits<float>::quiet_NaN();
   const float kInf = std::numeric_limits<float>::infinity();
-  CHECK(rbc::lerp(3.0f, kNaN, 0.0f) == 3.0f);
-  CHECK(rbc::lerp(3.0f, kInf, 0.0f) == 3.0f);
   CHECK(std::isnan(rbc::lerp(3.0f, kNaN, 0.5f)));
   CHECK(std::isnan(rbc::lerp(kInf, 3.0f, 0.5f)));
   CHECK(rbc::lerp(3.0f, kInf, 0.5f) == kInf);
-  // One rounding at the end: the product alone would round to 1 and lose the last bit.
+  // The product alone would round to 1 and lose the last bit.
   const double w = 1 + 0x1p-52;
   CHECK(rbc::lerp(-1.0, w - 1, w) == std::fma(w, w, -1.0));
 }

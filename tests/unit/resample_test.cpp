@@ -4,45 +4,19 @@
 #include <xmmintrin.h>
 #endif
 
-#include "support/expect.h"
-#include "support/run.h"
+#include "support/check_cases.h"
 
 namespace {
 
 using support::Context;
 using support::ResampleCase;
 using support::ResampleInputs;
-using support::ResampleRun;
+using support::Run;
 
-// Runs a case and holds it against the reference. False if it failed.
-bool isRight(const Context& context, const ResampleInputs& in) {
-  const ResampleRun result = support::run(context, in);
-  std::string error = result.message;
-  if (result.status == RBC_STATUS_SUCCESS) {
-    error =
-        result.stray_writes ? "wrote outside its elements" : support::firstError(in, result.output);
-  }
-  CHECK_MESSAGE(error.empty(), support::describe(in.c), ": ", error);
-  return error.empty();
-}
-
-// Both runs give the same bits, whatever they are.
-void checkSame(const ResampleInputs& in, const Context& a, const Context& b,
-               const std::string& what) {
-  const ResampleRun first = support::run(a, in);
-  const ResampleRun second = support::run(b, in);
-  CHECK_MESSAGE(first.status == second.status, support::describe(in.c), " ", what, ": ",
-                second.message);
-  CHECK_MESSAGE(first.output == second.output, support::describe(in.c), " ", what);
-}
-
-// Stops after some failures: a defect in one place fails every case.
-template <class Cases>
-void checkAll(const Context& context, const Cases& cases) {
-  int failures = 0;
-  for (const ResampleCase& c : cases) {
-    if (!isRight(context, support::makeInputs(c)) && ++failures == 8) FAIL("more may follow");
-  }
+std::vector<ResampleCase> allCases() {
+  std::vector<ResampleCase> cases = support::resampleCases();
+  for (ResampleCase& c : support::methodCases()) cases.push_back(std::move(c));
+  return cases;
 }
 
 // A floating-point environment that no result may depend on.
@@ -70,54 +44,35 @@ class OddFloats {
   std::fenv_t before_;
 };
 
-std::vector<ResampleCase> randomCases(uint64_t first, uint64_t count) {
-  std::vector<ResampleCase> cases;
-  for (uint64_t seed = first; seed < first + count; ++seed)
-    cases.push_back(support::randomResampleCase(seed));
-  return cases;
-}
-
 }  // namespace
 
 TEST_CASE("resample cpu: the table of cases") {
-  checkAll(support::cpuContext(), support::resampleCases());
+  support::checkAll(support::cpuContext(), support::resampleCases());
+}
+
+TEST_CASE("resample cpu: every method, groups and normalization") {
+  support::checkAll(support::cpuContext(), support::methodCases());
 }
 
 TEST_CASE("resample cpu: the table of cases at every SIMD level") {
-  std::vector<ResampleCase> cases = support::resampleCases();
-  for (ResampleCase& c : cases) {  // against the other inaccessible page
-    c.flush = c.flush == support::Flush::kEnd ? support::Flush::kBegin : support::Flush::kEnd;
-  }
-  for (const int32_t level : support::simdLevels()) {
-    CAPTURE(level);
-    checkAll(support::cpuContext(1, level), cases);
-  }
+  support::checkAtEveryLevel(support::flushedOtherwise(allCases()));
 }
 
-TEST_CASE("resample cpu: random cases") { checkAll(support::cpuContext(2), randomCases(0, 600)); }
+TEST_CASE("resample cpu: random cases") {
+  support::checkAll(support::cpuContext(2), support::randomResampleCases(0, 800));
+}
 
 TEST_CASE("resample cpu: random cases at every SIMD level") {
-  for (const int32_t level : support::simdLevels()) {
-    CAPTURE(level);
-    checkAll(support::cpuContext(1, level), randomCases(1000, 200));
-  }
+  support::checkAtEveryLevel(support::randomResampleCases(1000, 250));
 }
 
 TEST_CASE("resample cpu: SIMD levels and thread counts give the same bits") {
-  const Context one = support::cpuContext(1, RBC_SIMD_PORTABLE);
-  std::vector<ResampleCase> cases;
+  std::vector<ResampleCase> cases = support::methodCases();
   for (const ResampleCase& c : support::resampleCases()) {
     if (c.batch * c.queries * c.channels > 50000 || c.specials) cases.push_back(c);
   }
-  CHECK(cases.size() >= 5);
-  for (const ResampleCase& c : cases) {
-    const ResampleInputs in = support::makeInputs(c);
-    for (const int32_t level : support::simdLevels()) {
-      for (const int32_t threads : {1, 2, 3, 7}) {
-        checkSame(in, one, support::cpuContext(threads, level), "with other threads or SIMD");
-      }
-    }
-  }
+  for (ResampleCase& c : support::randomResampleCases(6000, 200)) cases.push_back(std::move(c));
+  support::checkLevelsAndThreads(cases);
 }
 
 TEST_CASE("resample cpu: outputs too large for the caches") {
@@ -141,10 +96,10 @@ TEST_CASE("resample cpu: outputs too large for the caches") {
     c.out = row.out;
     if (c.channels % 2 != 0) c.out_layout = support::Layout::kMisaligned;
     const ResampleInputs in = support::makeInputs(c);
-    const ResampleRun expected = support::run(one, in);
+    const Run expected = support::run(one, in);
     for (const int32_t level : support::simdLevels()) {
       if (level == RBC_SIMD_PORTABLE) continue;
-      const ResampleRun got = support::run(support::cpuContext(2, level), in);
+      const Run got = support::run(support::cpuContext(2, level), in);
       CHECK_FALSE(got.stray_writes);
       CHECK_MESSAGE(got.output == expected.output, support::describe(c));
     }
@@ -152,16 +107,16 @@ TEST_CASE("resample cpu: outputs too large for the caches") {
 }
 
 TEST_CASE("resample cpu: the caller's rounding mode and flushing of subnormals do not matter") {
-  std::vector<ResampleCase> cases = support::resampleCases();
-  for (const ResampleCase& c : randomCases(4000, 100)) cases.push_back(c);
+  std::vector<ResampleCase> cases = allCases();
+  for (const ResampleCase& c : support::randomResampleCases(4000, 100)) cases.push_back(c);
   const Context context = support::cpuContext(2);
   for (ResampleCase& c : cases) {
     if (support::isFloat(c.out)) c.fill_value = 0.1;
     const ResampleInputs in = support::makeInputs(c);
-    const ResampleRun expected = support::run(context, in);
+    const Run expected = support::run(context, in);
     for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
       bool kept = false;
-      const ResampleRun got = support::run(context, in, [&](auto&& call) {
+      const Run got = support::run(context, in, [&](auto&& call) {
         const OddFloats odd(mode);
         const rbcStatus_t status = call();
         kept = odd.still();
@@ -175,36 +130,38 @@ TEST_CASE("resample cpu: the caller's rounding mode and flushing of subnormals d
 
 TEST_CASE("resample cpu: the same call gives the same bits again") {
   const Context context = support::cpuContext(4);
-  for (const ResampleCase& c : randomCases(2000, 60))
-    checkSame(support::makeInputs(c), context, context, "again");
+  for (const ResampleCase& c : support::randomResampleCases(2000, 60))
+    support::checkSame(support::makeInputs(c), context, context, "again");
 }
 
 TEST_CASE("resample cuda: the table of cases") {
   std::string why;
   const Context cuda = support::cudaContext(&why);
   if (cuda == nullptr) SKIP_BECAUSE(why);
-  checkAll(cuda, support::resampleCases());
+  support::checkAll(cuda, support::resampleCases());
+}
+
+TEST_CASE("resample cuda: every method, groups and normalization") {
+  std::string why;
+  const Context cuda = support::cudaContext(&why);
+  if (cuda == nullptr) SKIP_BECAUSE(why);
+  support::checkAll(cuda, support::methodCases());
 }
 
 TEST_CASE("resample cuda: random cases") {
   std::string why;
   const Context cuda = support::cudaContext(&why);
   if (cuda == nullptr) SKIP_BECAUSE(why);
-  checkAll(cuda, randomCases(0, 600));
+  support::checkAll(cuda, support::randomResampleCases(0, 800));
 }
 
 TEST_CASE("resample cuda: the bits of the CPU, and the same again") {
   std::string why;
   const Context cuda = support::cudaContext(&why);
   if (cuda == nullptr) SKIP_BECAUSE(why);
-  const Context cpu = support::cpuContext();
-  std::vector<ResampleCase> cases = support::resampleCases();
-  for (const ResampleCase& c : randomCases(3000, 400)) cases.push_back(c);
-  for (const ResampleCase& c : cases) {
-    const ResampleInputs in = support::makeInputs(c);
-    checkSame(in, cpu, cuda, "on CUDA");
-    checkSame(in, cuda, cuda, "on CUDA again");
-  }
+  std::vector<ResampleCase> cases = allCases();
+  for (ResampleCase& c : support::randomResampleCases(3000, 500)) cases.push_back(std::move(c));
+  support::checkBackends(cuda, cases);
 }
 
 // ---- the harness itself -------------------------------------------------------------------------
@@ -214,16 +171,36 @@ TEST_CASE("reference: a wrong bit, a wrong mask and a missing write are told") {
   c.order = support::QueryOrder::kRandom;
   const ResampleInputs in = support::makeInputs(c);
   const Context context = support::cpuContext(1);
-  const ResampleRun good = support::run(context, in);
+  const Run good = support::run(context, in);
   REQUIRE(support::firstError(in, good.output) == "");
   for (size_t i = 0; i < good.output.out.size(); i += 17) {
-    support::ResampleOutput bad = good.output;
+    support::Output bad = good.output;
     bad.out[i] ^= 1;
     CHECK(support::firstError(in, bad) != "");
     bad.out[i] = 0xA5A5A5A5;
     CHECK(support::firstError(in, bad) != "");
   }
-  support::ResampleOutput bad = good.output;
+  support::Output bad = good.output;
   bad.mask[5] ^= 1;
   CHECK(support::firstError(in, bad) != "");
+}
+
+TEST_CASE("reference: one method is not taken for another") {
+  const Context context = support::cpuContext(1);
+  for (const int32_t method : support::kAllMethods) {
+    ResampleCase c;
+    c.method = method;
+    c.channels = 8;
+    c.queries = 60;
+    c.order = support::QueryOrder::kRandom;
+    ResampleInputs in = support::makeInputs(c);
+    const support::Output output = support::run(context, in).output;
+    REQUIRE(support::firstError(in, output) == "");
+    for (const int32_t other : support::kAllMethods) {
+      if (other == method) continue;
+      in.c.method = other;
+      CHECK_MESSAGE(support::firstError(in, output) != "", support::methodName(method), " as ",
+                    support::methodName(other));
+    }
+  }
 }

@@ -1,0 +1,161 @@
+// A good call of rbcFuse for tests to spoil: three streams on one clock, each of another kind.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "abi/refusal.h"
+
+namespace fuse_call {
+
+using support::Argument;
+using support::kF32;
+using support::kF64;
+using support::kI32;
+using support::kI64;
+using support::kU8;
+using support::Seen;
+
+// B = 2, T = 2. Outputs stay poisoned unless the call succeeds.
+struct Call {
+  static constexpr int kStreams = 3;
+
+  struct Padded {  // S = 3, D = 4
+    Argument values{kF32, {2, 3, 4}};
+    Argument times{kF64, {2, 3}};
+    Argument lengths{kI64, {2}};
+    Argument mean{kF32, {4}};
+    Argument inv_std{kF64, {4}};
+  } padded;
+  struct Shared {  // S = 4, D = 1: integers with one row of times, half a second late
+    Argument values{kI32, {2, 4, 1}};
+    Argument times{kF64, {4}};
+  } shared;
+  struct Packed {  // D = 2: rows of 2 and of 3 samples
+    Argument values{kF32, {5, 2}};
+    Argument times{kF64, {5}};
+    Argument offsets{kI32, {3}};
+  } packed;
+  Argument query_times{kF64, {2, 2}};
+  Argument query_lengths{kI32, {2}};
+  Argument out{kF32, {2, 2, 7}};
+  Argument mask{kU8, {2, 2, 3}};
+
+  rbcResampleParams stream_params[kStreams];
+  rbcFuseStream streams[kStreams];
+  rbcFuseParams params = rbcFuseParamsInit();
+  std::vector<rbcChannelGroup> groups[kStreams];  // in use once regrouped
+
+  // What the call passes.
+  const rbcFuseStream* used_streams = streams;
+  int32_t num_streams = kStreams;
+  const rbcTensor* used_queries = &query_times.raw;
+  const rbcTensor* used_out = &out.raw;
+  const rbcTensor* used_mask = &mask.raw;
+
+  Call() {
+    padded.values.fill<float>(
+        {0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7});
+    padded.times.fill<double>({0, 1, 2, 0, 1, 2});
+    padded.lengths.fill<int64_t>({3, 2});
+    padded.mean.fill<float>({0, 0, 5, 0});
+    padded.inv_std.fill<double>({1, 1, 1, 0.5});
+    shared.values.fill<int32_t>({7, 8, 0, 0, 9, 10, 0, 0});
+    shared.times.fill<double>({0, 1, 5, 6});
+    packed.values.fill<float>({1, 2, 3, 4, 10, 20, 11, 21, 13, 23});
+    packed.times.fill<double>({0, 1, 0, 1, 3});
+    packed.offsets.fill<int32_t>({0, 2, 5});
+    query_times.fill<double>({0.5, 2, 1, 1.5});
+    query_lengths.fill<int32_t>({2, 2});
+    params.query_lengths = &query_lengths.raw;
+
+    const std::pair<const rbcTensor*, const rbcTensor*> tensors[] = {
+        {&padded.values.raw, &padded.times.raw},
+        {&shared.values.raw, &shared.times.raw},
+        {&packed.values.raw, &packed.times.raw}};
+    for (int n = 0; n < kStreams; ++n) {
+      stream_params[n] = rbcResampleParamsInit();
+      streams[n] = rbcFuseStreamInit();
+      streams[n].values = tensors[n].first;
+      streams[n].times = tensors[n].second;
+      streams[n].params = &stream_params[n];
+    }
+    stream_params[0].lengths = &padded.lengths.raw;
+    stream_params[0].mean = &padded.mean.raw;
+    stream_params[0].inv_std = &padded.inv_std.raw;
+    stream_params[1].method = RBC_METHOD_PREVIOUS;
+    stream_params[2].offsets = &packed.offsets.raw;
+    streams[1].clock_offset = 0.5;
+  }
+  Call(const Call&) = delete;
+
+  void regroup(int n, std::vector<rbcChannelGroup> by) {
+    groups[n] = std::move(by);
+    stream_params[n].groups = groups[n].data();
+    stream_params[n].num_groups = static_cast<int32_t>(groups[n].size());
+  }
+  // All times as ticks.
+  void tick() {
+    for (Argument* a : {&padded.times, &shared.times, &packed.times, &query_times}) {
+      a->raw.dtype = kI64;
+      a->array.each([](std::byte* p) { std::memset(p, 0, sizeof(int64_t)); });
+    }
+    streams[1].clock_offset = 0;
+  }
+
+  rbcStatus_t run() const {
+    return rbcFuse(support::refusingContext().get(), used_streams, num_streams, used_queries,
+                   used_out, used_mask, &params);
+  }
+  rbcStatus_t workspace() const {
+    size_t bytes = 0;
+    return rbcFuseWorkspaceSize(support::refusingContext().get(), used_streams, num_streams,
+                                used_queries, used_out, used_mask, &params, &bytes);
+  }
+  bool untouched() const { return out.array.untouched() && mask.array.untouched(); }
+  void checkOutputs() const {
+    const float expected[] = {5, 6, 2, 4, 7, 2,  3,  20, 21, 17, 11.5f, 8,  3,     4,
+                              6, 6, 1, 3, 9, 11, 21, 6,  6,  1,  3,     10, 11.5f, 21.5f};
+    size_t i = 0;
+    for (const uint64_t bits : out.array.elements()) {
+      CHECK(support::decodeFloat(kF32, bits) == static_cast<long double>(expected[i++]));
+    }
+    CHECK(mask.array.elements() == std::vector<uint64_t>{1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1});
+  }
+  static void checkGood() {
+    const Call good;
+    CHECK_SUCCEEDS(good.run());
+    good.checkOutputs();
+  }
+};
+
+template <class Spoil>
+void refused(rbcStatus_t status, std::initializer_list<const char*> words, Spoil&& spoil,
+             Seen seen = Seen::kByBoth) {
+  support::checkRefused<Call>(status, words, spoil, seen);
+}
+
+// Every tensor of the call, by its name in errors.
+struct Named {
+  const char* name;
+  Argument& (*of)(Call&);
+};
+inline const Named kStreamTensors[] = {
+    {"streams[0].values", [](Call& c) -> Argument& { return c.padded.values; }},
+    {"streams[0].times", [](Call& c) -> Argument& { return c.padded.times; }},
+    {"streams[0].lengths", [](Call& c) -> Argument& { return c.padded.lengths; }},
+    {"streams[0].mean", [](Call& c) -> Argument& { return c.padded.mean; }},
+    {"streams[0].inv_std", [](Call& c) -> Argument& { return c.padded.inv_std; }},
+    {"streams[1].values", [](Call& c) -> Argument& { return c.shared.values; }},
+    {"streams[1].times", [](Call& c) -> Argument& { return c.shared.times; }},
+    {"streams[2].values", [](Call& c) -> Argument& { return c.packed.values; }},
+    {"streams[2].times", [](Call& c) -> Argument& { return c.packed.times; }},
+    {"streams[2].offsets", [](Call& c) -> Argument& { return c.packed.offsets; }},
+    {"query_times", [](Call& c) -> Argument& { return c.query_times; }},
+    {"query_lengths", [](Call& c) -> Argument& { return c.query_lengths; }}};
+inline const Named kOutputs[] = {{"out", [](Call& c) -> Argument& { return c.out; }},
+                                 {"mask", [](Call& c) -> Argument& { return c.mask; }}};
+
+}  // namespace fuse_call

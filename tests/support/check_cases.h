@@ -1,0 +1,114 @@
+// Runs cases of either table and holds them against the reference, or against each other.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "expect.h"
+#include "run.h"
+
+namespace support {
+
+inline ResampleInputs inputsOf(const ResampleCase& c) { return makeInputs(c); }
+inline FuseInputs inputsOf(const FuseCase& c) { return makeFuseInputs(c); }
+
+// Runs a case and holds it against the reference. False if it failed.
+template <class Inputs>
+bool isRight(const Context& context, const Inputs& in) {
+  const Run result = run(context, in);
+  std::string error = result.message;
+  if (result.status == RBC_STATUS_SUCCESS)
+    error = result.stray_writes ? "wrote outside its elements" : firstError(in, result.output);
+  CHECK_MESSAGE(error.empty(), error, " in ", describe(in.c));
+  return error.empty();
+}
+
+// Both runs give the same bits, whatever they are.
+template <class Inputs>
+bool checkSame(const Inputs& in, const Context& a, const Context& b, const std::string& what) {
+  const Run first = run(a, in);
+  const Run second = run(b, in);
+  CHECK_MESSAGE(first.status == second.status, describe(in.c), " ", what, ": ", second.message);
+  CHECK_MESSAGE(first.output == second.output, describe(in.c), " ", what);
+  return first.status == second.status && first.output == second.output;
+}
+
+// Counts failures and stops after some: a defect in one place fails every case.
+class Failures {
+ public:
+  void add(bool passed) {
+    if (!passed && ++count_ == 8) FAIL("more may follow");
+  }
+
+ private:
+  int count_ = 0;
+};
+
+template <class Case>
+void checkAll(const Context& context, const std::vector<Case>& cases) {
+  Failures failures;
+  for (const Case& c : cases) failures.add(isRight(context, inputsOf(c)));
+}
+
+// Against the other inaccessible page.
+template <class Case>
+std::vector<Case> flushedOtherwise(std::vector<Case> cases) {
+  for (Case& c : cases) c.flush = c.flush == Flush::kEnd ? Flush::kBegin : Flush::kEnd;
+  return cases;
+}
+
+template <class Case>
+void checkAtEveryLevel(const std::vector<Case>& cases) {
+  for (const int32_t level : simdLevels()) {
+    CAPTURE(level);
+    checkAll(cpuContext(1, level), cases);
+  }
+}
+
+template <class Case>
+void checkLevelsAndThreads(const std::vector<Case>& cases) {
+  const Context one = cpuContext(1, RBC_SIMD_PORTABLE);
+  std::vector<Context> others;
+  for (const int32_t level : simdLevels()) {
+    if (level != RBC_SIMD_PORTABLE) others.push_back(cpuContext(1, level));
+    for (const int32_t threads : {2, 3, 7}) others.push_back(cpuContext(threads, level));
+  }
+  Failures failures;
+  for (const Case& c : cases) {
+    const auto in = inputsOf(c);
+    const Output expected = run(one, in).output;
+    for (const Context& other : others) {
+      const bool same_bits = run(other, in).output == expected;
+      CHECK_MESSAGE(same_bits, describe(c), " at level ", infoOf(other).simd, " with ",
+                    infoOf(other).num_threads, " threads");
+      failures.add(same_bits);
+    }
+  }
+}
+
+// CUDA gives the bits of the CPU, and the same again.
+template <class Case>
+void checkBackends(const Context& cuda, const std::vector<Case>& cases) {
+  const Context cpu = cpuContext();
+  Failures failures;
+  for (const Case& c : cases) {
+    const auto in = inputsOf(c);
+    failures.add(checkSame(in, cpu, cuda, "on CUDA"));
+    failures.add(checkSame(in, cuda, cuda, "on CUDA again"));
+  }
+}
+
+inline std::vector<ResampleCase> randomResampleCases(uint64_t first, uint64_t count) {
+  std::vector<ResampleCase> cases;
+  for (uint64_t seed = first; seed < first + count; ++seed)
+    cases.push_back(randomResampleCase(seed));
+  return cases;
+}
+
+inline std::vector<FuseCase> randomFuseCases(uint64_t first, uint64_t count) {
+  std::vector<FuseCase> cases;
+  for (uint64_t seed = first; seed < first + count; ++seed) cases.push_back(randomFuseCase(seed));
+  return cases;
+}
+
+}  // namespace support

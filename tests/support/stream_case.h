@@ -1,0 +1,267 @@
+// What a case says of one stream, and what it says of all of them: cases of rbcResample and of
+// rbcFuse are made of both.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arrays.h"
+#include "dtypes.h"
+#include "random.h"
+#include "robocache/fuse.h"
+
+namespace support {
+
+enum class TimePattern { kUniform, kJittered, kDuplicates, kClustered, kGaps };
+enum class QueryOrder { kSorted, kRandom, kAtSamples, kOutside };
+constexpr TimePattern kTimePatterns[] = {TimePattern::kUniform, TimePattern::kJittered,
+                                         TimePattern::kDuplicates, TimePattern::kClustered,
+                                         TimePattern::kGaps};
+constexpr QueryOrder kQueryOrders[] = {QueryOrder::kSorted, QueryOrder::kRandom,
+                                       QueryOrder::kAtSamples, QueryOrder::kOutside};
+constexpr int32_t kAllMethods[] = {RBC_METHOD_LINEAR, RBC_METHOD_NEAREST, RBC_METHOD_PREVIOUS,
+                                   RBC_METHOD_NEXT,   RBC_METHOD_CUBIC,   RBC_METHOD_PCHIP,
+                                   RBC_METHOD_SLERP,  RBC_METHOD_ANGLE};
+constexpr int32_t kSteps[] = {RBC_METHOD_NEAREST, RBC_METHOD_PREVIOUS, RBC_METHOD_NEXT};
+
+constexpr double kNone = std::numeric_limits<double>::infinity();
+constexpr double kPeriod = 0.01;  // seconds between samples, on average
+
+constexpr bool isStep(int32_t method) {
+  return method == RBC_METHOD_NEAREST || method == RBC_METHOD_PREVIOUS || method == RBC_METHOD_NEXT;
+}
+
+inline const char* methodName(int32_t method) {
+  constexpr const char* kNames[] = {"linear", "nearest", "previous", "next",
+                                    "cubic",  "pchip",   "slerp",    "angle"};
+  return kNames[method];
+}
+
+struct StreamCase {
+  int64_t samples = 37;  // S; about the mean row if packed
+  int64_t channels = 5;  // D
+  rbcDType values = kF32;
+  rbcDType index_dtype = kI64;  // of lengths, query_lengths, offsets
+
+  int32_t method = RBC_METHOD_LINEAR;
+  std::vector<rbcChannelGroup> groups = {};  // in any order; none: method
+  int32_t bounds = RBC_BOUNDS_HOLD;
+  double max_gap = kNone;    // in mean sample periods
+  double tolerance = kNone;  // likewise
+  double fill_value = 0;
+  bool mean = false;
+  bool inv_std = false;
+  rbcDType affine = kF32;  // of mean and inv_std
+  double clock_offset = 0;
+  int64_t clock_offset_ticks = 0;
+
+  bool shared_times = false;  // [S] instead of [B,S]
+  bool lengths = false;
+  bool absent = false;  // of length 0 in every row; needs lengths
+  bool packed = false;
+  TimePattern pattern = TimePattern::kJittered;
+
+  Layout values_layout = Layout::kContiguous;
+  Layout times_layout = Layout::kContiguous;
+  Layout affine_layout = Layout::kContiguous;
+
+  bool uses(int32_t wanted) const {
+    if (groups.empty()) return method == wanted;
+    return std::any_of(groups.begin(), groups.end(),
+                       [&](const rbcChannelGroup& group) { return group.method == wanted; });
+  }
+  bool usesStep() const {
+    return uses(RBC_METHOD_NEAREST) || uses(RBC_METHOD_PREVIOUS) || uses(RBC_METHOD_NEXT);
+  }
+  // The groups in the order of channels; one for all of them without groups.
+  std::vector<rbcChannelGroup> segments() const {
+    if (groups.empty()) return {{0, channels, method, 0}};
+    std::vector<rbcChannelGroup> sorted = groups;
+    std::sort(sorted.begin(), sorted.end(),
+              [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    return sorted;
+  }
+  // Groups of these sizes and methods, one after the other; sets the number of channels.
+  void setGroups(const std::vector<std::pair<int64_t, int32_t>>& sizes) {
+    groups.clear();
+    channels = 0;
+    for (const auto& [count, own] : sizes) {
+      groups.push_back({channels, count, own, 0});
+      channels += count;
+    }
+  }
+};
+
+struct SharedCase {
+  std::string name = "";
+  uint64_t seed = 1;
+
+  int64_t batch = 3;     // B
+  int64_t queries = 29;  // T
+  bool batched = true;   // false: values [S,D], B = 1
+
+  rbcDType out = kF32;
+  rbcDType times = kF32;
+  rbcDType mask_dtype = kBool;
+
+  bool check_times = false;
+  bool shared_queries = false;  // [T] instead of [B,T]
+  bool query_lengths = false;
+  bool mask = true;
+  // NaN, infinities and subnormals among values, NaN and infinities among queries.
+  bool specials = false;
+
+  QueryOrder order = QueryOrder::kSorted;
+
+  Layout queries_layout = Layout::kContiguous;
+  Layout out_layout = Layout::kContiguous;
+  Layout mask_layout = Layout::kContiguous;
+  Flush flush = Flush::kEnd;
+};
+
+// ---- words --------------------------------------------------------------------------------------
+
+namespace detail {
+
+inline std::string flagged(std::initializer_list<std::pair<bool, const char*>> flags) {
+  std::string s;
+  for (const auto& [set, text] : flags) {
+    if (set) s += std::string(" ") + text;
+  }
+  return s;
+}
+
+}  // namespace detail
+
+inline std::string describeStream(const StreamCase& c) {
+  constexpr const char* kBounds[] = {"hold", "fill", "extrapolate"};
+  constexpr const char* kPatterns[] = {"uniform", "jittered", "duplicates", "clustered", "gaps"};
+  std::string s = "S,D " + std::to_string(c.samples) + "," + std::to_string(c.channels) + " " +
+                  nameOf(c.values) + " ";
+  if (c.groups.empty()) s += methodName(c.method);
+  for (const rbcChannelGroup& group : c.groups) {
+    s += "[" + std::to_string(group.begin) + "+" + std::to_string(group.count) + " " +
+         methodName(group.method) + "]";
+  }
+  s += std::string(" ") + kBounds[c.bounds] + " " + kPatterns[static_cast<int>(c.pattern)];
+  if (!std::isinf(c.max_gap)) s += " max_gap " + std::to_string(c.max_gap);
+  if (!std::isinf(c.tolerance)) s += " tolerance " + std::to_string(c.tolerance);
+  if (c.clock_offset != 0) s += " offset " + std::to_string(c.clock_offset);
+  if (c.clock_offset_ticks != 0) s += " offset " + std::to_string(c.clock_offset_ticks);
+  s += " fill " + std::to_string(c.fill_value);
+  if (c.mean || c.inv_std) s += " affine " + nameOf(c.affine);
+  s += detail::flagged({{c.mean, "mean"},
+                        {c.inv_std, "inv_std"},
+                        {c.shared_times, "shared times"},
+                        {c.lengths, "lengths"},
+                        {c.absent, "absent"},
+                        {c.packed, "packed"}});
+  return s + " layouts " + nameOf(c.values_layout) + "/" + nameOf(c.times_layout) + "/" +
+         nameOf(c.affine_layout);
+}
+
+inline std::string describeShared(const SharedCase& c) {
+  constexpr const char* kOrders[] = {"sorted", "random", "at samples", "outside"};
+  return c.name + " (seed " + std::to_string(c.seed) + "): B,T " + std::to_string(c.batch) + "," +
+         std::to_string(c.queries) + " to " + nameOf(c.out) + " times " + nameOf(c.times) + " " +
+         kOrders[static_cast<int>(c.order)] +
+         detail::flagged({{!c.batched, "unbatched"},
+                          {c.check_times, "checked"},
+                          {c.shared_queries, "shared queries"},
+                          {c.query_lengths, "query_lengths"},
+                          {!c.mask, "no mask"},
+                          {c.specials, "specials"}}) +
+         " layouts " + nameOf(c.queries_layout) + "/" + nameOf(c.out_layout) + "/" +
+         nameOf(c.mask_layout);
+}
+
+// ---- random ones --------------------------------------------------------------------------------
+
+namespace detail {
+
+inline Layout randomOutLayout(Random& random) {
+  Layout layout;
+  do layout = random.pick(kLayouts);
+  while (layout == Layout::kBroadcast);  // elements of an output may not share memory
+  return layout;
+}
+
+// Some ways to cut `channels` channels into groups, in any order.
+inline std::vector<rbcChannelGroup> randomGroups(Random& random, int64_t channels, bool steps) {
+  std::vector<rbcChannelGroup> groups;
+  for (int64_t begin = 0; begin < channels;) {
+    int64_t count = 1 + random.below(std::min<int64_t>(channels - begin, 9));
+    int32_t method = steps ? random.pick(kSteps) : random.pick(kAllMethods);
+    if (method == RBC_METHOD_SLERP) {
+      if (channels - begin < 4) continue;
+      count = 4 * (1 + random.below(std::min<int64_t>((channels - begin) / 4, 3)));
+    }
+    groups.push_back({begin, count, method, 0});
+    begin += count;
+  }
+  for (size_t i = groups.size(); i > 1; --i)
+    std::swap(groups[i - 1], groups[static_cast<size_t>(random.below(static_cast<int64_t>(i)))]);
+  return groups;
+}
+
+}  // namespace detail
+
+// A stream of any kind that fits the rest of the case, but for clock offsets.
+inline StreamCase randomStream(Random& random, const SharedCase& shared, bool integers) {
+  StreamCase c;
+  c.packed = shared.batched && random.chance(0.2);
+  c.samples = random.chance(0.2) ? random.below(4) : random.below(70);
+  c.channels = random.chance(0.7) ? random.below(12) : random.below(140);
+  c.values = integers ? random.pick(kIntegerDTypes) : random.pick(kFloatDTypes);
+  c.method = integers ? random.pick(kSteps) : random.pick(kAllMethods);
+  if (c.channels > 0 && random.chance(0.35))
+    c.groups = detail::randomGroups(random, c.channels, integers);
+  if (c.groups.empty() && c.method == RBC_METHOD_SLERP) c.channels = c.channels / 4 * 4;
+  c.bounds = static_cast<int32_t>(random.below(c.uses(RBC_METHOD_LINEAR) ? 3 : 2));
+  c.index_dtype = random.chance(0.5) ? kI32 : kI64;
+  if (random.chance(0.4)) c.max_gap = random.uniform(0, 3);
+  if (c.usesStep() && random.chance(0.5)) c.tolerance = random.uniform(0, 1);
+  c.fill_value = random.chance(0.5) ? 0 : 1;
+  if (isFloat(shared.out)) {
+    c.mean = random.chance(0.25);
+    c.inv_std = random.chance(0.25);
+    c.affine = random.chance(0.6) ? kF32 : kF64;
+  }
+  c.shared_times = !c.packed && shared.batched && random.chance(0.3);
+  c.lengths = !c.packed && random.chance(0.3);
+  c.pattern = random.pick(kTimePatterns);
+  c.values_layout = random.pick(kLayouts);
+  c.times_layout = random.pick(kLayouts);
+  c.affine_layout = random.pick(kLayouts);
+  return c;
+}
+
+inline SharedCase randomShared(Random& random, uint64_t seed) {
+  SharedCase c;
+  c.name = "random";
+  c.seed = seed;
+  c.batched = random.chance(0.85);
+  c.batch = c.batched ? random.below(7) : 1;
+  c.queries = random.below(60);
+  c.times = random.pick(kTimeDTypes);
+  c.out = random.pick(kFloatDTypes);
+  c.mask_dtype = random.chance(0.5) ? kBool : kU8;
+  c.check_times = random.chance(0.3);
+  c.shared_queries = c.batched && random.chance(0.3);
+  c.query_lengths = random.chance(0.3);
+  c.mask = random.chance(0.8);
+  c.specials = random.chance(0.25);
+  c.order = random.pick(kQueryOrders);
+  c.queries_layout = random.pick(kLayouts);
+  c.out_layout = detail::randomOutLayout(random);
+  c.mask_layout = detail::randomOutLayout(random);
+  c.flush = random.chance(0.5) ? Flush::kEnd : Flush::kBegin;
+  return c;
+}
+
+}  // namespace support
