@@ -18,7 +18,7 @@
 %rename("%(regex:/^RBC_(.*)/\\1/)s", regexmatch$name="^RBC_") "";
 
 /* Constructors set what a struct says of itself. Callbacks do not cross into managed languages. */
-%rename("$ignore", %$ismember, regexmatch$name="^(struct_size|reserved)$") "";
+%rename("$ignore", %$ismember, regexmatch$name="^(struct_size|reserved[0-9]?)$") "";
 %rename("$ignore", regexmatch$name="^RBC_(VERSION_|ABI_VERSION|MAX_NDIM)") "";
 %ignore rbcAllocator;
 %ignore rbcContextParams::allocator;
@@ -59,8 +59,11 @@ RBC_HANDLE(rbcOwnedTensor, rbcTensorDestroy)
 RBC_STRUCT(rbcContextParams)
 RBC_STRUCT(rbcContextInfo)
 RBC_STRUCT(rbcResampleParams)
+RBC_STRUCT(rbcFuseStream)
+RBC_STRUCT(rbcFuseParams)
 
 %include <robocache/base.h>
 %include <robocache/tensor.h>
 %include <robocache/context.h>
 %include <robocache/resample.h>
+%include <robocache/fuse.h>

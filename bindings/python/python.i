@@ -6,10 +6,8 @@
 %}
 
 %{
+#include "params_argument.h"
 #include "tensor_argument.h"
-
-/* The context of a call, if its first argument is one, else null. */
-#define CONTEXT_OF(first) _Generic((first), rbcContext_t: (first), default: NULL)
 %}
 
 %include <typemaps.i>
@@ -72,35 +70,13 @@
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
-/*
- * Any array, for the length of the call. A parameter struct outlives a call: it takes Tensor objects
- * alone. Its proxy keeps them; who goes without the proxy, for speed, has to keep them himself.
- */
-%{
-static int readTensor(PyObject* object, const char* name, rbcContext_t context, int writable,
-                      TensorArgument* argument, rbcTensor** tensor) {
-  if (object == Py_None) return 0;
-  const int opened = context != NULL ? openTensor(argument, object, name, context, writable) : 1;
-  if (opened < 0) return -1;
-  if (opened == 0) {
-    *tensor = &argument->tensor;
-    return 0;
-  }
-  if (SWIG_IsOK(SWIG_ConvertPtr(object, (void**)tensor, SWIGTYPE_p_rbcTensor, 0))) return 0;
-  raiseNoArray(name, object);
-  return -1;
-}
-
-static void keepReference(PyObject* owner, const char* name, PyObject* object) {
-  if (PyObject_SetAttrString(owner, name, object) != 0) PyErr_Clear();
-}
-%}
-
+/* Any array, for the length of the call; every function that takes one has a context first. */
 %define TENSOR_TYPEMAP(PATTERN, WRITABLE)
 %typemap(in) PATTERN (TensorArgument argument = NO_TENSOR) {
-  rbcContext_t context = CONTEXT_OF(arg1);
-  if (readTensor($input, "$1_name", context, WRITABLE, &argument, &$1) != 0) SWIG_fail;
-  if (context == NULL) keepReference(swig_obj[0], "_$1_name", $input);
+  if ($input != Py_None) {
+    if (requireTensor(&argument, $input, "$1_name", arg1, WRITABLE) != 0) SWIG_fail;
+    $1 = &argument.tensor;
+  }
 }
 %typemap(freearg) PATTERN "closeTensor(&argument$argnum);"
 %enddef
@@ -110,7 +86,35 @@ TENSOR_TYPEMAP(const rbcTensor* out, 1)
 TENSOR_TYPEMAP(const rbcTensor* mask, 1)
 TENSOR_TYPEMAP(const rbcTensor* destination, 1)
 
-/* Tensor(array, name, context): a description that outlives a call, for parameter structs. */
+/* Parameters and streams: tuples that params_argument.h tells of. */
+%typemap(in) const rbcResampleParams* params (ResampleArgument opened = NO_RESAMPLE) {
+  if (openResample($input, "", arg1, &opened) != 0) SWIG_fail;
+  $1 = &opened.params;
+}
+%typemap(freearg) const rbcResampleParams* params "closeResample(&opened$argnum);"
+
+%typemap(in) const rbcFuseParams* params (FuseArgument opened = NO_FUSE) {
+  if (openFuse($input, arg1, &opened) != 0) SWIG_fail;
+  $1 = &opened.params;
+}
+%typemap(freearg) const rbcFuseParams* params "closeFuse(&opened$argnum);"
+
+%typemap(in) (const rbcFuseStream* streams, int32_t num_streams) (
+    StreamsArgument opened = NO_STREAMS) {
+  if (openStreams($input, arg1, &opened) != 0) SWIG_fail;
+  $1 = opened.streams;
+  $2 = (int32_t)opened.count;
+}
+%typemap(freearg) (const rbcFuseStream* streams, int32_t num_streams) {
+  closeStreams(&opened$argnum);
+}
+
+%ignore rbcFuseStream;
+%ignore rbcChannelGroup;
+%ignore rbcResampleParams::num_groups;
+%rename("$ignore", %$isvariable, regexmatch$type="rbc(Tensor|ChannelGroup)$") "";
+
+/* Tensor(array, name, context): a description that outlives a call. */
 %ignore rbcTensor::data;
 %ignore rbcTensor::device;
 %ignore rbcTensor::ndim;

@@ -356,13 +356,19 @@ static void raiseNoArray(const char* name, PyObject* object) {
   Py_DECREF(type);
 }
 
+/* openTensor, where what is no array is an error: 0, or -1 with an exception set. */
+static int requireTensor(TensorArgument* argument, PyObject* object, const char* name,
+                         rbcContext_t context, int writable) {
+  const int opened = openTensor(argument, object, name, context, writable);
+  if (opened > 0) raiseNoArray(name, object);
+  return opened == 0 ? 0 : -1;
+}
+
 /* A Tensor object: a TensorArgument on the heap, whose first member is the tensor. */
 static rbcTensor* newTensor(PyObject* array, const char* name, rbcContext_t context) {
   TensorArgument* argument = (TensorArgument*)PyMem_Calloc(1, sizeof *argument);
   if (argument == NULL) return (rbcTensor*)PyErr_NoMemory();
-  const int opened = openTensor(argument, array, name, context, 0);
-  if (opened != 0) {
-    if (opened > 0) raiseNoArray(name, array);
+  if (requireTensor(argument, array, name, context, 0) != 0) {
     closeTensor(argument);
     PyMem_Free(argument);
     return NULL;

@@ -10,12 +10,18 @@ results come back in the library, on the device and on the current stream of the
 >>> rbc.resample(values, times, np.array([0.5, 1.75]))
 array([[ 5. ],
        [17.5]])
+>>> other = rbc.Stream(np.array([[1], [0]]), times[:2], method="previous")
+>>> rbc.fuse([rbc.Stream(values, times), other], np.array([0.5, 1.75]))
+array([[ 5. ,  1. ],
+       [17.5,  0. ]])
 """
 
 from ._context import Context, ContextInfo
 from ._errors import RoboCacheError, Status
+from ._fuse import fuse
 from ._info import Info, info
 from ._resample import resample
+from ._stream import Stream
 from ._version import version as __version__
 
 __all__ = [
@@ -24,7 +30,9 @@ __all__ = [
     "Info",
     "RoboCacheError",
     "Status",
+    "Stream",
     "__version__",
+    "fuse",
     "info",
     "resample",
 ]

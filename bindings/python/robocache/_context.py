@@ -182,6 +182,18 @@ class Context:
             self._stream = stream
         return True
 
+    def _join(self, framework: Framework, array: Any) -> bool:
+        """Have what the library made for this call ready; False if the call has to be waited for.
+
+        That is so on a stream of one's own, of which the library knows nothing.
+        """
+        if self._device_id == CPU or self._follows:
+            return True
+        beside = _default(self._device_id)
+        if beside._follow(framework, array):
+            beside.synchronize()
+        return False
+
 
 class _Defaults(threading.local):
     def __init__(self) -> None:

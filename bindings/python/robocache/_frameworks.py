@@ -26,6 +26,8 @@ DTYPES = {
     "bool": (_core.DTYPE_BOOL, 8),
 }
 
+SEQUENCES = frozenset([list, tuple, range])  # what stands for a short array
+
 
 @functools.lru_cache(maxsize=256)
 def dtype_name(dtype: Any) -> str:
@@ -50,10 +52,12 @@ def dtype_name(dtype: Any) -> str:
 class Framework:
     """An array library. This one is for those that are not named below: it goes by DLPack alone."""
 
+    is_numpy = False
+
     def __init__(self, module: str) -> None:
         self._module = module
 
-    def device(self, array: Any) -> int:
+    def device(self, array: Any, name: str) -> int:
         """The id of the CUDA device that the array is on, or CPU."""
         kind, device_id = array.__dlpack_device__()
         return int(device_id) if kind in (_core.DEVICE_CUDA, _core.DEVICE_CUDA_MANAGED) else CPU
@@ -86,7 +90,7 @@ class Framework:
 
     def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
         """A list of numbers as an array of ``dtype`` on the device of ``beside``."""
-        if type(self) is Framework and self.device(beside) != CPU:
+        if type(self) is Framework and self.device(beside, "values") != CPU:
             raise TypeError(f"{name}: is a {type(items).__name__}, expected an array on the GPU")
         import numpy as np
 
@@ -130,13 +134,15 @@ class OwnedTensor:
 
 
 class _NumPy(Framework):
+    is_numpy = True
+
     def __init__(self) -> None:
         super().__init__("numpy")
         import numpy
 
         self._numpy = numpy
 
-    def device(self, array: Any) -> int:
+    def device(self, array: Any, name: str) -> int:
         return CPU
 
     def empty(self, like: Any, shape: tuple[int, ...], dtype: str | None, context: Context) -> Any:
@@ -159,11 +165,11 @@ class _Torch(Framework):
 
         self._torch = torch
 
-    def device(self, array: Any) -> int:
+    def device(self, array: Any, name: str) -> int:
         if array.requires_grad and self._torch.is_grad_enabled():
             raise ValueError(
-                "values: requires grad, which is not carried through; "
-                "pass values.detach() or call under torch.no_grad()"
+                f"{name}: requires grad, which is not carried through; "
+                f"pass {name}.detach() or call under torch.no_grad()"
             )
         return int(array.get_device()) if array.is_cuda else CPU
 
@@ -193,7 +199,7 @@ class _CuPy(Framework):
 
         self._cupy = cupy
 
-    def device(self, array: Any) -> int:
+    def device(self, array: Any, name: str) -> int:
         return int(array.device.id)
 
     def stream(self, array: Any, device_id: int) -> int | None:

@@ -2,86 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Literal,
-    Protocol,
-    TypeVar,
-    Union,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
 from ._context import CPU, Context, choose
 from ._frameworks import dtype_name, framework_of
+from ._params import (
+    ZERO,
+    Array,
+    Numbers,
+    Out,
+    SupportsDLPack,
+    indices,
+    inverse_of,
+    mean_of,
+    queries,
+    rules,
+)
+from ._results import finished, out_shape, require_dtype
 
 if TYPE_CHECKING:
-    from ._frameworks import Framework
+    from typing_extensions import Unpack
+
+    from ._params import CallOptions, StreamOptions
+
+    class _Options(StreamOptions, CallOptions, total=False):
+        pass
 
 
-class SupportsDLPack(Protocol):
-    """An array of NumPy, torch, CuPy, JAX or any other library with DLPack."""
-
-    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
-
-
-Array = TypeVar("Array", bound=SupportsDLPack)
-Out = TypeVar("Out", bound=SupportsDLPack)
-Times = Union[SupportsDLPack, Sequence[float]]
-Indices = Union[SupportsDLPack, Sequence[int]]
-Method = Literal["linear", "nearest", "previous", "next"]
-Bounds = Literal["hold", "fill", "extrapolate"]
-
-_METHODS = {
-    "linear": _core.METHOD_LINEAR,
-    "nearest": _core.METHOD_NEAREST,
-    "previous": _core.METHOD_PREVIOUS,
-    "next": _core.METHOD_NEXT,
-}
-_BOUNDS = {
-    "hold": _core.BOUNDS_HOLD,
-    "fill": _core.BOUNDS_FILL,
-    "extrapolate": _core.BOUNDS_EXTRAPOLATE,
-}
-_SEQUENCES = frozenset([list, tuple, range])
-_ZERO = 0.0
-
-# What is behind the properties of _abi.ResampleParams, at a tenth of the cost.
-_set_method = _core.ResampleParams_method_set
-_set_bounds = _core.ResampleParams_bounds_set
 _set_flags = _core.ResampleParams_flags_set
-_set_fill_value = _core.ResampleParams_fill_value_set
-_set_max_gap = _core.ResampleParams_max_gap_set
-_set_tolerance = _core.ResampleParams_tolerance_set
-_set_lengths = _core.ResampleParams_lengths_set
-_set_query_lengths = _core.ResampleParams_query_lengths_set
-_set_offsets = _core.ResampleParams_offsets_set
-
-
-if TYPE_CHECKING:
-    from typing_extensions import TypedDict, Unpack
-
-    class _Options(TypedDict, total=False):
-        method: Method
-        lengths: Indices | None
-        query_lengths: Indices | None
-        offsets: Indices | None
-        bounds: Bounds
-        fill_value: float
-        max_gap: float | None
-        tolerance: float | None
-        dtype: Any
-        check_times: bool | None
-        backend: str | Context | None
 
 
 @overload
 def resample(
     values: Array,
     times: SupportsDLPack,
-    query_times: Times,
+    query_times: Numbers,
     *,
     out: None = ...,
     return_mask: Literal[False] = ...,
@@ -91,7 +47,7 @@ def resample(
 def resample(
     values: Array,
     times: SupportsDLPack,
-    query_times: Times,
+    query_times: Numbers,
     *,
     out: None = ...,
     return_mask: Literal[True],
@@ -101,7 +57,7 @@ def resample(
 def resample(
     values: SupportsDLPack,
     times: SupportsDLPack,
-    query_times: Times,
+    query_times: Numbers,
     *,
     out: Out,
     return_mask: Literal[False] = ...,
@@ -111,7 +67,7 @@ def resample(
 def resample(
     values: SupportsDLPack,
     times: SupportsDLPack,
-    query_times: Times,
+    query_times: Numbers,
     *,
     out: Out,
     return_mask: Literal[True],
@@ -122,14 +78,16 @@ def resample(
     times: Any,
     query_times: Any,
     *,
-    method: str = "linear",
+    method: Any = "linear",
     lengths: Any = None,
     query_lengths: Any = None,
     offsets: Any = None,
     bounds: str = "hold",
-    fill_value: float = _ZERO,
+    fill_value: float = ZERO,
     max_gap: float | None = None,
     tolerance: float | None = None,
+    mean: Any = None,
+    std: Any = None,
     dtype: Any = None,
     out: Any = None,
     return_mask: bool = False,
@@ -151,8 +109,11 @@ def resample(
     query_times : array or list [B,T], or [T] shared by the batch
         The dtype of ``times``, in any order.
     method
-        "linear", "nearest" (a tie goes to the earlier sample), "previous" (zero-order hold) or
-        "next".
+        Of all channels: "linear", "nearest" (a tie goes to the earlier sample), "previous"
+        (zero-order hold), "next", "cubic" (Catmull-Rom at the samples' own times), "pchip"
+        (monotone: no overshoot), "slerp" (runs of 4 channels are quaternions, in any order of
+        components) or "angle" (radians, by the shorter way round). Or of groups of channels, which
+        together are all of them: ``[(begin, count, name), ...]``.
     lengths : array or list [B] of int32 or int64
         How many samples of each padded row are valid; None: all.
     query_lengths : array or list [B] of int32 or int64
@@ -170,8 +131,14 @@ def resample(
     tolerance
         For nearest, previous and next: a value wherever the sample lies within this of the query,
         inside the trajectory or not, and none elsewhere.
+    mean, std : array or list [D] of float32 or float64
+        The result is ``(value - mean) / std``, channel by channel, but for ``fill_value``. Computed
+        as a product with 1 / std, which is taken in float64 of lists and NumPy's arrays, and else
+        as the array's library divides. A std of 0 is refused; on CUDA it is not looked for and
+        gives inf or NaN.
     dtype
-        Of the result, for float ``values``: a string, or any library's dtype. None: as ``values``.
+        Of the result: a string, or any library's dtype. None: as ``values``, integers too. Any
+        float, and for integers and bool also their own.
     out : array [B,T,D]
         Written and returned, in place of a new array. It must not overlap an input.
     return_mask
@@ -193,7 +160,8 @@ def resample(
     Raises
     ------
     ValueError
-        A value, a shape or a device does not fit. The message begins with the argument's name.
+        A value, a shape or a device does not fit. The message begins with the argument's name; the
+        reciprocal of ``std`` goes by that of inv_std.
     TypeError
         A dtype does not fit, or an argument is no array.
     MemoryError
@@ -213,86 +181,50 @@ def resample(
     >>> aligned, valid = rbc.resample(joints, times, frames, max_gap=0.05, return_mask=True)
     >>> aligned.shape, int(valid.sum())
     ((60, 7), 57)
+
+    A pose: position, quaternion and gripper in one call:
+
+    >>> pose = np.zeros((200 - 10, 8), np.float32)
+    >>> pose[:, 3] = 1
+    >>> groups = [(0, 3, "linear"), (3, 4, "slerp"), (7, 1, "previous")]
+    >>> rbc.resample(pose, times, frames, method=groups).shape
+    (60, 8)
     """
     framework = framework_of(values, "values")
-    context = choose(backend, framework.device(values))
+    context = choose(backend, framework.device(values, "values"))
     ordered = context._follow(framework, values)
-    if type(query_times) in _SEQUENCES:
-        query_times = framework.sequence(
-            query_times, "query_times", dtype_name(times.dtype), values
-        )
-
+    query_times = queries(framework, query_times, times, values)
+    params, groups = rules(method, bounds, fill_value, max_gap, tolerance)
     if check_times is None:
         check_times = context._device_id == CPU
-    params = _core.new_ResampleParams()
-    _set_method(params, _code(_METHODS, method, "method"))
-    _set_bounds(params, _code(_BOUNDS, bounds, "bounds"))
-    _set_flags(params, _core.CHECK_TIMES if check_times else 0)
-    if fill_value is not _ZERO:
-        _set_fill_value(params, float(fill_value))
-    if max_gap is not None:
-        _set_max_gap(params, float(max_gap))
-    if tolerance is not None:
-        _set_tolerance(params, float(tolerance))
-    # The params hold plain pointers: these variables keep what they point to through the call.
+    if check_times:
+        _set_flags(params, _core.CHECK_TIMES)
     if lengths is not None:
-        lengths = _indices(framework, lengths, "lengths", values, context)
-        _set_lengths(params, lengths)
+        lengths = indices(framework, lengths, "lengths", values)
     if query_lengths is not None:
-        query_lengths = _indices(framework, query_lengths, "query_lengths", values, context)
-        _set_query_lengths(params, query_lengths)
+        query_lengths = indices(framework, query_lengths, "query_lengths", values)
     if offsets is not None:
-        offsets = _indices(framework, offsets, "offsets", values, context)
-        _set_offsets(params, offsets)
+        offsets = indices(framework, offsets, "offsets", values)
+    if mean is not None:
+        mean = mean_of(framework, mean, values)
+    if std is not None:
+        std = inverse_of(framework, std, values)
+    if mean is not None or std is not None:
+        ordered = context._join(framework, values) and ordered
 
-    mask = None
-    result = out
+    shape: tuple[int, ...] = ()
     if out is None or return_mask:
-        shape = _out_shape(values, query_times, offsets, context)
-        if out is None:
-            name = None if dtype is None else dtype_name(dtype)
-            result = framework.empty(values, shape, name, context)
-        if return_mask:
-            mask = framework.empty(values, shape[:-1], "bool", context)
-    if out is not None and dtype is not None and dtype_name(dtype) != dtype_name(out.dtype):
-        raise TypeError(f"dtype: is {dtype_name(dtype)}, but out is {dtype_name(out.dtype)}")
+        shape = out_shape(values, query_times, offsets, context)
+    if out is None:
+        name = None if dtype is None else dtype_name(dtype)
+        result = framework.empty(values, shape, name, context)
+    else:
+        require_dtype(dtype, out)
+        result = out
+    mask = framework.empty(values, shape[:-1], "bool", context) if return_mask else None
 
-    _core.rbc_resample(context._handle, values, times, query_times, result, mask, params)
+    options = (params, groups, lengths, query_lengths, offsets, mean, std)
+    _core.rbc_resample(context._handle, values, times, query_times, result, mask, options)
     if not ordered:
         context.synchronize()
-    if out is None:
-        result = framework.finish(result)
-    return (result, framework.finish(mask)) if return_mask else result
-
-
-def _code(codes: dict[str, int], name: str, argument: str) -> int:
-    try:
-        return codes[name]
-    except (KeyError, TypeError):
-        expected = ", ".join(map(repr, codes))
-        raise ValueError(f"{argument}: is {name!r}, expected one of {expected}") from None
-
-
-def _indices(framework: Framework, given: Any, name: str, values: Any, context: Context) -> Any:
-    if type(given) in _SEQUENCES:
-        given = framework.sequence(given, name, "int64", values)
-    return _core.new_Tensor(given, name, context._handle)
-
-
-def _shape(array: Any, name: str, context: Context) -> Any:
-    try:
-        return array.shape
-    except AttributeError:
-        return _core.Tensor_describe(_core.new_Tensor(array, name, context._handle))[4]
-
-
-def _out_shape(values: Any, query_times: Any, offsets: Any, context: Context) -> tuple[int, ...]:
-    """[B,T,D] or [T,D]; anything where the ranks are wrong, of which the library tells."""
-    values = _shape(values, "values", context)
-    query_times = _shape(query_times, "query_times", context)
-    if not 2 <= len(values) <= 3 or len(query_times) == 0:
-        return (0,)
-    batch = values[:-2]
-    if offsets is not None:
-        batch = (max(0, sum(_core.Tensor_describe(offsets)[4]) - 1),)
-    return (*batch, query_times[-1], values[-1])
+    return finished(framework, result, out, mask)

@@ -1,0 +1,180 @@
+/*
+ * Parameter structs and streams with the arrays that belong to them, for the length of a call.
+ *
+ * A struct that Python holds has scalars alone. What it points to comes beside it in a tuple and is
+ * described in a copy of the struct, which is the call's own: one struct serves many threads.
+ */
+#ifndef ROBOCACHE_BINDINGS_PARAMS_ARGUMENT_H
+#define ROBOCACHE_BINDINGS_PARAMS_ARGUMENT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "tensor_argument.h"
+
+/* A member of a struct that points to a tensor. */
+typedef struct TensorMember {
+  const char* name;
+  size_t offset;
+} TensorMember;
+
+static const TensorMember RESAMPLE_TENSORS[] = {
+    {"lengths", offsetof(rbcResampleParams, lengths)},
+    {"query_lengths", offsetof(rbcResampleParams, query_lengths)},
+    {"offsets", offsetof(rbcResampleParams, offsets)},
+    {"mean", offsetof(rbcResampleParams, mean)},
+    {"inv_std", offsetof(rbcResampleParams, inv_std)},
+};
+#define NUM_RESAMPLE_TENSORS ((int)(sizeof RESAMPLE_TENSORS / sizeof RESAMPLE_TENSORS[0]))
+
+static const TensorMember FUSE_TENSORS[] = {
+    {"query_lengths", offsetof(rbcFuseParams, query_lengths)},
+};
+#define NUM_FUSE_TENSORS ((int)(sizeof FUSE_TENSORS / sizeof FUSE_TENSORS[0]))
+
+/* Zeroed: nothing to give back. */
+typedef struct ResampleArgument {
+  rbcResampleParams params;
+  TensorArgument tensors[NUM_RESAMPLE_TENSORS];
+} ResampleArgument;
+
+typedef struct FuseArgument {
+  rbcFuseParams params;
+  TensorArgument tensors[NUM_FUSE_TENSORS];
+} FuseArgument;
+
+typedef struct StreamArgument {
+  TensorArgument values;
+  TensorArgument times;
+  ResampleArgument resample;
+} StreamArgument;
+
+typedef struct StreamsArgument {
+  rbcFuseStream* streams; /* in one block with what they point to */
+  StreamArgument* arguments;
+  Py_ssize_t count;
+} StreamsArgument;
+
+/* clang-format off */
+#define NO_RESAMPLE {.params = {0}}
+#define NO_FUSE {.params = {0}}
+#define NO_STREAMS {.count = 0}
+/* clang-format on */
+
+/* Copies the struct that stands first in a tuple. */
+static int openStruct(PyObject* tuple, swig_type_info* type, void* copy, size_t size) {
+  PyObject* object = PyTuple_GetItem(tuple, 0);
+  if (object == NULL) return -1;
+  void* given = NULL;
+  if (!SWIG_IsOK(SWIG_ConvertPtr(object, &given, type, 0)) || given == NULL) {
+    PyErr_SetString(PyExc_TypeError, "params: is no struct of parameters");
+    return -1;
+  }
+  memcpy(copy, given, size);
+  return 0;
+}
+
+/* Describes the objects of a tuple from `first` on in the members of a struct; None: null. */
+static int openMembers(PyObject* tuple, Py_ssize_t first, const TensorMember* members, int count,
+                       const char* prefix, rbcContext_t context, TensorArgument* arguments,
+                       void* structure) {
+  for (int i = 0; i < count; ++i) {
+    PyObject* object = PyTuple_GetItem(tuple, first + i);
+    if (object == NULL) return -1;
+    if (object == Py_None) continue;
+    char name[64];
+    snprintf(name, sizeof name, "%s%s", prefix, members[i].name);
+    if (requireTensor(&arguments[i], object, name, context, 0) != 0) return -1;
+    const rbcTensor* tensor = &arguments[i].tensor;
+    memcpy((char*)structure + members[i].offset, &tensor, sizeof tensor);
+  }
+  return 0;
+}
+
+/* (ResampleParams, groups or None, then RESAMPLE_TENSORS); groups are rbcChannelGroup as bytes. */
+static int openResample(PyObject* tuple, const char* prefix, rbcContext_t context,
+                        ResampleArgument* argument) {
+  rbcResampleParams* params = &argument->params;
+  if (openStruct(tuple, SWIGTYPE_p_rbcResampleParams, params, sizeof *params) != 0) return -1;
+  PyObject* groups = PyTuple_GetItem(tuple, 1);
+  if (groups == NULL) return -1;
+  if (groups != Py_None) {
+    char* bytes = NULL;
+    Py_ssize_t size = 0;
+    if (PyBytes_AsStringAndSize(groups, &bytes, &size) != 0) return -1;
+    params->groups = (const rbcChannelGroup*)bytes;
+    params->num_groups = (int32_t)(size / (Py_ssize_t)sizeof(rbcChannelGroup));
+  }
+  return openMembers(tuple, 2, RESAMPLE_TENSORS, NUM_RESAMPLE_TENSORS, prefix, context,
+                     argument->tensors, params);
+}
+
+static void closeResample(ResampleArgument* argument) {
+  for (int i = 0; i < NUM_RESAMPLE_TENSORS; ++i) closeTensor(&argument->tensors[i]);
+}
+
+/* (FuseParams, then FUSE_TENSORS) */
+static int openFuse(PyObject* tuple, rbcContext_t context, FuseArgument* argument) {
+  rbcFuseParams* params = &argument->params;
+  if (openStruct(tuple, SWIGTYPE_p_rbcFuseParams, params, sizeof *params) != 0) return -1;
+  return openMembers(tuple, 1, FUSE_TENSORS, NUM_FUSE_TENSORS, "", context, argument->tensors,
+                     params);
+}
+
+static void closeFuse(FuseArgument* argument) {
+  for (int i = 0; i < NUM_FUSE_TENSORS; ++i) closeTensor(&argument->tensors[i]);
+}
+
+/* (values, times, a tuple for openResample, clock offset, clock offset in ticks) */
+static int openStream(PyObject* tuple, Py_ssize_t index, rbcContext_t context,
+                      StreamArgument* argument, rbcFuseStream* stream) {
+  PyObject *values, *times, *resample;
+  double offset = 0;
+  long long ticks = 0;
+  if (!PyArg_ParseTuple(tuple, "OOOdL", &values, &times, &resample, &offset, &ticks)) return -1;
+  char prefix[32];
+  char name[40];
+  snprintf(prefix, sizeof prefix, "streams[%d].", (int)index);
+  snprintf(name, sizeof name, "%svalues", prefix);
+  if (requireTensor(&argument->values, values, name, context, 0) != 0) return -1;
+  snprintf(name, sizeof name, "%stimes", prefix);
+  if (requireTensor(&argument->times, times, name, context, 0) != 0) return -1;
+  if (openResample(resample, prefix, context, &argument->resample) != 0) return -1;
+  *stream = rbcFuseStreamInit();
+  stream->values = &argument->values.tensor;
+  stream->times = &argument->times.tensor;
+  stream->params = &argument->resample.params;
+  stream->clock_offset = offset;
+  stream->clock_offset_ticks = ticks;
+  return 0;
+}
+
+static int openStreams(PyObject* list, rbcContext_t context, StreamsArgument* argument) {
+  const Py_ssize_t count = PyList_Size(list);
+  if (count < 0) return -1;
+  void* block = PyMem_Calloc((size_t)count, sizeof(rbcFuseStream) + sizeof(StreamArgument));
+  if (block == NULL) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  argument->streams = (rbcFuseStream*)block;
+  argument->arguments = (StreamArgument*)(argument->streams + count);
+  argument->count = count;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (openStream(PyList_GetItem(list, i), i, context, &argument->arguments[i],
+                   &argument->streams[i]) != 0)
+      return -1;
+  }
+  return 0;
+}
+
+static void closeStreams(StreamsArgument* argument) {
+  for (Py_ssize_t i = 0; i < argument->count; ++i) {
+    closeTensor(&argument->arguments[i].values);
+    closeTensor(&argument->arguments[i].times);
+    closeResample(&argument->arguments[i].resample);
+  }
+  PyMem_Free(argument->streams);
+}
+
+#endif /* ROBOCACHE_BINDINGS_PARAMS_ARGUMENT_H */

@@ -1,0 +1,41 @@
+"""What the operations give back in common: arrays of the library that the arguments come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _core
+from ._context import Context
+from ._frameworks import Framework, dtype_name
+
+
+def shape_of(array: Any, name: str, context: Context) -> Any:
+    try:
+        return array.shape
+    except AttributeError:
+        return _core.Tensor_describe(_core.new_Tensor(array, name, context._handle))[4]
+
+
+def out_shape(values: Any, query_times: Any, offsets: Any, context: Context) -> tuple[int, ...]:
+    """[B,T,D] or [T,D]; anything where the ranks are wrong, of which the library tells."""
+    values = shape_of(values, "values", context)
+    query_times = shape_of(query_times, "query_times", context)
+    if not 2 <= len(values) <= 3 or len(query_times) == 0:
+        return (0,)
+    batch = values[:-2]
+    if offsets is not None:
+        batch = (max(0, sum(shape_of(offsets, "offsets", context)) - 1),)
+    return (*batch, query_times[-1], values[-1])
+
+
+def require_dtype(dtype: Any, out: Any) -> None:
+    """A dtype that is given beside ``out`` has to be that of ``out``."""
+    if dtype is not None and dtype_name(dtype) != dtype_name(out.dtype):
+        raise TypeError(f"dtype: is {dtype_name(dtype)}, but out is {dtype_name(out.dtype)}")
+
+
+def finished(framework: Framework, result: Any, out: Any, mask: Any) -> Any:
+    """The result, or a tuple of it and the mask, as the library's own arrays."""
+    if out is None:
+        result = framework.finish(result)
+    return result if mask is None else (result, framework.finish(mask))

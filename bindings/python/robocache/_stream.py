@@ -1,0 +1,175 @@
+"""What fusion takes of one sensor."""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from dataclasses import dataclass
+from typing import Any, Generic
+
+from . import _core
+from ._context import choose
+from ._frameworks import framework_of
+from ._params import (
+    ZERO,
+    Array,
+    Bounds,
+    Indices,
+    Method,
+    Numbers,
+    SupportsDLPack,
+    indices,
+    inverse_of,
+    mean_of,
+    rules,
+)
+
+_NO_OFFSET = (0.0, 0)
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Stream(Generic[Array]):
+    """One sensor's samples at its own times, and how :func:`fuse` resamples them.
+
+    A stream keeps references, not copies: arrays that are written anew are read anew by the next
+    call. It cannot be changed (``dataclasses.replace`` makes another), and serves any number of
+    calls and threads.
+
+    Parameters
+    ----------
+    values : array [B,S,D]; [S,D] without batch; [N,D] packed, with ``offsets``
+        float16, bfloat16, float32 or float64; for nearest, previous and next integers and bool too.
+    times : array [B,S], or [S] shared by the batch; [N] packed
+        float32, float64 or int64, ascending in each row; the same dtype in every stream of a call.
+    method, lengths, offsets, bounds, fill_value, max_gap, tolerance, mean, std
+        As for :func:`resample`. Lists become arrays, and 1 / ``std`` is taken, when the stream is
+        made. Where a stream is absent from some of the batch its length is 0.
+    clock_offset
+        In the unit of ``times``: a sample at t lies at t + ``clock_offset`` on the clock of the
+        query times. An int of ticks for int64 times, else any number.
+
+    Raises
+    ------
+    ValueError
+        A name of a method or of bounds is unknown, or a ``std`` is 0.
+    TypeError
+        An argument is no array, or ``clock_offset`` is no number of the kind of ``times``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> rbc.Stream(np.zeros((4, 30, 6), np.float32), np.arange(30.0), method="nearest")
+    Stream(values=<float32 [4,30,6]>, times=<float64 [30]>, method='nearest')
+    """
+
+    values: Array
+    times: SupportsDLPack
+    method: Method
+    lengths: Indices | None
+    offsets: Indices | None
+    bounds: Bounds
+    fill_value: float
+    max_gap: float | None
+    tolerance: float | None
+    mean: Numbers | None
+    std: Numbers | None
+    clock_offset: float
+
+    def __init__(
+        self,
+        values: Array,
+        times: SupportsDLPack,
+        *,
+        method: Method = "linear",
+        lengths: Indices | None = None,
+        offsets: Indices | None = None,
+        bounds: Bounds = "hold",
+        fill_value: float = ZERO,
+        max_gap: float | None = None,
+        tolerance: float | None = None,
+        mean: Numbers | None = None,
+        std: Numbers | None = None,
+        clock_offset: float = 0,
+    ) -> None:
+        framework = framework_of(values, "values")
+        framework.device(values, "values")  # refuses what it would lose a gradient of
+        framework_of(times, "times")
+        # Past the __setattr__ of frozen dataclasses, in one go.
+        self.__dict__.update(
+            values=values,
+            times=times,
+            method=method,
+            lengths=lengths,
+            offsets=offsets,
+            bounds=bounds,
+            fill_value=fill_value,
+            max_gap=max_gap,
+            tolerance=tolerance,
+            mean=mean,
+            std=std,
+            clock_offset=clock_offset,
+        )
+        params, groups = rules(method, bounds, fill_value, max_gap, tolerance)
+        if lengths is not None:
+            lengths = indices(framework, lengths, "lengths", values)
+        if offsets is not None:
+            offsets = indices(framework, offsets, "offsets", values)
+        if mean is not None:
+            mean = mean_of(framework, mean, values)
+        inv_std = None if std is None else inverse_of(framework, std, values)
+        offset = _NO_OFFSET if clock_offset == 0 else _offset(clock_offset, times)
+        # As the extension takes a stream.
+        options = (params, groups, lengths, None, offsets, mean, inv_std)
+        self.__dict__["_native"] = (values, times, options, *offset)
+
+    def __repr__(self) -> str:
+        parts = []
+        for field in dataclasses.fields(self):
+            value, default = getattr(self, field.name), _DEFAULTS.get(field.name, ...)
+            if type(value) is not type(default) or value != default:
+                parts.append(f"{field.name}={_text(value)}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _remade, tuple(getattr(self, field.name) for field in dataclasses.fields(self))
+
+
+_DEFAULTS = dict(Stream.__init__.__kwdefaults__ or {})
+
+
+def _remade(values: Any, times: Any, *options: Any) -> Stream[Any]:
+    return Stream(values, times, **dict(zip(_DEFAULTS, options)))
+
+
+def _offset(offset: Any, times: Any) -> tuple[float, int]:
+    """A clock offset for float times, and one in ticks: one of them 0."""
+    context = choose("cpu", 0)
+    code, bits = _core.Tensor_describe(_core.new_Tensor(times, "times", context._handle))[2:4]
+    if code == _core.DTYPE_INT:
+        try:
+            ticks = operator.index(offset)
+        except TypeError:
+            raise TypeError(
+                f"clock_offset: is a {type(offset).__name__}, "
+                f"expected an int: the ticks of times of int{bits}"
+            ) from None
+        if not -(2**63) <= ticks < 2**63:
+            raise ValueError(f"clock_offset: is {ticks}, expected ticks in 64 bits")
+        return 0.0, ticks
+    if isinstance(offset, str) or not hasattr(offset, "__float__"):
+        raise TypeError(
+            f"clock_offset: is a {type(offset).__name__}, "
+            f"expected a number in the unit of times of float{bits}"
+        )
+    return float(offset), 0
+
+
+def _text(value: Any) -> str:
+    """An array as its dtype and shape, all else as Python writes it."""
+    if not hasattr(value, "__dlpack__"):
+        return repr(value)
+    if not hasattr(value, "shape"):
+        return f"<{type(value).__name__}>"
+    dtype = str(value.dtype).rpartition(".")[2]
+    return f"<{dtype} [{','.join(map(str, value.shape))}]>"
