@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "backends.h"
 #include "measure.h"
-#include "names.h"
 #include "robocache/robocache.hpp"
 
 namespace {
@@ -36,8 +36,8 @@ class Table : public benchmark::ConsoleReporter {
  public:
   bool ReportContext(const Context& context) override {
     PrintBasicContext(&GetErrorStream(), context);
-    std::printf("%-64s %10s %21s %10s %8s %8s %9s\n", "", "us", "p10..p90", "floor us", "x floor",
-                "GB/s", "in range");
+    std::printf("%-102s %10s %21s %10s %8s %8s %9s %10s\n", "", "us", "p10..p90", "floor us",
+                "x floor", "GB/s", "in range", "rows");
     return true;
   }
   void ReportRuns(const std::vector<Run>& runs) override {
@@ -46,7 +46,7 @@ class Table : public benchmark::ConsoleReporter {
       const std::string& name = run.run_name.function_name;
       const auto error = bench::run().errors.find(name);
       if (error != bench::run().errors.end()) {
-        std::printf("%-64s FAILED: %s\n", name.c_str(), error->second.c_str());
+        std::printf("%-102s FAILED: %s\n", name.c_str(), error->second.c_str());
       } else {
         printLine(name, run);
       }
@@ -60,12 +60,13 @@ class Table : public benchmark::ConsoleReporter {
       const auto found = run.counters.find(counter);
       return found == run.counters.end() ? 0.0 : found->second.value;
     };
-    std::printf("%-64s %10.3f %10.3f..%9.3f", name.c_str(), run.GetAdjustedRealTime(),
+    std::printf("%-102s %10.3f %10.3f..%9.3f", name.c_str(), run.GetAdjustedRealTime(),
                 value("low_us"), value("high_us"));
     if (value("bytes") > 0) {
       std::printf(" %10.3f %8.3f %8.1f", value("floor_us"), value("x_floor"), value("GB/s"));
     }
-    if (run.counters.count("in_range") > 0) std::printf(" %9.3f", value("in_range"));
+    if (run.counters.count("in_range") > 0)
+      std::printf(" %9.3f %10.0f", value("in_range"), value("rows"));
     std::printf("\n");
   }
 };

@@ -51,30 +51,62 @@ def facts(pairs: dict[str, Any]) -> str:
 _MICROSECONDS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 
 
-def bench_rows(result: dict[str, Any]) -> dict[str, list[list[str]]]:
-    """Rows by the first two parts of the name, such as cuda/resample."""
-    groups: dict[str, list[list[str]]] = {}
+def bench_entries(result: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Benchmarks by the first two parts of the name, such as cuda/resample; each with the other
+    parts and its time in microseconds.
+    """
+    groups: dict[str, list[dict[str, Any]]] = {}
     for entry in result["benchmarks"]:
         if entry.get("run_type") == "aggregate":
             continue
         parts = entry["name"].removesuffix("/iterations:1/manual_time").split("/")
-        group = "/".join(parts[:2])
-        if entry.get("error_occurred") or entry.get("skipped"):
-            reason = entry.get("error_message") or entry.get("skip_message", "")
-            row = [" ".join(parts[2:]) or parts[1], f"FAILED: {reason}", "", "", "", "", ""]
-        else:
-            time = entry["real_time"] * _MICROSECONDS[entry["time_unit"]]
-            row = [
-                " ".join(parts[2:]) or parts[1],
-                number(time),
-                spread(entry.get("low_us"), entry.get("high_us")),
-                number(entry.get("floor_us")),
-                number(entry.get("x_floor")),
-                number(entry.get("GB/s")),
-                number(entry.get("in_range")),
-            ]
-        groups.setdefault(group, []).append(row)
+        failed = entry.get("error_occurred") or entry.get("skipped")
+        time = None if failed else entry["real_time"] * _MICROSECONDS[entry["time_unit"]]
+        entry = {**entry, "parts": parts[2:], "failed": failed, "us": time}
+        groups.setdefault("/".join(parts[:2]), []).append(entry)
     return groups
+
+
+def _bench_table(group: str, entries: list[dict[str, Any]]) -> str:
+    header = [group, "us", "p10..p90", "floor us", "x floor", "GB/s", "in range"]
+    rows = []
+    for entry in entries:
+        label = " ".join(entry["parts"]) or group.split("/")[1]
+        if entry["failed"]:
+            reason = entry.get("error_message") or entry.get("skip_message", "")
+            rows.append([label, f"FAILED: {reason}", *[""] * (len(header) - 2)])
+            continue
+        row = [label, number(entry["us"]), spread(entry.get("low_us"), entry.get("high_us"))]
+        rows.append(
+            row + [number(entry.get(key)) for key in ("floor_us", "x_floor", "GB/s", "in_range")]
+        )
+    if group.endswith("/methods"):
+        header += ["rows", "/ linear", "/ linear, a byte"]
+        rows = [row + cells for row, cells in zip(rows, _over_linear(entries))]
+    used = [i for i in range(len(header)) if i < 2 or any(row[i] for row in rows)]
+    return table([header[i] for i in used], [[row[i] for i in used] for row in rows])
+
+
+def _over_linear(entries: list[dict[str, Any]]) -> list[list[str]]:
+    """Of each method the rows that it reads, its time over linear's, and its time for a byte over
+    linear's for one.
+    """
+
+    def key(entry: dict[str, Any], method: str) -> tuple[str, ...]:
+        case = entry["parts"][0].rpartition(" ")[0]
+        return (f"{case} {method}", *entry["parts"][1:])
+
+    by_name = {tuple(entry["parts"]): entry for entry in entries}
+    cells = []
+    for entry in entries:
+        linear = by_name.get(key(entry, "linear"))
+        if entry["failed"] or linear is None or linear["failed"]:
+            cells.append(["", "", ""])
+            continue
+        ratio = entry["us"] / linear["us"]
+        bytes_ratio = entry["bytes"] / linear["bytes"]
+        cells.append([f"{entry['rows']:.0f}", f"{ratio:.2f}", f"{ratio / bytes_ratio:.2f}"])
+    return cells
 
 
 def render_bench(result: dict[str, Any]) -> str:
@@ -90,10 +122,7 @@ def render_bench(result: dict[str, Any]) -> str:
         "cpu_threads",
     )
     parts = [facts({key: context.get(key) for key in keys})]
-    for group, rows in bench_rows(result).items():
-        header = [group, "us", "p10..p90", "floor us", "x floor", "GB/s", "in range"]
-        used = [i for i in range(len(header)) if i < 2 or any(row[i] for row in rows)]
-        parts.append(table([header[i] for i in used], [[row[i] for i in used] for row in rows]))
+    parts += [_bench_table(group, entries) for group, entries in bench_entries(result).items()]
     return "\n\n".join(parts)
 
 
@@ -102,30 +131,8 @@ def render_bench(result: dict[str, Any]) -> str:
 
 def render_peers(result: dict[str, Any]) -> str:
     parts = [facts(result["environment"])]
-    cases = result["cases"]
-    if cases:
-        names = list(dict.fromkeys(name for case in cases for name in case["peers"]))
-        rows = [
-            [case["case"], number(case["floor_us"]), *(_cell(case["peers"].get(n)) for n in names)]
-            for case in cases
-        ]
-        title = f"resample, {cases[0]['device']}, us ± half the quartiles' distance"
-        parts.append(table([title, "floor", *names], rows))
-        parts.append(_ratios(cases))
-        compiled = [
-            f"{case['case']}: {number(peer['compile_s'])} s"
-            for case in cases
-            for peer in case["peers"].values()
-            if "compile_s" in peer
-        ]
-        if compiled:
-            parts.append("First call of torch.compile: " + "; ".join(compiled))
-        parts += [
-            f"FAILED {case['case']}: {name}: {peer['error']}"
-            for case in cases
-            for name, peer in case["peers"].items()
-            if "error" in peer
-        ]
+    for op in dict.fromkeys(case["op"] for case in result["cases"]):
+        parts += _peer_tables(op, [case for case in result["cases"] if case["op"] == op])
     if result["overhead"]:
         rows = [
             [entry["name"], number(entry["median_us"]), spread(entry["p25_us"], entry["p75_us"])]
@@ -133,6 +140,31 @@ def render_peers(result: dict[str, Any]) -> str:
         ]
         parts.append(table(["host time of a call", "us", "p25..p75"], rows))
     return "\n\n".join(parts)
+
+
+def _peer_tables(op: str, cases: list[dict[str, Any]]) -> list[str]:
+    names = list(dict.fromkeys(name for case in cases for name in case["peers"]))
+    rows = [
+        [case["case"], number(case["floor_us"]), *(_cell(case["peers"].get(n)) for n in names)]
+        for case in cases
+    ]
+    title = f"{op}, {cases[0]['device']}, us ± half the quartiles' distance"
+    parts = [table([title, "floor", *names], rows), _ratios(op, cases)]
+    compiled = [
+        f"{case['case']}: {number(peer['compile_s'])} s"
+        for case in cases
+        for peer in case["peers"].values()
+        if "compile_s" in peer
+    ]
+    if compiled:
+        parts.append("First call of torch.compile: " + "; ".join(compiled))
+    parts += [
+        f"FAILED {case['case']}: {name}: {peer['error']}"
+        for case in cases
+        for name, peer in case["peers"].items()
+        if "error" in peer
+    ]
+    return parts
 
 
 def _cell(peer: Any) -> str:
@@ -144,7 +176,7 @@ def _cell(peer: Any) -> str:
     return f"{number(peer['median_us'])} ± {half:.0%}"
 
 
-def _ratios(cases: list[dict[str, Any]]) -> str:
+def _ratios(op: str, cases: list[dict[str, Any]]) -> str:
     """Each peer's time over ours: the plain call's, and under a graph the replay's."""
     names = list(dict.fromkeys(name for case in cases for name in case["peers"]))
     others = [name for name in names if not name.startswith("robocache")]
@@ -158,7 +190,7 @@ def _ratios(cases: list[dict[str, Any]]) -> str:
                     None if times.get(name) is None else times[name] / ours for name in others
                 )
                 rows.append([f"{case['case']}, {own}", *map(number, ratios)])
-    return table(["peer / ours", *others], rows)
+    return table([f"{op}: peer / ours", *others], rows)
 
 
 def render(result: dict[str, Any]) -> str:

@@ -23,8 +23,10 @@
 #                       with a network:
 #                         apt-get download libhwy-dev
 #                         pip download --no-deps 'swig>=4.2'
-#   SANITIZE_TESTS=f    doctest's filter (default: resample on CUDA)
-#   SANITIZE_SECONDS=s  the limit of each of the two runs (default 120)
+#   SANITIZE_TESTS=f    doctest's filter (default: resample and fuse on CUDA, but random cases)
+#   SANITIZE_SECONDS=s  the limit of the two runs, which go side by side (default 120)
+#   BENCH_FILTER=regex  of the benchmarks and peers those whose name has it, such as fuse,
+#                       methods, 'fuse/B=1:' or 'fuse|methods'
 #   BENCH_ARGS, PEERS_ARGS   further arguments of robocache_bench and of peers.py on CUDA
 # shellcheck disable=SC2317 # the stages are called by their names
 set -uo pipefail
@@ -34,8 +36,8 @@ PYTHON=${PYTHON:-python3}
 LOG_DIR=${LOG_DIR:-build/gpu}
 CUDA_ARCH=${CUDA_ARCH:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null \
   | head -n 1 | tr -d .)}
-SANITIZE_TESTS=${SANITIZE_TESTS:-resample cuda*}
 SANITIZE_SECONDS=${SANITIZE_SECONDS:-120}
+BENCH_FILTER=${BENCH_FILTER:-}
 ALL_STAGES=(build test sanitize bench peers)
 
 stages=("$@")
@@ -108,10 +110,19 @@ run_test() {
 
 run_sanitize() {
   local tool failed=0 log=$LOG_DIR/sanitize.log # where this function writes to
+  local tests=(--test-case="resample cuda*,fuse cuda*" --test-case-exclude="*random*")
+  local -A runs=()
+  [[ -z ${SANITIZE_TESTS:-} ]] || tests=(--test-case="$SANITIZE_TESTS")
   for tool in memcheck racecheck; do
-    echo "--- $tool"
     timeout "$SANITIZE_SECONDS" compute-sanitizer --tool "$tool" --error-exitcode 9 \
-      build/release/tests/robocache_tests --test-case="$SANITIZE_TESTS" || failed=1
+      build/release/tests/robocache_tests "${tests[@]}" >"$LOG_DIR/$tool.log" 2>&1 &
+    runs[$tool]=$!
+  done
+  for tool in memcheck racecheck; do
+    wait "${runs[$tool]}" || failed=1
+    echo "--- $tool"
+    cat "$LOG_DIR/$tool.log"
+    rm -f "$LOG_DIR/$tool.log"
   done
   # Both must have come to their end with nothing found, and the tests must have run.
   [[ $(grep -cE '(ERROR|RACECHECK) SUMMARY: 0 ' "$log") == 2 ]] || failed=1
@@ -124,21 +135,23 @@ run_sanitize() {
 run_bench() {
   rm -f "$LOG_DIR/bench.json"
   # shellcheck disable=SC2086 # several arguments
-  build/release/benchmarks/robocache_bench --benchmark_filter=^cuda/ \
-    --benchmark_out="$LOG_DIR/bench.json" --benchmark_out_format=json ${BENCH_ARGS:-}
+  build/release/benchmarks/robocache_bench --benchmark_filter="^cuda/.*(${BENCH_FILTER:-.})" \
+    --benchmark_out="$LOG_DIR/bench.json" --benchmark_out_format=json --seconds=0.1 \
+    ${BENCH_ARGS:-}
   local status=$?
   tables+=("$LOG_DIR/bench.json")
   ((status == 0)) && grep -q '"name": "cuda/' "$LOG_DIR/bench.json"
 }
 
 run_peers() {
-  local failed=0
+  local failed=0 chosen=()
+  [[ -z $BENCH_FILTER ]] || chosen=(--only "$BENCH_FILTER" --no-overhead)
   rm -f "$LOG_DIR"/peers-{cuda,cpu}.json
   # shellcheck disable=SC2086 # several arguments
   "$PYTHON" benchmarks/peers.py --device cuda --json "$LOG_DIR/peers-cuda.json" \
-    ${PEERS_ARGS:-} || failed=1
+    ${chosen[@]+"${chosen[@]}"} ${PEERS_ARGS:-} || failed=1
   "$PYTHON" benchmarks/peers.py --device cpu --cores 2 --json "$LOG_DIR/peers-cpu.json" \
-    --no-overhead || failed=1
+    --no-overhead ${chosen[@]+"${chosen[@]}"} || failed=1
   tables+=("$LOG_DIR/peers-cuda.json" "$LOG_DIR/peers-cpu.json")
   return "$failed"
 }

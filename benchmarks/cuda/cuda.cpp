@@ -6,15 +6,16 @@
 #include <memory>
 #include <vector>
 
-#include "../names.h"
-#include "../resample_data.h"
+#include "../backends.h"
+#include "../case_data.h"
 #include "device.h"
+#include "support/cases.h"
 
 namespace bench {
 namespace {
 
 using support::Array;
-using support::ResampleCase;
+using support::sizeOf;
 
 constexpr double kGraphSeconds = 100e-6;  // what a graph is to last at least
 constexpr int64_t kMostSets = 128;
@@ -58,10 +59,10 @@ double copyBandwidth() { return 2.0 * static_cast<double>(kCopyBytes) / copySamp
 // The arrays of a case on the device, a block repeated over the whole batch.
 class DeviceSet {
  public:
-  explicit DeviceSet(const ResampleData& data)
-      : data_(data), call_(data.call([this](const Array& array) { return place(array); })) {}
+  explicit DeviceSet(const CaseData& data)
+      : data_(data), call_(data, [this](const Array& array) { return place(array); }) {}
 
-  const ResampleCall& call() const { return call_; }
+  const Call& call() const { return call_; }
 
   void poison() {
     for (DeviceMemory* output : {out_, mask_}) {
@@ -76,7 +77,7 @@ class DeviceSet {
  private:
   robocache::Tensor place(const Array& array) {
     std::vector<int64_t> shape = data_.wholeShape(array);
-    int64_t bytes = support::sizeOf(array.dtype());
+    int64_t bytes = sizeOf(array.dtype());
     for (const int64_t extent : shape) bytes *= extent;
     memory_.push_back(std::make_unique<DeviceMemory>(static_cast<size_t>(bytes)));
     DeviceMemory& memory = *memory_.back();
@@ -104,11 +105,11 @@ class DeviceSet {
     }
   }
 
-  const ResampleData& data_;
+  const CaseData& data_;
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
   DeviceMemory* out_ = nullptr;
   DeviceMemory* mask_ = nullptr;
-  ResampleCall call_;
+  Call call_;
 };
 
 // ---- benchmarks ---------------------------------------------------------------------------------
@@ -121,8 +122,8 @@ robocache::Context contextOn(const Stream& stream) {
 
 // Cold: one graph calls on so many sets of arrays in turn that each has left L2 when its turn comes
 // again.
-void benchGraph(benchmark::State& state, const ResampleCase& c, const Device& device, bool cold) {
-  const ResampleData& data = dataOf(c);
+void benchGraph(benchmark::State& state, const Case& c, const Device& device, bool cold) {
+  const CaseData& data = dataOf(c);
   const double floor = static_cast<double>(data.bytes()) / copyBandwidth();
   const Stream stream;
   const robocache::Context context = contextOn(stream);
@@ -145,11 +146,11 @@ void benchGraph(benchmark::State& state, const ResampleCase& c, const Device& de
   for (double* seconds : {&samples.median, &samples.low, &samples.high})
     *seconds /= static_cast<double>(nodes);
   reportTraffic(state, samples, data.bytes(), copyBandwidth());
-  state.counters["in_range"] = data.inRange();
+  reportData(state, data);
 }
 
 // Host time of the call: it enqueues and returns. The queue of launches is never full.
-void benchCall(benchmark::State& state, const ResampleCase& c) {
+void benchCall(benchmark::State& state, const Case& c) {
   constexpr int kCalls = 200;
   const Stream stream;
   const robocache::Context context = contextOn(stream);
@@ -165,7 +166,7 @@ void benchCall(benchmark::State& state, const ResampleCase& c) {
 }
 
 // Real time from the call to the result, as a control loop waits for it.
-void benchLatency(benchmark::State& state, const ResampleCase& c) {
+void benchLatency(benchmark::State& state, const Case& c) {
   const Stream stream;
   const robocache::Context context = contextOn(stream);
   const DeviceSet set(dataOf(c));
@@ -189,12 +190,29 @@ void benchEmpty(benchmark::State& state) {
 }
 
 // What a case moves, give or take what its queries share.
-double roughBytes(const ResampleCase& c) {
-  const auto rows =
-      static_cast<double>(std::min(2 * c.queries, c.samples) * support::sizeOf(c.values) +
-                          c.queries * support::sizeOf(c.out));
-  const auto times = static_cast<double>((c.samples + c.queries) * support::sizeOf(c.times));
-  return static_cast<double>(c.batch) * (rows * static_cast<double>(c.channels) + times);
+double roughBytes(const Case& c) {
+  int64_t bytes = c.queries * (sizeOf(c.times) + c.channels() * sizeOf(c.out));
+  for (const StreamCase& stream : c.streams) {
+    const int64_t rows = std::min(2 * c.queries, stream.samples);
+    bytes += stream.samples * sizeOf(c.times) + rows * stream.channels * sizeOf(stream.dtype);
+  }
+  return static_cast<double>(c.batch * bytes);
+}
+
+void addCase(const Case& c, const Device& device) {
+  const auto named = [&](const char* kind) { return "cuda/" + c.op + kind + "/" + c.name; };
+  // Four times L2 in one call: nothing is left of it when the next one begins. Too little to fill
+  // L2: hot alone.
+  const double bytes = roughBytes(c);
+  const double caches = 4 * static_cast<double>(device.l2_bytes);
+  for (const bool cold : {false, true}) {
+    if (cold && (bytes > caches || bytes * static_cast<double>(kMostSets) < caches)) continue;
+    add(named("") + (cold ? "/cold" : "/hot"),
+        [=](benchmark::State& state) { benchGraph(state, c, device, cold); });
+  }
+  if (c.variant || bytes > caches) return;
+  add(named("_call"), [=](benchmark::State& state) { benchCall(state, c); });
+  add(named("_latency"), [=](benchmark::State& state) { benchLatency(state, c); });
 }
 
 }  // namespace
@@ -220,27 +238,10 @@ void addCudaBenchmarks() {
   add("cuda/copy", [](benchmark::State& state) {
     reportTraffic(state, copySamples(), 2 * static_cast<int64_t>(kCopyBytes), copyBandwidth());
   });
-  const auto all = support::resampleBenchmarkCases();
-  for (const ResampleCase& c : all) {
-    for (const bool cold : {false, true}) {
-      // Four times L2 in one call: nothing is left of it when the next one begins. Too little to
-      // fill L2: hot alone.
-      const double bytes = roughBytes(c);
-      const double caches = 4 * static_cast<double>(device.l2_bytes);
-      if (cold && (bytes > caches || bytes * static_cast<double>(kMostSets) < caches)) continue;
-      add("cuda/resample/" + nameOf(c.name) + (cold ? "/cold" : "/hot"),
-          [=](benchmark::State& state) { benchGraph(state, c, device, cold); });
-    }
-  }
   add("cuda/empty_kernel", benchEmpty);
-  for (const ResampleCase& c : all) {
-    if (roughBytes(c) > 4 * static_cast<double>(device.l2_bytes)) continue;
-    if (std::count(c.name.begin(), c.name.end(), ' ') > 1) continue;  // a variant of another
-    add("cuda/resample_call/" + nameOf(c.name),
-        [=](benchmark::State& state) { benchCall(state, c); });
-    add("cuda/resample_latency/" + nameOf(c.name),
-        [=](benchmark::State& state) { benchLatency(state, c); });
-  }
+  for (const Case& c : resampleCases()) addCase(c, device);
+  for (const Case& c : fuseCases()) addCase(c, device);
+  for (const Case& c : methodCases(1024, 500, 250, 256, support::kBF16)) addCase(c, device);
 }
 
 }  // namespace bench

@@ -10,15 +10,15 @@
 
 #include <unistd.h>
 
+#include "backends.h"
+#include "case_data.h"
 #include "measure.h"
-#include "names.h"
-#include "resample_data.h"
+#include "support/cases.h"
 
 namespace bench {
 namespace {
 
 using support::Array;
-using support::ResampleCase;
 
 constexpr double kSampleSeconds = 200e-6;
 
@@ -57,19 +57,19 @@ double memcpyBandwidth(int threads) {
   return 2.0 * static_cast<double>(kMemcpyBytes) / memcpySamples(threads).median;
 }
 
-// ---- resample -----------------------------------------------------------------------------------
+// ---- calls --------------------------------------------------------------------------------------
 
 // The arrays of a case in memory of their own, outputs poisoned.
 class HostSet {
  public:
-  explicit HostSet(const ResampleData& data)
-      : data_(data), call_(data.call([this](const Array& array) { return place(array); })) {}
+  explicit HostSet(const CaseData& data)
+      : data_(data), call_(data, [this](const Array& array) { return place(array); }) {}
 
-  const ResampleCall& call() const { return call_; }
+  const Call& call() const { return call_; }
 
   void check() const {
-    checkOutput(data_.out(), call_.out);
-    if (call_.mask) checkOutput(data_.mask(), *call_.mask);
+    checkOutput(data_.out(), call_.out());
+    if (call_.mask()) checkOutput(data_.mask(), *call_.mask());
   }
 
  private:
@@ -89,9 +89,9 @@ class HostSet {
     }
   }
 
-  const ResampleData& data_;
+  const CaseData& data_;
   std::deque<support::GuardedMemory> memory_;
-  ResampleCall call_;
+  Call call_;
 };
 
 robocache::Context cpuContext(int threads, int32_t simd) {
@@ -106,9 +106,8 @@ robocache::Context cpuContext(int threads, int32_t simd) {
 
 // Cold: rotates among so many sets of arrays that each has left the caches when its turn comes
 // again.
-void benchResample(benchmark::State& state, const ResampleCase& c, int threads, int32_t simd,
-                   bool cold) {
-  const ResampleData& data = dataOf(c);
+void benchCase(benchmark::State& state, const Case& c, int threads, int32_t simd, bool cold) {
+  const CaseData& data = dataOf(c);
   const robocache::Context context = cpuContext(threads, simd);
   const int64_t cache = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), int64_t{1} << 25);
   const int64_t count = cold ? std::clamp<int64_t>(3 * cache / data.bytes() + 1, 2, 64) : 1;
@@ -126,7 +125,7 @@ void benchResample(benchmark::State& state, const ResampleCase& c, int threads, 
   const int calls = callsPerSample(call, kSampleSeconds);
   reportTraffic(state, collect([&] { return hostSeconds(calls, call); }), data.bytes(),
                 memcpyBandwidth(threads));
-  state.counters["in_range"] = data.inRange();
+  reportData(state, data);
 }
 
 const char* nameOfSimd(int32_t level) {
@@ -148,19 +147,24 @@ void addCpuBenchmarks() {
       reportTraffic(state, memcpySamples(threads), bytes, memcpyBandwidth(threads));
     });
   }
-  for (const ResampleCase& c : support::resampleBenchmarkCases()) {
-    if (!ResampleData::isWhole(c)) continue;
-    const auto addOne = [&](int threads, int32_t simd, bool cold) {
-      const std::string name = "cpu/resample/" + nameOf(c.name) + "/" + nameOfSimd(simd) +
-                               "/threads:" + std::to_string(threads) + (cold ? "/cold" : "/hot");
-      add(name, [=](benchmark::State& state) { benchResample(state, c, threads, simd, cold); });
-    };
-    for (const int threads : thread_counts) addOne(threads, info.simd, false);
-    // What the caches and the vector instructions give is told by the cases without further traits.
-    if (std::count(c.name.begin(), c.name.end(), ' ') > 1) continue;
-    if (c.batch > 1) addOne(thread_counts.back(), info.simd, true);
-    for (int32_t simd = RBC_SIMD_PORTABLE; simd < info.simd; ++simd) addOne(1, simd, false);
-  }
+  const auto addAll = [&](const std::vector<Case>& cases) {
+    for (const Case& c : cases) {
+      if (!CaseData::isWhole(c)) continue;
+      const auto addOne = [&](int threads, int32_t simd, bool cold) {
+        const std::string name = "cpu/" + c.op + "/" + c.name + "/" + nameOfSimd(simd) +
+                                 "/threads:" + std::to_string(threads) + (cold ? "/cold" : "/hot");
+        add(name, [=](benchmark::State& state) { benchCase(state, c, threads, simd, cold); });
+      };
+      for (const int threads : thread_counts) addOne(threads, info.simd, false);
+      // What the caches and the vector instructions give is told by the others.
+      if (c.variant) continue;
+      if (c.batch > 1) addOne(thread_counts.back(), info.simd, true);
+      for (int32_t simd = RBC_SIMD_PORTABLE; simd < info.simd; ++simd) addOne(1, simd, false);
+    }
+  };
+  addAll(resampleCases());
+  addAll(fuseCases());
+  addAll(methodCases(32, 500, 250, 256, support::kF32));
 }
 
 }  // namespace bench

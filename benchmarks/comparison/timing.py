@@ -1,0 +1,115 @@
+"""Peers take samples in turn, after each has given the first one's answer."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tqdm import tqdm
+
+if TYPE_CHECKING:
+    from .cases import Case
+
+Work = Callable[[], Any]
+
+
+class Peer:
+    def __init__(
+        self, name: str, work: Work, result: Work | None = None, calls_per_work: int = 1
+    ) -> None:
+        self.name = name
+        self.work = work  # what is timed
+        self.result = result or work  # gives the answer
+        self.calls_per_work = calls_per_work  # a graph holds many
+        self.compile_seconds: float | None = None
+        self.times = 1  # work() a sample
+        self.samples: list[float] = []
+        self.error: str | None = None
+
+    def summary(self) -> dict[str, Any]:
+        if self.error is not None:
+            return {"error": self.error}
+        result = summarize(self.samples)
+        if self.compile_seconds is not None:
+            result["compile_s"] = self.compile_seconds
+        return result
+
+
+class Bench(Protocol):
+    """A device: what runs on it, and how its time is taken."""
+
+    name: str
+    torch: Any
+
+    def facts(self) -> dict[str, Any]: ...
+    def copy_bandwidth(self) -> float: ...
+    def peers(self, case: Case, times: list[Any], queries: Any, floor: float) -> list[Peer]: ...
+    def require_same(self, actual: Any, expected: Any, case: Case) -> None: ...
+    def times(self, peer: Peer, sample_seconds: float) -> int: ...
+    def seconds(self, peer: Peer) -> float: ...
+    def clean(self) -> None: ...
+    def small_calls(self) -> list[tuple[str, Work, Work]]: ...
+
+
+def summarize(seconds: list[float]) -> dict[str, Any]:
+    quartiles = statistics.quantiles(seconds, n=4) if len(seconds) > 1 else [seconds[0]] * 3
+    return {
+        "median_us": quartiles[1] * 1e6,
+        "min_us": min(seconds) * 1e6,
+        "p25_us": quartiles[0] * 1e6,
+        "p75_us": quartiles[2] * 1e6,
+        "samples": len(seconds),
+    }
+
+
+def time_peers(
+    bench: Bench, case: Case, peers: list[Peer], rounds: int, sample_seconds: float
+) -> dict[str, dict[str, Any]]:
+    """Summaries by name, of peers that give the first one's answer."""
+    expected = peers[0].result()
+
+    def check(peer: Peer) -> None:
+        bench.require_same(peer.result(), expected, case)
+
+    for peer in tqdm(peers, desc=f"{case}: check", leave=False, disable=None):
+        peer.error = peer.error or guarded(bind(check, peer))
+    alive = [peer for peer in peers if peer.error is None]
+    for peer in alive:
+        peer.times = bench.times(peer, sample_seconds)
+    for _ in tqdm(range(rounds), desc=f"{case}: time", leave=False, disable=None):
+        for peer in alive:
+            peer.samples.append(bench.seconds(peer))
+    return {peer.name: peer.summary() for peer in peers}
+
+
+def host_samples(work: Work, finish: Work, calls: int, rounds: int) -> dict[str, Any]:
+    """Host time of a call of work(); finish() waits, untimed, for what it began."""
+    for _ in range(3):
+        work()
+    finish()
+    samples = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(calls):
+            work()
+        samples.append((time.perf_counter() - start) / calls)
+        finish()
+    return summarize(samples)
+
+
+def guarded(work: Work) -> str | None:
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001 - a peer that fails must not hide the others
+        return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return None
+
+
+def bind(function: Callable[..., Any], *arguments: Any) -> Work:
+    return lambda: function(*arguments)
+
+
+def nothing() -> None:
+    pass
