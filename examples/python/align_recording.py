@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Aligns a recording of several sensors at different, jittery rates onto one clock.
 
-Writes for each recording the aligned arrays (.npz), a summary (.txt) and a picture of before and
-after (.png).
+Writes for each recording the fused features with their mask (.npz), a summary (.txt) and a picture
+of before and after (.png).
 
     align_recording.py              a robot arm, simulated
     align_recording.py --data DIR   a comma2k19 segment, or PX4 flights as CSV
@@ -16,6 +16,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
+
 import robocache as rbc
 from comma2k19 import read_comma2k19
 from picture import draw_picture
@@ -23,7 +25,6 @@ from px4 import read_px4_flights
 from recordings import Aligned, Recording
 from report import summarize
 from simulate import simulate_recording
-from tqdm import tqdm
 
 
 def read_recordings(folder: Path) -> list[Recording]:
@@ -55,27 +56,35 @@ def make_clock(recording: Recording, rate_hz: float | None) -> np.ndarray:
 
 
 def align(recording: Recording, clock: np.ndarray) -> Aligned:
-    values, masks = {}, {}
-    for stream in recording.streams:
-        values[stream.name], masks[stream.name] = rbc.resample(
+    """All sensors in one call, each by its own rate and methods. What is not known is 0, mask 0."""
+    sensors = [
+        rbc.Stream(
             stream.values,
             stream.times,
-            clock,
             method=stream.method,
+            bounds="fill",
             max_gap=recording.ticks(stream.max_gap_s),
-            return_mask=True,
         )
-    return Aligned(clock, values, masks)
+        for stream in recording.streams
+    ]
+    features, valid = rbc.fuse(sensors, clock, return_mask=True)
+
+    names = [stream.name for stream in recording.streams]
+    ends = np.cumsum([len(stream.channels) for stream in recording.streams])
+    values = np.split(features, ends[:-1], axis=1)
+    return Aligned(clock, features, valid, dict(zip(names, values)), dict(zip(names, valid.T)))
 
 
 def save_arrays(path: Path, recording: Recording, aligned: Aligned) -> None:
-    """One .npz: `clock`, and of each stream its values, `_mask` and `_channels`."""
-    arrays: dict[str, np.ndarray] = {"clock": aligned.clock}
-    for stream in recording.streams:
-        arrays[stream.name] = aligned.values[stream.name]
-        arrays[f"{stream.name}_mask"] = aligned.masks[stream.name]
-        arrays[f"{stream.name}_channels"] = np.array(stream.channels)
-    np.savez(path, **arrays)
+    """What a model is trained on, as one .npz, with the names of the columns."""
+    np.savez(
+        path,
+        clock=aligned.clock,
+        features=aligned.features,
+        valid=aligned.valid,
+        channels=[f"{s.name}.{channel}" for s in recording.streams for channel in s.channels],
+        streams=[s.name for s in recording.streams],
+    )
 
 
 def run(recording: Recording, rate_hz: float | None, out: Path) -> str:

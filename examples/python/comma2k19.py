@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from recordings import Recording, make_stream
+
+from recordings import Panel, Recording, make_stream
 
 # The radar reports 14 object slots, one CAN address each. This one is filled most of the time.
 _RADAR_SLOT = 531
+
+_POSE = ("positions", "orientations", "velocities")
 
 
 def read_comma2k19(folder: Path) -> Recording:
@@ -42,10 +45,10 @@ def read_comma2k19(folder: Path) -> Recording:
             np.hstack([accel, gyro]),
             ("accel_x", "accel_y", "accel_z", "gyro_x", "gyro_y", "gyro_z"),
             104.36,
-            axis_label="accel x\n[m/s²]",
+            panels=(Panel("accel x\n[m/s²]"),),
         ),
         # On the bus they come 0.1 to 29 ms apart: that is its schedule, nothing was lost.
-        make_stream("speed", speed_times, speed, ("speed",), 83, max_gap_s=0.03, drawn=None),
+        make_stream("speed", speed_times, speed, ("speed",), 83, max_gap_s=0.03),
         make_stream(
             "steering",
             steering_times,
@@ -53,7 +56,7 @@ def read_comma2k19(folder: Path) -> Recording:
             ("angle",),
             83,
             max_gap_s=0.03,
-            axis_label="angle\n[deg]",
+            panels=(Panel("angle\n[deg]"),),
         ),
         make_stream(
             "wheels",
@@ -62,7 +65,6 @@ def read_comma2k19(folder: Path) -> Recording:
             ("front_left", "front_right", "rear_left", "rear_right"),
             83,
             max_gap_s=0.03,
-            drawn=None,
         ),
         # Messages of all slots, many with the same stamp. Two objects must not be mixed into one,
         # so that a row is taken whole.
@@ -73,7 +75,7 @@ def read_comma2k19(folder: Path) -> Recording:
             radar_channels,
             20,
             method="previous",
-            axis_label="distance\n[m]",
+            panels=(Panel("distance\n[m]"),),
         ),
         # One slot, which another object may take over at any sample: not interpolated either.
         make_stream(
@@ -83,37 +85,26 @@ def read_comma2k19(folder: Path) -> Recording:
             radar_channels,
             20,
             method="nearest",
-            axis_label="distance\n[m]",
+            panels=(Panel("distance\n[m]"),),
         ),
-        # Left out: the UTC time, and the bearing, which wraps at 360 degrees.
+        # Left out: the UTC time. The bearing wraps, at 360 degrees in the log.
         make_stream(
             "gnss",
             gnss_times,
-            gnss[:, [0, 1, 2, 4]],
-            ("latitude", "longitude", "speed", "altitude"),
+            np.column_stack([gnss[:, [0, 1, 2, 4]], np.radians(gnss[:, 5])]),
+            ("latitude", "longitude", "speed", "altitude", "bearing"),
             10,
-            drawn=2,
-            axis_label="speed\n[m/s]",
+            method=((0, 4, "linear"), (4, 1, "angle")),
+            panels=(Panel("speed\n[m/s]", 2),),
         ),
-        make_stream("magnetometer", magnet_times, magnet, ("x", "y", "z"), 10, drawn=None),
+        make_stream("magnetometer", magnet_times, magnet, ("x", "y", "z"), 10),
         make_stream(
-            "camera_position",
+            "camera",
             frame_times,
-            _load_array(pose / "frame_positions"),
-            ("x", "y", "z"),
+            np.hstack([_load_array(pose / f"frame_{part}") for part in _POSE]),
+            ("x", "y", "z", "qw", "qx", "qy", "qz", "vx", "vy", "vz"),
             20,
-            drawn=None,
-        ),
-        # Four numbers of a quaternion must not be interpolated one by one: it would lose its unit
-        # length.
-        make_stream(
-            "camera_orientation",
-            frame_times,
-            _load_array(pose / "frame_orientations"),
-            ("w", "x", "y", "z"),
-            20,
-            method="nearest",
-            drawn=None,
+            method=((0, 3, "cubic"), (3, 4, "slerp"), (7, 3, "linear")),
         ),
     )
     return Recording(
@@ -122,7 +113,7 @@ def read_comma2k19(folder: Path) -> Recording:
         streams,
         ticks_per_second=1.0,
         stamp_unit="s",
-        clock_stream="camera_position",
+        clock_stream="camera",
         window_s=(9.5, 1.5),
     )
 

@@ -17,7 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Polygon
 from matplotlib.ticker import MaxNLocator
-from recordings import Aligned, Recording, StreamData
+
+from recordings import Aligned, Panel, Recording, StreamData
 from report import Origin, clock_words, origins, stream_facts
 
 # Okabe and Ito's colours, which colour-blind eyes tell apart; the shapes say the same once more.
@@ -25,15 +26,19 @@ _MARKS = {
     Origin.INTERPOLATED: ("interpolated", "o", "#0072B2"),
     Origin.PICKED: ("sample picked", "D", "#009E73"),
     Origin.EXACT: ("exact sample", "s", "#CC79A7"),
-    Origin.HELD: ("edge held, mask 0", "^", "#E69F00"),
 }
 _RAW = "#3C3C3C"
 _REPEATED = "#D55E00"
-_NOTHING: dict[str, Any] = {
-    "facecolor": "#E6E6E6",
-    "edgecolor": "#B4B4B4",
-    "hatch": "////",
-    "linewidth": 0.0,
+# Where nothing is known: what the legend says, and how it looks.
+_NOTHING: dict[Origin, tuple[str, dict[str, Any]]] = {
+    Origin.GAP: (
+        "gap: mask 0",
+        {"facecolor": "#E4E4E4", "edgecolor": "#ABABAB", "hatch": "////", "linewidth": 0.0},
+    ),
+    Origin.OUTSIDE: (
+        "outside the samples: mask 0",
+        {"facecolor": "#FCEBD2", "edgecolor": "#EFC27A", "hatch": "....", "linewidth": 0.0},
+    ),
 }
 
 _STYLE: dict[Any, Any] = {
@@ -53,18 +58,17 @@ _STYLE: dict[Any, Any] = {
 
 # Inches. The picture is made for a page about 1000 pixels wide, and sharp at twice that.
 _WIDTH, _LEFT, _RIGHT, _BETWEEN = 13.0, 1.6, 0.2, 0.35
-_TOP, _BOTTOM, _PANEL, _ABOVE_PANEL, _BAR, _ZOOM = 1.35, 0.9, 1.0, 0.42, 0.21, 0.95
+_TOP, _BOTTOM, _PANEL, _ABOVE_PANEL, _BAR, _ZOOM = 1.35, 0.55, 0.95, 0.41, 0.21, 0.95
 
 
 def draw_picture(path: Path, recording: Recording, aligned: Aligned) -> None:
     with plt.rc_context(_STYLE):
         figure, overview, panels = _lay_out(recording)
         _draw_overview(overview, recording, aligned)
-        drawn = [stream for stream in recording.streams if stream.drawn is not None]
-        for (before, after), stream in zip(panels, drawn):
-            _draw_before(before, recording, stream)
-            _draw_after(after, recording, stream, aligned)
-            before.set_ylabel(stream.axis_label)
+        for (before, after), (stream, panel) in zip(panels, _panels(recording)):
+            _draw_before(before, recording, stream, panel)
+            _draw_after(after, recording, stream, panel, aligned)
+            before.set_ylabel(panel.axis_label)
             before.yaxis.set_label_coords(-0.155, 0.5)
         for axis in panels[-1]:
             axis.tick_params(labelbottom=True)
@@ -77,9 +81,13 @@ def draw_picture(path: Path, recording: Recording, aligned: Aligned) -> None:
         plt.close(figure)
 
 
+def _panels(recording: Recording) -> list[tuple[StreamData, Panel]]:
+    return [(stream, panel) for stream in recording.streams for panel in stream.panels]
+
+
 def _lay_out(recording: Recording) -> tuple[Figure, list[Axes], list[tuple[Axes, Axes]]]:
-    """An overview on top, a row of panels for each stream drawn; before left, after right."""
-    rows = sum(stream.drawn is not None for stream in recording.streams)
+    """An overview on top, a row for each panel of a stream; before left, after right."""
+    rows = len(_panels(recording))
     overview_height = _BAR * len(recording.streams)
     height = _TOP + overview_height + _ZOOM + rows * (_PANEL + _ABOVE_PANEL) + _BOTTOM
     width = (_WIDTH - _LEFT - _RIGHT - _BETWEEN) / 2
@@ -118,9 +126,9 @@ def _draw_overview(overview: list[Axes], recording: Recording, aligned: Aligned)
                 [(begin, end - begin)], (row - 0.32, 0.64), facecolor=_RAW, linewidth=0, snap=False
             )
         for begin, end, origin in _runs(origins(stream, aligned.clock, aligned.masks[stream.name])):
-            look = (
-                _NOTHING
-                if origin == Origin.INVALID
+            look: dict[str, Any] = (
+                _NOTHING[origin][1]
+                if origin in _NOTHING
                 else {"facecolor": _MARKS[origin][2], "linewidth": 0}
             )
             after.broken_barh(
@@ -139,10 +147,12 @@ def _draw_overview(overview: list[Axes], recording: Recording, aligned: Aligned)
         axis.spines["left"].set_visible(False)
 
 
-def _draw_before(axis: Axes, recording: Recording, stream: StreamData) -> None:
-    times, values = recording.seconds(stream.times), stream.values[:, stream.drawn]
+def _draw_before(axis: Axes, recording: Recording, stream: StreamData, panel: Panel) -> None:
+    times, values = recording.seconds(stream.times), panel.of(stream.values)
     for begin, end in _gap_spans(recording, stream):
-        axis.axvspan(begin, end, zorder=0, **_NOTHING)
+        _shade(axis, begin, end, Origin.GAP, f"gap\n{(end - begin) * 1e3:.0f} ms")
+    _shade(axis, 0.0, times[0], Origin.OUTSIDE, "no sample yet")
+    _shade(axis, times[-1], float(recording.seconds(recording.stop)), Origin.OUTSIDE, "no sample")
     inside = _inside(axis, times)
     axis.plot(times[inside], values[inside], ".", color=_RAW, markersize=4.5)
     _set_value_range(axis, values[inside])
@@ -158,13 +168,15 @@ def _draw_before(axis: Axes, recording: Recording, stream: StreamData) -> None:
     )
 
 
-def _draw_after(axis: Axes, recording: Recording, stream: StreamData, aligned: Aligned) -> None:
-    ticks, values = recording.seconds(aligned.clock), aligned.values[stream.name][:, stream.drawn]
+def _draw_after(
+    axis: Axes, recording: Recording, stream: StreamData, panel: Panel, aligned: Aligned
+) -> None:
+    ticks, values = recording.seconds(aligned.clock), panel.of(aligned.values[stream.name])
     origin = origins(stream, aligned.clock, aligned.masks[stream.name])
     edges = _tick_edges(ticks)
     for begin, end, what in _runs(origin):
-        if what == Origin.INVALID:
-            axis.axvspan(edges[begin], edges[end], zorder=0, **_NOTHING)
+        if what in _NOTHING:
+            _shade(axis, edges[begin], edges[end], what, "mask 0")
     inside = _inside(axis, ticks)
     for what, (_, marker, colour) in _MARKS.items():
         chosen = inside & (origin == what)
@@ -184,7 +196,28 @@ def _draw_after(axis: Axes, recording: Recording, stream: StreamData, aligned: A
         )
     _draw_stamps(axis, ticks[inside], _MARKS[Origin.INTERPOLATED][2], 0.09)
     valid = np.isin(origin, (Origin.INTERPOLATED, Origin.PICKED, Origin.EXACT)).mean()
-    axis.set_title(f"{stream.method}, {valid:.1%} valid")
+    axis.set_title(f"{stream.method_of(panel.channel)}, {valid:.1%} valid")
+
+
+def _shade(axis: Axes, begin: float, end: float, why: Origin, words: str) -> None:
+    """Marks a span in which nothing is known, with words where there is room for them."""
+    left, right = axis.get_xlim()
+    begin, end = max(begin, left), min(end, right)
+    if begin >= end:
+        return
+    axis.axvspan(begin, end, zorder=0, **_NOTHING[why][1])
+    if end - begin > 0.12 * (right - left):
+        axis.text(
+            (begin + end) / 2,
+            0.56,
+            words,
+            transform=axis.get_xaxis_transform(),
+            ha="center",
+            va="center",
+            fontsize=10,
+            color="#444444",
+            bbox={"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "none"},
+        )
 
 
 def _draw_stamps(axis: Axes, times: np.ndarray, colour: str, height: float) -> None:
@@ -215,7 +248,7 @@ def _draw_titles(
     figure.text(
         left,
         1 - 0.45 / height,
-        f"{len(recording.streams)} sensor streams, one clock",
+        f"{len(recording.streams)} sensor streams, one clock, one call",
         fontsize=18,
         fontweight="bold",
         color="#111111",
@@ -256,7 +289,9 @@ def _draw_legend(figure: Figure, recording: Recording, aligned: Aligned) -> None
         for what, (label, marker, colour) in _MARKS.items()
         if what in met
     ]
-    entries.append(Patch(label="gap, invalid: mask 0", **_NOTHING))
+    entries += [
+        Patch(label=label, **look) for what, (label, look) in _NOTHING.items() if what in met
+    ]
     figure.legend(
         handles=entries,
         loc="lower center",

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from recordings import Recording, make_stream
+
+from recordings import Panel, Recording, make_stream, tilt
 
 _TICKS_PER_SECOND = 1_000_000
 
@@ -17,8 +18,7 @@ class _Topic(NamedTuple):
     stream: str
     columns: dict[str, str]  # by the name of the channel
     method: str
-    drawn: int
-    axis_label: str
+    panel: Panel
 
 
 def _columns(field: str, channels: str) -> dict[str, str]:
@@ -33,33 +33,28 @@ _IMU = _Topic(
         **_columns("gyro_rad", "gyro_x gyro_y gyro_z"),
     },
     "linear",
-    drawn=3,
-    axis_label="gyro x\n[rad/s]",
+    Panel("gyro x\n[rad/s]", 3),
 )
 _RATES = _Topic(
     "vehicle_angular_velocity",
     "angular_velocity",
     _columns("xyz", "x y z"),
     "linear",
-    drawn=0,
-    axis_label="rate x\n[rad/s]",
+    Panel("rate x\n[rad/s]"),
 )
-# Four numbers of a quaternion must not be interpolated one by one: it would lose its unit length.
 _ATTITUDE = _Topic(
     "vehicle_attitude",
     "attitude",
     _columns("q", "w x y z"),
-    "nearest",
-    drawn=1,
-    axis_label="quaternion x",
+    "slerp",
+    Panel("tilt\n[deg]", curve=tilt),
 )
 _VELOCITY = _Topic(
     "vehicle_local_position",
     "velocity",
     {"north": "vx", "east": "vy", "down": "vz"},
     "linear",
-    drawn=2,
-    axis_label="down\n[m/s]",
+    Panel("down\n[m/s]", 2),
 )
 # A command holds until the next one.
 _MOTORS = _Topic(
@@ -67,8 +62,7 @@ _MOTORS = _Topic(
     "motors",
     _columns("output", "1 2 3 4"),
     "previous",
-    drawn=0,
-    axis_label="motor 1\n[µs]",
+    Panel("motor 1\n[µs]"),
 )
 
 
@@ -94,16 +88,19 @@ def _read_flight(folder: Path, flight: str) -> Recording:
             # The log does not tell the rate that was set: the median, which dropouts hardly move.
             nominal_hz=_TICKS_PER_SECOND / float(np.median(np.diff(times))),
             method=topic.method,
-            drawn=topic.drawn,
-            axis_label=topic.axis_label,
+            panels=(topic.panel,),
         )
         streams.append(stream)
+    # The picture shows where most samples in a row are missing.
+    imu, start = streams[0].times, min(stream.times[0] for stream in streams)
+    lost_s = (imu[np.argmax(np.diff(imu))] - start) / _TICKS_PER_SECOND
     return Recording(
         f"px4_{flight}",
         f"a PX4 flight controller, log {flight}",
         tuple(streams),
         ticks_per_second=_TICKS_PER_SECOND,
         stamp_unit="us",
+        window_s=(max(0.0, lost_s - 0.4), 1.0),
     )
 
 

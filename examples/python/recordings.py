@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
+
+#: That of all channels, or of each group of them: [(first, how many, name), ...].
+Method = Union[str, Sequence[tuple[int, int, str]]]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What to draw of a stream: a channel, or a curve made of it and of those behind it."""
+
+    axis_label: str
+    channel: int = 0
+    curve: Callable[[np.ndarray], np.ndarray] = lambda values: values[:, 0]
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        return self.curve(values[:, self.channel :]).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -17,14 +33,24 @@ class StreamData:
     values: np.ndarray
     channels: tuple[str, ...]
     nominal_hz: float
-    method: str = "linear"
+    method: Method = "linear"
     #: Two samples further apart than this have a gap between them: nothing there is made up.
     max_gap_s: float = 0.0
-    #: The index of the channel to draw, and what to write beside its axis; None: draw none.
-    drawn: int | None = 0
-    axis_label: str = ""
+    panels: tuple[Panel, ...] = ()
     #: How many samples came after one with a later stamp.
     reordered: int = 0
+
+    def method_of(self, channel: int) -> str:
+        if isinstance(self.method, str):
+            return self.method
+        return next(name for begin, count, name in self.method if begin <= channel < begin + count)
+
+    @property
+    def methods(self) -> list[str]:
+        """The names of its methods, each once."""
+        if isinstance(self.method, str):
+            return [self.method]
+        return list(dict.fromkeys(name for _, _, name in self.method))
 
 
 @dataclass(frozen=True)
@@ -65,11 +91,16 @@ class Recording:
 
 @dataclass(frozen=True)
 class Aligned:
-    """The streams of a recording on one clock [T]: values [T, D] and masks [T] by name."""
+    """The N streams of a recording on one clock [T], their channels side by side.
+
+    `values` and `masks` are the same by name: views of the columns of each stream.
+    """
 
     clock: np.ndarray
-    values: dict[str, np.ndarray]
-    masks: dict[str, np.ndarray]
+    features: np.ndarray  # [T, D_0 + ... + D_N-1]
+    valid: np.ndarray  # [T, N]
+    values: dict[str, np.ndarray]  # [T, D_n]
+    masks: dict[str, np.ndarray]  # [T]
 
 
 def make_stream(
@@ -104,3 +135,9 @@ def make_stream(
         reordered=reordered,
         **options,
     )
+
+
+def tilt(values: np.ndarray) -> np.ndarray:
+    """Degrees between a body's z axis and the vertical, of quaternions w, x, y, z of any sign."""
+    w, x, y, z = np.moveaxis(values[:, :4].astype(np.float64), 1, 0)
+    return np.degrees(2 * np.arctan2(np.hypot(x, y), np.hypot(w, z)))

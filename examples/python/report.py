@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
+
 from recordings import Aligned, Recording, StreamData
 
 
 class Origin(IntEnum):
     """Where an aligned row comes from."""
 
-    INVALID = 0  # no sample near enough: the fill value, mask 0
-    HELD = 1  # before the first sample or after the last: that sample, mask 0
+    GAP = 0  # the samples around it are too far apart: 0, mask 0
+    OUTSIDE = 1  # before the first sample or after the last: 0, mask 0
     EXACT = 2  # a sample with this very stamp
     PICKED = 3  # the sample that `nearest`, `previous` or `next` takes
     INTERPOLATED = 4  # between two samples
@@ -25,10 +26,11 @@ def origins(stream: StreamData, clock: np.ndarray, mask: np.ndarray) -> np.ndarr
         stream.times, clock, side="left"
     )
     outside = (clock < stream.times[0]) | (clock > stream.times[-1])
-    between = Origin.INTERPOLATED if stream.method == "linear" else Origin.PICKED
+    picks = {"nearest", "previous", "next"}.issuperset(stream.methods)
+    between = Origin.PICKED if picks else Origin.INTERPOLATED
     good = np.asarray(mask, dtype=bool)
     return np.select(
-        [good & met, good, outside], [Origin.EXACT, between, Origin.HELD], Origin.INVALID
+        [good & met, good, outside], [Origin.EXACT, between, Origin.OUTSIDE], Origin.GAP
     )
 
 
@@ -63,9 +65,10 @@ def stream_facts(recording: Recording, stream: StreamData) -> StreamFacts:
 
 _NOTES = """\
 dt: the time between samples; its std and p99 leave out the gaps.
-gap: a dt beyond the limit shown. No value is made up within one: invalid, mask 0.
 repeated: samples with the stamp of the one before; of equal stamps the last sample counts.
-picked: a sample as it is. held: the first or last sample, beyond the ends of a stream, mask 0.
+picked: a sample as it is. exact: the tick is the stamp of a sample.
+gap: a dt beyond the limit shown. outside: before the first sample of a stream, or after the last.
+     Nothing is made up in either: 0, mask 0.
 """
 
 
@@ -105,14 +108,14 @@ def _table_in(recording: Recording) -> str:
 
 
 def _table_out(recording: Recording, aligned: Aligned) -> str:
-    head = "out,method,gap over ms,interpolated,picked,exact,held,invalid,valid"
-    shown = (Origin.INTERPOLATED, Origin.PICKED, Origin.EXACT, Origin.HELD, Origin.INVALID)
+    head = "out,method,gap over ms,interpolated,picked,exact,in gap,outside,valid"
+    shown = (Origin.INTERPOLATED, Origin.PICKED, Origin.EXACT, Origin.GAP, Origin.OUTSIDE)
     rows = [head.split(",")]
     for stream in recording.streams:
         mask = aligned.masks[stream.name]
         counts = np.bincount(origins(stream, aligned.clock, mask), minlength=len(Origin))
         rows.append(
-            [stream.name, stream.method, f"{stream.max_gap_s * 1e3:.1f}"]
+            [stream.name, "+".join(stream.methods), f"{stream.max_gap_s * 1e3:.1f}"]
             + [str(counts[origin]) for origin in shown]
             + [f"{np.mean(mask):.1%}"]
         )

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from recordings import Recording, StreamData, make_stream
+
+from recordings import Panel, Recording, StreamData, make_stream, tilt
 
 #: 2024-03-01 09:00:00 UTC in nanoseconds: f32 would round such stamps to 137 s, and f64 to 256 ns.
 EPOCH_NS = 1_709_283_600_000_000_000
@@ -51,9 +52,22 @@ def tool_orientation(t: np.ndarray) -> np.ndarray:
     return np.hstack([np.cos(half)[:, None], np.sin(half)[:, None] * np.array([0.36, 0.48, 0.8])])
 
 
+def pose(t: np.ndarray) -> np.ndarray:
+    """[N, 7]: position, then orientation."""
+    return np.hstack([tool_position(t), tool_orientation(t)])
+
+
+def force(t: np.ndarray) -> np.ndarray:
+    """[N, 3] in N: a pull while the gripper holds something, which fades in and out."""
+    pull = np.zeros(len(t))
+    for begin, end in zip(_GRIPPER_SWITCHES_S[::2], _GRIPPER_SWITCHES_S[1::2]):
+        pull += 0.5 * (np.tanh((t - begin - 0.1) / 0.04) - np.tanh((t - end - 0.1) / 0.04))
+    return pull[:, None] * np.array([1.5, -0.8, -6.0]) + 0.3 * np.sin(9 * t)[:, None]
+
+
 def gripper(t: np.ndarray) -> np.ndarray:
-    """[N, 1]: 0 open, 1 closed."""
-    return (np.searchsorted(_GRIPPER_SWITCHES_S, t, side="right") % 2)[:, None].astype(float)
+    """[N, 1]: whether it is closed."""
+    return np.searchsorted(_GRIPPER_SWITCHES_S, t, side="right")[:, None] % 2 == 1
 
 
 def simulate_recording(seed: int = 7) -> Recording:
@@ -80,12 +94,14 @@ def simulate_recording(seed: int = 7) -> Recording:
         name: str,
         t: np.ndarray,
         readings: np.ndarray,
-        noise: float,
+        noise: float | np.ndarray,
         channels: tuple[str, ...],
         rate_hz: float,
         **options: Any,
     ) -> StreamData:
-        values = (readings + rng.normal(0, noise, readings.shape)).astype(np.float32)
+        values = readings
+        if values.dtype != bool:
+            values = (values + rng.normal(0, noise, values.shape)).astype(np.float32)
         times = EPOCH_NS + np.rint(t * _TICKS_PER_SECOND).astype(np.int64)
         return make_stream(name, times, values, channels, rate_hz, **options)
 
@@ -100,6 +116,11 @@ def simulate_recording(seed: int = 7) -> Recording:
     # A network that now and then hands over the later of two messages first.
     for late in rng.choice(len(pose_t) - 1, 5, replace=False):
         pose_t[[late, late + 1]] = pose_t[[late + 1, late]]
+    # q and -q are the same orientation, and an estimator gives now the one, now the other.
+    pose_readings = pose(pose_t)
+    pose_readings[:, 3:] *= np.where(rng.random(len(pose_t)) < 0.2, -1, 1)[:, None]
+    # Switched on late.
+    force_t = stamps(60, 0.002, 0.02, [], begin_s=4.42)
     gripper_t = stamps(25, 0.004, 0.01, [(14.1, 0.30)])
 
     streams = (
@@ -110,8 +131,7 @@ def simulate_recording(seed: int = 7) -> Recording:
             0.002,
             tuple(f"joint_{i}" for i in range(1, 8)),
             100,
-            drawn=1,
-            axis_label="joint 2\n[rad]",
+            panels=(Panel("joint 2\n[rad]", 1),),
         ),
         stream(
             "imu",
@@ -120,29 +140,28 @@ def simulate_recording(seed: int = 7) -> Recording:
             0.05,
             ("accel_x", "accel_y", "accel_z", "gyro_x", "gyro_y", "gyro_z"),
             200,
-            axis_label="accel x\n[m/s²]",
+            panels=(Panel("accel x\n[m/s²]"),),
         ),
         stream(
-            "position",
+            "pose",
             pose_t,
-            tool_position(pose_t),
-            0.0005,
+            pose_readings,
+            np.repeat([0.0005, 0.0], [3, 4]),
+            ("x", "y", "z", "qw", "qx", "qy", "qz"),
+            30,
+            method=((0, 3, "linear"), (3, 4, "slerp")),
+            panels=(Panel("height\n[m]", 2), Panel("tilt\n[deg]", 3, tilt)),
+        ),
+        # A contact begins and ends at once: a smooth curve, but one that does not overshoot.
+        stream(
+            "force",
+            force_t,
+            force(force_t),
+            0.02,
             ("x", "y", "z"),
-            30,
-            drawn=2,
-            axis_label="height\n[m]",
-        ),
-        # Four numbers of a quaternion must not be interpolated one by one: it would lose its unit
-        # length.
-        stream(
-            "orientation",
-            pose_t,
-            tool_orientation(pose_t),
-            0.0,
-            ("w", "x", "y", "z"),
-            30,
-            method="nearest",
-            drawn=None,
+            60,
+            method="pchip",
+            panels=(Panel("force z\n[N]", 2),),
         ),
         # A state, not a signal: between open and closed there is nothing.
         stream(
@@ -153,7 +172,7 @@ def simulate_recording(seed: int = 7) -> Recording:
             ("closed",),
             25,
             method="previous",
-            axis_label="closed",
+            panels=(Panel("closed"),),
         ),
     )
     return Recording(
