@@ -105,17 +105,17 @@ RBC_API rbcStatus_t rbcContextWarmUp(rbcContext_t context);
 
 typedef struct rbcContextInfo {
   uint32_t struct_size;
-  int32_t backend;              /* RBC_BACKEND_CPU or RBC_BACKEND_CUDA */
-  int32_t device_id;            /* 0 on the CPU */
-  int32_t num_threads;          /* CPU threads a call may use; 0 on CUDA */
-  int32_t simd;                 /* RBC_SIMD_...; 0 on CUDA */
-  int32_t compute_capability;   /* such as 90; 0 on the CPU */
-  int32_t num_multiprocessors;  /* 0 on the CPU */
-  int32_t built_with_cuda;      /* 1 if the library has the CUDA backend */
-  uint64_t workspace_bytes;     /* held now */
-  uint64_t total_memory;        /* of the device, or of the machine */
+  int32_t backend;             /* RBC_BACKEND_CPU or RBC_BACKEND_CUDA */
+  int32_t device_id;           /* 0 on the CPU */
+  int32_t num_threads;         /* CPU threads a call may use; 0 on CUDA */
+  int32_t simd;                /* RBC_SIMD_...; 0 on CUDA */
+  int32_t compute_capability;  /* such as 90; 0 on the CPU */
+  int32_t num_multiprocessors; /* 0 on the CPU */
+  int32_t built_with_cuda;     /* 1 if the library has the CUDA backend */
+  uint64_t workspace_bytes;    /* held now */
+  uint64_t total_memory;       /* of the device, or of the machine */
   char device_name[128];
-  char cuda_unavailable[256];   /* why an AUTO context is not on CUDA, else "" */
+  char cuda_unavailable[256]; /* why an AUTO context is not on CUDA, else "" */
 } rbcContextInfo;
 
 static inline rbcContextInfo rbcContextInfoInit(void) {

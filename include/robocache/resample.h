@@ -34,7 +34,10 @@ extern "C" {
 /* rbcResampleParams.flags */
 #define RBC_CHECK_TIMES 1u /* verify times, lengths and offsets before anything is written */
 
-/* The most groups of channels in a call, over all streams; neighbours of one method count once. */
+/*
+ * The most groups of channels in a stream, and over all streams of a call, where neighbours of one
+ * method count once and a stream without groups counts as one.
+ */
 #define RBC_MAX_CHANNEL_GROUPS 256
 
 /* Channels begin .. begin + count - 1 and how they are interpolated. */
@@ -47,13 +50,13 @@ typedef struct rbcChannelGroup {
 
 typedef struct rbcResampleParams {
   uint32_t struct_size;
-  uint32_t flags;                 /* RBC_CHECK_TIMES or 0 (default) */
-  int32_t method;                 /* RBC_METHOD_... of every channel, without groups; default linear */
-  int32_t bounds;                 /* RBC_BOUNDS_...; default hold */
-  double fill_value;              /* written to invalid elements; default 0 */
-  double max_gap;                 /* in the unit of the times, >= 0; default INFINITY: none */
-  double tolerance;               /* likewise, for nearest, previous and next */
-  const rbcTensor* lengths;       /* [B] i32 or i64: valid samples of padded rows; null: all */
+  uint32_t flags;           /* RBC_CHECK_TIMES or 0 (default) */
+  int32_t method;           /* RBC_METHOD_... of every channel, without groups; default linear */
+  int32_t bounds;           /* RBC_BOUNDS_...; default hold */
+  double fill_value;        /* written to invalid elements; default 0 */
+  double max_gap;           /* in the unit of the times, >= 0; default INFINITY: none */
+  double tolerance;         /* likewise, for nearest, previous and next */
+  const rbcTensor* lengths; /* [B] i32 or i64: valid samples of padded rows; null: all */
   const rbcTensor* query_lengths; /* [B] i32 or i64: valid queries of each row; null: all */
   const rbcTensor* offsets;       /* [B+1] i32 or i64: the rows of packed values; null: padded */
   const rbcTensor* mean;          /* [D] f32 or f64: out = (v - mean) * inv_std; null: 0 */

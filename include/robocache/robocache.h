@@ -15,8 +15,8 @@
 
 #include "base.h"
 #include "context.h"
-#include "resample.h"
 #include "fuse.h"
+#include "resample.h"
 #include "tensor.h"
 
 #endif /* ROBOCACHE_H */

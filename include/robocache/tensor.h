@@ -49,9 +49,9 @@ typedef struct rbcDType {
 
 /* Layout of DLPack's DLTensor. */
 typedef struct rbcTensor {
-  void* data;           /* may be null if the tensor has no elements */
+  void* data; /* may be null if the tensor has no elements */
   rbcDevice device;
-  int32_t ndim;         /* 0 .. RBC_MAX_NDIM */
+  int32_t ndim; /* 0 .. RBC_MAX_NDIM */
   rbcDType dtype;
   int64_t* shape;       /* [ndim] */
   int64_t* strides;     /* [ndim], in elements, may be 0 or negative; null: compact and row-major */
@@ -60,9 +60,9 @@ typedef struct rbcTensor {
 
 /* What rbcTensorNormalize makes of a descriptor. Filled by the library: no struct_size to set. */
 typedef struct rbcTensorInfo {
-  void* data;                    /* the first element, byte_offset applied */
+  void* data; /* the first element, byte_offset applied */
   int64_t num_elements;
-  int64_t num_bytes;             /* num_elements * element size */
+  int64_t num_bytes; /* num_elements * element size */
   int64_t shape[RBC_MAX_NDIM];
   int64_t strides[RBC_MAX_NDIM]; /* explicit; those of extents 0 and 1 as if compact */
   int32_t element_size;          /* bytes */
@@ -78,9 +78,9 @@ RBC_API rbcStatus_t rbcTensorNormalize(const rbcTensor* tensor, rbcTensorInfo* i
 
 /* ---- owned tensors ------------------------------------------------------------------------ */
 
-struct rbcContext;                 /* context.h */
-struct DLManagedTensor;            /* dlpack.h */
-struct DLManagedTensorVersioned;   /* dlpack.h, 1.0 and later */
+struct rbcContext;               /* context.h */
+struct DLManagedTensor;          /* dlpack.h */
+struct DLManagedTensorVersioned; /* dlpack.h, 1.0 and later */
 typedef struct rbcOwnedTensor* rbcOwnedTensor_t;
 
 /*
