@@ -15,6 +15,7 @@
 #include "convert-inl.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rbc {
@@ -30,7 +31,7 @@ struct Pair {
 // One channel of one query.
 template <class In, class Out>
 HWY_INLINE void writeOne(const In* left, const In* right, Compute<In> w, Out* out) {
-  *out = narrow<Out>(w == 0 ? widen(*left) : lerp(widen(*left), widen(*right), w));
+  *out = narrow<Out>(w == 0 ? widen(*left) : rbc::lerp(widen(*left), widen(*right), w));
 }
 
 #if HWY_TARGET == HWY_STATIC_TARGET
@@ -42,61 +43,42 @@ void writeRow(const Pair<In>& rows, const Pair<In>&, Compute<In> w, Out* out, in
 
 #else
 
-template <bool kCopy, class D, class In>
-HWY_INLINE hn::Vec<D> blend(D d, const Pair<In>& rows, int64_t c, hn::Vec<D> w) {
-  const auto v0 = HWY_NAMESPACE::loadWide(d, rows.left + c);
-  if constexpr (kCopy) return v0;
-  return hn::MulAdd(w, hn::Sub(HWY_NAMESPACE::loadWide(d, rows.right + c), v0), v0);
-}
-
 template <class In>
 HWY_INLINE void prefetch(const Pair<In>& rows, int64_t c) {
   hwy::Prefetch(rows.left + c);
   hwy::Prefetch(rows.right + c);
 }
 
-// Rows shorter than a vector of D go to narrower ones; others end with a vector that overlaps the
-// one before. `next` is a pair of rows that will be needed soon.
-template <bool kCopy, class D, class In, class Out>
-HWY_INLINE void writeVectors(D d, const Pair<In>& rows, const Pair<In>& next, Compute<In> w,
-                             Out* out, int64_t count, bool stream) {
-  constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
-  if (count < kLanes) {
-    if constexpr (kLanes * sizeof(Compute<In>) > 16) {
-      writeVectors<kCopy>(hn::Half<D>(), rows, next, w, out, count, false);
-    } else {
-      prefetch(next, 0);
-      for (int64_t c = 0; c < count; ++c) writeOne(rows.left + c, rows.right + c, w, out + c);
-    }
-    return;
-  }
-  const auto weight = hn::Set(d, w);
-  int64_t c = 0;
+// `next` is a pair of rows that will be needed soon.
+template <bool kCopy, class In, class Out>
+HWY_INLINE void writeVectors(const Pair<In>& rows, const Pair<In>& next, Compute<In> w, Out* out,
+                             int64_t count, bool stream) {
+  const auto valueAt = [&](auto d, int64_t c) HWY_ATTR {
+    using V = Lanes<decltype(d)>;
+    prefetch(next, c);
+    const V left(HWY_NAMESPACE::loadWide(d, rows.left + c));
+    if constexpr (kCopy) return left.lanes;
+    return HWY_NAMESPACE::lerp(left, V(HWY_NAMESPACE::loadWide(d, rows.right + c)), V(w)).lanes;
+  };
+  const WidestTag<Compute<In>, Out> widest;
   if (stream) {
-    for (; c + kLanes <= count; c += kLanes) {
-      prefetch(next, c);
-      streamNarrow(d, blend<kCopy>(d, rows, c, weight), out + c);
-    }
+    HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) HWY_ATTR {
+      HWY_NAMESPACE::streamNarrow(d, valueAt(d, c), out + c);
+    });
   } else {
-    for (; c + kLanes <= count; c += kLanes) {
-      prefetch(next, c);
-      storeNarrow(d, blend<kCopy>(d, rows, c, weight), out + c);
-    }
-  }
-  if (c < count) {
-    c = count - kLanes;
-    storeNarrow(d, blend<kCopy>(d, rows, c, weight), out + c);
+    HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) HWY_ATTR {
+      HWY_NAMESPACE::storeNarrow(d, valueAt(d, c), out + c);
+    });
   }
 }
 
 template <class In, class Out>
 HWY_INLINE void writeRow(const Pair<In>& rows, const Pair<In>& next, Compute<In> w, Out* out,
                          int64_t count, bool stream) {
-  const WidestTag<Compute<In>, Out> d;
   if (w == 0) {
-    writeVectors<true>(d, rows, next, w, out, count, stream);
+    writeVectors<true>(rows, next, w, out, count, stream);
   } else {
-    writeVectors<false>(d, rows, next, w, out, count, stream);
+    writeVectors<false>(rows, next, w, out, count, stream);
   }
 }
 

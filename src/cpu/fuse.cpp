@@ -197,9 +197,9 @@ class StreamRun {
           const Segment& segment = segments[i];
           const Tap tap = finder->tap(place, q, segment.rules);
           all &= tap.mask;
-          const std::byte* sample = row.values + tap.index * row.sample_bytes + segment.in_bytes;
           RowTask& to = task[i * capacity];
-          to.sample = tap.index < 0 ? nullptr : sample;
+          to.sample = tap.index < 0 ? nullptr
+                                    : row.values + tap.index * row.sample_bytes + segment.in_bytes;
           to.out = row.out + t * row.query_bytes + segment.out_bytes;
           to.weights.w = tap.weight;
           if (takesFour(segment.rules.method)) {

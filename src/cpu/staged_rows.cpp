@@ -46,7 +46,7 @@ void widenRow(const In* from, int64_t count, Compute<In>* to) {
   if constexpr (std::is_integral_v<In>) {
     for (int64_t c = 0; c < count; ++c) to[c] = widen(from[c]);
   } else {
-    HWY_NAMESPACE::cover(hn::ScalableTag<Compute<In>>(), count, [&](auto d, int64_t c) {
+    HWY_NAMESPACE::cover(hn::ScalableTag<Compute<In>>(), count, [&](auto d, int64_t c) HWY_ATTR {
       hn::StoreU(HWY_NAMESPACE::loadWide(d, from + c), d, to + c);
     });
   }
@@ -56,11 +56,11 @@ template <class Number, class Out>
 void narrowRow(const Number* from, int64_t count, Out* to, bool stream) {
   const WidestTag<Number, Out> widest;
   if (stream) {
-    HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) {
+    HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) HWY_ATTR {
       HWY_NAMESPACE::streamNarrow(d, hn::LoadU(d, from + c), to + c);
     });
   } else {
-    HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) {
+    HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) HWY_ATTR {
       HWY_NAMESPACE::storeNarrow(d, hn::LoadU(d, from + c), to + c);
     });
   }
@@ -94,7 +94,7 @@ HWY_INLINE V valueAt(const Samples<Scalar<V>>& s, int sample, int64_t c) {
 template <class Number, class V = Wide<Number>>
 void linearBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
   const V w(k.w);
-  fillBlock<V>(count, to, [&](int64_t c) {
+  fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
     return HWY_NAMESPACE::lerp(valueAt<V>(s, 1, c), valueAt<V>(s, 2, c), w);
   });
 }
@@ -102,14 +102,14 @@ void linearBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t cou
 template <class Number, class V = Wide<Number>>
 void angleBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
   const V w(k.w);
-  fillBlock<V>(count, to, [&](int64_t c) {
+  fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
     return HWY_NAMESPACE::lerpAngle(valueAt<V>(s, 1, c), valueAt<V>(s, 2, c), w);
   });
 }
 
 template <class Number, class V = Wide<Number>>
 void cubicBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
-  fillBlock<V>(count, to, [&](int64_t c) {
+  fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
     return HWY_NAMESPACE::cubic(valueAt<V>(s, 0, c), valueAt<V>(s, 1, c), valueAt<V>(s, 2, c),
                                 valueAt<V>(s, 3, c), k);
   });
@@ -117,7 +117,7 @@ void cubicBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t coun
 
 template <class Number, class V = Wide<Number>>
 void pchipBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
-  fillBlock<V>(count, to, [&](int64_t c) {
+  fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
     return HWY_NAMESPACE::pchip(valueAt<V>(s, 0, c), valueAt<V>(s, 1, c), valueAt<V>(s, 2, c),
                                 valueAt<V>(s, 3, c), k);
   });
@@ -163,7 +163,7 @@ struct Affine {
   // `to` may be `from`.
   void apply(const Number* from, int64_t count, Number* to) const {
     using V = Wide<Number>;
-    fillBlock<V>(count, to, [&](int64_t c) {
+    fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
       return HWY_NAMESPACE::normalized(HWY_NAMESPACE::load<V>(from + c),
                                        HWY_NAMESPACE::load<V>(mean + c),
                                        HWY_NAMESPACE::load<V>(inv_std + c));
@@ -254,11 +254,13 @@ void stagedRowsTo(const RowTile& tile) {
                      buffers[sample]);
       };
       const Number* values = read(1);
-      const Weights<Number> k = row.weights.as<Number>();
-      if (k.w != 0) {
+      const auto w = static_cast<Number>(row.weights.w);
+      if (w != 0) {
+        const Weights<Number> k =
+            four ? row.weights.as<Number>() : Weights<Number>{w, {}, false, false};
         Samples<Number> samples = {{values, values, read(2), values}};
-        if (four && k.before) samples.v[0] = read(0);
-        if (four && k.after) samples.v[3] = read(3);
+        if (k.before) samples.v[0] = read(0);
+        if (k.after) samples.v[3] = read(3);
         method(samples, k, count, result);
         values = result;
       }
