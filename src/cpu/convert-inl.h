@@ -29,8 +29,8 @@ using WidestTag =
     hn::Rebind<Number,
                hn::ScalableTag<std::conditional_t<(sizeof(Out) > sizeof(Number)), Out, Number>>>;
 
-// Calls body(tag, c) for vectors at c that cover 0 .. count - 1. The last may overlap the one before;
-// they are narrower than D where that is more than the whole.
+// Calls body(tag, c) for vectors at c that cover 0 .. count - 1. The last may overlap the one
+// before; they are narrower than D where that is more than the whole.
 template <class D, class Body>
 HWY_INLINE void cover(D d, int64_t count, Body&& body) {
   constexpr int64_t kStep = static_cast<int64_t>(hn::MaxLanes(D()));

@@ -18,6 +18,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "lanes-inl.h"
+#include "methods-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rbc {
@@ -67,86 +68,6 @@ void narrowRow(const Number* from, int64_t count, Out* to, bool stream) {
 }
 
 #endif
-
-// ---- methods ------------------------------------------------------------------------------------
-
-// Rows v0 .. v3 around a query, from the block's first channel on.
-template <class Number>
-struct Samples {
-  const Number* v[4];
-};
-
-template <class Number>
-using MethodFunction = void (*)(const Samples<Number>& samples, const Weights<Number>& k,
-                                int64_t count, Number* to);
-
-// Calls value(c) for the vector at each channel c.
-template <class V, class Value>
-HWY_INLINE void fillBlock(int64_t count, Scalar<V>* to, Value&& value) {
-  for (int64_t c = 0; c < count; c += kLanes<V>) HWY_NAMESPACE::store<V>(value(c), to + c);
-}
-
-template <class V>
-HWY_INLINE V valueAt(const Samples<Scalar<V>>& s, int sample, int64_t c) {
-  return HWY_NAMESPACE::load<V>(s.v[sample] + c);
-}
-
-template <class Number, class V = Wide<Number>>
-void linearBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
-  const V w(k.w);
-  fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
-    return HWY_NAMESPACE::lerp(valueAt<V>(s, 1, c), valueAt<V>(s, 2, c), w);
-  });
-}
-
-template <class Number, class V = Wide<Number>>
-void angleBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
-  const V w(k.w);
-  fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
-    return HWY_NAMESPACE::lerpAngle(valueAt<V>(s, 1, c), valueAt<V>(s, 2, c), w);
-  });
-}
-
-template <class Number, class V = Wide<Number>>
-void cubicBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
-  fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
-    return HWY_NAMESPACE::cubic(valueAt<V>(s, 0, c), valueAt<V>(s, 1, c), valueAt<V>(s, 2, c),
-                                valueAt<V>(s, 3, c), k);
-  });
-}
-
-template <class Number, class V = Wide<Number>>
-void pchipBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
-  fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
-    return HWY_NAMESPACE::pchip(valueAt<V>(s, 0, c), valueAt<V>(s, 1, c), valueAt<V>(s, 2, c),
-                                valueAt<V>(s, 3, c), k);
-  });
-}
-
-template <class Number, class V = Wide<Number>>
-void slerpBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
-  const V w(k.w);
-  for (int64_t c = 0; c < count; c += 4 * kLanes<V>) {
-    V q1[4];
-    V q2[4];
-    V q[4];
-    HWY_NAMESPACE::loadQuaternions(s.v[1] + c, q1);
-    HWY_NAMESPACE::loadQuaternions(s.v[2] + c, q2);
-    HWY_NAMESPACE::slerp(q1, q2, w, q);
-    HWY_NAMESPACE::storeQuaternions(q, to + c);
-  }
-}
-
-template <class Number>
-MethodFunction<Number> methodFunction(Method method) {
-  switch (method) {
-    case Method::kCubic: return cubicBlock<Number>;
-    case Method::kPchip: return pchipBlock<Number>;
-    case Method::kSlerp: return slerpBlock<Number>;
-    case Method::kAngle: return angleBlock<Number>;
-    default: return linearBlock<Number>;
-  }
-}
 
 // ---- mean and inv_std ---------------------------------------------------------------------------
 
@@ -215,6 +136,7 @@ Widen<Number> widenFunction(DType in) {
 }
 
 // The rows of a task that will be due soon: 2, or for methods that take four also the one after.
+// Inline, as GCC drops calls of functions that do nothing but prefetch.
 HWY_INLINE void prefetchRows(const RowTile& tile, const RowTask& task, int64_t first_byte,
                              int64_t bytes) {
   if (task.sample == nullptr) return;
@@ -233,7 +155,7 @@ void stagedRowsTo(const RowTile& tile) {
   const int64_t in_size = sizeOf(tile.in);
   const Widen<Number> widen = widenFunction<Number>(tile.in);
   const MethodFunction<Number> method = methodFunction<Number>(tile.method);
-  alignas(64) Number buffers[4][kBlock];
+  alignas(64) Number buffers[4][kBlock] = {};
   alignas(64) Number result[kBlock];
   Affine<Number> normalize;
   for (int64_t first = 0; first < tile.channels; first += kBlock) {
