@@ -34,6 +34,10 @@ template <class S>
 using Wide = S;
 template <class V>
 constexpr int64_t kLanes = 1;
+template <class V>
+constexpr bool kCanNarrow = false;
+template <class V>
+using Narrower = V;
 
 template <class V>
 HWY_INLINE V load(const Scalar<V>* from) {
@@ -132,6 +136,11 @@ template <class S>
 using Wide = Lanes<hn::ScalableTag<S>>;
 template <class V>
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(typename V::D()));
+// Half of it, down to 16 bytes.
+template <class V>
+constexpr bool kCanNarrow = kLanes<V> * sizeof(Scalar<V>) > 16;
+template <class V>
+using Narrower = Lanes<hn::Half<typename V::D>>;
 
 template <class V>
 HWY_INLINE V load(const Scalar<V>* from) {

@@ -155,7 +155,7 @@ void stagedRowsTo(const RowTile& tile) {
   const int64_t in_size = sizeOf(tile.in);
   const Widen<Number> widen = widenFunction<Number>(tile.in);
   const MethodFunction<Number> method = methodFunction<Number>(tile.method);
-  alignas(64) Number buffers[4][kBlock] = {};
+  alignas(64) Number buffers[4][kBlock];
   alignas(64) Number result[kBlock];
   Affine<Number> normalize;
   for (int64_t first = 0; first < tile.channels; first += kBlock) {

@@ -13,8 +13,8 @@ RBC_HD V lerp(V v1, V v2, V w) {
   return mulAdd(w, v2 - v1, v1);
 }
 
-// x less the nearest multiple of 2 pi, which is taken in two parts (Cody and Waite, "Software manual
-// for the elementary functions", 1980): to [-pi, pi].
+// x less the nearest multiple of 2 pi, which is taken in two parts (Cody and Waite, "Software
+// manual for the elementary functions", 1980): to [-pi, pi].
 RBC_HD float twoPiHigh(float) { return 6.28318548f; }
 RBC_HD float twoPiLow(float) { return -1.74845553e-7f; }
 RBC_HD double twoPiHigh(double) { return 6.283185307179586; }

@@ -1,5 +1,5 @@
-// What the formulas ask of a number, besides + - * / and comparisons: here for float and double; the
-// CPU's vectors of them (src/cpu/lanes-inl.h) offer the same, so that each formula stands once.
+// What the formulas ask of a number, besides + - * / and comparisons: here for float and double;
+// the CPU's vectors of them (src/cpu/lanes-inl.h) offer the same, so that each formula stands once.
 #pragma once
 
 #include <cmath>

@@ -222,10 +222,11 @@ class Array {
   void each(Visit&& visit) const {
     if (count() == 0) return;
     const int n = ndim();
+    const int64_t size = sizeOf(dtype_);
     std::vector<int64_t> index(static_cast<size_t>(n), 0);
     int64_t element = placement_.origin;
     while (true) {
-      visit(memory_.data() + element * sizeOf(dtype_));
+      visit(memory_.data() + element * size);
       int i = n - 1;
       for (; i >= 0; --i) {
         const auto k = static_cast<size_t>(i);
@@ -244,9 +245,10 @@ class Array {
   std::vector<uint64_t> elements() const {
     std::vector<uint64_t> all;
     all.reserve(static_cast<size_t>(count()));
+    const auto size = static_cast<size_t>(sizeOf(dtype_));
     each([&](const std::byte* p) {
       uint64_t bits = 0;
-      std::memcpy(&bits, p, static_cast<size_t>(sizeOf(dtype_)));
+      std::memcpy(&bits, p, size);
       all.push_back(bits);
     });
     return all;
@@ -256,9 +258,9 @@ class Array {
   bool gapsArePoison() const {
     if (!memory_.surroundingsArePoison()) return false;
     std::vector<std::byte> storage(memory_.data(), memory_.data() + memory_.bytes());
+    const auto size = static_cast<size_t>(sizeOf(dtype_));
     each([&](const std::byte* p) {
-      std::memset(storage.data() + (p - memory_.data()), kPoison,
-                  static_cast<size_t>(sizeOf(dtype_)));
+      std::memset(storage.data() + (p - memory_.data()), kPoison, size);
     });
     return isPoison(storage.data(), storage.size());
   }
