@@ -93,8 +93,8 @@ std::vector<Case> fuseCases() {
   add("B=1: 8 streams 100x7 -> 1 f32", 1, 1, kF32, arms(8, 100));
   // Many small streams.
   add("B=32: 16 streams 200x7 -> 100 f32", 32, 100, kF32, arms(16, 200));
-  // What a robot records, each in its own way: pose (position, quaternion, gripper), inertial sensor
-  // with an affine, contacts of u8, joint angles; and the mask.
+  // What a robot records, each in its own way: pose (position, quaternion, gripper), inertial
+  // sensor with an affine, contacts of u8, joint angles; and the mask.
   const StreamCase pose{
       300,
       8,

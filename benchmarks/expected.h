@@ -1,5 +1,5 @@
-// What a query must give, from the textbook and in long double: for a sample of the elements, and to
-// tell which samples a query cannot do without.
+// What a query must give, from the textbook and in long double: for a sample of the elements, and
+// to tell which samples a query cannot do without.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct Neighbours {
 // Those that the value at q depends on, where queries outside are held at the edge.
 Neighbours neighboursOf(const std::vector<long double>& times, long double q, int32_t method);
 
-// The value at q of the channel `channel` of a stream, before any affine. valueAt(i, d) is channel d
-// of sample i; slerp takes channel & ~3 and the three after it.
+// The value at q of the channel `channel` of a stream, before any affine. valueAt(i, d) is channel
+// d of sample i; slerp takes channel & ~3 and the three after it.
 long double expectedValue(const std::vector<long double>& times, long double q, int32_t method,
                           int64_t channel,
                           const std::function<long double(size_t, int64_t)>& valueAt);

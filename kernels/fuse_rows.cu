@@ -1,13 +1,13 @@
-// Fusion on CUDA where rows are wide and alike: a few streams of one float dtype, each by methods of
-// one kind, in rows that whole aligned packs of channels make up. It is the case of training batches;
-// fuse.cu does the rest. What is known at compile time here - dtypes, the kind of method - leaves
-// registers for more warps, and those hide the latency of the memory: fuse.cu takes 1.3 times as
-// long.
+// Fusion on CUDA where rows are wide and alike: a few streams of one float dtype, each by methods
+// of one kind, in rows that whole aligned packs of channels make up. It is the case of training
+// batches; fuse.cu does the rest. What is known at compile time here - dtypes, the kind of method -
+// leaves registers for more warps, and those hide the latency of the memory: fuse.cu takes 1.3
+// times as long.
 //
 // A block takes a group of up to 128 consecutive queries of the flattened [B,T] and a range of a
-// stream's channels. First each thread finds the tap of one query: one search a query. Then the block
-// walks the group's output, 16 bytes a thread, consecutive threads on consecutive channels, with
-// several loads in flight that never wait for each other. No allocation, one launch.
+// stream's channels. First each thread finds the tap of one query: one search a query. Then the
+// block walks the group's output, 16 bytes a thread, consecutive threads on consecutive channels,
+// with several loads in flight that never wait for each other. No allocation, one launch.
 
 #include <algorithm>
 #include <type_traits>
@@ -44,8 +44,8 @@ constexpr int kUnroll = kKind == Kind::kFourRows ? 1 : 2;
 template <Kind kKind>
 constexpr int kBlocks = kKind == Kind::kTwoRows ? 7 : 8;
 
-// A unit writes some 16 KB, or 32 KB where a query costs more. But first of all there should be some
-// four blocks a multiprocessor: with eight 32,500,250,256 bf16 takes 5.6 instead of 4.1 us.
+// A unit writes some 16 KB, or 32 KB where a query costs more. But first of all there should be
+// some four blocks a multiprocessor: with eight 32,500,250,256 bf16 takes 5.6 instead of 4.1 us.
 template <Kind kKind>
 TilingLimits limitsOf(const LaunchDevice& device, int streams) {
   return {kThreads, 32, kKind == Kind::kLine ? 1024 : 2048, device.multiprocessors * 4 / streams};
@@ -361,8 +361,8 @@ Kind kindOf(const FuseStream& s, Method method) {
                                                                         : Kind::kLine;
 }
 
-// Which kernels there are: the dtypes that training meets; four rows for one stream alone, vectors of
-// 8 bytes for lines alone. Each costs a fifth of a second of compilation for each architecture.
+// Which kernels there are: the dtypes that training meets; four rows for one stream alone, vectors
+// of 8 bytes for lines alone. Each costs a fifth of a second of compilation for each architecture.
 template <class In, class Out, Kind kKind, int kStreams, int kBytes>
 constexpr bool hasKernel() {
   constexpr bool kSame = std::is_same_v<In, Out>;

@@ -98,8 +98,9 @@ RBC_API rbcStatus_t rbcContextSynchronize(rbcContext_t context);
 RBC_API rbcStatus_t rbcContextReserve(rbcContext_t context, size_t bytes);
 
 /*
- * Starts the CPU threads now, which otherwise happens on first use: call it before timing. On CUDA there
- * is nothing left to do: creating the context has loaded the kernels. Does not touch the stream.
+ * Starts the CPU threads now, which otherwise happens on first use: call it before timing. On CUDA
+ * there is nothing left to do: creating the context has loaded the kernels. Does not touch the
+ * stream.
  */
 RBC_API rbcStatus_t rbcContextWarmUp(rbcContext_t context);
 
