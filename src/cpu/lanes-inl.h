@@ -75,16 +75,38 @@ struct Lanes {
   HWY_INLINE explicit Lanes(S x) : lanes(hn::Set(D(), x)) {}
   HWY_INLINE explicit Lanes(hn::Vec<D> x) : lanes(x) {}
 
-  HWY_INLINE friend Lanes operator+(Lanes a, Lanes b) { return Lanes(hn::Add(a.lanes, b.lanes)); }
-  HWY_INLINE friend Lanes operator-(Lanes a, Lanes b) { return Lanes(hn::Sub(a.lanes, b.lanes)); }
-  HWY_INLINE friend Lanes operator*(Lanes a, Lanes b) { return Lanes(hn::Mul(a.lanes, b.lanes)); }
-  HWY_INLINE friend Lanes operator/(Lanes a, Lanes b) { return Lanes(hn::Div(a.lanes, b.lanes)); }
-  HWY_INLINE friend hn::Mask<D> operator<(Lanes a, Lanes b) { return hn::Lt(a.lanes, b.lanes); }
-  HWY_INLINE friend hn::Mask<D> operator>(Lanes a, Lanes b) { return hn::Gt(a.lanes, b.lanes); }
-  HWY_INLINE friend hn::Mask<D> operator==(Lanes a, Lanes b) { return hn::Eq(a.lanes, b.lanes); }
-
   hn::Vec<D> lanes;
 };
+
+// Outside of the class: GCC compiles friends that stand in one without the flags of the level.
+template <class D>
+HWY_INLINE Lanes<D> operator+(Lanes<D> a, Lanes<D> b) {
+  return Lanes<D>(hn::Add(a.lanes, b.lanes));
+}
+template <class D>
+HWY_INLINE Lanes<D> operator-(Lanes<D> a, Lanes<D> b) {
+  return Lanes<D>(hn::Sub(a.lanes, b.lanes));
+}
+template <class D>
+HWY_INLINE Lanes<D> operator*(Lanes<D> a, Lanes<D> b) {
+  return Lanes<D>(hn::Mul(a.lanes, b.lanes));
+}
+template <class D>
+HWY_INLINE Lanes<D> operator/(Lanes<D> a, Lanes<D> b) {
+  return Lanes<D>(hn::Div(a.lanes, b.lanes));
+}
+template <class D>
+HWY_INLINE hn::Mask<D> operator<(Lanes<D> a, Lanes<D> b) {
+  return hn::Lt(a.lanes, b.lanes);
+}
+template <class D>
+HWY_INLINE hn::Mask<D> operator>(Lanes<D> a, Lanes<D> b) {
+  return hn::Gt(a.lanes, b.lanes);
+}
+template <class D>
+HWY_INLINE hn::Mask<D> operator==(Lanes<D> a, Lanes<D> b) {
+  return hn::Eq(a.lanes, b.lanes);
+}
 
 template <class D>
 HWY_INLINE Lanes<D> mulAdd(Lanes<D> a, Lanes<D> b, Lanes<D> c) {

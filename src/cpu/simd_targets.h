@@ -25,5 +25,7 @@
 // Whatever -march the library is built with, the portable level stays and the others come on top.
 #define HWY_BASELINE_TARGETS HWY_BASELINE_SCALAR
 #define HWY_DISABLED_TARGETS (~(HWY_AVX2 | HWY_AVX3 | HWY_EMU128 | HWY_SCALAR))
+// Its assertions in debug builds would need libhwy at run time.
+#define HWY_IS_DEBUG_BUILD 0
 
 #endif  // RBC_CPU_SIMD_TARGETS_H
