@@ -291,17 +291,17 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kKind>)
       Out* target[kPairs];
       QueryWeight<Compute<In>, kKind> weight[kPairs];
       bool valid[kPairs];
-      int channel = 0;  // of the last pair
+      int channel[kPairs];
 #pragma unroll
       for (int u = 0; u < kPairs; ++u) {
         target[u] = nullptr;
         if (k < count && v < vectors) {
           const Query<In, Out, kKind> query = queries[k];
-          channel = (first_vector + v) * kCount;
+          channel[u] = (first_vector + v) * kCount;
           valid[u] = query.source != nullptr;
           weight[u] = query.weight;
-          target[u] = query.target + channel;
-          if (valid[u]) loadRows<kKind>(query, channel, s.values_stride[1], &rows[u]);
+          target[u] = query.target + channel[u];
+          if (valid[u]) loadRows<kKind>(query, channel[u], s.values_stride[1], &rows[u]);
         }
         k += task.step_queries;
         v += task.step_vectors;
@@ -317,7 +317,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kKind>)
         if (valid[u]) {
           Compute<In> values[kCount];
           blend(rows[u], task.method, weight[u], values);
-          if (kKind != Kind::kLine && affine) normalize(s, channel, values);
+          if (kKind != Kind::kLine && affine) normalize(s, channel[u], values);
           result = narrowPack<Out>(values);
         } else {
           Out fill;

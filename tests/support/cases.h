@@ -383,6 +383,16 @@ inline std::vector<ResampleCase> methodCases() {
     }
   }
 
+  // Rows so wide, of so few queries, that a GPU's thread takes vectors of different channels at once.
+  for (const int32_t method : {RBC_METHOD_LINEAR, RBC_METHOD_SLERP, RBC_METHOD_CUBIC}) {
+    add(std::string(methodName(method)) + " of wide rows, normalized", [&](auto& c) {
+      c.method = method;
+      c.channels = 640;
+      c.queries = 200;
+      c.mean = c.inv_std = true;
+    });
+  }
+
   for (const int32_t method : kAllMethods) {
     for (const rbcDType dtype : kFloatDTypes) {
       for (const rbcDType affine : {kF32, kF64}) {
