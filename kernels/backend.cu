@@ -9,6 +9,9 @@
 #include "cuda_error.h"
 #include "fuse.h"
 #include "fuse_rows.h"
+#include "tsdf.h"
+#include "voxelize.h"
+#include "voxelize_sparse.h"
 
 namespace rbc {
 namespace {
@@ -78,6 +81,7 @@ BackendState* open(const rbcContextParams& params) {
   checkCuda(cudaGetDeviceProperties(&properties, state->device), "cudaGetDeviceProperties");
   state->launch.multiprocessors = properties.multiProcessorCount;
   state->launch.compute_capability = properties.major * 10 + properties.minor;
+  state->launch.block_memory = static_cast<int>(properties.sharedMemPerBlockOptin);
   state->total_memory = properties.totalGlobalMem;
   std::snprintf(state->name, sizeof state->name, "%.127s", properties.name);
   cudaError_t error = loadFuseRows();
@@ -148,7 +152,12 @@ void useWorkspace(BackendState& state) {
   CudaState& cuda = own(state);
   if (cuda.wait_pending) {
     const DeviceGuard guard(cuda.device);
-    checkCuda(cudaStreamWaitEvent(cuda.stream, cuda.event, 0), "cudaStreamWaitEvent");
+    // A capture cannot wait for work outside of it: its replays do, and the next call that runs.
+    const bool captured = isCapturing(cuda.stream);
+    checkCuda(cudaStreamWaitEvent(cuda.stream, cuda.event,
+                                  captured ? cudaEventWaitExternal : cudaEventWaitDefault),
+              "cudaStreamWaitEvent");
+    if (captured) return;
     cuda.wait_pending = false;
   }
   cuda.workspace_used = true;
@@ -237,12 +246,47 @@ void fuse(BackendState& state, const FuseProblem& problem) {
             "the launch");
 }
 
+size_t voxelizeBytes(const BackendState& state, const VoxelizeProblem& problem) {
+  return voxelizeScratchBytes(problem, own(state).launch);
+}
+
+void voxelize(BackendState& state, const VoxelizeProblem& problem, Scratch scratch) {
+  const CudaState& cuda = own(state);
+  const DeviceGuard guard(cuda.device);
+  checkCuda(launchVoxelize(problem, scratch.data, cuda.launch, cuda.stream), "the launch");
+}
+
+size_t voxelizeSparseBytes(const BackendState& state, const SparseProblem& problem) {
+  return voxelizeSparseScratchBytes(problem, own(state).launch);
+}
+
+void voxelizeSparse(BackendState& state, const SparseProblem& problem, Scratch scratch) {
+  const CudaState& cuda = own(state);
+  const DeviceGuard guard(cuda.device);
+  checkCuda(launchVoxelizeSparse(problem, scratch.data, cuda.launch, cuda.stream), "the launch");
+}
+
+size_t tsdfBytes(const BackendState&, const TsdfProblem& problem) {
+  return tsdfScratchBytes(problem);
+}
+
+void tsdf(BackendState& state, const TsdfProblem& problem, Scratch scratch) {
+  const CudaState& cuda = own(state);
+  const DeviceGuard guard(cuda.device);
+  checkCuda(launchTsdf(problem, scratch.data, cuda.launch, cuda.stream), "the launch");
+}
+
 }  // namespace
 
 const Backend kCudaBackend = {
-    RBC_BACKEND_CUDA, open,         close,  describe,        warmUp,     reaches,
-    device,           setStream,    stream, synchronize,     capturing,  allocate,
-    release,          useWorkspace, copy,   checkTimesBytes, checkTimes, fuse,
+    RBC_BACKEND_CUDA, open,         close,
+    describe,         warmUp,       reaches,
+    device,           setStream,    stream,
+    synchronize,      capturing,    allocate,
+    release,          useWorkspace, copy,
+    checkTimesBytes,  checkTimes,   fuse,
+    voxelizeBytes,    voxelize,     voxelizeSparseBytes,
+    voxelizeSparse,   tsdfBytes,    tsdf,
 };
 
 }  // namespace rbc

@@ -24,7 +24,7 @@ __device__ int64_t offsetBefore(const FuseStream& s, int64_t b) {
 }
 
 template <class Time>
-__device__ const Time* timesOf(const FuseStream& s, int64_t b, const SampleRange& range) {
+__device__ const Time* timesOf(const FuseStream& s, int64_t b, const RowRange& range) {
   return static_cast<const Time*>(s.times) + b * s.times_stride[0] +
          range.begin * s.times_stride[1];
 }
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kThreads)
     findTimes(const __grid_constant__ FuseStream s, int64_t rows, unsigned long long* keys) {
   const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;
   for (int64_t b = blockIdx.y; b < rows; b += gridDim.y) {
-    const SampleRange range = samplesOf(s, b);
+    const RowRange range = samplesOf(s, b);
     const Time* times = timesOf<Time>(s, b, range);
     for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < range.count;
          i += threads) {

@@ -30,7 +30,7 @@ __device__ __forceinline__ QueryTime<Time> queryAt(const FuseProblem& p, const F
 
 template <class Time, class Index>
 __device__ __forceinline__ TimeRow<Time, Index> timesOf(const FuseStream& s, Index b,
-                                                        const SampleRange& samples) {
+                                                        const RowRange& samples) {
   return {
       static_cast<const Time*>(s.times) + b * s.times_stride[0] + samples.begin * s.times_stride[1],
       static_cast<Index>(s.times_stride[1])};

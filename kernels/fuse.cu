@@ -15,6 +15,7 @@
 #include "fuse.h"
 #include "interpolate.h"
 #include "launch.h"
+#include "launch_order.cuh"
 #include "packs.cuh"
 #include "slerp.h"
 #include "tiling.h"
@@ -105,7 +106,7 @@ __device__ __forceinline__ bool findQuery(const FuseProblem& p, const StreamTask
                                           QuerySlot* slot) {
   const FuseStream& s = task.stream;
   const int64_t b = query->b;
-  const SampleRange samples = samplesOf(s, b);
+  const RowRange samples = samplesOf(s, b);
   const auto times = timesOf<Time>(s, b, samples);
   const Tap tap = findTap(times, samples.count, queryAt<Time>(p, s, b, query->t),
                           rulesOf<Time>(s, method), &query->guess);
@@ -496,10 +497,7 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t u
       mask &= findQuery<Form::kDoubles>(p, task, segment.method, channel, &query, &slots[lane]);
     }
     __syncwarp();
-#if __CUDA_ARCH__ >= 900
-    // The next launch may set itself up while this one copies.
-    cudaTriggerProgrammaticLaunchCompletion();
-#endif
+    letNextLaunchBegin();
     if (from < to) {
       writeSegment<Out, Form::kDoubles>(
           {p, task, slots, channel, count, static_cast<int>(to - from)}, segment.method,
@@ -518,9 +516,7 @@ __global__ void __launch_bounds__(kWarp* kWarpsPerBlock, kBlocks)
     fuseKernel(const __grid_constant__ FuseLaunch<Form> launch) {
   __shared__ QuerySlot block_slots[kWarpsPerBlock][kWarp];
   QuerySlot* slots = block_slots[threadIdx.x / kWarp];
-#if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();  // nothing is read or written before the launches ahead are done
-#endif
+  waitForLaunchesAhead();  // nothing is read or written before the launches ahead are done
   const int64_t warps = static_cast<int64_t>(gridDim.x) * kWarpsPerBlock;
   for (int64_t unit = static_cast<int64_t>(blockIdx.x) * kWarpsPerBlock + threadIdx.x / kWarp;
        unit < launch.units; unit += warps) {

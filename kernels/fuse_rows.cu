@@ -17,6 +17,7 @@
 #include "fuse_rows.h"
 #include "interpolate.h"
 #include "launch.h"
+#include "launch_order.cuh"
 #include "packs.cuh"
 #include "slerp.h"
 #include "tiling.h"
@@ -220,7 +221,7 @@ template <class In, class Out, class Time, Kind kKind>
 __device__ __forceinline__ Query<In, Out, kKind> findQuery(const FuseProblem& p,
                                                            const FuseStream& s, Method method,
                                                            int32_t b, int32_t t, uint8_t* mask) {
-  const SampleRange samples = samplesOf(s, b);
+  const RowRange samples = samplesOf(s, b);
   const auto times = timesOf<Time>(s, b, samples);
   int32_t guess = -1;
   const Tap tap =
@@ -249,9 +250,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kKind>)
   const auto thread = static_cast<int>(threadIdx.x);
   const FuseProblem& p = launch.problem;
   const auto flat_end = static_cast<int32_t>(p.batch * p.queries);
-#if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();  // nothing is read or written before the launches ahead are done
-#endif
+  waitForLaunchesAhead();  // nothing is read or written before the launches ahead are done
 
   for (auto unit = static_cast<int32_t>(blockIdx.x); unit < launch.units;
        unit += static_cast<int32_t>(gridDim.x)) {
@@ -274,10 +273,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kKind>)
           p, s, task.method, b, flat - b * static_cast<int32_t>(p.queries), mask);
     }
     __syncthreads();
-#if __CUDA_ARCH__ >= 900
-    // The next launch may set itself up while this one copies.
-    cudaTriggerProgrammaticLaunchCompletion();
-#endif
+    letNextLaunchBegin();
 
     // The thread's items are (query k, vector v), as many apart as there are threads.
     const int32_t left = flat_end - flat_group;

@@ -13,14 +13,16 @@ namespace rbc {
 inline constexpr size_t kMostArgumentBytes = 32764;
 
 // `blocks` of them, as far as a grid goes. On devices that can, the launch may begin while the one
-// before it ends: the kernel waits with cudaGridDependencySynchronize().
+// before it ends: the kernel begins with waitForLaunchesAhead().
 template <class Arguments>
 cudaError_t launchBlocks(void (*kernel)(Arguments), Arguments* arguments, int64_t blocks,
-                         int threads, const LaunchDevice& device, cudaStream_t stream) {
+                         int threads, const LaunchDevice& device, cudaStream_t stream,
+                         int shared_bytes = 0) {
   static_assert(sizeof(Arguments) <= kMostArgumentBytes);
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(static_cast<unsigned>(blocks < INT32_MAX ? blocks : INT32_MAX));
   config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
   config.stream = stream;
   cudaLaunchAttribute overlap = {};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;

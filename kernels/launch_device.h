@@ -6,6 +6,7 @@ namespace rbc {
 struct LaunchDevice {
   int multiprocessors;
   int compute_capability;  // such as 90
+  int block_memory;        // bytes of shared memory that a block may ask for
 };
 
 }  // namespace rbc

@@ -18,5 +18,7 @@
 #include "fuse.h"
 #include "resample.h"
 #include "tensor.h"
+#include "tsdf.h"
+#include "voxelize.h"
 
 #endif /* ROBOCACHE_H */

@@ -10,6 +10,10 @@
 //                  robocache::channels(3, 4, robocache::Method::kSlerp)};
 //   robocache::fuse(context, {pose, joints}, {queries.data(), {query_count}}, fused);
 //
+//   const rbcVoxelGrid grid = {{-50, -50, -3}, {0.5, 0.5, 0.5}, {200, 200, 16}};
+//   robocache::voxelize(context, {points.data(), {point_count, 4}}, grid,
+//                       {occupied.data(), {200, 200, 16}});
+//
 // Failures are exceptions of type robocache::Error: the status and the library's message.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -400,6 +404,124 @@ inline void fuse(const Context& context, const std::vector<Stream>& streams,
   check(rbcFuse(context.get(), raw, detail::count(streams), query_times.get(),
                 detail::output(out, "out"), detail::optionalOutput(options.mask, "mask"),
                 &fuse_params));
+}
+
+// ---- voxelize -----------------------------------------------------------------------------------
+
+enum class VoxelMode : int32_t {
+  kOccupancy = RBC_VOXEL_OCCUPANCY,
+  kCount = RBC_VOXEL_COUNT,
+  kSum = RBC_VOXEL_SUM,
+  kMean = RBC_VOXEL_MEAN,
+  kMax = RBC_VOXEL_MAX,
+  kMin = RBC_VOXEL_MIN,
+};
+
+enum class VoxelOrder : int32_t {
+  kLexicographic = RBC_VOXEL_ORDER_LEXICOGRAPHIC,
+  kFirstPoint = RBC_VOXEL_ORDER_FIRST_POINT,
+};
+
+struct VoxelizeOptions {
+  VoxelMode mode = VoxelMode::kOccupancy;
+  double empty_value = 0;
+  std::optional<Tensor> features;  // none: the columns of points
+  std::optional<Tensor> lengths;
+  std::optional<Tensor> offsets;
+  std::optional<Tensor> dropped;
+};
+
+// Point clouds to a dense grid. See rbcVoxelize for shapes, dtypes and rules. Asynchronous on CUDA.
+inline void voxelize(const Context& context, const Tensor& points, const rbcVoxelGrid& grid,
+                     const Tensor& out, const VoxelizeOptions& options = {}) {
+  rbcVoxelizeParams params = rbcVoxelizeParamsInit();
+  params.mode = static_cast<int32_t>(options.mode);
+  params.empty_value = options.empty_value;
+  params.grid = grid;
+  params.lengths = detail::optional(options.lengths);
+  params.offsets = detail::optional(options.offsets);
+  check(rbcVoxelize(context.get(), points.get(), detail::optional(options.features),
+                    detail::output(out, "out"), detail::optionalOutput(options.dropped, "dropped"),
+                    &params));
+}
+
+// Where the voxels go: what voxelize.h says of rbcSparseVoxels. What is not set is not wanted.
+struct SparseVoxels {
+  SparseVoxels(const Tensor& places, const Tensor& count) : coords(places), num_voxels(count) {}
+
+  Tensor coords;
+  Tensor num_voxels;
+  std::optional<Tensor> counts;
+  std::optional<Tensor> features;
+  std::optional<Tensor> grouped;
+  std::optional<Tensor> point_to_voxel;
+  std::optional<Tensor> dropped;
+  std::optional<Tensor> overflow;
+};
+
+struct VoxelizeSparseOptions {
+  VoxelMode reduce = VoxelMode::kMean;  // kSum, kMean, kMax or kMin
+  VoxelOrder order = VoxelOrder::kLexicographic;
+  std::optional<Tensor> features;  // none: the columns of points
+  std::optional<Tensor> lengths;
+  std::optional<Tensor> offsets;
+};
+
+// Point clouds to a list of the voxels that hold a point. See rbcVoxelizeSparse for shapes, dtypes
+// and rules. Asynchronous on CUDA, the number of voxels too.
+inline void voxelizeSparse(const Context& context, const Tensor& points, const rbcVoxelGrid& grid,
+                           const SparseVoxels& voxels, const VoxelizeSparseOptions& options = {}) {
+  rbcSparseVoxels raw = rbcSparseVoxelsInit();
+  raw.coords = detail::output(voxels.coords, "coords");
+  raw.num_voxels = detail::output(voxels.num_voxels, "num_voxels");
+  raw.counts = detail::optionalOutput(voxels.counts, "counts");
+  raw.features = detail::optionalOutput(voxels.features, "voxels.features");
+  raw.grouped = detail::optionalOutput(voxels.grouped, "grouped");
+  raw.point_to_voxel = detail::optionalOutput(voxels.point_to_voxel, "point_to_voxel");
+  raw.dropped = detail::optionalOutput(voxels.dropped, "dropped");
+  raw.overflow = detail::optionalOutput(voxels.overflow, "overflow");
+  rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
+  params.reduce = static_cast<int32_t>(options.reduce);
+  params.order = static_cast<int32_t>(options.order);
+  params.grid = grid;
+  params.lengths = detail::optional(options.lengths);
+  params.offsets = detail::optional(options.offsets);
+  check(rbcVoxelizeSparse(context.get(), points.get(), detail::optional(options.features), &raw,
+                          &params));
+}
+
+// ---- TSDF ---------------------------------------------------------------------------------------
+
+enum class TsdfWeighting : int32_t {
+  kConstant = RBC_TSDF_WEIGHT_CONSTANT,
+  kInverseSquare = RBC_TSDF_WEIGHT_INVERSE_SQUARE,
+};
+
+struct TsdfOptions {
+  TsdfWeighting weighting = TsdfWeighting::kConstant;
+  bool carve = false;
+  double max_weight = INFINITY;
+  std::optional<Tensor> lengths;
+  std::optional<Tensor> offsets;
+  std::optional<Tensor> dropped;
+};
+
+// Integrates point clouds into a truncated signed distance field: tsdf and weight are read and
+// written. See rbcVoxelizeTsdf for shapes, dtypes and rules. Asynchronous on CUDA.
+inline void voxelizeTsdf(const Context& context, const Tensor& points, const Tensor& sensors,
+                         const rbcVoxelGrid& grid, double truncation, const Tensor& tsdf,
+                         const Tensor& weight, const TsdfOptions& options = {}) {
+  rbcTsdfParams params = rbcTsdfParamsInit();
+  params.flags = options.carve ? RBC_TSDF_CARVE : 0;
+  params.weighting = static_cast<int32_t>(options.weighting);
+  params.truncation = truncation;
+  params.max_weight = options.max_weight;
+  params.grid = grid;
+  params.lengths = detail::optional(options.lengths);
+  params.offsets = detail::optional(options.offsets);
+  check(rbcVoxelizeTsdf(context.get(), points.get(), sensors.get(), detail::output(tsdf, "tsdf"),
+                        detail::output(weight, "weight"),
+                        detail::optionalOutput(options.dropped, "dropped"), &params));
 }
 
 }  // namespace robocache

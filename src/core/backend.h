@@ -10,6 +10,9 @@ namespace rbc {
 
 struct FuseProblem;
 struct TimesDefect;
+struct VoxelizeProblem;
+struct SparseProblem;
+struct TsdfProblem;
 
 // A backend's own part of a context; each backend derives its type.
 struct BackendState {};
@@ -50,6 +53,13 @@ struct Backend {
   void (*checkTimes)(BackendState& state, const FuseProblem& problem, int stream, Scratch scratch,
                      TimesDefect* defect);
   void (*fuse)(BackendState& state, const FuseProblem& problem);
+  // Each with the bytes of scratch that it takes. Problems have at least one cloud, but for sparse.
+  size_t (*voxelizeBytes)(const BackendState& state, const VoxelizeProblem& problem);
+  void (*voxelize)(BackendState& state, const VoxelizeProblem& problem, Scratch scratch);
+  size_t (*voxelizeSparseBytes)(const BackendState& state, const SparseProblem& problem);
+  void (*voxelizeSparse)(BackendState& state, const SparseProblem& problem, Scratch scratch);
+  size_t (*tsdfBytes)(const BackendState& state, const TsdfProblem& problem);
+  void (*tsdf)(BackendState& state, const TsdfProblem& problem, Scratch scratch);
 };
 
 extern const Backend kCpuBackend;

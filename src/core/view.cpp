@@ -122,6 +122,16 @@ View normalize(const rbcTensor* tensor, const char* argument) {
   return view;
 }
 
+void requireRank(const View& view, const char* argument, int low, int high) {
+  if (view.ndim >= low && view.ndim <= high) return;
+  if (low == high) {
+    fail(RBC_STATUS_SHAPE_MISMATCH, "%s: rank is %d (shape %s), expected %d", argument, view.ndim,
+         shapeText(view.ndim, view.shape), low);
+  }
+  fail(RBC_STATUS_SHAPE_MISMATCH, "%s: rank is %d (shape %s), expected %d or %d", argument,
+       view.ndim, shapeText(view.ndim, view.shape), low, high);
+}
+
 void requireShape(const View& view, const char* argument, int ndim, const int64_t* expected) {
   bool same = view.ndim == ndim;
   for (int i = 0; i < ndim && same; ++i) same = view.shape[i] == expected[i];

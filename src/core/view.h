@@ -29,6 +29,9 @@ View normalize(const rbcTensor* tensor, const char* argument);
 // Fails unless the shape is the one expected: "out: shape [4,5,6], expected [4,5,7]".
 void requireShape(const View& view, const char* argument, int ndim, const int64_t* expected);
 
+// Fails unless the rank is one of low .. high, which differ by 1 at most.
+void requireRank(const View& view, const char* argument, int low, int high);
+
 // "[4,5,6]" in a buffer of the calling thread, valid until the fourth call after.
 const char* shapeText(int ndim, const int64_t* shape) noexcept;
 

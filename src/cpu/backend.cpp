@@ -102,9 +102,30 @@ size_t checkTimesBytes() { return 0; }
 }  // namespace
 
 const Backend kCpuBackend = {
-    RBC_BACKEND_CPU, open,         close,     describe,        warmUp,          reaches,
-    device,          setStream,    stream,    synchronize,     capturing,       allocate,
-    release,         useWorkspace, copyOnCpu, checkTimesBytes, checkTimesOnCpu, fuseOnCpu,
+    RBC_BACKEND_CPU,
+    open,
+    close,
+    describe,
+    warmUp,
+    reaches,
+    device,
+    setStream,
+    stream,
+    synchronize,
+    capturing,
+    allocate,
+    release,
+    useWorkspace,
+    copyOnCpu,
+    checkTimesBytes,
+    checkTimesOnCpu,
+    fuseOnCpu,
+    voxelizeBytesOnCpu,
+    voxelizeOnCpu,
+    voxelizeSparseBytesOnCpu,
+    voxelizeSparseOnCpu,
+    tsdfBytesOnCpu,
+    tsdfOnCpu,
 };
 
 }  // namespace rbc

@@ -8,46 +8,13 @@
 #include "check.h"
 #include "cpu_state.h"
 #include "fuse_problem.h"
+#include "row_line.h"
 
 namespace rbc {
 namespace {
 
 constexpr int64_t kChunkTimes = 1 << 14;  // some 2 us
 constexpr int64_t kChunksPerThread = 8;   // fewer are not worth another thread
-
-// Times begin .. end - 1 of row b.
-struct Piece {
-  int64_t row;
-  int64_t begin;
-  int64_t end;
-};
-
-// The row that holds the i-th time of the line.
-int64_t rowAt(const FuseStream& s, int64_t batch, int64_t i) {
-  if (s.offsets.data == nullptr) return i / s.samples;
-  int64_t low = 0;  // offsets[low] <= i < offsets[high]
-  int64_t high = batch;
-  while (high - low > 1) {
-    const int64_t middle = low + (high - low) / 2;
-    (s.offsets[middle] <= i ? low : high) = middle;
-  }
-  return low;
-}
-
-// Calls visit(Piece) for the valid times begin .. end - 1 of the line, in order, until one call
-// returns true.
-template <class Visitor>
-bool visitPieces(const FuseStream& s, int64_t rows, int64_t begin, int64_t end, Visitor&& visit) {
-  for (int64_t b = rowAt(s, rows, begin); b < rows; ++b) {
-    const SampleRange range = samplesOf(s, b);
-    const int64_t row_begin = s.offsets.data != nullptr ? range.begin : b * s.samples;
-    if (row_begin >= end) break;
-    const Piece piece = {b, std::max<int64_t>(begin - row_begin, 0),
-                         std::min(end - row_begin, range.count)};
-    if (piece.begin < piece.end && visit(piece)) return true;
-  }
-  return false;
-}
 
 template <class Time>
 TimeRow<Time> timesOf(const FuseStream& s, int64_t b) {
@@ -58,7 +25,7 @@ TimeRow<Time> timesOf(const FuseStream& s, int64_t b) {
 
 // The index of the first bad step in a piece, or -1.
 template <class Time>
-int64_t firstBadStep(const TimeRow<Time>& times, const Piece& piece) {
+int64_t firstBadStep(const TimeRow<Time>& times, const RowPiece& piece) {
   for (int64_t i = piece.begin; i < piece.end; ++i) {
     if (badStep(times[std::max<int64_t>(i - 1, 0)], times[i])) return i;
   }
@@ -66,7 +33,7 @@ int64_t firstBadStep(const TimeRow<Time>& times, const Piece& piece) {
 }
 
 template <class Time>
-bool hasBadStep(SimdLevel simd, const TimeRow<Time>& times, const Piece& piece) {
+bool hasBadStep(SimdLevel simd, const TimeRow<Time>& times, const RowPiece& piece) {
   if (times.stride != 1) return firstBadStep(times, piece) >= 0;
   const int64_t before = std::max<int64_t>(piece.begin - 1, 0);
   return !ascends(simd, times.first + before, piece.end - before);
@@ -89,6 +56,7 @@ void findTimeDefect(CpuState& state, const FuseStream& s, int64_t batch, TimesDe
   const bool shared = !packed && s.times_stride[0] == 0 && s.lengths.data == nullptr;
   const int64_t rows = shared ? std::min<int64_t>(batch, 1) : batch;
   const int64_t total = packed ? (rows > 0 ? s.offsets[rows] : 0) : rows * s.samples;
+  const RowLine line = {s.lengths, s.offsets, s.samples, rows};
   if (total == 0) return;
   const int64_t chunks = (total + kChunkTimes - 1) / kChunkTimes;
   const auto endOf = [&](int64_t chunk) { return std::min(total, (chunk + 1) * kChunkTimes); };
@@ -99,8 +67,8 @@ void findTimeDefect(CpuState& state, const FuseStream& s, int64_t batch, TimesDe
   state.pool.parallelFor(chunks, threads, [&](int64_t chunk) {
     if (chunk > first_bad.load(std::memory_order_relaxed)) return;
     const bool bad =
-        visitPieces(s, rows, chunk * kChunkTimes, endOf(chunk), [&](const Piece& piece) {
-          return hasBadStep(state.simd, timesOf<Time>(s, piece.row), piece);
+        visitPieces(line, chunk * kChunkTimes, endOf(chunk), [&](const RowPiece& piece) {
+          return hasBadStep(state.simd, timesOf<Time>(s, piece.member), piece);
         });
     if (!bad) return;
     int64_t best = first_bad.load(std::memory_order_relaxed);
@@ -111,11 +79,11 @@ void findTimeDefect(CpuState& state, const FuseStream& s, int64_t batch, TimesDe
 
   const int64_t chunk = first_bad.load(std::memory_order_relaxed);
   if (chunk == chunks) return;
-  visitPieces(s, rows, chunk * kChunkTimes, endOf(chunk), [&](const Piece& piece) {
-    const TimeRow<Time> times = timesOf<Time>(s, piece.row);
+  visitPieces(line, chunk * kChunkTimes, endOf(chunk), [&](const RowPiece& piece) {
+    const TimeRow<Time> times = timesOf<Time>(s, piece.member);
     const int64_t index = firstBadStep(times, piece);
     if (index < 0) return false;
-    *defect = {TimesDefect::kTime, piece.row, index, {}, {}};
+    *defect = {TimesDefect::kTime, piece.member, index, {}, {}};
     describe(times, index, defect);
     return true;
   });

@@ -20,5 +20,11 @@ void copyOnCpu(BackendState& state, const View& source, const View& destination)
 void checkTimesOnCpu(BackendState& state, const FuseProblem& problem, int stream, Scratch scratch,
                      TimesDefect* defect);
 void fuseOnCpu(BackendState& state, const FuseProblem& problem);
+size_t voxelizeBytesOnCpu(const BackendState& state, const VoxelizeProblem& problem);
+void voxelizeOnCpu(BackendState& state, const VoxelizeProblem& problem, Scratch scratch);
+size_t voxelizeSparseBytesOnCpu(const BackendState& state, const SparseProblem& problem);
+void voxelizeSparseOnCpu(BackendState& state, const SparseProblem& problem, Scratch scratch);
+size_t tsdfBytesOnCpu(const BackendState& state, const TsdfProblem& problem);
+void tsdfOnCpu(BackendState& state, const TsdfProblem& problem, Scratch scratch);
 
 }  // namespace rbc

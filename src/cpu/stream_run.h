@@ -87,7 +87,7 @@ class StreamRun {
       const int64_t b = first / problem_.queries;
       const int64_t begin = first - b * problem_.queries;
       const int64_t end = std::min(problem_.queries, begin + last - first);
-      const SampleRange samples = samplesOf(stream_, b);
+      const RowRange samples = samplesOf(stream_, b);
       const auto* times = static_cast<const Time*>(stream_.times) + b * stream_.times_stride[0] +
                           samples.begin * stride;
       if (stride == 1) {
@@ -127,7 +127,7 @@ class StreamRun {
 
   // Queries first .. last - 1 of row b against its samples, whose times are given.
   template <class Times>
-  void runRow(const Times& times, const SampleRange& samples, int64_t b, int64_t first,
+  void runRow(const Times& times, const RowRange& samples, int64_t b, int64_t first,
               int64_t last) {
     const FuseProblem& p = problem_;
     const FuseStream& s = stream_;

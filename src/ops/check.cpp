@@ -5,32 +5,19 @@
 namespace rbc {
 namespace {
 
-bool findLength(const IndexArray& lengths, int64_t batch, int64_t limit, TimesDefect::Kind kind,
+bool findLength(const IndexArray& lengths, int64_t batch, int64_t rows, TimesDefect::Kind kind,
                 TimesDefect* defect) {
-  if (lengths.data == nullptr) return false;
-  for (int64_t b = 0; b < batch; ++b) {
-    const int64_t length = lengths[b];
-    if (length < 0 || length > limit) {
-      *defect = {kind, b, 0, {0, length}, {}};
-      return true;
-    }
-  }
-  return false;
+  const int64_t b = findBadLength(lengths, batch, rows);
+  if (b >= 0) *defect = {kind, b, 0, {0, lengths[b]}, {}};
+  return b >= 0;
 }
 
 }  // namespace
 
 bool findIndexDefect(const FuseProblem& p, const FuseStream& s, TimesDefect* defect) {
-  if (s.offsets.data != nullptr) {
-    int64_t previous = 0;
-    for (int64_t b = 0; b <= p.batch; ++b) {
-      const int64_t offset = s.offsets[b];
-      if (offset < previous || offset > s.samples) {
-        *defect = {TimesDefect::kOffset, b, 0, {previous, offset}, {}};
-        return true;
-      }
-      previous = offset;
-    }
+  if (const int64_t b = findBadOffset(s.offsets, p.batch, s.samples); b >= 0) {
+    *defect = {TimesDefect::kOffset, b, 0, {b > 0 ? s.offsets[b - 1] : 0, s.offsets[b]}, {}};
+    return true;
   }
   return findLength(s.lengths, p.batch, s.samples, TimesDefect::kLength, defect) ||
          findLength(p.query_lengths, p.batch, p.queries, TimesDefect::kQueryLength, defect);
@@ -39,27 +26,9 @@ bool findIndexDefect(const FuseProblem& p, const FuseStream& s, TimesDefect* def
 void reportDefect(const FuseProblem& p, const FuseStream& s, const TimesDefect& d) {
   switch (d.kind) {
     case TimesDefect::kNone: return;
-    case TimesDefect::kOffset:
-      if (d.integer[1] > s.samples) {
-        fail(RBC_STATUS_INVALID_ARGUMENT,
-             "offsets: index %" PRId64 " is %" PRId64 ", past the %" PRId64 " samples", d.row,
-             d.integer[1], s.samples);
-      }
-      if (d.integer[1] < 0) {
-        fail(RBC_STATUS_INVALID_ARGUMENT,
-             "offsets: index %" PRId64 " is %" PRId64 ", expected 0 or more", d.row, d.integer[1]);
-      }
-      fail(RBC_STATUS_INVALID_ARGUMENT,
-           "offsets: decrease at index %" PRId64 " (%" PRId64 " -> %" PRId64 ")", d.row,
-           d.integer[0], d.integer[1]);
-    case TimesDefect::kLength:
-      fail(RBC_STATUS_INVALID_ARGUMENT,
-           "lengths: row %" PRId64 " is %" PRId64 ", expected 0 to %" PRId64, d.row, d.integer[1],
-           s.samples);
-    case TimesDefect::kQueryLength:
-      fail(RBC_STATUS_INVALID_ARGUMENT,
-           "query_lengths: row %" PRId64 " is %" PRId64 ", expected 0 to %" PRId64, d.row,
-           d.integer[1], p.queries);
+    case TimesDefect::kOffset: failOffset(d.row, d.integer[0], d.integer[1], s.samples, "samples");
+    case TimesDefect::kLength: failLength("lengths", d.row, d.integer[1], s.samples);
+    case TimesDefect::kQueryLength: failLength("query_lengths", d.row, d.integer[1], p.queries);
     case TimesDefect::kTime:
       if (p.time_dtype == DType::I64) {
         fail(RBC_STATUS_INVALID_ARGUMENT,

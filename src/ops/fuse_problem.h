@@ -4,23 +4,12 @@
 
 #include "dtype.h"
 #include "locate.h"
+#include "ragged.h"
 
 namespace rbc {
 
 inline constexpr int kMostStreams = 64;
 inline constexpr int kMostSegments = 256;
-
-// A caller's [B] or [B+1] array of i32 or i64; data may be null.
-struct IndexArray {
-  const void* data;
-  int64_t stride;  // in elements
-  bool is_64;
-
-  RBC_HD int64_t operator[](int64_t i) const {
-    return is_64 ? static_cast<const int64_t*>(data)[i * stride]
-                 : static_cast<const int32_t*>(data)[i * stride];
-  }
-};
 
 // A caller's [D] array of f32 or f64; data may be null.
 struct RealArray {
@@ -105,23 +94,8 @@ struct FuseProblem {
   const ChannelSegment* segments;
 };
 
-// A range of samples: those of one row of the batch.
-struct SampleRange {
-  int64_t begin;  // into the row at the batch stride
-  int64_t count;
-};
-
-RBC_HD int64_t clampIndex(int64_t i, int64_t low, int64_t high) {
-  return i < low ? low : i > high ? high : i;
-}
-
-// Whatever lengths and offsets hold, the range lies inside the tensors.
-RBC_HD SampleRange samplesOf(const FuseStream& s, int64_t b) {
-  if (s.offsets.data != nullptr) {
-    const int64_t begin = clampIndex(s.offsets[b], 0, s.samples);
-    return {begin, clampIndex(s.offsets[b + 1], begin, s.samples) - begin};
-  }
-  return {0, s.lengths.data != nullptr ? clampIndex(s.lengths[b], 0, s.samples) : s.samples};
+RBC_HD RowRange samplesOf(const FuseStream& s, int64_t b) {
+  return rangeOf(s.lengths, s.offsets, s.samples, b);
 }
 
 RBC_HD int64_t queriesOf(const FuseProblem& p, int64_t b) {

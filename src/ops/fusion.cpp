@@ -7,6 +7,7 @@
 
 #include "channel_groups.h"
 #include "check.h"
+#include "element_bits.h"
 #include "overlap.h"
 #include "params.h"
 #include "real.h"
@@ -16,47 +17,12 @@ namespace {
 
 constexpr uint32_t kFirstParamsSize = sizeof(rbcResampleParams);
 
-void requireRank(const View& view, const char* argument, int low, int high) {
-  if (view.ndim >= low && view.ndim <= high) return;
-  if (low == high) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "%s: rank is %d (shape %s), expected %d", argument, view.ndim,
-         shapeText(view.ndim, view.shape), low);
-  }
-  fail(RBC_STATUS_SHAPE_MISMATCH, "%s: rank is %d (shape %s), expected %d or %d", argument,
-       view.ndim, shapeText(view.ndim, view.shape), low, high);
-}
-
 TimeLimit limitOf(double limit, DType time_dtype) {
   if (std::isinf(limit)) return {0, 0, false};
   if (time_dtype == DType::F32) limit = static_cast<double>(static_cast<float>(limit));
   // 2^64 and more exceeds every difference of two i64.
   const bool most = limit >= 0x1p64;
   return {limit, most ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(limit), true};
-}
-
-template <class Storage>
-uint64_t bitsOf(Storage element) {
-  uint64_t bits = 0;
-  std::memcpy(&bits, &element, sizeof element);
-  return bits;
-}
-
-uint64_t fillBits(double fill, DType dtype) {
-  if (isFloat(dtype)) {
-    return visitFloat(dtype,
-                      [&](auto tag) { return bitsOf(narrow<typename decltype(tag)::type>(fill)); });
-  }
-  return visitInteger(dtype, [&](auto tag) {
-    using Storage = typename decltype(tag)::type;
-    const double low = static_cast<double>(std::numeric_limits<Storage>::min());
-    const double past =
-        dtype == DType::Bool ? 2.0 : std::ldexp(1.0, std::numeric_limits<Storage>::digits);
-    if (!(fill >= low && fill < past && fill == std::trunc(fill))) {
-      fail(RBC_STATUS_INVALID_ARGUMENT, "fill_value: %g cannot be written as %s", fill,
-           nameOf(dtype));
-    }
-    return bitsOf(static_cast<Storage>(fill));
-  });
 }
 
 // The stride of the batch dimension, 0 where the tensor has none.
@@ -173,13 +139,8 @@ void Fusion::requireFloatOut() const {
 IndexArray Fusion::indexArray(const rbcTensor* tensor, const char* argument, int64_t count) const {
   if (tensor == nullptr) return {nullptr, 0, false};
   const View view = normalize(tensor, argument);
-  requireShape(view, argument, 1, &count);
-  if (view.dtype != DType::I32 && view.dtype != DType::I64) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected int32 or int64", argument,
-         nameOf(view.dtype));
-  }
   requireInput(view, argument);
-  return {view.data, view.strides[0], view.dtype == DType::I64};
+  return indexArrayOf(view, argument, count);
 }
 
 RealArray Fusion::realArray(const rbcTensor* tensor, const char* argument, int64_t count) const {
@@ -271,7 +232,7 @@ void Fusion::add(const StreamArguments& stream) {
   s.tolerance = limitOf(params.tolerance, times.dtype);
   s.clock_offset = offsetOf(stream, times.dtype);
   s.out_begin = p.channels;
-  s.fill_bits = fillBits(params.fill_value, out_.dtype);
+  s.fill_bits = elementBits(params.fill_value, out_.dtype, "fill_value");
   s.values_dtype = values.dtype;
   s.bounds = static_cast<Bounds>(params.bounds);
 

@@ -1,0 +1,29 @@
+// Scratch memory, cut into arrays: one description gives both its size and its addresses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rbc {
+
+class ScratchCutter {
+ public:
+  // Null: only the size is wanted.
+  explicit ScratchCutter(void* data) : begin_(static_cast<char*>(data)) {}
+
+  template <class T>
+  void take(T** array, int64_t count) {
+    constexpr size_t kAlignment = 256;
+    used_ = (used_ + kAlignment - 1) / kAlignment * kAlignment;
+    *array = begin_ != nullptr ? reinterpret_cast<T*>(begin_ + used_) : nullptr;
+    used_ += sizeof(T) * static_cast<size_t>(count);
+  }
+
+  size_t used() const { return used_; }
+
+ private:
+  char* begin_;
+  size_t used_ = 0;
+};
+
+}  // namespace rbc

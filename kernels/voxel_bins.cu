@@ -1,0 +1,501 @@
+// Occupancy and counts by bins: atomics on a grid in memory are many times slower than the points
+// can be read, so they are done in shared memory.
+//
+// The voxels are cut into bins of neighbours, as large as shared memory has cells. One launch sorts
+// each tile of points by bin, in shared memory, and writes down for each point its place in the bin
+// (two bytes) and for each tile where its bins begin. The next launch takes a bin a block: it
+// gathers the bin's points from all tiles, counts them in shared memory, and writes the bin's part
+// of the output once. A bin with many more points than others is cut by tiles into parts, which then
+// share out the cells to add up and write. Nothing depends on the order of threads.
+
+#include "voxel_bins.h"
+
+#include <algorithm>
+#include <cub/block/block_scan.cuh>
+
+#include "cells.cuh"
+#include "launch.h"
+#include "launch_order.cuh"
+#include "points.cuh"
+#include "scratch.h"
+
+namespace rbc {
+namespace {
+
+constexpr int kWarp = 32;
+constexpr int kBinThreads = 512;
+constexpr int kGroups = 4;  // of kPoints a thread
+constexpr int kTile = kBinThreads * kGroups * kPoints;
+constexpr int kMostRun = 16;    // tiles of a block: their begins make up a sector of memory
+constexpr int kMostBins = 512;  // one a thread
+constexpr int kCellThreads = 1024;
+constexpr int kMostParts = 64;  // and no more than multiprocessors: all run at once
+constexpr int kPlaces = 8;      // in a word
+static_assert(kMostBins == kBinThreads);
+
+// Bins of a multiple of 16 cells, so that each begins at a word of any output.
+struct Bins {
+  int64_t voxels;
+  int shift;  // log2 of a bin's cells
+  int count;
+  int run;  // tiles of a block
+  int64_t tiles;
+  int64_t part_points;  // a bin with more is cut
+  int most_parts_each;
+  int64_t most_parts;  // of all cut bins
+
+  RBC_HD int cells() const { return 1 << shift; }
+  int64_t blocks() const { return (tiles + run - 1) / run; }
+};
+
+struct Unit {
+  int32_t bin;
+  int32_t part;
+  int32_t parts;
+  int32_t slot;  // of the first part's cells
+};
+
+struct BinScratch {
+  uint16_t* staged;  // [tiles, tilePoints]: the places in their bins of a tile's points, bin by bin
+  uint16_t* begins;  // [bins + 1, tiles]
+  uint32_t* totals;  // [bins]: points; and behind them, for cut bins:
+  uint32_t* arrived;  // [bins]: parts that have written their cells
+  uint32_t* done;     // [1]: blocks
+  uint32_t* units_used;
+  Unit* units;
+  void* parts;  // [most_parts, cells]
+};
+
+template <class Cell>
+BinScratch cut(ScratchCutter* cutter, const Bins& bins) {
+  BinScratch s = {};
+  cutter->take(&s.staged, bins.tiles * kTile);
+  cutter->take(&s.begins, (bins.count + 1) * bins.tiles);
+  cutter->take(&s.totals, 2 * bins.count + 2);
+  s.arrived = s.totals + bins.count;
+  s.done = s.arrived + bins.count;
+  s.units_used = s.done + 1;
+  cutter->take(&s.units, bins.count + bins.most_parts);
+  Cell* parts;
+  cutter->take(&parts, bins.most_parts * bins.cells());
+  s.parts = parts;
+  return s;
+}
+
+// What shared memory holds of a bin, and 16 bits tell apart.
+int mostShift(VoxelMode mode, const LaunchDevice& device) {
+  if (mode == VoxelMode::kOccupancy) return 16;
+  return device.block_memory >= 1 << 17 ? 15 : 14;
+}
+
+Bins binsOf(const VoxelizeProblem& p, const LaunchDevice& device) {
+  constexpr int kFewestCells = 12;  // log2
+  constexpr int kWantedBins = 256;
+  constexpr int64_t kWantedBlocks = 512;
+  constexpr int64_t kWantedParts = 256;
+  Bins bins = {};
+  bins.voxels = p.points.clouds * p.grid.volume();
+  bins.shift = kFewestCells;
+  while (bins.voxels >> bins.shift > kWantedBins && bins.shift < mostShift(p.mode, device)) {
+    ++bins.shift;
+  }
+  bins.count = static_cast<int>(((bins.voxels - 1) >> bins.shift) + 1);
+  const int64_t points = p.points.total();
+  bins.tiles = (points + kTile - 1) / kTile;
+  bins.run = static_cast<int>(std::clamp<int64_t>(bins.tiles / kWantedBlocks, 1, kMostRun));
+  bins.part_points = std::max(points / kWantedParts, 2 * points / bins.count);
+  bins.most_parts_each = std::min(kMostParts, device.multiprocessors);
+  bins.most_parts = 2 * (points / bins.part_points);
+  return bins;
+}
+
+template <class Number>
+struct BinArguments {
+  PointSource<Number> source;
+  Bins bins;
+  BinScratch scratch;
+};
+
+template <class Number>
+__global__ void clearControl(const __grid_constant__ BinArguments<Number> a) {
+  waitForLaunchesAhead();
+  letNextLaunchBegin();
+  const int64_t thread = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int64_t threads = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t i = thread; i < 2 * a.bins.count + 2; i += threads) a.scratch.totals[i] = 0;
+  if (a.source.dropped == nullptr) return;
+  for (int64_t b = thread; b < a.source.clouds.clouds; b += threads) {
+    a.source.dropped[b * a.source.dropped_stride] = 0;
+  }
+}
+
+// The parts of each bin, one after the other; by the last block of binPoints, a bin a thread.
+template <class Scan, class Storage>
+__device__ void planUnits(const Bins& bins, const BinScratch& s, Storage& storage) {
+  const auto bin = static_cast<int>(threadIdx.x);
+  int parts = 0;
+  if (bin < bins.count) {
+    const int64_t wanted = __ldcg(&s.totals[bin]) / bins.part_points + 1;
+    parts = static_cast<int>(wanted < bins.most_parts_each ? wanted : bins.most_parts_each);
+  }
+  uint32_t first;
+  uint32_t slot;
+  uint32_t total;
+  Scan(storage).ExclusiveSum(static_cast<uint32_t>(parts), first, total);
+  __syncthreads();
+  Scan(storage).ExclusiveSum(parts > 1 ? static_cast<uint32_t>(parts) : 0, slot);
+  for (int part = 0; part < parts; ++part) {
+    s.units[first + part] = {bin, part, parts, static_cast<int32_t>(slot)};
+  }
+  if (bin == 0) *s.units_used = total;
+}
+
+// The bins of a tile's points, side by side in `staged`; the thread's bin begins at *begin and the
+// points are *kept in all.
+template <class Loader, class Scan, class Source, class Storage>
+__device__ void sortTile(const Source& source, const Bins& bins, int64_t tile, uint32_t* cursors,
+                         int32_t* keys, uint16_t* staged, DropCounter<Source>* drops,
+                         Storage& storage, uint32_t* begin, uint32_t* kept) {
+  const auto thread = static_cast<int>(threadIdx.x);
+  cursors[thread] = 0;
+  __syncthreads();
+  // Neighbours often share a bin.
+#pragma unroll 1
+  for (int g = 0; g < kGroups; ++g) {
+    const int group = g * kBinThreads + thread;
+    int32_t four[kPoints];
+    loadKeys<Loader>(source, tile * kTile + group * kPoints, four, drops);
+    reinterpret_cast<int4*>(keys)[group] = make_int4(four[0], four[1], four[2], four[3]);
+    uint32_t run = 1;
+#pragma unroll
+    for (int k = 0; k < kPoints; ++k, ++run) {
+      const int bin = four[k] >> bins.shift;  // -1 for none
+      if (k + 1 < kPoints && four[k + 1] >> bins.shift == bin) continue;
+      if (bin >= 0) atomicAdd(&cursors[bin], run);
+      run = 0;
+    }
+  }
+  __syncthreads();
+  Scan(storage).ExclusiveSum(cursors[thread], *begin, *kept);
+  cursors[thread] = *begin;
+  __syncthreads();
+
+  // The begin of a bin moves on with each of its points.
+  const auto place = static_cast<uint32_t>(bins.cells() - 1);
+#pragma unroll 1
+  for (int g = 0; g < kGroups; ++g) {
+    const int4 four = reinterpret_cast<const int4*>(keys)[g * kBinThreads + thread];
+    const int32_t key[kPoints] = {four.x, four.y, four.z, four.w};
+    uint32_t at[kPoints];
+    uint32_t run = 1;
+#pragma unroll
+    for (int k = 0; k < kPoints; ++k, ++run) {
+      const int bin = key[k] >> bins.shift;
+      if (k + 1 < kPoints && key[k + 1] >> bins.shift == bin) continue;
+      if (bin >= 0) {
+        const uint32_t end = atomicAdd(&cursors[bin], run) + run;
+#pragma unroll
+        for (int j = 0; j <= k; ++j) {
+          if (static_cast<uint32_t>(k - j) < run) at[j] = end - static_cast<uint32_t>(k - j) - 1;
+        }
+      }
+      run = 0;
+    }
+#pragma unroll
+    for (int k = 0; k < kPoints; ++k) {
+      if (key[k] >= 0) {
+        staged[at[k]] = static_cast<uint16_t>(static_cast<uint32_t>(key[k]) & place);
+      }
+    }
+  }
+  __syncthreads();
+}
+
+template <class Loader>
+__global__ void __launch_bounds__(kBinThreads, 3)
+    binPoints(const __grid_constant__ BinArguments<typename Loader::Number> a) {
+  using Scan = cub::BlockScan<uint32_t, kBinThreads>;
+  extern __shared__ uint4 memory[];
+  auto* keys = reinterpret_cast<int32_t*>(memory);
+  auto* staged = reinterpret_cast<uint16_t*>(keys + kTile);
+  __shared__ uint32_t cursors[kMostBins];
+  __shared__ uint16_t begins[kMostBins + 1][kMostRun];
+  __shared__ typename Scan::TempStorage scan;
+  __shared__ bool last;
+  const Bins& bins = a.bins;
+  const BinScratch& s = a.scratch;
+  const auto thread = static_cast<int>(threadIdx.x);
+  // clearControl() has waited for all that came before; dropped points are added up as they are
+  // found.
+  if (a.source.dropped != nullptr) waitForLaunchesAhead();
+
+  DropCounter drops(a.source);
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * bins.run;
+  const auto run = static_cast<int>(min(static_cast<int64_t>(bins.run), bins.tiles - first));
+  for (int t = 0; t < run; ++t) {
+    uint32_t begin;
+    uint32_t kept;
+    sortTile<Loader, Scan>(a.source, bins, first + t, cursors, keys, staged, &drops, scan, &begin,
+                           &kept);
+    begins[thread][t] = static_cast<uint16_t>(begin);
+    if (thread == kMostBins - 1) begins[kMostBins][t] = static_cast<uint16_t>(kept);
+    auto* out = reinterpret_cast<uint4*>(s.staged + (first + t) * kTile);
+    for (int i = thread; i * 8 < static_cast<int>(kept); i += kBinThreads) {
+      out[i] = reinterpret_cast<const uint4*>(staged)[i];
+    }
+    __syncthreads();
+  }
+
+  // Behind the last bin, those that are not there begin where the points end.
+  for (int i = thread; i < (bins.count + 1) * run; i += kBinThreads) {
+    s.begins[i / run * bins.tiles + first + i % run] = begins[i / run][i % run];
+  }
+  drops.finish();
+  uint32_t total = 0;
+  for (int t = 0; t < run; ++t) total += begins[thread + 1][t] - begins[thread][t];
+  waitForLaunchesAhead();  // what is added to has been cleared
+  if (total > 0) atomicAdd(&s.totals[thread], total);
+  __threadfence();
+  __syncthreads();
+  if (thread == 0) last = atomicAdd(s.done, 1u) == gridDim.x - 1;
+  __syncthreads();
+  if (last) planUnits<Scan>(bins, s, scan);
+}
+
+// A point in a cell: marks only say that there is one.
+__device__ void addPoint(uint8_t* cells, uint16_t place) { cells[place] = 1; }
+__device__ void addPoint(uint32_t* cells, uint16_t place) { atomicAdd(&cells[place], 1u); }
+
+__device__ void addCell(uint8_t* cell, uint8_t more) { *cell |= more; }
+__device__ void addCell(uint32_t* cell, uint32_t more) { *cell += more; }
+
+struct CellArguments {
+  Bins bins;
+  BinScratch scratch;
+  CellOutput out;
+};
+
+// Adds those of a word's eight places that lie in begin .. end - 1 of the tile.
+template <class Cell>
+__device__ __forceinline__ void addWord(const uint4& word, int first, int begin, int end,
+                                        Cell* cells) {
+  const uint32_t pairs[] = {word.x, word.y, word.z, word.w};
+#pragma unroll
+  for (int k = 0; k < kPlaces; ++k) {
+    if (first + k >= begin && first + k < end) {
+      addPoint(cells, static_cast<uint16_t>(pairs[k / 2] >> (k % 2 * 16)));
+    }
+  }
+}
+
+struct Segment {
+  int begin;
+  int end;
+};
+
+// Where the bin's points lie in a tile.
+__device__ __forceinline__ Segment segmentOf(const Bins& bins, const BinScratch& s, int bin,
+                                             int64_t tile, int64_t end_tile) {
+  if (tile >= end_tile) return {0, 0};
+  return {__ldg(&s.begins[bin * bins.tiles + tile]),
+          __ldg(&s.begins[(bin + 1) * bins.tiles + tile])};
+}
+
+// A warp adds the segments that its bin has in up to 32 tiles, of which each lane knows one. Four
+// lanes do a short segment, and all loads of a lane are on their way before it uses the first: this
+// waits for memory, nothing else.
+template <class Cell>
+__device__ void addSegments(const Bins& bins, const BinScratch& s, int64_t first_tile, Segment own,
+                            Cell* cells) {
+  constexpr int kLanes = 4;
+  constexpr int kAtOnce = kWarp / kLanes;
+  constexpr int kLong = 4 * kLanes * kPlaces;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const auto* words = reinterpret_cast<const uint4*>(s.staged + first_tile * kTile);
+  const int words_of_tile = kTile / kPlaces;
+  const unsigned is_long = __ballot_sync(~0u, own.end - own.begin > kLong);
+  uint4 word[kLanes];
+  Segment segment[kLanes];
+#pragma unroll
+  for (int j = 0; j < kLanes; ++j) {
+    const int t = j * kAtOnce + lane / kLanes;
+    const int begin = __shfl_sync(~0u, own.begin, t);
+    const int end = __shfl_sync(~0u, own.end, t);
+    segment[j] = {begin, (is_long >> t & 1) != 0 ? 0 : end};
+    const int w = begin / kPlaces + lane % kLanes;
+    if (w * kPlaces < segment[j].end) word[j] = __ldg(words + t * words_of_tile + w);
+  }
+#pragma unroll
+  for (int j = 0; j < kLanes; ++j) {
+    const int t = j * kAtOnce + lane / kLanes;
+    int w = segment[j].begin / kPlaces + lane % kLanes;
+    while (w * kPlaces < segment[j].end) {
+      addWord(word[j], w * kPlaces, segment[j].begin, segment[j].end, cells);
+      w += kLanes;
+      if (w * kPlaces < segment[j].end) word[j] = __ldg(words + t * words_of_tile + w);
+    }
+  }
+  for (unsigned rest = is_long; rest != 0; rest &= rest - 1) {
+    const int t = __ffs(rest) - 1;
+    const int begin = __shfl_sync(~0u, own.begin, t);
+    const int end = __shfl_sync(~0u, own.end, t);
+    for (int w = begin / kPlaces + lane; w * kPlaces < end; w += kWarp) {
+      addWord(__ldg(words + t * words_of_tile + w), w * kPlaces, begin, end, cells);
+    }
+  }
+}
+
+// The part of a bin's cells, among those of begin .. begin + count - 1 that exist, that a unit has
+// to write. The parts of a cut bin wait for each other and then add up a slice each: blocks start in
+// the order of their numbers, and all parts of a bin fit on the device, so that they all do run.
+template <class Cell>
+__device__ void shareCells(const Unit& unit, const BinScratch& s, int cells_of_bin, Cell* cells,
+                           int* begin, int* end) {
+  *begin = 0;
+  *end = cells_of_bin;
+  if (unit.parts == 1) return;
+  auto* parts = static_cast<Cell*>(s.parts) + static_cast<int64_t>(unit.slot) * cells_of_bin;
+  auto* own = reinterpret_cast<uint4*>(parts + static_cast<int64_t>(unit.part) * cells_of_bin);
+  const int words = cells_of_bin / static_cast<int>(16 / sizeof(Cell));
+  for (int i = static_cast<int>(threadIdx.x); i < words; i += kCellThreads) {
+    __stcg(own + i, reinterpret_cast<const uint4*>(cells)[i]);
+  }
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    atomicAdd(&s.arrived[unit.bin], 1u);
+    const volatile uint32_t* arrived = &s.arrived[unit.bin];
+    while (*arrived != static_cast<uint32_t>(unit.parts)) __nanosleep(50);
+    __threadfence();
+  }
+  __syncthreads();
+  // Slices of a multiple of 16 cells.
+  const int slice = (cells_of_bin / 16 + unit.parts - 1) / unit.parts * 16;
+  *begin = min(cells_of_bin, unit.part * slice);
+  *end = min(cells_of_bin, *begin + slice);
+  for (int i = *begin + static_cast<int>(threadIdx.x); i < *end; i += kCellThreads) {
+    Cell cell = 0;
+    for (int part = 0; part < unit.parts; ++part) {
+      addCell(&cell, __ldcg(parts + static_cast<int64_t>(part) * cells_of_bin + i));
+    }
+    cells[i] = cell;
+  }
+  __syncthreads();
+}
+
+template <class Cell, class Element>
+__global__ void __launch_bounds__(kCellThreads)
+    countCells(const __grid_constant__ CellArguments a) {
+  extern __shared__ uint4 memory[];
+  auto* cells = reinterpret_cast<Cell*>(memory);
+  const Bins& bins = a.bins;
+  const int cells_of_bin = bins.cells();
+  const auto thread = static_cast<int>(threadIdx.x);
+  for (int i = thread; i < cells_of_bin * static_cast<int>(sizeof(Cell)) / 16; i += kCellThreads) {
+    memory[i] = make_uint4(0, 0, 0, 0);
+  }
+  waitForLaunchesAhead();
+  if (blockIdx.x >= *a.scratch.units_used) return;
+  const Unit unit = a.scratch.units[blockIdx.x];
+  __syncthreads();
+  const int64_t first = bins.tiles * unit.part / unit.parts;
+  const int64_t end = bins.tiles * (unit.part + 1) / unit.parts;
+  // Few tiles are shared out among all warps.
+  constexpr int kWarps = kCellThreads / kWarp;
+  const int64_t share = min(static_cast<int64_t>(kWarp), (end - first + kWarps - 1) / kWarps);
+  const int lane = thread % kWarp;
+  const auto segmentAt = [&](int64_t tile) {
+    return lane < share ? segmentOf(bins, a.scratch, unit.bin, tile + lane, end) : Segment{0, 0};
+  };
+  int64_t tile = first + thread / kWarp * share;
+  Segment next = segmentAt(tile);
+  while (tile < end) {
+    const Segment own = next;
+    const int64_t own_tile = tile;
+    tile += kWarps * share;
+    next = segmentAt(tile);
+    addSegments(bins, a.scratch, own_tile, own, cells);
+  }
+  __syncthreads();
+  int begin;
+  int past;
+  shareCells(unit, a.scratch, cells_of_bin, cells, &begin, &past);
+  const int64_t key = static_cast<int64_t>(unit.bin) << bins.shift;
+  const int64_t left = min(static_cast<int64_t>(past), bins.voxels - key) - begin;
+  if (left > 0) {
+    writeCells<Element>(a.out, cells + begin, key + begin, left, thread, kCellThreads);
+  }
+}
+
+// With dynamic shared memory, of which a kernel has to be told when it is much.
+template <class Arguments>
+cudaError_t launchShared(void (*kernel)(Arguments), Arguments* arguments, int64_t blocks,
+                         int threads, int bytes, const LaunchDevice& device, cudaStream_t stream) {
+  const cudaError_t error =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  if (error != cudaSuccess) return error;
+  return launchBlocks(kernel, arguments, blocks, threads, device, stream, bytes);
+}
+
+template <class Cell, class Element>
+cudaError_t launchCells(const VoxelizeProblem& p, const Bins& bins, const BinScratch& scratch,
+                        const LaunchDevice& device, cudaStream_t stream) {
+  CellArguments arguments = {bins, scratch, cellOutputOf(p)};
+  return launchShared(countCells<Cell, Element>, &arguments, bins.count + bins.most_parts,
+                      kCellThreads, bins.cells() * static_cast<int>(sizeof(Cell)), device, stream);
+}
+
+template <class Cell>
+cudaError_t launch(const VoxelizeProblem& p, void* memory, const LaunchDevice& device,
+                   cudaStream_t stream) {
+  const Bins bins = binsOf(p, device);
+  ScratchCutter cutter(memory);
+  const BinScratch scratch = cut<Cell>(&cutter, bins);
+  const cudaError_t error = visitLoader(p.points, [&](auto tag) {
+    using Loader = typename decltype(tag)::type;
+    using Number = typename Loader::Number;
+    BinArguments<Number> arguments = {sourceOf<Number>(p.points, p.grid, p.dropped), bins, scratch};
+    const cudaError_t first =
+        launchBlocks(clearControl<Number>, &arguments, 4, kBinThreads, device, stream);
+    if (first != cudaSuccess) return first;
+    const int bytes = kTile * static_cast<int>(sizeof(int32_t) + sizeof(uint16_t));
+    return launchShared(binPoints<Loader>, &arguments, bins.blocks(), kBinThreads, bytes, device,
+                        stream);
+  });
+  if (error != cudaSuccess) return error;
+  return visitCellElement(p.out.dtype, [&](auto tag) {
+    using Element = typename decltype(tag)::type;
+    return launchCells<Cell, Element>(p, bins, scratch, device, stream);
+  });
+}
+
+}  // namespace
+
+// With fewer, atomics on the grid are as fast.
+constexpr int64_t kFewestPoints = 1 << 22;
+
+bool suitsBins(const VoxelizeProblem& p, const LaunchDevice& device) {
+  const int64_t voxels = p.points.clouds * p.grid.volume();
+  const int64_t points = p.points.total();
+  return !reducesFeatures(p.mode) && points >= kFewestPoints && voxels / 16 <= points &&
+         voxels <= int64_t{kMostBins} << mostShift(p.mode, device);
+}
+
+size_t voxelBinsScratchBytes(const VoxelizeProblem& p, const LaunchDevice& device) {
+  ScratchCutter cutter(nullptr);
+  const Bins bins = binsOf(p, device);
+  if (p.mode == VoxelMode::kOccupancy) {
+    cut<uint8_t>(&cutter, bins);
+  } else {
+    cut<uint32_t>(&cutter, bins);
+  }
+  return cutter.used();
+}
+
+cudaError_t launchVoxelBins(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
+                            cudaStream_t stream) {
+  return p.mode == VoxelMode::kOccupancy ? launch<uint8_t>(p, scratch, device, stream)
+                                         : launch<uint32_t>(p, scratch, device, stream);
+}
+
+}  // namespace rbc

@@ -1,0 +1,19 @@
+// The launcher of counting by bins: for many points in a grid of moderate size.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "launch_device.h"
+#include "voxel_problem.h"
+
+namespace rbc {
+
+// Whether occupancy or count of the problem is better done by bins than by atomics on the grid.
+bool suitsBins(const VoxelizeProblem& problem, const LaunchDevice& device);
+
+size_t voxelBinsScratchBytes(const VoxelizeProblem& problem, const LaunchDevice& device);
+
+cudaError_t launchVoxelBins(const VoxelizeProblem& problem, void* scratch,
+                            const LaunchDevice& device, cudaStream_t stream);
+
+}  // namespace rbc

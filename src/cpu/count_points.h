@@ -1,0 +1,32 @@
+// Occupancy and counts on a dense grid.
+#pragma once
+
+#include "dense_voxels.h"
+#include "sort_points.h"
+
+namespace rbc {
+
+// Voxels whose points are counted at once, in counters that stay in the caches: 64 KiB.
+inline constexpr int kCounterBits = 14;
+
+// Writes a bucket's voxels. The points are sorted by all but the lowest kCounterBits of their keys.
+class PointCounter {
+ public:
+  PointCounter(const VoxelizeProblem& problem, const DenseVoxels& voxels, const PointSort& sort);
+
+  void count(int64_t bucket) const;
+
+ private:
+  using Write = void (*)(const PointCounter& counter, const VoxelLine& line,
+                         const uint32_t* counts);
+  template <class Out>
+  static void write(const PointCounter& counter, const VoxelLine& line, const uint32_t* counts);
+
+  const DenseVoxels& voxels_;
+  const PointSort& sort_;
+  uint64_t empty_bits_;
+  uint32_t most_;  // 1 for occupancy
+  Write write_;
+};
+
+}  // namespace rbc

@@ -1,0 +1,186 @@
+// A point in a truncated signed distance field: the ray on which its sensor sees it, the voxels that
+// the ray passes, and what they observe.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "real.h"
+#include "voxel.h"
+
+namespace rbc {
+
+// Observations are added up as integers, in any order: weights in quanta of 2^-32, distances times
+// weights in quanta of truncation * 2^-32. Those of 2^31 - 1 points fit in 64 bits.
+inline constexpr double kTsdfQuanta = 0x1p32;
+
+// To the nearest whole number; of numbers of 24 bits, in f32.
+template <class Number>
+RBC_HD int64_t toQuanta(Number x) {
+  return static_cast<int64_t>(x + (x < 0 ? Number(-0.5) : Number(0.5)));
+}
+
+// Calls body(axis) for the three axes: written out, so that a GPU keeps arrays in registers.
+template <class Body>
+RBC_HD void forAxes(Body&& body) {
+  body(0);
+  body(1);
+  body(2);
+}
+
+// As constants, which device code may use too.
+template <class Number>
+struct Limits {
+  static constexpr Number kInfinity = std::numeric_limits<Number>::infinity();
+  static constexpr Number kSmallest = std::numeric_limits<Number>::min();  // that is normal
+  static constexpr Number kLargest = std::numeric_limits<Number>::max();
+};
+
+// What all rays of a call share.
+template <class Number>
+struct RayField {
+  GridOf<Number> grid;
+  Number voxel_size[3];
+  int32_t extent[3];
+  Number truncation;
+  Number inverse_truncation;
+  bool carve;
+  bool inverse_square;
+};
+
+// Places along the ray are distances from the point: negative before it.
+template <class Number>
+struct TsdfRay {
+  Number offset[3];     // the point, from the grid's origin
+  Number place[3];      // that in voxels
+  Number direction[3];  // of length 1
+  Number pace[3];       // along the ray from one face across an axis to the next; any finite number
+  int32_t first[3];     // the voxel where the ray begins
+  Number weight;        // in quanta: a whole number, 1 to 2^32
+};
+
+// False if the point is dropped.
+template <class Number>
+RBC_HD bool aim(const RayField<Number>& field, const Number (&point)[3], const Number (&sensor)[3],
+                TsdfRay<Number>* ray) {
+  constexpr Number kInfinity = Limits<Number>::kInfinity;
+  constexpr Number kLargest = Limits<Number>::kLargest;
+  const GridOf<Number>& grid = field.grid;
+
+  const Number x = point[0] - sensor[0];
+  const Number y = point[1] - sensor[1];
+  const Number z = point[2] - sensor[2];
+  const Number square = x * x + y * y + z * z;
+  if (!(square >= Limits<Number>::kSmallest && square < kInfinity)) return false;
+  const Number distance = std::sqrt(square);
+  const Number inverse = 1 / distance;
+  ray->direction[0] = x * inverse;
+  ray->direction[1] = y * inverse;
+  ray->direction[2] = z * inverse;
+
+  // The part of the ray that lies in the box of the grid.
+  Number begin = field.carve || distance < field.truncation ? -distance : -field.truncation;
+  Number end = field.truncation;
+  Number slope[3];  // voxels along each axis for a step of 1
+  forAxes([&](int axis) {
+    ray->offset[axis] = point[axis] - grid.origin[axis];
+    const Number place = ray->place[axis] = ray->offset[axis] * grid.inverse[axis];
+    slope[axis] = ray->direction[axis] * grid.inverse[axis];
+    // Parallel to the faces, the next one is as far as can be; 0 times that is no NaN. (Not
+    // compared with infinities: GCC 13 folds that wrongly.)
+    Number pace = 1 / slope[axis];
+    if (!(std::fabs(pace) <= kLargest)) pace = slope[axis] < 0 ? -kLargest : kLargest;
+    ray->pace[axis] = pace;
+    const Number low = -place * pace;
+    const Number high = (grid.limit[axis] - place) * pace;
+    const Number enter = pace < 0 ? high : low;
+    const Number leave = pace < 0 ? low : high;
+    if (enter > begin) begin = enter;
+    if (leave < end) end = leave;
+  });
+  if (!(begin <= end)) return false;
+
+  forAxes([&](int axis) {
+    // Rounding may bring it past the faces.
+    const Number from = ray->place[axis] + begin * slope[axis];
+    const int32_t last = field.extent[axis] - 1;
+    ray->first[axis] = !(from > 0)                  ? 0
+                       : !(from < grid.limit[axis]) ? last
+                                                    : static_cast<int32_t>(from);
+  });
+  const Number weight = field.inverse_square ? 1 / square : Number(1);
+  const Number quanta = (weight < 1 ? weight : Number(1)) * Number(kTsdfQuanta);
+  ray->weight = quanta > 1 ? static_cast<Number>(toQuanta(quanta)) : Number(1);
+  return true;
+}
+
+// The distance that a voxel observes, times the ray's weight, in quanta.
+template <class Number>
+RBC_HD int64_t observedDistance(const RayField<Number>& field, const TsdfRay<Number>& ray,
+                                const int32_t (&voxel)[3]) {
+  Number distance = 0;
+  forAxes([&](int axis) {
+    const Number centre = (static_cast<Number>(voxel[axis]) + Number(0.5)) * field.voxel_size[axis];
+    distance += (ray.offset[axis] - centre) * ray.direction[axis];
+  });
+  Number share = distance * field.inverse_truncation;
+  if (!(share < 1)) share = 1;  // NaN too, of numbers that nearly overflow
+  if (share < -1) share = -1;
+  return toQuanta(share * ray.weight);
+}
+
+// Calls visit(index, distance) for the voxels that the ray passes, with their places in
+// lexicographic order and what they observe. Each step is along one axis and in one direction, and
+// the last one leaves the grid: whatever the numbers are, it ends.
+template <class Number, class Visitor>
+RBC_HD void walk(const RayField<Number>& field, const TsdfRay<Number>& ray, Visitor&& visit) {
+  const int64_t row = field.extent[2];
+  const int64_t stride[3] = {field.extent[1] * row, row, 1};
+  int32_t voxel[3] = {ray.first[0], ray.first[1], ray.first[2]};
+  int64_t index = voxel[0] * stride[0] + voxel[1] * stride[1] + voxel[2];
+  for (;;) {
+    visit(index, observedDistance(field, ray, voxel));
+    // Where the ray leaves the voxel across each axis; from the face itself, so that errors do not
+    // add up.
+    Number next[3];
+    forAxes([&](int axis) {
+      const int32_t face = voxel[axis] + (ray.pace[axis] < 0 ? 0 : 1);
+      next[axis] = (static_cast<Number>(face) - ray.place[axis]) * ray.pace[axis];
+    });
+    const bool first = next[0] <= next[1];
+    const Number nearer = first ? next[0] : next[1];
+    const int across = nearer <= next[2] ? (first ? 0 : 1) : 2;
+    if (!((across == 2 ? next[2] : nearer) < field.truncation)) return;
+    bool inside = true;
+    forAxes([&](int axis) {
+      const bool down = ray.pace[axis] < 0;
+      if (axis == across) {
+        voxel[axis] += down ? -1 : 1;
+        index += down ? -stride[axis] : stride[axis];
+      }
+      inside &= static_cast<uint32_t>(voxel[axis]) < static_cast<uint32_t>(field.extent[axis]);
+    });
+    if (!inside) return;
+  }
+}
+
+// What the observations of a voxel add up to, in quanta; a weight of 0 if there is none.
+struct TsdfSums {
+  uint64_t distance;  // signed
+  uint64_t weight;
+};
+
+// The running average with the observations of a call.
+RBC_HD void integrate(const TsdfSums& sums, double truncation, double max_weight, float* tsdf,
+                      float* weight) {
+  const auto before = static_cast<double>(*weight);
+  const double distance =
+      static_cast<double>(static_cast<int64_t>(sums.distance)) * (truncation / kTsdfQuanta);
+  const double total = before + static_cast<double>(sums.weight) / kTsdfQuanta;
+  const double sum = before != 0 ? static_cast<double>(*tsdf) * before + distance : distance;
+  *tsdf = narrow<float>(sum / total);
+  *weight = narrow<float>(total < max_weight ? total : max_weight);
+}
+
+}  // namespace rbc

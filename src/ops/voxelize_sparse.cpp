@@ -1,0 +1,169 @@
+// rbcVoxelizeSparse: the arguments of a call as a SparseProblem.
+
+#include <cinttypes>
+
+#include "cloud_call.h"
+#include "float_environment.h"
+#include "params.h"
+#include "robocache/voxelize.h"
+
+namespace rbc {
+namespace {
+
+constexpr uint32_t kFirstParamsSize = sizeof(rbcVoxelizeSparseParams);
+constexpr uint32_t kFirstVoxelsSize = sizeof(rbcSparseVoxels);
+static_assert(RBC_VOXEL_ORDER_LEXICOGRAPHIC == static_cast<int>(VoxelOrder::kLexicographic) &&
+              RBC_VOXEL_ORDER_FIRST_POINT == static_cast<int>(VoxelOrder::kFirstPoint));
+
+rbcVoxelizeSparseParams checkedParams(const rbcVoxelizeSparseParams* given) {
+  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid");
+  const rbcVoxelizeSparseParams params =
+      readParams(given, rbcVoxelizeSparseParamsInit(), kFirstParamsSize, "params");
+  if (params.flags != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "flags: 0x%" PRIx32 " has unknown bits, expected 0",
+         params.flags);
+  }
+  if (params.reduce < RBC_VOXEL_SUM || params.reduce > RBC_VOXEL_MIN) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "reduce: is %d, expected RBC_VOXEL_SUM, _MEAN, _MAX or _MIN",
+         params.reduce);
+  }
+  if (params.order < RBC_VOXEL_ORDER_LEXICOGRAPHIC || params.order > RBC_VOXEL_ORDER_FIRST_POINT) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "order: is %d, expected RBC_VOXEL_ORDER_LEXICOGRAPHIC or _FIRST_POINT", params.order);
+  }
+  requireReserved(params.reserved);
+  return params;
+}
+
+rbcSparseVoxels checkedVoxels(const rbcSparseVoxels* given) {
+  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "voxels: is null");
+  const rbcSparseVoxels voxels =
+      readParams(given, rbcSparseVoxelsInit(), kFirstVoxelsSize, "voxels");
+  bool reserved = voxels.reserved0 != 0;
+  for (const uint64_t word : voxels.reserved) reserved |= word != 0;
+  if (reserved) fail(RBC_STATUS_INVALID_ARGUMENT, "voxels: reserved is not 0");
+  return voxels;
+}
+
+void requireDtype(const View& view, const char* argument, DType dtype) {
+  if (view.dtype != dtype) {
+    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected %s", argument, nameOf(view.dtype),
+         nameOf(dtype));
+  }
+}
+
+// An output without a batch.
+template <int Rank>
+Output<Rank> outputOf(const View& view, const char* argument, const int64_t (&shape)[Rank]) {
+  requireShape(view, argument, Rank, shape);
+  Output<Rank> out = {view.data, {}, view.dtype};
+  for (int i = 0; i < Rank; ++i) out.stride[i] = view.strides[i];
+  return out;
+}
+
+SparseProblem problemOf(const rbcContext& context, const rbcTensor* points,
+                        const rbcTensor* features, const rbcSparseVoxels* given,
+                        const rbcVoxelizeSparseParams* given_params) {
+  const rbcVoxelizeSparseParams params = checkedParams(given_params);
+  const rbcSparseVoxels voxels = checkedVoxels(given);
+  CloudCall cloud(context);
+  const auto optional = [&](const rbcTensor* tensor, const char* argument) {
+    return tensor != nullptr ? cloud.addOutput(tensor, argument) : View{};
+  };
+  const View coords = cloud.addOutput(voxels.coords, "coords");
+  const View num_voxels = cloud.addOutput(voxels.num_voxels, "num_voxels");
+  const View counts = optional(voxels.counts, "counts");
+  const View reduced = optional(voxels.features, "voxels.features");
+  const View grouped = optional(voxels.grouped, "grouped");
+  const View point_to_voxel = optional(voxels.point_to_voxel, "point_to_voxel");
+  const View dropped = optional(voxels.dropped, "dropped");
+  const View overflow = optional(voxels.overflow, "overflow");
+  cloud.addPoints(points, params.lengths, params.offsets);
+
+  SparseProblem p = {};
+  p.points = cloud.points();
+  p.grid = cloud.grid(params.grid);
+  p.reduce = static_cast<VoxelMode>(params.reduce);
+  p.order = static_cast<VoxelOrder>(params.order);
+  p.features = cloud.features(features);
+
+  requireRank(coords, "coords", 2, 2);
+  requireDtype(coords, "coords", DType::I32);
+  p.capacity = coords.shape[0];
+  if (p.capacity < 1) {
+    fail(RBC_STATUS_SHAPE_MISMATCH, "coords: shape is %s, expected a capacity of 1 or more",
+         shapeText(coords.ndim, coords.shape));
+  }
+  if (p.points.clouds > INT32_MAX) {
+    fail(RBC_STATUS_SHAPE_MISMATCH, "points: clouds are %" PRId64 ", expected at most 2^31 - 1",
+         p.points.clouds);
+  }
+  p.coords = outputOf<2>(coords, "coords", {p.capacity, 4});
+  requireShape(num_voxels, "num_voxels", 0, nullptr);
+  requireDtype(num_voxels, "num_voxels", DType::I64);
+  p.num_voxels = {num_voxels.data, {0}, num_voxels.dtype};
+  if (voxels.counts != nullptr) {
+    requireDtype(counts, "counts", DType::I32);
+    p.counts = outputOf<1>(counts, "counts", {p.capacity});
+  }
+  if (voxels.features != nullptr) {
+    requireFloat(reduced, "voxels.features");
+    p.reduced = outputOf<2>(reduced, "voxels.features", {p.capacity, p.features.count});
+  }
+  p.max_points = INT64_MAX;
+  if (voxels.grouped != nullptr) {
+    requireRank(grouped, "grouped", 3, 3);
+    requireFloat(grouped, "grouped");
+    p.max_points = grouped.shape[1];
+    if (p.max_points < 1) {
+      fail(RBC_STATUS_SHAPE_MISMATCH, "grouped: shape is %s, expected room for 1 point or more",
+           shapeText(grouped.ndim, grouped.shape));
+    }
+    p.grouped = outputOf<3>(grouped, "grouped", {p.capacity, p.max_points, p.features.count});
+  }
+  if (voxels.point_to_voxel != nullptr) {
+    if (point_to_voxel.dtype != DType::I64) {
+      requireDtype(point_to_voxel, "point_to_voxel", DType::I32);
+    }
+    const bool padded = cloud.batched() && !p.points.packed();
+    const int64_t shape[] = {p.points.clouds, p.points.rows};
+    requireShape(point_to_voxel, "point_to_voxel", padded ? 2 : 1, shape + (padded ? 0 : 1));
+    p.point_to_voxel = {
+        point_to_voxel.data,
+        {padded ? point_to_voxel.strides[0] : 0, point_to_voxel.strides[point_to_voxel.ndim - 1]},
+        point_to_voxel.dtype};
+  }
+  if (voxels.dropped != nullptr) p.dropped = cloud.dropped(dropped, "dropped");
+  if (voxels.overflow != nullptr) {
+    requireDtype(overflow, "overflow", DType::I64);
+    p.overflow = outputOf<1>(overflow, "overflow", {3});
+  }
+  return p;
+}
+
+}  // namespace
+}  // namespace rbc
+
+rbcStatus_t rbcVoxelizeSparse(rbcContext_t context, const rbcTensor* points,
+                              const rbcTensor* features, const rbcSparseVoxels* voxels,
+                              const rbcVoxelizeSparseParams* params) {
+  return rbc::guard([&] {
+    const rbc::DefaultFloats floats;
+    rbcContext& c = rbc::requireContext(context);
+    const rbc::SparseProblem p = rbc::problemOf(c, points, features, voxels, params);
+    const rbc::Scratch scratch = rbc::workspace(c, c.backend->voxelizeSparseBytes(*c.state, p));
+    c.backend->voxelizeSparse(*c.state, p, scratch);
+  });
+}
+
+rbcStatus_t rbcVoxelizeSparseWorkspaceSize(rbcContext_t context, const rbcTensor* points,
+                                           const rbcTensor* features, const rbcSparseVoxels* voxels,
+                                           const rbcVoxelizeSparseParams* params, size_t* bytes) {
+  return rbc::guard([&] {
+    const rbc::DefaultFloats floats;
+    if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
+    const rbcContext& c = rbc::requireContext(context);
+    const rbc::SparseProblem p = rbc::problemOf(c, points, features, voxels, params);
+    *bytes = c.backend->voxelizeSparseBytes(*c.state, p);
+  });
+}
