@@ -4,6 +4,7 @@
 #include <map>
 #include <new>
 
+#include "abi/voxelize_kinds.h"
 #include "support/expect.h"
 #include "support/run.h"
 
@@ -275,4 +276,48 @@ TEST_CASE("allocator: a control loop's fuse allocates nothing, checked or not") 
   }
   CHECK(mask.elements() == std::vector<uint64_t>{1, 1, 1});
   CHECK(ledger.error == "");
+}
+
+TEST_CASE("allocator: voxelization allocates nothing once reserved") {
+  for (const voxelize_kinds::Kind& kind : voxelize_kinds::kKinds) {
+    CAPTURE(std::string(kind.name));
+    Ledger ledger;
+    const Context context = ledger.context(3);
+    const voxelize_kinds::Inputs in(kind);
+    const voxelize_kinds::Call call(context, in, kind);
+    CHECK_SUCCEEDS(rbcContextReserve(context.get(), call.workspace(context)));
+    const int64_t reserved = ledger.allocations;
+    CHECK_SUCCEEDS(call.run(context));
+    CHECK(ledger.allocations == reserved);
+#if RBC_TEST_COUNTS_MALLOC
+    int64_t total = 0;
+    const int64_t before = mallocs;
+    for (int i = 0; i < 3; ++i) total += call.run(context);
+    CHECK(mallocs == before);
+    CHECK(total == 0);
+#endif
+    CHECK(ledger.error == "");
+  }
+}
+
+TEST_CASE("allocator: voxelization without memory writes nothing, and the context goes on") {
+  int needy = 0;
+  for (const voxelize_kinds::Kind& kind : voxelize_kinds::kKinds) {
+    CAPTURE(std::string(kind.name));
+    Ledger ledger;
+    const Context context = ledger.context(2);
+    const voxelize_kinds::Inputs in(kind);
+    const voxelize_kinds::Call call(context, in, kind);
+    if (call.workspace(context) == 0) continue;
+    ++needy;
+    const auto before = call.results();
+    ledger.exhausted = true;
+    CHECK_FAILS(call.run(context), RBC_STATUS_OUT_OF_MEMORY, "memory", "allocator");
+    CHECK((call.results() == before));
+    ledger.exhausted = false;
+    CHECK_SUCCEEDS(call.run(context));
+    CHECK_FALSE((call.results() == before));
+    CHECK(ledger.error == "");
+  }
+  CHECK(needy > 0);
 }

@@ -34,6 +34,19 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
+// Puts a context on a stream for a while.
+class OnStream {
+ public:
+  OnStream(const support::Context& context, const Stream& stream) : context_(context) {
+    support::require(rbcContextSetStream(context.get(), stream.get()));
+  }
+  ~OnStream() { rbcContextSetStream(context_.get(), nullptr); }
+  OnStream(const OnStream&) = delete;
+
+ private:
+  const support::Context& context_;
+};
+
 // Keeps a stream busy until it is told to go on.
 class Blocker {
  public:

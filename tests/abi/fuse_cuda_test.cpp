@@ -16,6 +16,7 @@ namespace {
 
 using cuda_support::Blocker;
 using cuda_support::check;
+using cuda_support::OnStream;
 using cuda_support::Stream;
 using support::Array;
 using support::Context;
@@ -159,19 +160,6 @@ void checkSame(const Context& cuda, Call& call, const Arrays& arrays) {
   CHECK((call.out.elements() == expected.out.elements()));
   CHECK((call.mask.elements() == expected.mask.elements()));
 }
-
-// Puts a context on a stream for a while.
-class OnStream {
- public:
-  OnStream(const Context& context, const Stream& stream) : context_(context) {
-    support::require(rbcContextSetStream(context.get(), stream.get()));
-  }
-  ~OnStream() { rbcContextSetStream(context_.get(), nullptr); }
-  OnStream(const OnStream&) = delete;
-
- private:
-  const Context& context_;
-};
 
 }  // namespace
 

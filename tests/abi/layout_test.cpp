@@ -65,6 +65,18 @@ VALUE(RBC_CHECK_TIMES, 1u);
 VALUE(RBC_MAX_CHANNEL_GROUPS, 256);
 VALUE(RBC_FUSE_MAX_STREAMS, 64);
 
+VALUE(RBC_VOXEL_OCCUPANCY, 0);
+VALUE(RBC_VOXEL_COUNT, 1);
+VALUE(RBC_VOXEL_SUM, 2);
+VALUE(RBC_VOXEL_MEAN, 3);
+VALUE(RBC_VOXEL_MAX, 4);
+VALUE(RBC_VOXEL_MIN, 5);
+VALUE(RBC_VOXEL_ORDER_LEXICOGRAPHIC, 0);
+VALUE(RBC_VOXEL_ORDER_FIRST_POINT, 1);
+VALUE(RBC_TSDF_WEIGHT_CONSTANT, 0);
+VALUE(RBC_TSDF_WEIGHT_INVERSE_SQUARE, 1);
+VALUE(RBC_TSDF_CARVE, 1u);
+
 // ---- structs ------------------------------------------------------------------------------------
 
 #define SIZE(type, bytes) \
@@ -177,6 +189,58 @@ FIELD(rbcFuseParams, flags, 4, uint32_t);
 FIELD(rbcFuseParams, query_lengths, 8, const rbcTensor*);
 FIELD(rbcFuseParams, reserved, 16, uint64_t[4]);
 
+// It has no struct_size, and others hold it: no field may ever follow.
+SIZE(rbcVoxelGrid, 72);
+FIELD(rbcVoxelGrid, origin, 0, double[3]);
+FIELD(rbcVoxelGrid, voxel_size, 24, double[3]);
+FIELD(rbcVoxelGrid, shape, 48, int64_t[3]);
+
+SIZE(rbcVoxelizeParams, 144);
+FIELD(rbcVoxelizeParams, struct_size, 0, uint32_t);
+FIELD(rbcVoxelizeParams, flags, 4, uint32_t);
+FIELD(rbcVoxelizeParams, mode, 8, int32_t);
+FIELD(rbcVoxelizeParams, reserved0, 12, int32_t);
+FIELD(rbcVoxelizeParams, empty_value, 16, double);
+FIELD(rbcVoxelizeParams, grid, 24, rbcVoxelGrid);
+FIELD(rbcVoxelizeParams, lengths, 96, const rbcTensor*);
+FIELD(rbcVoxelizeParams, offsets, 104, const rbcTensor*);
+FIELD(rbcVoxelizeParams, reserved, 112, uint64_t[4]);
+
+SIZE(rbcVoxelizeSparseParams, 136);
+FIELD(rbcVoxelizeSparseParams, struct_size, 0, uint32_t);
+FIELD(rbcVoxelizeSparseParams, flags, 4, uint32_t);
+FIELD(rbcVoxelizeSparseParams, reduce, 8, int32_t);
+FIELD(rbcVoxelizeSparseParams, order, 12, int32_t);
+FIELD(rbcVoxelizeSparseParams, grid, 16, rbcVoxelGrid);
+FIELD(rbcVoxelizeSparseParams, lengths, 88, const rbcTensor*);
+FIELD(rbcVoxelizeSparseParams, offsets, 96, const rbcTensor*);
+FIELD(rbcVoxelizeSparseParams, reserved, 104, uint64_t[4]);
+
+SIZE(rbcSparseVoxels, 104);
+FIELD(rbcSparseVoxels, struct_size, 0, uint32_t);
+FIELD(rbcSparseVoxels, reserved0, 4, uint32_t);
+FIELD(rbcSparseVoxels, coords, 8, const rbcTensor*);
+FIELD(rbcSparseVoxels, num_voxels, 16, const rbcTensor*);
+FIELD(rbcSparseVoxels, counts, 24, const rbcTensor*);
+FIELD(rbcSparseVoxels, features, 32, const rbcTensor*);
+FIELD(rbcSparseVoxels, grouped, 40, const rbcTensor*);
+FIELD(rbcSparseVoxels, point_to_voxel, 48, const rbcTensor*);
+FIELD(rbcSparseVoxels, dropped, 56, const rbcTensor*);
+FIELD(rbcSparseVoxels, overflow, 64, const rbcTensor*);
+FIELD(rbcSparseVoxels, reserved, 72, uint64_t[4]);
+
+SIZE(rbcTsdfParams, 152);
+FIELD(rbcTsdfParams, struct_size, 0, uint32_t);
+FIELD(rbcTsdfParams, flags, 4, uint32_t);
+FIELD(rbcTsdfParams, weighting, 8, int32_t);
+FIELD(rbcTsdfParams, reserved0, 12, int32_t);
+FIELD(rbcTsdfParams, truncation, 16, double);
+FIELD(rbcTsdfParams, max_weight, 24, double);
+FIELD(rbcTsdfParams, grid, 32, rbcVoxelGrid);
+FIELD(rbcTsdfParams, lengths, 104, const rbcTensor*);
+FIELD(rbcTsdfParams, offsets, 112, const rbcTensor*);
+FIELD(rbcTsdfParams, reserved, 120, uint64_t[4]);
+
 // ---- functions ----------------------------------------------------------------------------------
 
 #define FUNCTION(name, ...) \
@@ -216,6 +280,24 @@ FUNCTION(rbcFuse, rbcStatus_t (*)(rbcContext_t, const rbcFuseStream*, int32_t, c
 FUNCTION(rbcFuseWorkspaceSize,
          rbcStatus_t (*)(rbcContext_t, const rbcFuseStream*, int32_t, const rbcTensor*,
                          const rbcTensor*, const rbcTensor*, const rbcFuseParams*, size_t*));
+FUNCTION(rbcVoxelize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTensor*, const rbcVoxelizeParams*));
+FUNCTION(rbcVoxelizeWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTensor*, const rbcVoxelizeParams*, size_t*));
+FUNCTION(rbcVoxelizeSparse,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcSparseVoxels*,
+                         const rbcVoxelizeSparseParams*));
+FUNCTION(rbcVoxelizeSparseWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcSparseVoxels*,
+                         const rbcVoxelizeSparseParams*, size_t*));
+FUNCTION(rbcVoxelizeTsdf,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTensor*, const rbcTensor*, const rbcTsdfParams*));
+FUNCTION(rbcVoxelizeTsdfWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTensor*, const rbcTensor*, const rbcTsdfParams*, size_t*));
 
 TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcContextParams context = rbcContextParamsInit();
@@ -236,6 +318,22 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcFuseParams fuse = rbcFuseParamsInit();
   CHECK(fuse.struct_size == sizeof fuse);
   fuse.struct_size = 0;
+  rbcVoxelizeParams voxelize = rbcVoxelizeParamsInit();
+  CHECK(voxelize.struct_size == sizeof voxelize);
+  voxelize.struct_size = 0;
+  rbcVoxelizeSparseParams sparse = rbcVoxelizeSparseParamsInit();
+  CHECK(sparse.struct_size == sizeof sparse);
+  CHECK(sparse.reduce == RBC_VOXEL_MEAN);
+  sparse.struct_size = 0;
+  sparse.reduce = 0;
+  rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+  CHECK(voxels.struct_size == sizeof voxels);
+  voxels.struct_size = 0;
+  rbcTsdfParams tsdf = rbcTsdfParamsInit();
+  CHECK(tsdf.struct_size == sizeof tsdf);
+  CHECK(tsdf.max_weight == INFINITY);
+  tsdf.struct_size = 0;
+  tsdf.max_weight = 0;
   const auto zero = [](const auto& object) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(&object);
     return std::all_of(bytes, bytes + sizeof object, [](unsigned char b) { return b == 0; });
@@ -245,6 +343,10 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   CHECK(zero(resample));
   CHECK(zero(stream));
   CHECK(zero(fuse));
+  CHECK(zero(voxelize));
+  CHECK(zero(sparse));
+  CHECK(zero(voxels));
+  CHECK(zero(tsdf));
 }
 
 // ---- DLPack -------------------------------------------------------------------------------------

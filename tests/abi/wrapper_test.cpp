@@ -208,6 +208,177 @@ TEST_CASE("wrapper: errors of fuse") {
   CHECK(out[0] == 7);
 }
 
+TEST_CASE("wrapper: voxelize, with every option") {
+  const Context context = Context::cpu(2);
+  const rbcVoxelGrid grid = {{0, 0, 0}, {1, 1, 1}, {2, 2, 1}};
+  // x y z and an intensity; the last one lies outside.
+  const std::vector<float> points = {0.5f, 0.5f, 0.5f, 4, 1.5f, 0.5f, 0.5f,  1,
+                                     0.5f, 0.5f, 0.5f, 2, 2.5f, 0.5f, 0.25f, 9};
+  std::vector<uint8_t> occupied(4, 7);
+  robocache::voxelize(context, {points.data(), {4, 4}}, grid, {occupied.data(), {2, 2, 1}});
+  CHECK(occupied == std::vector<uint8_t>{1, 0, 1, 0});
+
+  const std::vector<double> features = {-3, -4, -5, -6};
+  const int64_t lengths[] = {3};
+  std::vector<float> largest(4);
+  int64_t dropped = -1;
+  robocache::VoxelizeOptions options;
+  options.mode = robocache::VoxelMode::kMax;
+  options.empty_value = -INFINITY;
+  options.features = Tensor(features.data(), {1, 4, 1});
+  options.lengths = Tensor(lengths, {1});
+  options.dropped = Tensor(&dropped, {1});
+  robocache::voxelize(context, {points.data(), {1, 4, 4}}, grid, {largest.data(), {1, 2, 2, 1, 1}},
+                      options);
+  CHECK(largest == std::vector<float>{-3, -INFINITY, -4, -INFINITY});
+  CHECK(dropped == 0);
+
+  const std::vector<int32_t> offsets = {0, 1, 4};
+  std::vector<int32_t> counts(8);
+  std::vector<int64_t> packed_dropped(2);
+  robocache::VoxelizeOptions packed;
+  packed.mode = robocache::VoxelMode::kCount;
+  packed.offsets = Tensor(offsets.data(), {3});
+  packed.dropped = Tensor(packed_dropped.data(), {2});
+  robocache::voxelize(context, {points.data(), {4, 4}}, grid, {counts.data(), {2, 2, 2, 1}},
+                      packed);
+  CHECK(counts == std::vector<int32_t>{1, 0, 0, 0, 1, 0, 1, 0});
+  CHECK(packed_dropped == std::vector<int64_t>{0, 1});
+}
+
+TEST_CASE("wrapper: sparse voxels, with every option") {
+  using robocache::SparseVoxels;
+  const Context context = Context::cpu(2);
+  const rbcVoxelGrid grid = {{0, 0, 0}, {1, 1, 1}, {2, 2, 1}};
+  const std::vector<float> points = {1.5f, 0.5f, 0.5f, 1, 0.5f, 0.5f, 0.5f,  4,
+                                     1.5f, 0.5f, 0.5f, 2, 2.5f, 0.5f, 0.25f, 9};
+  std::vector<int32_t> coords(12);
+  int64_t count = -1;
+  const SparseVoxels bare({coords.data(), {3, 4}}, {&count, {}});
+  robocache::voxelizeSparse(context, {points.data(), {4, 4}}, grid, bare);
+  CHECK(count == 2);
+  CHECK(coords == std::vector<int32_t>{0, 0, 0, 0, 0, 1, 0, 0, -1, -1, -1, -1});
+
+  const std::vector<float> features = {10, 20, 40, 80};
+  const std::vector<int64_t> lengths = {4};
+  std::vector<int32_t> counts(1);
+  std::vector<float> sums(1);
+  std::vector<float> grouped(1);
+  std::vector<int64_t> rows(4);
+  int64_t dropped = -1;
+  std::vector<int64_t> overflow(3);
+  SparseVoxels voxels({coords.data(), {1, 4}}, {&count, {}});
+  voxels.counts = Tensor(counts.data(), {1});
+  voxels.features = Tensor(sums.data(), {1, 1});
+  voxels.grouped = Tensor(grouped.data(), {1, 1, 1});
+  voxels.point_to_voxel = Tensor(rows.data(), {1, 4});
+  voxels.dropped = Tensor(&dropped, {1});
+  voxels.overflow = Tensor(overflow.data(), {3});
+  robocache::VoxelizeSparseOptions options;
+  options.reduce = robocache::VoxelMode::kSum;
+  options.order = robocache::VoxelOrder::kFirstPoint;
+  options.features = Tensor(features.data(), {1, 4, 1});
+  options.lengths = Tensor(lengths.data(), {1});
+  robocache::voxelizeSparse(context, {points.data(), {1, 4, 4}}, grid, voxels, options);
+  CHECK(count == 1);
+  CHECK(std::vector<int32_t>(coords.begin(), coords.begin() + 4) ==
+        std::vector<int32_t>{0, 1, 0, 0});
+  CHECK(counts[0] == 1);
+  CHECK(sums[0] == 50);
+  CHECK(grouped[0] == 10);
+  CHECK(rows == std::vector<int64_t>{0, -1, 0, -1});
+  CHECK(dropped == 1);
+  CHECK(overflow == std::vector<int64_t>{1, 1, 1});
+
+  const std::vector<int64_t> offsets = {0, 1, 2};
+  robocache::VoxelizeSparseOptions packed;
+  packed.offsets = Tensor(offsets.data(), {3});
+  robocache::voxelizeSparse(context, {points.data(), {4, 4}}, grid, bare, packed);
+  CHECK(coords == std::vector<int32_t>{0, 1, 0, 0, 1, 0, 0, 0, -1, -1, -1, -1});
+}
+
+TEST_CASE("wrapper: a signed distance field, with every option") {
+  const Context context = Context::cpu(2);
+  // Seen along x from 0: a surface at 2.5.
+  const rbcVoxelGrid grid = {{0, 0, 0}, {1, 1, 1}, {5, 1, 1}};
+  const std::vector<float> points = {2.5f, 0.5f, 0.5f};
+  const std::vector<float> sensor = {0, 0.5f, 0.5f};
+  std::vector<float> tsdf(5);
+  std::vector<float> weight(5);
+  robocache::voxelizeTsdf(context, {points.data(), {1, 3}}, {sensor.data(), {3}}, grid, 1,
+                          {tsdf.data(), {5, 1, 1}}, {weight.data(), {5, 1, 1}});
+  CHECK(weight == std::vector<float>{0, 1, 1, 1, 0});
+  CHECK(std::vector<float>(tsdf.begin() + 1, tsdf.end() - 1) == std::vector<float>{1, 0, -1});
+
+  const std::vector<int64_t> lengths = {1};
+  int64_t dropped = -1;
+  robocache::TsdfOptions options;
+  options.weighting = robocache::TsdfWeighting::kInverseSquare;
+  options.carve = true;
+  options.max_weight = 1;
+  options.lengths = Tensor(lengths.data(), {1});
+  options.dropped = Tensor(&dropped, {1});
+  robocache::voxelizeTsdf(context, {points.data(), {1, 1, 3}}, {sensor.data(), {1, 3}}, grid, 1,
+                          {tsdf.data(), {5, 1, 1}}, {weight.data(), {5, 1, 1}}, options);
+  CHECK(dropped == 0);
+  CHECK(weight[0] == doctest::Approx(1 / 6.25));
+  CHECK(tsdf[0] == 1);
+  for (int i = 1; i < 4; ++i) CHECK(weight[static_cast<size_t>(i)] == 1);
+  CHECK(weight[4] == 0);
+
+  const std::vector<int32_t> offsets = {0, 0, 1};
+  std::vector<int64_t> packed_dropped(2);
+  robocache::TsdfOptions packed;
+  packed.offsets = Tensor(offsets.data(), {3});
+  packed.dropped = Tensor(packed_dropped.data(), {2});
+  const std::vector<double> sensors = {9, 9, 9, 2.5, 0.5, 0.5};  // the point's own place
+  robocache::voxelizeTsdf(context, {points.data(), {1, 3}}, {sensors.data(), {2, 3}}, grid, 1,
+                          {tsdf.data(), {5, 1, 1}}, {weight.data(), {5, 1, 1}}, packed);
+  CHECK(packed_dropped == std::vector<int64_t>{0, 1});
+}
+
+TEST_CASE("wrapper: errors of voxelization") {
+  const Context context = Context::cpu(1);
+  const float points[] = {0, 0, 0};
+  float out[2] = {7, 7};
+  int32_t coords[4] = {7, 7, 7, 7};
+  int64_t count = 7;
+  const rbcVoxelGrid grid = {{0, 0, 0}, {1, 1, 1}, {2, 1, 1}};
+  const Tensor cloud(points, {1, 3});
+  const Tensor written(out, {2, 1, 1});
+  const Tensor read_only(static_cast<const float*>(out), {2, 1, 1});
+  const auto refused = [&](rbcStatus_t status, std::initializer_list<const char*> words,
+                           auto&& call) {
+    const robocache::Error error = errorOf(call);
+    CHECK(error.status() == status);
+    CHECK_MESSAGE(support::tells(error.what(), words), std::string(error.what()));
+  };
+  rbcVoxelGrid flat = grid;
+  flat.voxel_size[1] = 0;
+  refused(RBC_STATUS_INVALID_ARGUMENT, {"voxel_size[1]: is 0"},
+          [&] { robocache::voxelize(context, cloud, flat, written); });
+  refused(RBC_STATUS_INVALID_ARGUMENT, {"out:", "read-only"},
+          [&] { robocache::voxelize(context, cloud, grid, read_only); });
+  refused(RBC_STATUS_INVALID_ARGUMENT, {"voxel_size[1]: is 0"}, [&] {
+    robocache::voxelizeSparse(context, cloud, flat, {{coords, {1, 4}}, {&count, {}}});
+  });
+  refused(RBC_STATUS_INVALID_ARGUMENT, {"voxels.features:", "read-only"}, [&] {
+    robocache::SparseVoxels voxels({coords, {1, 4}}, {&count, {}});
+    voxels.features = read_only;
+    robocache::voxelizeSparse(context, cloud, grid, voxels);
+  });
+  refused(RBC_STATUS_INVALID_ARGUMENT, {"truncation:"}, [&] {
+    float weight[2] = {};
+    robocache::voxelizeTsdf(context, cloud, {points, {3}}, grid, 0, written, {weight, {2, 1, 1}});
+  });
+  refused(RBC_STATUS_INVALID_ARGUMENT, {"weight:", "read-only"}, [&] {
+    robocache::voxelizeTsdf(context, cloud, {points, {3}}, grid, 1, written, read_only);
+  });
+  CHECK(out[0] == 7);
+  CHECK(coords[0] == 7);
+  CHECK(count == 7);
+}
+
 TEST_CASE("wrapper: errors carry the status and the message of the library") {
   const Context context = Context::cpu(1);
   const float times[] = {0, 2, 1};

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 import robocache as rbc
 from test_fuse import problems as fusions
 from test_resample import METHODS, problems, same_bits
+from test_voxelize import MODES, ORDERS, REDUCTIONS, by_name, dense_problems, sparse_problems
 
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
@@ -32,6 +33,12 @@ def example(dtype=torch.float32, channels=32, device="cuda"):
 
 def to_cuda(array):
     return torch.from_numpy(np.array(array)).cuda()
+
+
+def equal_bits(got, expected):
+    """A tensor on the device and one on the CPU; NaN equal to the same NaN."""
+    flat = (each.cpu().contiguous().reshape(-1).view(torch.uint8) for each in (got, expected))
+    return got.shape == expected.shape and torch.equal(*flat)
 
 
 @settings(max_examples=1000)
@@ -68,6 +75,43 @@ def test_fusion_has_the_same_bits_as_the_cpu(problem):
         assert same_bits(out.cpu().numpy(), expected) and same_bits(
             mask.cpu().numpy(), expected_mask
         )
+
+
+def clouds_to_cuda(points, features, options):
+    options = {**options}
+    for name in ("lengths", "offsets"):
+        if name in options:
+            options[name] = to_cuda(options[name])
+    return [None if each is None else to_cuda(each) for each in (points, features)], options
+
+
+@settings(max_examples=1000)
+@given(dense_problems())
+def test_voxels_have_the_same_bits_as_the_cpu(problem):
+    points, features, options = problem
+    expected = rbc.voxelize(points, features, return_dropped=True, **options)
+    arrays, options = clouds_to_cuda(*problem)
+    got = rbc.voxelize(*arrays, return_dropped=True, **options)
+    assert all(each.is_cuda for each in got)
+    assert all(same_bits(a.cpu().numpy(), b) for a, b in zip(got, expected))
+
+
+def same_voxels(got, expected):
+    expected = by_name(expected)
+    return all(
+        (array is None and expected[name] is None)
+        or (array.is_cuda and same_bits(array.cpu().numpy(), np.asarray(expected[name])))
+        for name, array in by_name(got).items()
+    )
+
+
+@settings(max_examples=1000)
+@given(sparse_problems())
+def test_sparse_voxels_have_the_same_bits_as_the_cpu(problem):
+    points, features, options = problem
+    expected = rbc.voxelize_sparse(points, features, **options)
+    arrays, options = clouds_to_cuda(*problem)
+    assert same_voxels(rbc.voxelize_sparse(*arrays, **options), expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
@@ -158,6 +202,118 @@ def test_fusion_allocates_the_result_and_nothing_else():
     assert 0 < int(mask.sum()) < mask.numel()
 
 
+GRIDS = {
+    "one voxel": {"origin": (-50, -50, -50), "voxel_size": 100, "shape": (1, 1, 1)},
+    "small": {"origin": (-16, -16, -16), "voxel_size": 2, "shape": (16, 16, 16)},
+    "wide": {"origin": (-20, -20, -20), "voxel_size": 0.25, "shape": (160, 160, 160)},
+    "deep": {"origin": (-20, -20, -20), "voxel_size": (8, 8, 1e-4), "shape": (5, 5, 400_000)},
+}
+
+
+def sweep(count=300_000, coherent=True, dtype=torch.float32, device="cuda"):
+    """Points on the walls of a room, ring by ring as a scanner sees them, or in any order."""
+    random = np.random.default_rng(2)
+    angle = np.arange(count) * (64 * 2 * np.pi / count)
+    ring = np.linspace(-0.4, 0.4, count)
+    reach = 15 / np.maximum(np.abs(np.sin(angle)), np.abs(np.cos(angle)))
+    reach = reach + random.normal(scale=0.02, size=count)
+    points = np.stack(
+        [reach * np.cos(angle), reach * np.sin(angle), reach * ring, random.random(count)], axis=1
+    )
+    points[::997] = np.nan
+    if not coherent:
+        random.shuffle(points)
+    return torch.from_numpy(points).to(device, dtype)
+
+
+@pytest.mark.parametrize("coherent", [False, True])
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("mode", MODES)
+def test_many_points_in_every_mode(mode, grid, coherent):
+    points, grid = sweep(coherent=coherent), GRIDS[grid]
+    host = points.cpu()
+    expected = rbc.voxelize(host, mode=mode, return_dropped=True, **grid)
+    for _ in range(2):
+        got = rbc.voxelize(points, mode=mode, return_dropped=True, **grid)
+        assert all(equal_bits(a, b) for a, b in zip(got, expected))
+
+
+@pytest.mark.parametrize("coherent", [False, True])
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_many_points_sparse(order, grid, coherent):
+    points, grid = sweep(coherent=coherent), GRIDS[grid]
+    host = points.cpu().numpy()
+    for reduce in REDUCTIONS:
+        options = {"reduce": reduce, "order": order, **grid}
+        expected = rbc.voxelize_sparse(host, **options)
+        voxels = rbc.voxelize_sparse(points, **options)
+        assert same_voxels(voxels, expected)
+        trimmed = voxels.trimmed()
+        assert len(trimmed.coords) == len(trimmed.features) == int(expected.num_voxels)
+    options = {"max_voxels": 500, "max_points": 5, "order": order, **grid}
+    assert same_voxels(rbc.voxelize_sparse(points, **options), rbc.voxelize_sparse(host, **options))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("out_dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("channels", [1, 4, 16, 19])
+def test_every_dtype_of_features(dtype, out_dtype, channels):
+    random = np.random.default_rng(3)
+    points = sweep(20_000)
+    features = torch.from_numpy(random.normal(size=(20_000, channels))).to("cuda", dtype)
+    for mode in REDUCTIONS:
+        options = {"mode": mode, "dtype": out_dtype, **GRIDS["small"]}
+        out = rbc.voxelize(points, features, **options)
+        expected = rbc.voxelize(points.cpu(), features.cpu(), **options)
+        assert out.dtype == out_dtype
+        assert equal_bits(out, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_every_dtype_and_layout_of_points(dtype):
+    points = sweep(20_000, dtype=dtype)
+    expected = rbc.voxelize(points.cpu(), mode="count", **GRIDS["wide"])
+    room = torch.full((5, 20_000), -1.0, device="cuda", dtype=dtype)
+    room[:4] = points.T
+    for given_points in (points, points[:, :3], room.T):
+        out = torch.full((160, 160, 160), -1, device="cuda", dtype=torch.int32).permute(2, 1, 0)
+        assert rbc.voxelize(given_points, mode="count", out=out, **GRIDS["wide"]) is out
+        assert torch.equal(out.cpu(), expected)
+    batch = points.reshape(4, 5_000, 4)
+    options = {"lengths": [5_000, 0, 17, 4_999], "mode": "mean", **GRIDS["small"]}
+    assert equal_bits(rbc.voxelize(batch, **options), rbc.voxelize(batch.cpu(), **options))
+
+
+TSDF = {"truncation": 0.6, "origin": (-20, -20, -8), "voxel_size": 0.25, "shape": (160, 160, 64)}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize("weighting", ["constant", "inverse_square"])
+@pytest.mark.parametrize("carve", [False, True])
+def test_tsdf_has_the_same_bits_as_the_cpu(carve, weighting, dtype):
+    points = sweep(60_000, dtype=dtype).reshape(3, 20_000, 4)
+    sensors = torch.tensor([[0, 0, 0], [0.5, 0, 0], [0, 0.25, 0.1]], device="cuda")
+    options = {"carve": carve, "weighting": weighting, "max_weight": 50, **TSDF}
+    host = device = None, None
+    for _ in range(2):
+        host = rbc.voxelize_tsdf(
+            points.cpu(), sensors.cpu(), tsdf=host[0], weight=host[1], **options
+        )
+        device = rbc.voxelize_tsdf(points, sensors, tsdf=device[0], weight=device[1], **options)
+        for a, b in zip(device, host):
+            assert a.is_cuda and equal_bits(a, b)
+    assert bool((host[0] < 0).any()) and bool((host[0] > 0).any())
+
+
+def test_voxelization_allocates_the_result_and_nothing_else():
+    points, grid = sweep(), GRIDS["wide"]
+    before = torch.cuda.memory_allocated()
+    result, dropped = rbc.voxelize(points, mode="count", return_dropped=True, **grid)
+    sizes = [(each.nbytes + 511) // 512 * 512 for each in (result, dropped)]
+    assert torch.cuda.memory_allocated() - before == sum(sizes)
+
+
 # ---- streams and graphs -------------------------------------------------------------------------
 
 
@@ -193,6 +349,46 @@ def test_fusion_on_the_current_stream_and_no_waiting():
             assert not stream.query()  # the call came back before the work was done
         stream.synchronize()
         assert torch.equal(out, expected)
+
+
+def test_voxelization_on_the_current_stream_and_no_waiting():
+    points = sweep(50_000)
+    scan, sensors = points.clone(), torch.zeros(3, device="cuda")
+    calls = {
+        "dense": lambda: [rbc.voxelize(points, mode="mean", **GRIDS["wide"])],
+        "sparse": lambda: by_name(
+            rbc.voxelize_sparse(points, max_points=3, **GRIDS["wide"])
+        ).values(),
+        "tsdf": lambda: rbc.voxelize_tsdf(points, sensors, **TSDF),
+    }
+    for call in calls.values():
+        expected = call()
+        torch.cuda.synchronize()
+        for stream in (torch.cuda.Stream(), torch.cuda.Stream(), torch.cuda.default_stream()):
+            points.fill_(1)
+            torch.cuda.synchronize()
+            with torch.cuda.stream(stream):
+                torch.cuda._sleep(DELAY)
+                points.copy_(scan)
+                got = call()
+                assert not stream.query()  # the call came back before the work was done
+            stream.synchronize()
+            for a, b in zip(got, expected):
+                assert torch.equal(a.nan_to_num(), b.nan_to_num())
+
+
+def test_voxelization_on_a_stream_of_ones_own():
+    points = sweep(50_000)
+    expected = rbc.voxelize_tsdf(points, [0, 0, 0], **TSDF)
+    count = rbc.voxelize(points, mode="count", **GRIDS["wide"])
+    torch.cuda.synchronize()
+    with rbc.Context("cuda:0", stream=torch.cuda.Stream()) as context:
+        torch.cuda._sleep(DELAY)  # before the zeros of the new volumes
+        got = rbc.voxelize_tsdf(points, [0, 0, 0], backend=context, **TSDF)
+        own = rbc.voxelize(points, mode="count", backend=context, **GRIDS["wide"])
+        context.synchronize()
+        assert torch.equal(got[0], expected[0]) and torch.equal(got[1], expected[1])
+        assert torch.equal(own, count)
 
 
 def test_a_stream_of_ones_own():
@@ -255,6 +451,35 @@ def test_fusion_in_a_graph():
         expected, expected_mask = rbc.fuse(streams, queries, return_mask=True)
         assert torch.equal(out, expected) and torch.equal(mask, expected_mask)
         assert torch.equal(scaled, rbc.resample(values, streams[0].times, queries, std=std))
+
+
+def test_voxelization_in_a_graph():
+    points = sweep(50_000)
+    scan, sensors = points.clone(), torch.zeros(3, device="cuda")
+    tsdf, weight = torch.zeros(2, 160, 160, 64, device="cuda")
+
+    def calls():
+        sparse = rbc.voxelize_sparse(points, max_points=3, **GRIDS["wide"])
+        rbc.voxelize_tsdf(points, sensors, tsdf=tsdf, weight=weight, **TSDF)
+        modes = [rbc.voxelize(points, mode=mode, **GRIDS["wide"]) for mode in MODES]
+        return [*modes, *by_name(sparse).values()]
+
+    with torch.cuda.stream(torch.cuda.Stream()):
+        calls()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = calls()
+    for factor in (1.0, -0.5):
+        points.copy_(scan * factor)
+        tsdf.zero_()
+        weight.zero_()
+        graph.replay()
+        volume = tsdf.clone(), weight.clone()
+        tsdf.zero_()
+        weight.zero_()
+        for a, b in zip([*captured, *volume], [*calls(), tsdf, weight]):
+            assert torch.equal(a.nan_to_num(), b.nan_to_num())
 
 
 def test_checking_cannot_be_captured_and_says_so():
@@ -331,6 +556,23 @@ def test_devices_of_streams_must_agree():
         rbc.fuse([good], queries.cpu())
 
 
+def test_devices_of_clouds_must_agree():
+    points, features = sweep(100), torch.ones(100, 2, device="cuda")
+    grid = GRIDS["small"]
+    with pytest.raises(ValueError, match="^features: lives on device"):
+        rbc.voxelize(points, features.cpu(), mode="sum", **grid)
+    with pytest.raises(ValueError, match="^features: lives on device"):
+        rbc.voxelize_sparse(points, features.cpu().numpy(), **grid)
+    with pytest.raises(ValueError, match="^out: lives on device"):
+        rbc.voxelize(points, out=torch.empty(16, 16, 16, dtype=torch.bool), **grid)
+    with pytest.raises(ValueError, match="^offsets: lives on device"):
+        rbc.voxelize(points, offsets=np.array([0, 100]), **grid)
+    with pytest.raises(ValueError, match="^sensors: lives on device"):
+        rbc.voxelize_tsdf(points, torch.zeros(3), **TSDF)
+    with pytest.raises(ValueError, match="^out: lives on device"):
+        rbc.voxelize(points, backend="cpu", **grid)
+
+
 def test_a_std_of_0_on_the_device_gives_inf():
     values, times, queries = example()
     std = torch.ones(32, device="cuda")
@@ -385,6 +627,15 @@ def test_unchecked_lengths_and_offsets_stay_inside():
     wild = torch.tensor([-5, 10**9, 201, 0, 1, 2**31 - 1, -(2**31), 7], device="cuda")
     rbc.resample(values, times, queries, lengths=wild, query_lengths=wild)
     rbc.resample(values[0], times[0], queries, offsets=torch.cat([wild, wild[:1]]))
+    points, sensors = sweep(8_000), torch.zeros(3, device="cuda")
+    for arguments in (
+        {"points": points.reshape(8, 1_000, 4), "lengths": wild},
+        {"points": points, "offsets": torch.cat([wild, wild[:1]])},
+    ):
+        for mode in MODES:
+            rbc.voxelize(mode=mode, **arguments, **GRIDS["small"])
+        rbc.voxelize_sparse(max_points=3, **arguments, **GRIDS["small"])
+        rbc.voxelize_tsdf(sensors=sensors, **arguments, **TSDF)
     torch.cuda.synchronize()
 
 
@@ -440,6 +691,21 @@ def test_cupy():
         stream.synchronize()
     assert rbc.resample(arrays[0], arrays[1], [0.5]).shape == (8, 1, 32)
 
+    points = sweep(1_000)
+    expected = rbc.voxelize_sparse(points, max_points=2, **GRIDS["small"])
+    field = rbc.voxelize_tsdf(points, [0, 0, 0], **TSDF)
+    torch.cuda.synchronize()
+    cloud = cupy.from_dlpack(points)
+    voxels = rbc.voxelize_sparse(cloud, max_points=2, **GRIDS["small"])
+    assert isinstance(voxels.grouped, cupy.ndarray)
+    got = rbc.voxelize_tsdf(cloud, [0, 0, 0], **TSDF)
+    cupy.cuda.runtime.deviceSynchronize()
+    assert all(
+        same_bits(cupy.asnumpy(array), by_name(expected)[name].cpu().numpy())
+        for name, array in by_name(voxels).items()
+    )
+    assert all(torch.equal(torch.from_dlpack(a), b) for a, b in zip(got, field))
+
 
 def test_jax():
     jax = pytest.importorskip("jax")
@@ -454,6 +720,17 @@ def test_jax():
     with pytest.raises(TypeError, match="^query_times: is a list, expected an array on the GPU"):
         rbc.resample(*arrays[:2], [0.5])
     assert torch.equal(torch.from_dlpack(out), expected)
+
+    points = sweep(1_000)
+    sensors = torch.zeros(3, device="cuda")
+    expected = rbc.voxelize(points, mode="mean", **GRIDS["small"])
+    field = rbc.voxelize_tsdf(points, sensors, **TSDF)
+    torch.cuda.synchronize()
+    cloud, origin = (jax.dlpack.from_dlpack(each) for each in (points, sensors))
+    out = rbc.voxelize(cloud, mode="mean", **GRIDS["small"])
+    got = rbc.voxelize_tsdf(cloud, origin, **TSDF)
+    assert torch.equal(torch.from_dlpack(out).nan_to_num(), expected.nan_to_num())
+    assert all(torch.equal(torch.from_dlpack(a), b) for a, b in zip(got, field))
 
 
 def test_several_devices():

@@ -92,14 +92,17 @@ enum class Layout {
   kBroadcast,   // stride 0 along the first of several dimensions; inputs only
   kReversed,    // negative strides
   kMisaligned,  // contiguous, one element past an aligned address, by byte_offset
+  // Not among kLayouts:
+  kReversedOrder,  // the dimensions after the first in reverse: [B,X,Y,Z] kept as [B,Z,Y,X]
 };
 constexpr Layout kLayouts[] = {Layout::kContiguous, Layout::kPaddedRows, Layout::kColumns,
                                Layout::kStrided,    Layout::kPermuted,   Layout::kBroadcast,
                                Layout::kReversed,   Layout::kMisaligned};
 
 inline const char* nameOf(Layout layout) {
-  constexpr const char* kNames[] = {"contiguous", "padded rows", "columns",  "strided",
-                                    "permuted",   "broadcast",   "reversed", "misaligned"};
+  constexpr const char* kNames[] = {"contiguous", "padded rows", "columns",
+                                    "strided",    "permuted",    "broadcast",
+                                    "reversed",   "misaligned",  "reversed order"};
   return kNames[static_cast<int>(layout)];
 }
 
@@ -130,6 +133,7 @@ inline Placement place(std::vector<int64_t> shape, Layout layout) {
     if (ndim >= 3) std::swap(order[0], order[1]);
     if (ndim == 2) std::reverse(order.begin(), order.end());
   }
+  if (layout == Layout::kReversedOrder && ndim > 1) std::reverse(order.begin(), order.end() - 1);
   int64_t stride = layout == Layout::kStrided ? 3 : 1;
   for (size_t k = 0; k < order.size(); ++k) {
     const auto i = static_cast<size_t>(order[k]);
@@ -278,5 +282,21 @@ class Array {
   Placement placement_;
   GuardedMemory memory_;
 };
+
+// A compact array of elements in row-major order.
+inline Array arrayOf(rbcDType dtype, std::vector<int64_t> shape,
+                     const std::vector<uint64_t>& elements) {
+  Array array(dtype, std::move(shape));
+  size_t next = 0;
+  array.each(
+      [&](std::byte* p) { std::memcpy(p, &elements[next++], static_cast<size_t>(sizeOf(dtype))); });
+  return array;
+}
+
+// Arrays cannot be copied: the same numbers anew.
+inline Array copyOf(const Array& array) {
+  if (array.ndim() == 0) return {};
+  return arrayOf(array.dtype(), array.placement().shape, array.elements());
+}
 
 }  // namespace support

@@ -15,7 +15,7 @@ inline FuseInputs inputsOf(const FuseCase& c) { return makeFuseInputs(c); }
 // Runs a case and holds it against the reference. False if it failed.
 template <class Inputs>
 bool isRight(const Context& context, const Inputs& in) {
-  const Run result = run(context, in);
+  const auto result = run(context, in);
   std::string error = result.message;
   if (result.status == RBC_STATUS_SUCCESS)
     error = result.stray_writes ? "wrote outside its elements" : firstError(in, result.output);
@@ -26,8 +26,8 @@ bool isRight(const Context& context, const Inputs& in) {
 // Both runs give the same bits, whatever they are.
 template <class Inputs>
 bool checkSame(const Inputs& in, const Context& a, const Context& b, const std::string& what) {
-  const Run first = run(a, in);
-  const Run second = run(b, in);
+  const auto first = run(a, in);
+  const auto second = run(b, in);
   CHECK_MESSAGE(first.status == second.status, describe(in.c), " ", what, ": ", second.message);
   CHECK_MESSAGE(first.output == second.output, describe(in.c), " ", what);
   return first.status == second.status && first.output == second.output;
@@ -76,7 +76,7 @@ void checkLevelsAndThreads(const std::vector<Case>& cases) {
   Failures failures;
   for (const Case& c : cases) {
     const auto in = inputsOf(c);
-    const Output expected = run(one, in).output;
+    const auto expected = run(one, in).output;
     for (const Context& other : others) {
       const bool same_bits = run(other, in).output == expected;
       CHECK_MESSAGE(same_bits, describe(c), " at level ", infoOf(other).simd, " with ",

@@ -90,7 +90,7 @@ inline uint64_t encodeFloat(rbcDType dtype, long double x) {
   const int exponent = std::max(std::ilogb(a), f.min_exponent);
   if (exponent > -f.min_exponent + 1) return sign | f.infinity();
   const auto significand =
-      static_cast<uint64_t>(std::nearbyint(std::scalbn(a, f.precision - 1 - exponent)));
+      static_cast<uint64_t>(std::rint(std::scalbn(a, f.precision - 1 - exponent)));
   // A significand that rounds up to the next power of two carries into the exponent field.
   const uint64_t magnitude =
       (static_cast<uint64_t>(exponent - f.min_exponent) << (f.precision - 1)) + significand;

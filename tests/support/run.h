@@ -212,19 +212,22 @@ class PlacedCall {
   Placed placed_mask_;
 };
 
-struct Run {
+template <class Result>
+struct RunOf {
   rbcStatus_t status = RBC_STATUS_SUCCESS;
   std::string message;
-  Output output;
-  bool stray_writes = false;  // outside the elements of out and mask
+  Result output;
+  bool stray_writes = false;  // outside the elements of the outputs
 };
+using Run = RunOf<Output>;
 using ResampleRun = Run;
 
 namespace detail {
 
-template <class Around, class Call>
-Run finish(const Context& context, PlacedCall& placed, Around&& around, Call&& call) {
-  Run result;
+// `placed` fetches what the call has written.
+template <class Placed, class Around, class Call>
+auto finish(const Context& context, Placed& placed, Around&& around, Call&& call) {
+  RunOf<decltype(placed.fetch(context, nullptr))> result;
   result.status = around(call);
   if (result.status != RBC_STATUS_SUCCESS) result.message = rbcGetLastError();
   require(rbcContextSynchronize(context.get()));
@@ -281,7 +284,7 @@ Run run(const Context& context, const FuseInputs& in, Around&& around) {
 }
 
 template <class Inputs>
-Run run(const Context& context, const Inputs& in) {
+auto run(const Context& context, const Inputs& in) {
   return run(context, in, [](auto&& call) { return call(); });
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 using support::Array;
 using support::Context;
+using support::copyOf;
 using support::FuseCase;
 using support::FuseInputs;
 using support::Output;
@@ -19,18 +20,6 @@ using support::ResampleInputs;
 using support::Run;
 using support::StreamCase;
 using support::StreamInputs;
-
-// Arrays cannot be copied: the same numbers anew.
-Array copyOf(const Array& array) {
-  if (array.ndim() == 0) return {};
-  Array copy(array.dtype(), array.placement().shape);
-  const std::vector<uint64_t> elements = array.elements();
-  size_t next = 0;
-  copy.each([&](std::byte* p) {
-    std::memcpy(p, &elements[next++], static_cast<size_t>(support::sizeOf(array.dtype())));
-  });
-  return copy;
-}
 
 StreamInputs copyOf(const StreamInputs& in) {
   return {copyOf(in.values),  copyOf(in.times), copyOf(in.lengths),
@@ -248,13 +237,8 @@ TEST_CASE("resample cpu: groups give what calls of their own give for each") {
         std::vector<int64_t> shape = array.placement().shape;
         const int64_t width = shape.back();
         shape.back() = group.count;
-        const auto some = columns(array.elements(), width, group.begin, group.count);
-        Array narrow(array.dtype(), shape);
-        size_t next = 0;
-        narrow.each([&](std::byte* p) {
-          std::memcpy(p, &some[next++], static_cast<size_t>(support::sizeOf(array.dtype())));
-        });
-        array = std::move(narrow);
+        array = support::arrayOf(array.dtype(), shape,
+                                 columns(array.elements(), width, group.begin, group.count));
       };
       cut(own.values);
       cut(own.mean);

@@ -1,41 +1,18 @@
 // Sizes and offsets beyond 32 bits. On the CPU most of it is address space that is never touched.
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "robocache/robocache.hpp"
 #include "support/expect.h"
 #include "support/run.h"
+#include "support/sparse_array.h"
 
 namespace {
 
 using robocache::ResampleOptions;
 using robocache::Tensor;
+using support::SparseArray;
 
 constexpr int64_t kTwo31 = int64_t{1} << 31;
-
-// Zeros, of which only the pages that are touched take memory.
-template <class T>
-class SparseArray {
- public:
-  explicit SparseArray(int64_t count) : bytes_(static_cast<size_t>(count) * sizeof(T)) {
-    void* mapped = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapped != MAP_FAILED) data_ = static_cast<T*>(mapped);
-  }
-  ~SparseArray() {
-    if (data_ != nullptr) munmap(data_, bytes_);
-  }
-  SparseArray(const SparseArray&) = delete;
-  SparseArray& operator=(const SparseArray&) = delete;
-
-  explicit operator bool() const { return data_ != nullptr; }
-  T* data() const { return data_; }
-  T& operator[](int64_t i) const { return data_[i]; }
-
- private:
-  size_t bytes_;
-  T* data_ = nullptr;
-};
 
 }  // namespace
 

@@ -1,0 +1,244 @@
+// Good calls of rbcVoxelize and of rbcVoxelizeSparse for tests to spoil, on the same two clouds.
+#pragma once
+
+#include <initializer_list>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "abi/refusal.h"
+
+namespace voxelize_call {
+
+using support::Argument;
+using support::kF32;
+using support::kF64;
+using support::kI32;
+using support::kI64;
+using support::Seen;
+
+// B = 2, N = 4, C = 4, F = 2; a grid of 2 x 2 x 1. The first cloud has two points in voxel 0,0,0, one
+// in 1,1,0 and one past the grid; the second, of two points, one in 1,1,0 and a NaN.
+struct Clouds {
+  Argument points{kF32, {2, 4, 4}};
+  Argument features{kF32, {2, 4, 2}};
+  Argument lengths{kI32, {2}};
+  Argument offsets{kI64, {3}};  // not in use: see pack()
+  const rbcTensor* used_points = &points.raw;
+  const rbcTensor* used_features = &features.raw;
+
+  Clouds() {
+    constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+    points.fill<float>({-1, 0, 0.5f,  9, -0.5f, 1.5f, 0.75f, 9, 0.5f, 3, 0.5f, 9, 1, 0, 0.5f, 9,
+                        0,  2, 0.75f, 9, kNaN,  0,    0.5f,  9, -1,   0, 0.5f, 9, 0, 0, 0.5f, 9});
+    features.fill<float>({1, 10, 4, -20, -2, 5, 6, 7, 8, 0.5f, 3, 3, 100, 100, 100, 100});
+    lengths.fill<int32_t>({4, 2});
+    offsets.fill<int64_t>({0, 4, 6});
+  }
+  Clouds(const Clouds&) = delete;
+
+  static constexpr rbcVoxelGrid kGrid = {{-1, 0, 0.5}, {1, 2, 0.5}, {2, 2, 1}};
+};
+
+inline std::vector<uint64_t> bitsOf(std::initializer_list<float> numbers) {
+  std::vector<uint64_t> bits;
+  for (const float number : numbers) bits.push_back(support::encodeFloat(kF32, number));
+  return bits;
+}
+inline std::vector<uint64_t> bitsOf(rbcDType dtype, std::initializer_list<int64_t> numbers) {
+  std::vector<uint64_t> bits;
+  for (const int64_t number : numbers) bits.push_back(support::encodeInteger(dtype, number));
+  return bits;
+}
+
+inline std::vector<uint64_t> elements(const Argument& argument) {
+  return argument.array.elements();
+}
+
+// A tensor of no elements needs no memory.
+inline void empty(Argument& argument, std::vector<int64_t> shape) {
+  argument.reshape(std::move(shape));
+  argument.raw.data = nullptr;
+}
+
+// Means, and -1 where there is none.
+struct Dense : Clouds {
+  Argument out{kF32, {2, 2, 2, 1, 2}};
+  Argument dropped{kI64, {2}};
+  const rbcTensor* used_out = &out.raw;
+  const rbcTensor* used_dropped = &dropped.raw;
+  rbcVoxelizeParams params = rbcVoxelizeParamsInit();
+
+  Dense() {
+    params.mode = RBC_VOXEL_MEAN;
+    params.empty_value = -1;
+    params.grid = kGrid;
+    params.lengths = &lengths.raw;
+  }
+
+  // The same as packed points.
+  void pack() {
+    points.reshape({8, 4});
+    features.reshape({8, 2});
+    params.lengths = nullptr;
+    params.offsets = &offsets.raw;
+  }
+  // Without features, into an output of another dtype; 0 where there is no point.
+  void tell(int32_t mode, rbcDType dtype) {
+    params.mode = mode;
+    params.empty_value = 0;
+    used_features = nullptr;
+    out.shape = {2, 2, 2, 1};
+    out.array = support::Array(dtype, out.shape);
+    out.restore();
+  }
+
+  rbcStatus_t run() const {
+    return rbcVoxelize(support::refusingContext().get(), used_points, used_features, used_out,
+                       used_dropped, &params);
+  }
+  rbcStatus_t workspace() const {
+    size_t bytes = 0;
+    return rbcVoxelizeWorkspaceSize(support::refusingContext().get(), used_points, used_features,
+                                    used_out, used_dropped, &params, &bytes);
+  }
+  bool untouched() const { return out.array.untouched() && dropped.array.untouched(); }
+  void checkOutputs() const {
+    CHECK(out.array.elements() ==
+          bitsOf({2.5f, -5, -1, -1, -1, -1, -2, 5, -1, -1, -1, -1, -1, -1, 8, 0.5f}));
+    CHECK(dropped.array.elements() == bitsOf(kI64, {1, 1}));
+  }
+  static void checkGood() {
+    const Dense good;
+    CHECK_SUCCEEDS(good.run());
+    good.checkOutputs();
+  }
+};
+
+// Room for two of the three voxels, and for one of the first one's points.
+struct Sparse : Clouds {
+  Argument coords{kI32, {2, 4}};
+  Argument num_voxels{kI64, {}};
+  Argument counts{kI32, {2}};
+  Argument reduced{kF32, {2, 2}};
+  Argument grouped{kF32, {2, 1, 2}};
+  Argument point_to_voxel{kI32, {2, 4}};
+  Argument dropped{kI64, {2}};
+  Argument overflow{kI64, {3}};
+  rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+  rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
+  const rbcSparseVoxels* used_voxels = &voxels;
+
+  Sparse() {
+    voxels.coords = &coords.raw;
+    voxels.num_voxels = &num_voxels.raw;
+    voxels.counts = &counts.raw;
+    voxels.features = &reduced.raw;
+    voxels.grouped = &grouped.raw;
+    voxels.point_to_voxel = &point_to_voxel.raw;
+    voxels.dropped = &dropped.raw;
+    voxels.overflow = &overflow.raw;
+    params.grid = kGrid;
+    params.lengths = &lengths.raw;
+  }
+
+  void pack() {
+    points.reshape({8, 4});
+    features.reshape({8, 2});
+    point_to_voxel.reshape({8});
+    params.lengths = nullptr;
+    params.offsets = &offsets.raw;
+  }
+
+  rbcStatus_t run() const {
+    return rbcVoxelizeSparse(support::refusingContext().get(), used_points, used_features,
+                             used_voxels, &params);
+  }
+  rbcStatus_t workspace() const {
+    size_t bytes = 0;
+    return rbcVoxelizeSparseWorkspaceSize(support::refusingContext().get(), used_points,
+                                          used_features, used_voxels, &params, &bytes);
+  }
+  bool untouched() const {
+    for (const Argument* output : {&coords, &num_voxels, &counts, &reduced, &grouped,
+                                   &point_to_voxel, &dropped, &overflow}) {
+      if (!output->array.untouched()) return false;
+    }
+    return true;
+  }
+  void checkOutputs() const {
+    CHECK(coords.array.elements() == bitsOf(kI32, {0, 0, 0, 0, 0, 1, 1, 0}));
+    CHECK(num_voxels.array.elements() == bitsOf(kI64, {2}));
+    CHECK(counts.array.elements() == bitsOf(kI32, {1, 1}));
+    CHECK(reduced.array.elements() == bitsOf({2.5f, -5, -2, 5}));
+    CHECK(grouped.array.elements() == bitsOf({1, 10, -2, 5}));
+    CHECK(point_to_voxel.array.elements() == bitsOf(kI32, {0, 0, 1, -1, -1, -1, -1, -1}));
+    CHECK(dropped.array.elements() == bitsOf(kI64, {1, 1}));
+    CHECK(overflow.array.elements() == bitsOf(kI64, {1, 1, 1}));
+  }
+  static void checkGood() {
+    const Sparse good;
+    CHECK_SUCCEEDS(good.run());
+    good.checkOutputs();
+  }
+};
+
+// Points x 0.5 0.5 in voxels of 1 unless told otherwise, from 0 on.
+struct Line {
+  Argument points;
+  rbcVoxelGrid grid;
+
+  Line(rbcDType dtype, const std::vector<double>& xs, int64_t voxels)
+      : points(dtype, {static_cast<int64_t>(xs.size()), 3}),
+        grid{{0, 0, 0}, {1, 1, 1}, {voxels, 1, 1}} {
+    int64_t i = 0;
+    for (const double x : xs) {
+      points.array.set({i, 0}, support::encodeFloat(dtype, static_cast<long double>(x)));
+      points.array.set({i, 1}, support::encodeFloat(dtype, 0.5L));
+      points.array.set({i++, 2}, support::encodeFloat(dtype, 0.5L));
+    }
+  }
+};
+
+template <class Call, class Spoil>
+void refused(rbcStatus_t status, std::initializer_list<const char*> words, Spoil&& spoil,
+             Seen seen = Seen::kByBoth) {
+  support::checkRefused<Call>(status, words, spoil, seen);
+}
+// By both functions; spoil takes auto&.
+template <class Spoil>
+void bothRefuse(rbcStatus_t status, std::initializer_list<const char*> words, Spoil&& spoil,
+                Seen seen = Seen::kByBoth) {
+  refused<Dense>(status, words, spoil, seen);
+  refused<Sparse>(status, words, spoil, seen);
+}
+
+// The tensors of a call, by their names in errors.
+template <class Call>
+struct Named {
+  const char* name;
+  Argument& (*of)(Call&);
+};
+template <class Call>
+inline const Named<Call> kInputs[] = {{"points", [](Call& c) -> Argument& { return c.points; }},
+                                      {"features", [](Call& c) -> Argument& { return c.features; }},
+                                      {"lengths", [](Call& c) -> Argument& { return c.lengths; }}};
+// In the order in which they are looked at.
+template <class Call>
+inline const std::vector<Named<Call>> kOutputs;
+template <>
+inline const std::vector<Named<Dense>> kOutputs<Dense> = {
+    {"out", [](Dense& c) -> Argument& { return c.out; }},
+    {"dropped", [](Dense& c) -> Argument& { return c.dropped; }}};
+template <>
+inline const std::vector<Named<Sparse>> kOutputs<Sparse> = {
+    {"coords", [](Sparse& c) -> Argument& { return c.coords; }},
+    {"num_voxels", [](Sparse& c) -> Argument& { return c.num_voxels; }},
+    {"counts", [](Sparse& c) -> Argument& { return c.counts; }},
+    {"voxels.features", [](Sparse& c) -> Argument& { return c.reduced; }},
+    {"grouped", [](Sparse& c) -> Argument& { return c.grouped; }},
+    {"point_to_voxel", [](Sparse& c) -> Argument& { return c.point_to_voxel; }},
+    {"dropped", [](Sparse& c) -> Argument& { return c.dropped; }},
+    {"overflow", [](Sparse& c) -> Argument& { return c.overflow; }}};
+
+}  // namespace voxelize_call

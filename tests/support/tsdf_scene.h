@@ -1,0 +1,269 @@
+// Calls of rbcVoxelizeTsdf: what sensors saw, and a volume to integrate it into.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "robocache/tsdf.h"
+#include "run.h"
+
+namespace support {
+
+using Vector3 = std::array<double, 3>;
+
+// How clouds become tensors. Without a batch there is one; padded clouds without lengths are all
+// equally long.
+enum class CloudForm { kUnbatched, kPadded, kLengths, kPacked };
+
+struct TsdfScene {
+  rbcVoxelGrid grid = {};
+  double truncation = 1;
+  double max_weight = std::numeric_limits<double>::infinity();
+  int32_t weighting = RBC_TSDF_WEIGHT_CONSTANT;
+  bool carve = false;
+
+  std::vector<std::vector<Vector3>> clouds;
+  std::vector<Vector3> sensors;  // of each cloud, or one for all
+
+  CloudForm form = CloudForm::kLengths;
+  rbcDType points_dtype = kF32;
+  rbcDType sensors_dtype = kF64;
+  rbcDType index_dtype = kI64;
+  int64_t columns = 3;
+  bool dropped = true;
+  Layout points_layout = Layout::kContiguous;
+  Layout sensors_layout = Layout::kContiguous;
+  Layout tsdf_layout = Layout::kContiguous;
+  Layout weight_layout = Layout::kContiguous;
+  Flush flush = Flush::kEnd;
+
+  int64_t voxels() const { return grid.shape[0] * grid.shape[1] * grid.shape[2]; }
+};
+
+// In row-major order.
+struct TsdfVolume {
+  std::vector<float> tsdf;
+  std::vector<float> weight;
+
+  float tsdfAt(const TsdfScene& scene, int64_t x, int64_t y, int64_t z) const {
+    return tsdf[indexOf(scene, x, y, z)];
+  }
+  float weightAt(const TsdfScene& scene, int64_t x, int64_t y, int64_t z) const {
+    return weight[indexOf(scene, x, y, z)];
+  }
+
+ private:
+  static size_t indexOf(const TsdfScene& scene, int64_t x, int64_t y, int64_t z) {
+    return static_cast<size_t>((x * scene.grid.shape[1] + y) * scene.grid.shape[2] + z);
+  }
+};
+
+// Nothing observed; what tsdf holds does not matter then.
+inline TsdfVolume newVolume(const TsdfScene& scene) {
+  const auto count = static_cast<size_t>(scene.voxels());
+  return {std::vector<float>(count, std::numeric_limits<float>::quiet_NaN()),
+          std::vector<float>(count, 0.0f)};
+}
+
+struct TsdfRun {
+  rbcStatus_t status = RBC_STATUS_SUCCESS;
+  std::string message;
+  TsdfVolume volume;
+  std::vector<int64_t> dropped;  // none if not asked for
+  bool stray_writes = false;
+};
+
+// By bits: NaN is equal to itself.
+inline bool sameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+inline bool sameBits(const TsdfVolume& a, const TsdfVolume& b) {
+  return sameBits(a.tsdf, b.tsdf) && sameBits(a.weight, b.weight);
+}
+// Where two volumes differ first.
+inline std::string firstDifference(const TsdfVolume& a, const TsdfVolume& b) {
+  for (size_t i = 0; i < a.tsdf.size(); ++i) {
+    if (sameBits({a.tsdf[i], a.weight[i]}, {b.tsdf[i], b.weight[i]})) continue;
+    char text[160];
+    std::snprintf(text, sizeof text, "voxel %zu: %a of weight %a, and %a of weight %a", i,
+                  static_cast<double>(a.tsdf[i]), static_cast<double>(a.weight[i]),
+                  static_cast<double>(b.tsdf[i]), static_cast<double>(b.weight[i]));
+    return text;
+  }
+  return "the volumes are the same";
+}
+inline bool sameBits(const TsdfRun& a, const TsdfRun& b) {
+  return a.status == b.status && a.dropped == b.dropped && sameBits(a.volume, b.volume);
+}
+
+namespace detail {
+
+inline void setReal(Array& array, std::initializer_list<int64_t> index, double value) {
+  array.set(index, encodeFloat(array.dtype(), static_cast<long double>(value)));
+}
+
+// Rows beyond a length hold points in the middle of the grid: whoever reads them is found out.
+inline Array pointsOf(const TsdfScene& scene) {
+  size_t most = 0;
+  size_t all = 0;
+  for (const auto& cloud : scene.clouds) {
+    most = std::max(most, cloud.size());
+    all += cloud.size();
+  }
+  const bool packed = scene.form == CloudForm::kPacked;
+  const bool batched = !packed && scene.form != CloudForm::kUnbatched;
+  const size_t rows = packed ? all + 2 : most + (scene.form == CloudForm::kLengths ? 1 : 0);
+  std::vector<int64_t> shape = {static_cast<int64_t>(rows), scene.columns};
+  if (batched) shape.insert(shape.begin(), static_cast<int64_t>(scene.clouds.size()));
+  Array points(scene.points_dtype, shape, scene.points_layout, scene.flush);
+  const auto set = [&](int64_t cloud, int64_t row, int64_t column, double value) {
+    if (batched) {
+      setReal(points, {cloud, row, column}, value);
+    } else {
+      setReal(points, {row, column}, value);
+    }
+  };
+  const int64_t clouds = batched ? shape[0] : 1;
+  for (int64_t b = 0; b < clouds; ++b) {
+    for (size_t i = 0; i < rows; ++i) {
+      for (int64_t k = 0; k < scene.columns; ++k) {
+        const int axis = static_cast<int>(k % 3);
+        const double extent = scene.grid.voxel_size[axis] * double(scene.grid.shape[axis]);
+        set(b, static_cast<int64_t>(i), k, scene.grid.origin[axis] + extent / 2);
+      }
+    }
+  }
+  int64_t packed_row = 1;  // the first belongs to no cloud, as does the last
+  for (size_t b = 0; b < scene.clouds.size(); ++b) {
+    for (size_t i = 0; i < scene.clouds[b].size(); ++i) {
+      const int64_t row = packed ? packed_row++ : static_cast<int64_t>(i);
+      for (int k = 0; k < 3; ++k) {
+        set(static_cast<int64_t>(b), row, k, scene.clouds[b][i][static_cast<size_t>(k)]);
+      }
+    }
+  }
+  return points;
+}
+
+inline Array sensorsOf(const TsdfScene& scene) {
+  const bool one = scene.sensors.size() == 1 &&
+                   (scene.form == CloudForm::kUnbatched || scene.clouds.size() != 1);
+  std::vector<int64_t> shape = {3};
+  if (!one) shape.insert(shape.begin(), static_cast<int64_t>(scene.sensors.size()));
+  Array sensors(scene.sensors_dtype, shape, scene.sensors_layout, scene.flush);
+  for (size_t b = 0; b < scene.sensors.size(); ++b) {
+    for (int64_t k = 0; k < 3; ++k) {
+      const double value = scene.sensors[b][static_cast<size_t>(k)];
+      if (one) {
+        setReal(sensors, {k}, value);
+      } else {
+        setReal(sensors, {static_cast<int64_t>(b), k}, value);
+      }
+    }
+  }
+  return sensors;
+}
+
+inline Array indexesOf(const TsdfScene& scene) {
+  const bool packed = scene.form == CloudForm::kPacked;
+  const auto count = static_cast<int64_t>(scene.clouds.size());
+  Array array(scene.index_dtype, {count + (packed ? 1 : 0)}, Layout::kContiguous, scene.flush);
+  int64_t end = 1;
+  if (packed) array.set({0}, 1);
+  for (int64_t b = 0; b < count; ++b) {
+    const auto length = static_cast<int64_t>(scene.clouds[static_cast<size_t>(b)].size());
+    end += length;
+    array.set({packed ? b + 1 : b}, static_cast<uint64_t>(packed ? end : length));
+  }
+  return array;
+}
+
+inline Array volumeArray(const TsdfScene& scene, Layout layout, const std::vector<float>& values) {
+  const int64_t* shape = scene.grid.shape;
+  Array array(kF32, {shape[0], shape[1], shape[2]}, layout, scene.flush);
+  size_t next = 0;
+  array.each([&](std::byte* p) { std::memcpy(p, &values[next++], sizeof(float)); });
+  return array;
+}
+
+inline std::vector<float> valuesOf(const Array& array) {
+  std::vector<float> values;
+  array.each([&](const std::byte* p) {
+    float value = 0;
+    std::memcpy(&value, p, sizeof value);
+    values.push_back(value);
+  });
+  return values;
+}
+
+}  // namespace detail
+
+inline rbcTsdfParams paramsOf(const TsdfScene& scene) {
+  rbcTsdfParams params = rbcTsdfParamsInit();
+  params.grid = scene.grid;
+  params.truncation = scene.truncation;
+  params.max_weight = scene.max_weight;
+  params.weighting = scene.weighting;
+  params.flags = scene.carve ? RBC_TSDF_CARVE : 0;
+  return params;
+}
+
+inline TsdfRun runTsdf(const Context& context, const TsdfScene& scene, const TsdfVolume& before) {
+  const bool cuda = infoOf(context).backend == RBC_BACKEND_CUDA;
+  const bool has_indexes = scene.form == CloudForm::kLengths || scene.form == CloudForm::kPacked;
+  Array points = detail::pointsOf(scene);
+  Array sensors = detail::sensorsOf(scene);
+  Array indexes = has_indexes ? detail::indexesOf(scene) : Array();
+  for (Array* input : {&points, &sensors, &indexes}) input->memory().forbidWrites();
+  Array tsdf = detail::volumeArray(scene, scene.tsdf_layout, before.tsdf);
+  Array weight = detail::volumeArray(scene, scene.weight_layout, before.weight);
+  const bool batched = scene.form != CloudForm::kUnbatched;
+  Array dropped(kI64, batched ? std::vector<int64_t>{static_cast<int64_t>(scene.clouds.size())}
+                              : std::vector<int64_t>{});
+
+  const Placed placed_points(context, points, cuda);
+  const Placed placed_sensors(context, sensors, cuda);
+  std::optional<Placed> placed_indexes;
+  if (has_indexes) placed_indexes.emplace(context, indexes, cuda);
+  const Placed placed_tsdf(context, tsdf, cuda);
+  const Placed placed_weight(context, weight, cuda);
+  const Placed placed_dropped(context, dropped, cuda);
+  rbcTsdfParams params = paramsOf(scene);
+  if (has_indexes) {
+    (scene.form == CloudForm::kPacked ? params.offsets : params.lengths) = placed_indexes->get();
+  }
+
+  TsdfRun result;
+  result.status =
+      rbcVoxelizeTsdf(context.get(), placed_points.get(), placed_sensors.get(), placed_tsdf.get(),
+                      placed_weight.get(), scene.dropped ? placed_dropped.get() : nullptr, &params);
+  if (result.status != RBC_STATUS_SUCCESS) result.message = rbcGetLastError();
+  require(rbcContextSynchronize(context.get()));
+  const bool guards = placed_tsdf.fetch(context, tsdf) & placed_weight.fetch(context, weight) &
+                      placed_dropped.fetch(context, dropped);
+  result.stray_writes = !guards || !tsdf.gapsArePoison() || !weight.gapsArePoison() ||
+                        (scene.dropped ? !dropped.gapsArePoison() : !dropped.untouched());
+  result.volume = {detail::valuesOf(tsdf), detail::valuesOf(weight)};
+  if (scene.dropped) {
+    for (const uint64_t count : dropped.elements())
+      result.dropped.push_back(static_cast<int64_t>(count));
+  }
+  return result;
+}
+
+// As above, for calls that must succeed.
+inline TsdfRun integrate(const Context& context, const TsdfScene& scene, const TsdfVolume& before) {
+  TsdfRun result = runTsdf(context, scene, before);
+  require(result.status);
+  if (result.stray_writes) throw std::runtime_error("wrote outside its elements");
+  return result;
+}
+inline TsdfRun integrate(const Context& context, const TsdfScene& scene) {
+  return integrate(context, scene, newVolume(scene));
+}
+
+}  // namespace support

@@ -1,0 +1,220 @@
+// rbcVoxelizeTsdf against a reference that tries every voxel, the backends and threads against each
+// other, and the formulas alone.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "support/expect.h"
+#include "support/tsdf_cases.h"
+#include "support/tsdf_reference.h"
+#include "tsdf_ray.h"
+
+namespace {
+
+using support::Context;
+using support::Random;
+using support::TsdfReference;
+using support::TsdfRun;
+using support::TsdfScene;
+using support::TsdfVolume;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+void checkReference(const Context& context, uint64_t first, uint64_t count) {
+  double certain = 0;
+  int failures = 0;
+  for (uint64_t seed = first; seed < first + count && failures < 8; ++seed) {
+    const TsdfScene scene = support::randomScene(seed);
+    Random random(seed + 7);
+    const TsdfVolume before =
+        random.chance(0.5) ? support::newVolume(scene) : support::randomVolume(scene, random);
+    const TsdfReference reference = support::tsdfReference(scene);
+    const std::string error =
+        firstError(scene, reference, before, support::runTsdf(context, scene, before));
+    CHECK_MESSAGE(error.empty(), "seed ", seed, ": ", error);
+    failures += error.empty() ? 0 : 1;
+    certain += reference.certainShare() / static_cast<double>(count);
+  }
+  CHECK(certain > 0.9);  // else the reference would say little
+}
+
+// Random scenes and wild ones: both contexts give the same bits, whatever they are.
+void checkSame(const Context& a, const Context& b, uint64_t first, uint64_t count) {
+  int failures = 0;
+  for (uint64_t seed = first; seed < first + count && failures < 8; ++seed) {
+    const TsdfScene scene = seed % 2 == 0 ? support::randomScene(seed) : support::wildScene(seed);
+    Random random(seed);
+    const TsdfVolume before = support::randomVolume(scene, random);
+    const TsdfRun one = support::runTsdf(a, scene, before);
+    const TsdfRun other = support::runTsdf(b, scene, before);
+    const bool same = sameBits(one, other) && !one.stray_writes && !other.stray_writes;
+    CHECK_MESSAGE(same, "seed ", seed, ": ", support::firstDifference(one.volume, other.volume), " ",
+                  one.message, " ", other.message);
+    failures += same ? 0 : 1;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("tsdf cpu: random scenes against the reference") {
+  checkReference(support::cpuContext(1), 0, 150);
+  checkReference(support::cpuContext(3), 1000, 100);
+}
+
+TEST_CASE("tsdf cuda: random scenes against the reference") {
+  std::string why;
+  const Context cuda = support::cudaContext(&why);
+  if (cuda == nullptr) SKIP_BECAUSE(why);
+  checkReference(cuda, 2000, 100);
+}
+
+TEST_CASE("tsdf cpu: any number of threads gives the same bits") {
+  const Context one = support::cpuContext(1);
+  for (const int32_t threads : {2, 3, 7}) checkSame(one, support::cpuContext(threads), 3000, 300);
+  // Enough work for all of them, on the same voxels.
+  const TsdfScene scene = support::ballScene({1.5, 0.25, -0.5}, 40000);
+  const TsdfRun expected = support::integrate(one, scene);
+  for (const int32_t threads : {2, 3, 7}) {
+    CHECK(sameBits(support::integrate(support::cpuContext(threads), scene), expected));
+  }
+}
+
+TEST_CASE("tsdf cuda: the bits of the CPU, and the same again") {
+  std::string why;
+  const Context cuda = support::cudaContext(&why);
+  if (cuda == nullptr) SKIP_BECAUSE(why);
+  const Context cpu = support::cpuContext();
+  checkSame(cpu, cuda, 4000, 300);
+  checkSame(cuda, cuda, 5000, 40);
+  for (const bool carve : {false, true}) {
+    TsdfScene scene = support::ballScene({1.5, 0.25, -0.5}, 40000);
+    scene.carve = carve;
+    CHECK(sameBits(support::integrate(cpu, scene), support::integrate(cuda, scene)));
+  }
+}
+
+// ---- the traversal itself -----------------------------------------------------------------------
+
+namespace {
+
+// The voxels that a ray passes, by their coordinates.
+template <class Number>
+std::vector<std::array<int64_t, 3>> pathOf(const rbc::RayField<Number>& field,
+                                           const rbc::TsdfRay<Number>& ray) {
+  std::vector<std::array<int64_t, 3>> path;
+  rbc::walk(field, ray, [&](int64_t index, int64_t) {
+    const int64_t row = index / field.extent[2];
+    path.push_back({row / field.extent[1], row % field.extent[1], index % field.extent[2]});
+  });
+  return path;
+}
+
+template <class Number>
+void checkPaths(uint64_t first, uint64_t count) {
+  int64_t steps = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    const bool wild = random.chance(0.5);
+    const auto number = [&](double low, double high) {
+      const double most = wild ? random.uniform(0, 12) : 0;
+      return static_cast<Number>(random.uniform(low, high) *
+                                 std::pow(10.0, random.uniform(-most, most)));
+    };
+    rbc::RayField<Number> field = {};
+    for (int axis = 0; axis < 3; ++axis) {
+      field.extent[axis] = static_cast<int32_t>(1 + random.below(200));
+      field.grid.limit[axis] = static_cast<Number>(field.extent[axis]);
+      field.grid.origin[axis] = number(-9, 9);
+      field.grid.inverse[axis] = number(1, 10);
+      field.voxel_size[axis] = 1 / field.grid.inverse[axis];
+    }
+    field.truncation = number(0.01, 30);
+    field.inverse_truncation = 1 / field.truncation;
+    field.carve = random.chance(0.5);
+    Number point[3], sensor[3];
+    for (int axis = 0; axis < 3; ++axis) {
+      point[axis] = number(-10, 30);
+      sensor[axis] = random.chance(0.2) ? point[axis] : number(-30, 30);
+    }
+    rbc::TsdfRay<Number> ray;
+    if (!rbc::aim(field, point, sensor, &ray)) continue;
+    const auto path = pathOf(field, ray);
+    REQUIRE(!path.empty());
+    REQUIRE(static_cast<int64_t>(path.size()) <=
+            int64_t{field.extent[0]} + field.extent[1] + field.extent[2]);
+    for (size_t i = 0; i < path.size(); ++i) {
+      int64_t moves = 0;
+      for (size_t k = 0; k < 3; ++k) {
+        REQUIRE(path[i][k] >= 0);
+        REQUIRE(path[i][k] < field.extent[k]);
+        if (i > 0) moves += std::abs(path[i][k] - path[i - 1][k]);
+      }
+      REQUIRE(moves == (i > 0 ? 1 : 0));
+    }
+    steps += static_cast<int64_t>(path.size());
+    // The point's own voxel is passed, unless it lies on an edge.
+    rbc::VoxelIndex own;
+    if (rbc::voxelOf(field.grid, point, &own)) {
+      const std::array<int64_t, 3> voxel = {own.x, own.y, own.z};
+      REQUIRE(std::count(path.begin(), path.end(), voxel) == 1);
+    }
+  }
+  CHECK(steps > static_cast<int64_t>(count));
+}
+
+}  // namespace
+
+TEST_CASE("tsdf formulas: a path has no gaps, no voxel twice, and stays in the grid") {
+  checkPaths<float>(0, 20000);
+  checkPaths<double>(50000, 20000);
+}
+
+TEST_CASE("tsdf formulas: grids beyond the integers of f32") {
+  rbc::RayField<float> field = {};
+  for (int axis = 0; axis < 3; ++axis) {
+    field.extent[axis] = axis == 0 ? INT32_MAX : 1;
+    field.grid.limit[axis] = axis == 0 ? 0x1p31f : 1;
+    field.grid.inverse[axis] = field.voxel_size[axis] = 1;
+  }
+  field.truncation = 1000;
+  field.inverse_truncation = 1e-3f;
+  for (const float x : {0.5f, 16777216.0f, 2147483520.0f, 2147483648.0f, 3e9f}) {
+    for (const float side : {-1.0f, 1.0f}) {
+      const float point[] = {x, 0.5f, 0.5f};
+      const float sensor[] = {x + side * 5000, 0.5f, 0.5f};
+      rbc::TsdfRay<float> ray;
+      if (!rbc::aim(field, point, sensor, &ray)) continue;
+      int64_t count = 0;
+      rbc::walk(field, ray, [&](int64_t index, int64_t) {
+        ++count;
+        REQUIRE(index >= 0);
+        REQUIRE(index < INT32_MAX);
+      });
+      CHECK(count < 3000);
+    }
+  }
+}
+
+TEST_CASE("tsdf formulas: the running average") {
+  const auto average = [](double distance, double weight, double truncation, double limit,
+                          float tsdf, float before) {
+    const double quanta = rbc::kTsdfQuanta;
+    rbc::integrate({static_cast<uint64_t>(static_cast<int64_t>(distance / truncation * quanta)),
+                    static_cast<uint64_t>(weight * quanta)},
+                   truncation, limit, &tsdf, &before);
+    return std::make_pair(tsdf, before);
+  };
+  using Pair = std::pair<float, float>;
+  CHECK(average(-1.5, 2, 3, kInfinity, 0, 0) == Pair(-0.75f, 2));
+  CHECK(average(-1.5, 2, 3, kInfinity, static_cast<float>(kNaN), 0) == Pair(-0.75f, 2));
+  CHECK(average(3, 1, 3, kInfinity, -1, 1) == Pair(1, 2));
+  CHECK(average(3, 1, 3, 1.5, -1, 1) == Pair(1, 1.5f));
+  // The sums of as many points as a call may have still fit.
+  const auto most = static_cast<uint64_t>(INT32_MAX) << 32;
+  float tsdf = 0, weight = 0;
+  rbc::integrate({uint64_t{0} - most, most}, 0.125, kInfinity, &tsdf, &weight);
+  CHECK(tsdf == -0.125f);
+  CHECK(weight == 0x1p31f);
+}
