@@ -61,9 +61,15 @@ RBC_STRUCT(rbcContextInfo)
 RBC_STRUCT(rbcResampleParams)
 RBC_STRUCT(rbcFuseStream)
 RBC_STRUCT(rbcFuseParams)
+RBC_STRUCT(rbcVoxelizeParams)
+RBC_STRUCT(rbcVoxelizeSparseParams)
+RBC_STRUCT(rbcSparseVoxels)
+RBC_STRUCT(rbcTsdfParams)
 
 %include <robocache/base.h>
 %include <robocache/tensor.h>
 %include <robocache/context.h>
 %include <robocache/resample.h>
 %include <robocache/fuse.h>
+%include <robocache/voxelize.h>
+%include <robocache/tsdf.h>

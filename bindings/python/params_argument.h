@@ -32,6 +32,20 @@ static const TensorMember FUSE_TENSORS[] = {
 };
 #define NUM_FUSE_TENSORS ((int)(sizeof FUSE_TENSORS / sizeof FUSE_TENSORS[0]))
 
+static const TensorMember VOXELS_TENSORS[] = {
+    {"coords", offsetof(rbcSparseVoxels, coords)},
+    {"num_voxels", offsetof(rbcSparseVoxels, num_voxels)},
+    {"counts", offsetof(rbcSparseVoxels, counts)},
+    {"voxels.features", offsetof(rbcSparseVoxels, features)},
+    {"grouped", offsetof(rbcSparseVoxels, grouped)},
+    {"point_to_voxel", offsetof(rbcSparseVoxels, point_to_voxel)},
+    {"dropped", offsetof(rbcSparseVoxels, dropped)},
+    {"overflow", offsetof(rbcSparseVoxels, overflow)},
+};
+#define NUM_VOXELS_TENSORS ((int)(sizeof VOXELS_TENSORS / sizeof VOXELS_TENSORS[0]))
+
+#define NUM_CLOUD_TENSORS 2
+
 /* Zeroed: nothing to give back. */
 typedef struct ResampleArgument {
   rbcResampleParams params;
@@ -55,10 +69,21 @@ typedef struct StreamsArgument {
   Py_ssize_t count;
 } StreamsArgument;
 
+typedef struct CloudArgument {
+  TensorArgument tensors[NUM_CLOUD_TENSORS];
+} CloudArgument;
+
+typedef struct VoxelsArgument {
+  rbcSparseVoxels voxels;
+  TensorArgument tensors[NUM_VOXELS_TENSORS];
+} VoxelsArgument;
+
 /* clang-format off */
 #define NO_RESAMPLE {.params = {0}}
 #define NO_FUSE {.params = {0}}
 #define NO_STREAMS {.count = 0}
+#define NO_CLOUD {.tensors = {NO_TENSOR}}
+#define NO_VOXELS {.voxels = {0}}
 /* clang-format on */
 
 /* Copies the struct that stands first in a tuple. */
@@ -76,15 +101,15 @@ static int openStruct(PyObject* tuple, swig_type_info* type, void* copy, size_t 
 
 /* Describes the objects of a tuple from `first` on in the members of a struct; None: null. */
 static int openMembers(PyObject* tuple, Py_ssize_t first, const TensorMember* members, int count,
-                       const char* prefix, rbcContext_t context, TensorArgument* arguments,
-                       void* structure) {
+                       const char* prefix, rbcContext_t context, int writable,
+                       TensorArgument* arguments, void* structure) {
   for (int i = 0; i < count; ++i) {
     PyObject* object = PyTuple_GetItem(tuple, first + i);
     if (object == NULL) return -1;
     if (object == Py_None) continue;
     char name[64];
     snprintf(name, sizeof name, "%s%s", prefix, members[i].name);
-    if (requireTensor(&arguments[i], object, name, context, 0) != 0) return -1;
+    if (requireTensor(&arguments[i], object, name, context, writable) != 0) return -1;
     const rbcTensor* tensor = &arguments[i].tensor;
     memcpy((char*)structure + members[i].offset, &tensor, sizeof tensor);
   }
@@ -105,7 +130,7 @@ static int openResample(PyObject* tuple, const char* prefix, rbcContext_t contex
     params->groups = (const rbcChannelGroup*)bytes;
     params->num_groups = (int32_t)(size / (Py_ssize_t)sizeof(rbcChannelGroup));
   }
-  return openMembers(tuple, 2, RESAMPLE_TENSORS, NUM_RESAMPLE_TENSORS, prefix, context,
+  return openMembers(tuple, 2, RESAMPLE_TENSORS, NUM_RESAMPLE_TENSORS, prefix, context, 0,
                      argument->tensors, params);
 }
 
@@ -117,7 +142,7 @@ static void closeResample(ResampleArgument* argument) {
 static int openFuse(PyObject* tuple, rbcContext_t context, FuseArgument* argument) {
   rbcFuseParams* params = &argument->params;
   if (openStruct(tuple, SWIGTYPE_p_rbcFuseParams, params, sizeof *params) != 0) return -1;
-  return openMembers(tuple, 1, FUSE_TENSORS, NUM_FUSE_TENSORS, "", context, argument->tensors,
+  return openMembers(tuple, 1, FUSE_TENSORS, NUM_FUSE_TENSORS, "", context, 0, argument->tensors,
                      params);
 }
 
@@ -175,6 +200,38 @@ static void closeStreams(StreamsArgument* argument) {
     closeResample(&argument->arguments[i].resample);
   }
   PyMem_Free(argument->streams);
+}
+
+/* (a struct that openStruct copied, rbcVoxelGrid as bytes, lengths, offsets) */
+static int openCloud(PyObject* tuple, rbcContext_t context, rbcVoxelGrid* grid,
+                     const TensorMember* members, void* params, CloudArgument* argument) {
+  PyObject* given = PyTuple_GetItem(tuple, 1);
+  char* bytes = NULL;
+  Py_ssize_t size = 0;
+  if (given == NULL || PyBytes_AsStringAndSize(given, &bytes, &size) != 0) return -1;
+  if (size != (Py_ssize_t)sizeof *grid) {
+    PyErr_Format(PyExc_ValueError, "params: grid has %zd bytes", size);
+    return -1;
+  }
+  memcpy(grid, bytes, sizeof *grid);
+  return openMembers(tuple, 2, members, NUM_CLOUD_TENSORS, "", context, 0, argument->tensors,
+                     params);
+}
+
+static void closeCloud(CloudArgument* argument) {
+  for (int i = 0; i < NUM_CLOUD_TENSORS; ++i) closeTensor(&argument->tensors[i]);
+}
+
+/* VOXELS_TENSORS */
+static int openVoxels(PyObject* tuple, rbcContext_t context, VoxelsArgument* argument) {
+  rbcSparseVoxels* voxels = &argument->voxels;
+  *voxels = rbcSparseVoxelsInit();
+  return openMembers(tuple, 0, VOXELS_TENSORS, NUM_VOXELS_TENSORS, "", context, 1,
+                     argument->tensors, voxels);
+}
+
+static void closeVoxels(VoxelsArgument* argument) {
+  for (int i = 0; i < NUM_VOXELS_TENSORS; ++i) closeTensor(&argument->tensors[i]);
 }
 
 #endif /* ROBOCACHE_BINDINGS_PARAMS_ARGUMENT_H */

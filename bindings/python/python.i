@@ -84,6 +84,9 @@
 TENSOR_TYPEMAP(const rbcTensor*, 0)
 TENSOR_TYPEMAP(const rbcTensor* out, 1)
 TENSOR_TYPEMAP(const rbcTensor* mask, 1)
+TENSOR_TYPEMAP(const rbcTensor* dropped, 1)
+TENSOR_TYPEMAP(const rbcTensor* tsdf, 1)
+TENSOR_TYPEMAP(const rbcTensor* weight, 1)
 TENSOR_TYPEMAP(const rbcTensor* destination, 1)
 
 /* Parameters and streams: tuples that params_argument.h tells of. */
@@ -109,10 +112,34 @@ TENSOR_TYPEMAP(const rbcTensor* destination, 1)
   closeStreams(&opened$argnum);
 }
 
+/* Of point clouds: each struct of parameters has a grid, lengths and offsets. */
+%define CLOUD_TYPEMAP(Name)
+%typemap(in) const Name* params (Name params, CloudArgument opened = NO_CLOUD) {
+  const TensorMember members[] = {{"lengths", offsetof(Name, lengths)},
+                                  {"offsets", offsetof(Name, offsets)}};
+  if (openStruct($input, $1_descriptor, &params, sizeof params) != 0) SWIG_fail;
+  if (openCloud($input, arg1, &params.grid, members, &params, &opened) != 0) SWIG_fail;
+  $1 = &params;
+}
+%typemap(freearg) const Name* params "closeCloud(&opened$argnum);"
+%enddef
+
+CLOUD_TYPEMAP(rbcVoxelizeParams)
+CLOUD_TYPEMAP(rbcVoxelizeSparseParams)
+CLOUD_TYPEMAP(rbcTsdfParams)
+
+%typemap(in) const rbcSparseVoxels* voxels (VoxelsArgument opened = NO_VOXELS) {
+  if (openVoxels($input, arg1, &opened) != 0) SWIG_fail;
+  $1 = &opened.voxels;
+}
+%typemap(freearg) const rbcSparseVoxels* voxels "closeVoxels(&opened$argnum);"
+
 %ignore rbcFuseStream;
 %ignore rbcChannelGroup;
+%ignore rbcVoxelGrid;
+%ignore rbcSparseVoxels;
 %ignore rbcResampleParams::num_groups;
-%rename("$ignore", %$isvariable, regexmatch$type="rbc(Tensor|ChannelGroup)$") "";
+%rename("$ignore", %$isvariable, regexmatch$type="rbc(Tensor|ChannelGroup|VoxelGrid)$") "";
 
 /* Tensor(array, name, context): a description that outlives a call. */
 %ignore rbcTensor::data;

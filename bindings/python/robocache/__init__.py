@@ -14,6 +14,9 @@ array([[ 5. ],
 >>> rbc.fuse([rbc.Stream(values, times), other], np.array([0.5, 1.75]))
 array([[ 5. ,  1. ],
        [17.5,  0. ]])
+>>> points = np.array([[0.2, 0.1, 0.0], [0.4, 0.3, 0.9], [1.5, 0.0, 0.0]])   # [N, 3], metres
+>>> rbc.voxelize(points, mode="count", origin=(0, 0, 0), voxel_size=1, shape=(2, 1, 1)).ravel()
+array([2, 1], dtype=int32)
 """
 
 from ._context import Context, ContextInfo
@@ -22,17 +25,24 @@ from ._fuse import fuse
 from ._info import Info, info
 from ._resample import resample
 from ._stream import Stream
+from ._tsdf import voxelize_tsdf
 from ._version import version as __version__
+from ._voxelize import voxelize
+from ._voxelize_sparse import SparseVoxels, voxelize_sparse
 
 __all__ = [
     "Context",
     "ContextInfo",
     "Info",
     "RoboCacheError",
+    "SparseVoxels",
     "Status",
     "Stream",
     "__version__",
     "fuse",
     "info",
     "resample",
+    "voxelize",
+    "voxelize_sparse",
+    "voxelize_tsdf",
 ]

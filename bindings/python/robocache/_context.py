@@ -62,7 +62,7 @@ class Context:
     stream
         The CUDA stream to enqueue on: a handle as an int, or a stream of torch or CuPy, which has
         to outlive the context. None follows, call by call, the current stream of the library that
-        ``values`` come from.
+        the first argument comes from.
 
     Raises
     ------

@@ -75,6 +75,14 @@ class Framework:
             pair = DTYPES[dtype]
         return OwnedTensor(context, pair, shape)
 
+    def zeros(self, like: Any, shape: tuple[int, ...], dtype: str, context: Context) -> Any:
+        """``empty``, filled with zeros."""
+        import numpy as np
+
+        array = self.empty(like, shape, dtype, context)
+        _core.rbc_tensor_copy(context._handle, np.zeros(shape, dtype), array)
+        return array
+
     def finish(self, array: Any) -> Any:
         """The library's own array for what ``empty`` made."""
         for name in (f"{self._module}.dlpack", self._module):
@@ -154,6 +162,9 @@ class _NumPy(Framework):
             return self._numpy.empty(shape, ml_dtypes.bfloat16)
         return self._numpy.empty(shape, dtype)
 
+    def zeros(self, like: Any, shape: tuple[int, ...], dtype: str, context: Context) -> Any:
+        return self._numpy.zeros(shape, dtype)
+
     def finish(self, array: Any) -> Any:
         return array
 
@@ -184,6 +195,9 @@ class _Torch(Framework):
             return like.new_empty(shape)
         return like.new_empty(shape, dtype=getattr(self._torch, dtype))
 
+    def zeros(self, like: Any, shape: tuple[int, ...], dtype: str, context: Context) -> Any:
+        return like.new_zeros(shape, dtype=getattr(self._torch, dtype))
+
     def finish(self, array: Any) -> Any:
         return array
 
@@ -209,6 +223,10 @@ class _CuPy(Framework):
     def empty(self, like: Any, shape: tuple[int, ...], dtype: str | None, context: Context) -> Any:
         with like.device:
             return self._cupy.empty(shape, like.dtype if dtype is None else dtype)
+
+    def zeros(self, like: Any, shape: tuple[int, ...], dtype: str, context: Context) -> Any:
+        with like.device:
+            return self._cupy.zeros(shape, dtype)
 
     def finish(self, array: Any) -> Any:
         return array

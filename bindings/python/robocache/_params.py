@@ -86,9 +86,9 @@ def rules(
     if isinstance(method, Sequence) and not isinstance(method, str):
         groups = _packed_groups(method)
     elif method != "linear":
-        _set_method(params, _code(METHODS, method, "method"))
+        _set_method(params, code_of(METHODS, method, "method"))
     if bounds != "hold":
-        _set_bounds(params, _code(BOUNDS, bounds, "bounds"))
+        _set_bounds(params, code_of(BOUNDS, bounds, "bounds"))
     if fill_value is not ZERO:
         _set_fill_value(params, float(fill_value))
     if max_gap is not None:
@@ -110,11 +110,11 @@ def _packed_groups(groups: Sequence[Any]) -> bytes:
             raise TypeError(
                 f"method[{i}]: is {group!r}, expected (begin, count, name), such as (3, 4, 'slerp')"
             ) from None
-        packed.append(_GROUP.pack(begin, count, _code(METHODS, name, f"method[{i}]"), 0))
+        packed.append(_GROUP.pack(begin, count, code_of(METHODS, name, f"method[{i}]"), 0))
     return b"".join(packed)
 
 
-def _code(codes: dict[str, int], name: Any, argument: str) -> int:
+def code_of(codes: dict[str, int], name: Any, argument: str) -> int:
     try:
         return codes[name]
     except (KeyError, TypeError):

@@ -22,10 +22,14 @@ def out_shape(values: Any, query_times: Any, offsets: Any, context: Context) -> 
     query_times = shape_of(query_times, "query_times", context)
     if not 2 <= len(values) <= 3 or len(query_times) == 0:
         return (0,)
-    batch = values[:-2]
-    if offsets is not None:
-        batch = (max(0, sum(shape_of(offsets, "offsets", context)) - 1),)
-    return (*batch, query_times[-1], values[-1])
+    return (*batch_of(values, offsets, context), query_times[-1], values[-1])
+
+
+def batch_of(shape: tuple[int, ...], offsets: Any, context: Context) -> tuple[int, ...]:
+    """(B,), or () without batch, for rows of this shape."""
+    if offsets is None:
+        return shape[:-2]
+    return (max(0, sum(shape_of(offsets, "offsets", context)) - 1),)
 
 
 def require_dtype(dtype: Any, out: Any) -> None:
@@ -34,8 +38,8 @@ def require_dtype(dtype: Any, out: Any) -> None:
         raise TypeError(f"dtype: is {dtype_name(dtype)}, but out is {dtype_name(out.dtype)}")
 
 
-def finished(framework: Framework, result: Any, out: Any, mask: Any) -> Any:
-    """The result, or a tuple of it and the mask, as the library's own arrays."""
+def finished(framework: Framework, result: Any, out: Any, beside: Any) -> Any:
+    """The result, or a tuple of it and what is asked for beside, as the library's own arrays."""
     if out is None:
         result = framework.finish(result)
-    return result if mask is None else (result, framework.finish(mask))
+    return result if beside is None else (result, framework.finish(beside))

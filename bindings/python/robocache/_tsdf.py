@@ -1,0 +1,190 @@
+"""Point clouds into truncated signed distance fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from . import _core
+from ._clouds import packed_grid, volume
+from ._context import Context, choose
+from ._frameworks import SEQUENCES, framework_of
+from ._params import Array, code_of, indices
+from ._results import batch_of, shape_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Unpack
+
+    from ._clouds import CloudOptions, Grid, Numbers3
+
+    class _Needed(Grid):
+        truncation: float
+
+    class _Options(_Needed, CloudOptions, total=False):
+        weighting: Literal["constant", "inverse_square"]
+        carve: bool
+        max_weight: float | None
+
+
+_WEIGHTINGS = {
+    "constant": _core.TSDF_WEIGHT_CONSTANT,
+    "inverse_square": _core.TSDF_WEIGHT_INVERSE_SQUARE,
+}
+_set_flags = _core.TsdfParams_flags_set
+_set_weighting = _core.TsdfParams_weighting_set
+_set_truncation = _core.TsdfParams_truncation_set
+_set_max_weight = _core.TsdfParams_max_weight_set
+
+
+@overload
+def voxelize_tsdf(
+    points: Array,
+    sensors: Numbers3 | Sequence[Sequence[float]],
+    *,
+    tsdf: Array | None = ...,
+    weight: Array | None = ...,
+    return_dropped: Literal[False] = ...,
+    **options: Unpack[_Options],
+) -> tuple[Array, Array]: ...
+@overload
+def voxelize_tsdf(
+    points: Array,
+    sensors: Numbers3 | Sequence[Sequence[float]],
+    *,
+    tsdf: Array | None = ...,
+    weight: Array | None = ...,
+    return_dropped: Literal[True],
+    **options: Unpack[_Options],
+) -> tuple[Array, Array, Array]: ...
+def voxelize_tsdf(
+    points: Any,
+    sensors: Any,
+    *,
+    origin: Any,
+    voxel_size: Any,
+    shape: Any,
+    truncation: float,
+    tsdf: Any = None,
+    weight: Any = None,
+    weighting: str = "constant",
+    carve: bool = False,
+    max_weight: float | None = None,
+    lengths: Any = None,
+    offsets: Any = None,
+    return_dropped: bool = False,
+    backend: str | Context | None = None,
+) -> Any:
+    """Integrate B point clouds of N points each into one truncated signed distance field.
+
+    Each ray from a sensor to a point updates the voxels that it passes within ``truncation`` of the
+    point: with the distance from the voxel's centre to the surface along the ray, positive in front
+    of it and negative behind, as a weighted running average. Clouds may come in one call or one
+    after the other. The result of a call is the same, bit for bit, on the CPU and on CUDA, in every
+    run, and for the points in any order. Distances are in the unit of the points.
+
+    Parameters
+    ----------
+    points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+        float16, bfloat16, float32 or float64; the first three of C columns are x, y, z.
+    sensors : array or list [B,3], or [3] shared by the batch
+        float32 or float64: where each cloud was seen from.
+    origin : 3 numbers
+        The corner of the grid with the smallest coordinates.
+    voxel_size : number, or 3 numbers
+        The edge of a voxel, more than 0; one for all axes or one each.
+    shape : 3 ints
+        How many voxels there are along x, y and z.
+    truncation
+        How far before and behind a point voxels are updated, more than 0. Some voxels wide.
+    tsdf, weight : arrays [X,Y,Z] of float32
+        The volume so far, which is updated in place and returned. None: a new one, of zeros.
+    weighting
+        Of a point at the distance r from its sensor: "constant" (1) or "inverse_square" (1 / r^2,
+        at most 1), as the noise of depth cameras grows with r.
+    carve
+        Update the free space between the sensor and the surface too.
+    max_weight
+        A voxel's weight stops here, so that it keeps following a surface that moves. None: never.
+    lengths : array or list [B] of int32 or int64
+        How many points of each padded cloud are valid; None: all. Verified on the CPU; on CUDA
+        wrong ones give unspecified values.
+    offsets : array or list [B+1] of int32 or int64
+        Where each cloud begins in packed ``points``, and where the last ends.
+    return_dropped
+        Also return how many points of each cloud updated no voxel: an int64 array [B].
+    backend
+        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
+        used as it is.
+
+    Returns
+    -------
+    tuple of tsdf [X,Y,Z] and weight [X,Y,Z], and of the dropped points if they are asked for
+        tsdf is within +-``truncation``; weight is 0 where nothing was observed. In the library of
+        ``points``, on its device. On CUDA the work is enqueued on that library's current stream.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit. The message begins with the argument's name.
+    TypeError
+        A dtype does not fit, or an argument is no array.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    A wall at x = 1.02 m, seen from the origin:
+
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> y, z = np.meshgrid(np.linspace(-1, 1, 200), np.linspace(-1, 1, 200))
+    >>> wall = np.stack([np.full(y.size, 1.02), y.ravel(), z.ravel()], axis=1)
+    >>> grid = {"origin": (0, -1, -1), "voxel_size": 0.1, "shape": (20, 20, 20)}
+    >>> tsdf, weight = rbc.voxelize_tsdf(wall, [0, 0, 0], truncation=0.3, **grid)
+    >>> np.sign(tsdf[:, 10, 10]).astype(int).tolist()
+    [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0]
+    """
+    framework = framework_of(points, "points")
+    context = choose(backend, framework.device(points, "points"))
+    ordered = context._follow(framework, points)
+    grid, shape = packed_grid(origin, voxel_size, shape)
+    params = _core.new_TsdfParams()
+    _set_truncation(params, float(truncation))
+    if weighting != "constant":
+        _set_weighting(params, code_of(_WEIGHTINGS, weighting, "weighting"))
+    if carve:
+        _set_flags(params, _core.TSDF_CARVE)
+    if max_weight is not None:
+        _set_max_weight(params, float(max_weight))
+    if lengths is not None:
+        lengths = indices(framework, lengths, "lengths", points)
+    if offsets is not None:
+        offsets = indices(framework, offsets, "offsets", points)
+    if type(sensors) in SEQUENCES:
+        sensors = framework.sequence(sensors, "sensors", "float64", points)
+    else:
+        framework_of(sensors, "sensors").device(sensors, "sensors")  # refuses to lose a gradient
+
+    new = tsdf is None
+    if new != (weight is None):
+        raise ValueError("tsdf: goes with weight, expected both or neither")
+    if new:
+        tsdf, weight = (
+            framework.zeros(points, volume((), shape), "float32", context) for _ in range(2)
+        )
+        ordered = context._join(framework, points) and ordered
+    dropped = None
+    if return_dropped:
+        batch = batch_of(shape_of(points, "points", context), offsets, context)
+        dropped = framework.empty(points, batch, "int64", context)
+
+    options = (params, grid, lengths, offsets)
+    _core.rbc_voxelize_tsdf(context._handle, points, sensors, tsdf, weight, dropped, options)
+    if not ordered:
+        context.synchronize()
+    if new:
+        tsdf, weight = framework.finish(tsdf), framework.finish(weight)
+    return (tsdf, weight) if dropped is None else (tsdf, weight, framework.finish(dropped))

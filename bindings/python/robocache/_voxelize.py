@@ -1,0 +1,204 @@
+"""Point clouds into dense grids of voxels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from . import _core
+from ._clouds import REDUCTIONS, features_of, float_dtype, packed_grid, volume
+from ._context import Context, choose
+from ._frameworks import dtype_name, framework_of
+from ._params import ZERO, Array, Out, SupportsDLPack, code_of, indices
+from ._results import batch_of, finished, require_dtype, shape_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._clouds import CloudOptions, Grid
+
+    class _Options(Grid, CloudOptions, total=False):
+        mode: Literal["occupancy", "count", "sum", "mean", "max", "min"]
+        empty_value: float
+        dtype: Any
+        deterministic: bool
+
+
+_MODES = {"occupancy": _core.VOXEL_OCCUPANCY, "count": _core.VOXEL_COUNT, **REDUCTIONS}
+_set_mode = _core.VoxelizeParams_mode_set
+_set_empty_value = _core.VoxelizeParams_empty_value_set
+
+
+@overload
+def voxelize(
+    points: Array,
+    features: SupportsDLPack | None = ...,
+    *,
+    out: None = ...,
+    return_dropped: Literal[False] = ...,
+    **options: Unpack[_Options],
+) -> Array: ...
+@overload
+def voxelize(
+    points: Array,
+    features: SupportsDLPack | None = ...,
+    *,
+    out: None = ...,
+    return_dropped: Literal[True],
+    **options: Unpack[_Options],
+) -> tuple[Array, Any]: ...
+@overload
+def voxelize(
+    points: SupportsDLPack,
+    features: SupportsDLPack | None = ...,
+    *,
+    out: Out,
+    return_dropped: Literal[False] = ...,
+    **options: Unpack[_Options],
+) -> Out: ...
+@overload
+def voxelize(
+    points: SupportsDLPack,
+    features: SupportsDLPack | None = ...,
+    *,
+    out: Out,
+    return_dropped: Literal[True],
+    **options: Unpack[_Options],
+) -> tuple[Out, Any]: ...
+def voxelize(
+    points: Any,
+    features: Any = None,
+    *,
+    origin: Any,
+    voxel_size: Any,
+    shape: Any,
+    mode: str = "occupancy",
+    lengths: Any = None,
+    offsets: Any = None,
+    empty_value: float = ZERO,
+    dtype: Any = None,
+    out: Any = None,
+    return_dropped: bool = False,
+    deterministic: bool = True,
+    backend: str | Context | None = None,
+) -> Any:
+    """Reduce B point clouds of N points each to a dense grid of X x Y x Z voxels.
+
+    A point p lies in the voxel floor((p - ``origin``) * (1 / ``voxel_size``)), axis by axis, which
+    is computed in float32, for points of float64 in that: a voxel holds its lower faces and not its
+    upper ones. Points outside of the grid, NaN and infinite ones are dropped. The result is the
+    same, bit for bit, on the CPU and on CUDA, in every run, and for the points in any order.
+
+    Arrays may be of any library with ``__dlpack__`` and have any strides; none is copied. For one
+    cloud leave B out everywhere.
+
+    Parameters
+    ----------
+    points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+        float16, bfloat16, float32 or float64; the first three of C columns are x, y, z. At most
+        2^31 - 1 points in all.
+    features : array [B,N,F] or [N,F], as ``points``
+        float16, bfloat16, float32 or float64; what sum, mean, max and min reduce. None: the C
+        columns of ``points``.
+    origin : 3 numbers
+        The corner of the grid with the smallest coordinates, in the unit of the points.
+    voxel_size : number, or 3 numbers
+        The edge of a voxel, in the unit of the points, more than 0; one for all axes or one each.
+    shape : 3 ints
+        How many voxels there are along x, y and z.
+    mode
+        What is written of a voxel's points: "occupancy" (whether there is one), "count", or of each
+        of their features the "sum", "mean", "max" or "min". Sums are in fixed point, off by 2^-42
+        of the largest feature for 1000 points, and by far less for features of float64. A NaN
+        feature makes its voxel NaN.
+    lengths : array or list [B] of int32 or int64
+        How many points of each padded cloud are valid; None: all. Verified on the CPU; on CUDA
+        wrong ones give unspecified values.
+    offsets : array or list [B+1] of int32 or int64
+        Where each cloud begins in packed ``points`` and ``features``, and where the last ends.
+    empty_value
+        Written to voxels without a point.
+    dtype
+        Of the result: a string, or any library's dtype. None: bool for occupancy, int32 for count,
+        else as the features. Occupancy may be bool, uint8, int32 or any float, a count int32, int64
+        or any float, and the rest any float.
+    out : array [B,X,Y,Z,F], for occupancy and count [B,X,Y,Z]
+        Written whole and returned, in place of a new array. It must not overlap an input. A
+        permuted view of an array gives that array another order of axes.
+    return_dropped
+        Also return how many points of each cloud lie in no voxel: an int64 array [B].
+    deterministic
+        False permits an order of the points to show in the last bits, where that is faster. It is
+        not so far: both give the same.
+    backend
+        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
+        used as it is.
+
+    Returns
+    -------
+    array [B,X,Y,Z] or [B,X,Y,Z,F], or a tuple of it and the dropped points
+        In the library of ``points``, on its device. On CUDA the work is enqueued on that library's
+        current stream.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit. The message begins with the argument's name.
+    TypeError
+        A dtype does not fit, or an argument is no array.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    A LiDAR sweep of x, y, z and intensity, as bits and as the mean intensity in voxels of 20 cm:
+
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> sweep = np.random.default_rng(0).uniform(-20, 20, (5000, 4)).astype(np.float32)
+    >>> grid = {"origin": (-16, -16, -2), "voxel_size": 0.2, "shape": (160, 160, 20)}
+    >>> occupied, dropped = rbc.voxelize(sweep, return_dropped=True, **grid)
+    >>> occupied.shape, occupied.dtype.name, int(occupied.sum() + dropped) <= 5000
+    ((160, 160, 20), 'bool', True)
+    >>> rbc.voxelize(sweep, sweep[:, 3:], mode="mean", **grid).shape
+    (160, 160, 20, 1)
+    """
+    framework = framework_of(points, "points")
+    context = choose(backend, framework.device(points, "points"))
+    ordered = context._follow(framework, points)
+    grid, shape = packed_grid(origin, voxel_size, shape)
+    params = _core.new_VoxelizeParams()
+    if mode != "occupancy":
+        _set_mode(params, code_of(_MODES, mode, "mode"))
+    if empty_value is not ZERO:
+        _set_empty_value(params, float(empty_value))
+    if lengths is not None:
+        lengths = indices(framework, lengths, "lengths", points)
+    if offsets is not None:
+        offsets = indices(framework, offsets, "offsets", points)
+    reduced, reduced_name = features_of(points, features)
+
+    batch: tuple[int, ...] = ()
+    if out is None or return_dropped:
+        batch = batch_of(shape_of(points, "points", context), offsets, context)
+    if out is None:
+        if mode in REDUCTIONS:
+            name = float_dtype(reduced, reduced_name, context)
+            channels = shape_of(reduced, reduced_name, context)[-1:]
+        else:
+            name = "bool" if mode == "occupancy" else "int32"
+            channels = ()
+        if dtype is not None:
+            name = dtype_name(dtype)
+        result = framework.empty(points, volume(batch, shape, *channels), name, context)
+    else:
+        require_dtype(dtype, out)
+        result = out
+    dropped = framework.empty(points, batch, "int64", context) if return_dropped else None
+
+    options = (params, grid, lengths, offsets)
+    _core.rbc_voxelize(context._handle, points, features, result, dropped, options)
+    if not ordered:
+        context.synchronize()
+    return finished(framework, result, out, dropped)

@@ -1,0 +1,224 @@
+"""Point clouds into lists of the voxels that hold a point."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal
+
+from . import _core
+from ._clouds import REDUCTIONS, Numbers3, Reduction, features_of, float_dtype, packed_grid
+from ._context import Context, choose
+from ._frameworks import dtype_name, framework_of
+from ._params import Array, Indices, SupportsDLPack, code_of, indices
+from ._results import batch_of, shape_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ORDERS = {
+    "lexicographic": _core.VOXEL_ORDER_LEXICOGRAPHIC,
+    "first_point": _core.VOXEL_ORDER_FIRST_POINT,
+}
+_set_reduce = _core.VoxelizeSparseParams_reduce_set
+_set_order = _core.VoxelizeSparseParams_order_set
+
+
+@dataclass(frozen=True, eq=False)
+class SparseVoxels(Generic[Array]):
+    """What :func:`voxelize_sparse` gives: ``num_voxels`` voxels in arrays of M rows.
+
+    Rows past ``num_voxels`` have -1 in ``coords`` and 0 elsewhere. F is the number of features.
+    """
+
+    coords: Array  #: [M,4] int32: cloud, x, y, z
+    counts: Array  #: [M] int32: points in the voxel; with ``grouped`` those that it has
+    features: Array | None  #: [M,F]: reduced over all points of the voxel; None without ``reduce``
+    grouped: Array | None  #: [M,P,F]: of its first P points, then 0; None without ``max_points``
+    point_to_voxel: Array  #: [B,N] or [N], as the points, int64: a row of ``coords``, or -1
+    num_voxels: Array  #: [] int64: the rows that are voxels
+    dropped: Array  #: [B], [] without batch; int64: points in no voxel of the grid
+    #: [3] int64: voxels beyond ``max_voxels``, points in these, and points of the voxels that are
+    #: kept beyond ``max_points``
+    overflow: Array
+
+    def trimmed(self) -> SparseVoxels[Array]:
+        """Views of the rows that are voxels. On CUDA it waits for their number."""
+        count = int(self.num_voxels)  # type: ignore[call-overload]
+        rows: dict[str, Any] = {
+            name: array if array is None else array[:count]
+            for name in ("coords", "counts", "features", "grouped")
+            for array in (getattr(self, name),)
+        }
+        return dataclasses.replace(self, **rows)
+
+
+def voxelize_sparse(
+    points: Array,
+    features: SupportsDLPack | None = None,
+    *,
+    origin: Numbers3,
+    voxel_size: float | Numbers3,
+    shape: Sequence[int],
+    reduce: Reduction | None = "mean",
+    max_voxels: int | None = None,
+    max_points: int | None = None,
+    order: Literal["lexicographic", "first_point"] | None = None,
+    lengths: Indices | None = None,
+    offsets: Indices | None = None,
+    deterministic: bool = True,
+    dtype: Any = None,
+    backend: str | Context | None = None,
+) -> SparseVoxels[Array]:
+    """Reduce B point clouds of N points each to a list of the voxels that hold a point.
+
+    Voxels, points and batches are as for :func:`voxelize`, and so is that the result is the same,
+    bit for bit, on the CPU and on CUDA and in every run. The grid costs nothing: it may have 2^62
+    voxels, B included. On CUDA nothing waits for the number of voxels, so the arrays have room for
+    ``max_voxels``; :meth:`SparseVoxels.trimmed` waits and leaves the rest away.
+
+    With ``max_points`` this is the hard voxelization of detection networks: the features of the
+    first points of each voxel, by index, padded with zeros, of the voxels in the order of their
+    first points.
+
+    Parameters
+    ----------
+    points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+        float16, bfloat16, float32 or float64; the first three of C columns are x, y, z.
+    features : array [B,N,F] or [N,F], as ``points``
+        float16, bfloat16, float32 or float64; None: the C columns of ``points``.
+    origin : 3 numbers
+        The corner of the grid with the smallest coordinates, in the unit of the points.
+    voxel_size : number, or 3 numbers
+        The edge of a voxel, in the unit of the points, more than 0; one for all axes or one each.
+    shape : 3 ints
+        How many voxels there are along x, y and z.
+    reduce
+        What ``features`` of the result is of the features of a voxel's points: their "mean", "sum",
+        "max" or "min". None: it is left out.
+    max_voxels
+        How many voxels there is room for, the first in ``order``; those beyond are counted in
+        ``overflow``. None: as many as points.
+    max_points
+        How many points of a voxel ``grouped`` has room for. None: there is no ``grouped``.
+    order
+        "lexicographic" (by cloud, x, y, z), or "first_point" (by cloud and the index of the voxel's
+        first point). None: the latter with ``max_points``, else the former.
+    lengths : array or list [B] of int32 or int64
+        How many points of each padded cloud are valid; None: all. Verified on the CPU; on CUDA
+        wrong ones give unspecified values.
+    offsets : array or list [B+1] of int32 or int64
+        Where each cloud begins in packed ``points`` and ``features``, and where the last ends.
+    deterministic
+        False permits an order of the points to show in the last bits, where that is faster. It is
+        not so far: both give the same.
+    dtype
+        Of ``features`` and ``grouped`` of the result, any float. None: as the features.
+    backend
+        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
+        used as it is.
+
+    Returns
+    -------
+    SparseVoxels
+        Of arrays in the library of ``points``, on its device. On CUDA the work is enqueued on that
+        library's current stream.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit. The message begins with the argument's name.
+    TypeError
+        A dtype does not fit, or an argument is no array.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    A cloud, downsampled to the centroids of its voxels, and for each point its centroid:
+
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> points = np.float32([[0.1, 0, 0], [5, 5, 5], [0.3, 0, 0], [99, 0, 0]])
+    >>> grid = {"origin": (0, 0, 0), "voxel_size": 0.5, "shape": (20, 20, 20)}
+    >>> voxels = rbc.voxelize_sparse(points, **grid).trimmed()
+    >>> voxels.features
+    array([[0.2, 0. , 0. ],
+           [5. , 5. , 5. ]], dtype=float32)
+    >>> voxels.coords.tolist(), voxels.counts.tolist()
+    ([[0, 0, 0, 0], [0, 10, 10, 10]], [2, 1])
+    >>> voxels.point_to_voxel.tolist(), int(voxels.dropped)
+    ([0, 1, 0, -1], 1)
+
+    Pillars for a detection network, at most 32 points each:
+
+    >>> pillars = {"origin": (0, 0, -3), "voxel_size": (0.5, 0.5, 10), "shape": (20, 20, 1)}
+    >>> rbc.voxelize_sparse(points, max_voxels=100, max_points=32, **pillars).grouped.shape
+    (100, 32, 3)
+    """
+    framework = framework_of(points, "points")
+    context = choose(backend, framework.device(points, "points"))
+    ordered = context._follow(framework, points)
+    grid, _ = packed_grid(origin, voxel_size, shape)
+    params = _core.new_VoxelizeSparseParams()
+    if reduce is not None and reduce != "mean":
+        _set_reduce(params, code_of(REDUCTIONS, reduce, "reduce"))
+    if order is None:
+        order = "lexicographic" if max_points is None else "first_point"
+    if order != "lexicographic":
+        _set_order(params, code_of(_ORDERS, order, "order"))
+    if lengths is not None:
+        lengths = indices(framework, lengths, "lengths", points)
+    if offsets is not None:
+        offsets = indices(framework, offsets, "offsets", points)
+    reduced, reduced_name = features_of(points, features)
+    name = float_dtype(reduced, reduced_name, context) if dtype is None else dtype_name(dtype)
+
+    rows = shape_of(points, "points", context)
+    batch = batch_of(rows, offsets, context)
+    rows = rows[:-1]
+    channels = shape_of(reduced, reduced_name, context)[-1:]
+    if max_voxels is None:
+        capacity = max(1, math.prod(rows))
+    else:
+        capacity = _count(max_voxels, "max_voxels")
+
+    def empty(dtype: str, *shape: int) -> Any:
+        return framework.empty(points, shape, dtype, context)
+
+    voxels = (
+        empty("int32", capacity, 4),
+        empty("int64"),
+        empty("int32", capacity),
+        None if reduce is None else empty(name, capacity, *channels),
+        None
+        if max_points is None
+        else empty(name, capacity, _count(max_points, "max_points"), *channels),
+        empty("int64", *rows),
+        empty("int64", *batch),
+        empty("int64", 3),
+    )
+    options = (params, grid, lengths, offsets)
+    _core.rbc_voxelize_sparse(context._handle, points, features, voxels, options)
+    if not ordered:
+        context.synchronize()
+    coords, num_voxels, counts, means, grouped, point_to_voxel, dropped, overflow = (
+        array if array is None else framework.finish(array) for array in voxels
+    )
+    return SparseVoxels(
+        coords, counts, means, grouped, point_to_voxel, num_voxels, dropped, overflow
+    )
+
+
+def _count(given: Any, name: str) -> int:
+    try:
+        count = operator.index(given)
+    except TypeError:
+        raise TypeError(f"{name}: is {given!r}, expected an int") from None
+    if count < 1:
+        raise ValueError(f"{name}: is {count}, expected 1 or more")
+    return count
