@@ -1,6 +1,6 @@
 # RoboCache, from a fresh checkout: `make demo` and `make test` are all that a newcomer needs.
 #
-#   DATA=dir       the recording that `make demo` aligns (default: one that it simulates)
+#   DATA=dir       the recording or point clouds for `make demo` (default: what it simulates)
 #   DEPS=no        install nothing: no apt, no virtual environment; use PYTHON as it is
 #   PYTHON=python  makes the virtual environment, or with DEPS=no runs everything itself
 #   CUDA_ARCH=90   the one GPU architecture to build for where nvcc is found (default: this GPU's)
@@ -52,8 +52,8 @@ help: ## Print this list
 	@sed -n '/^#   [A-Z]/s/^#  / /p' Makefile
 
 .PHONY: demo
-demo: deps-build package $(STAMPS)/demo ## Align a recording of many sensors onto one clock: build/demo
-	$(PY) examples/python/align_recording.py $(if $(DATA),--data "$(DATA)") --out build/demo
+demo: deps-build package $(STAMPS)/demo ## Align a recording, voxelize a LiDAR sweep: build/demo
+	$(PY) examples/python/demo.py $(if $(DATA),--data "$(DATA)") --out build/demo
 
 .PHONY: test
 test: deps-test package $(STAMPS)/test ## Build and run every test

@@ -35,7 +35,7 @@ def read_recordings(folder: Path) -> list[Recording]:
     if not flights:
         raise FileNotFoundError(
             f"{folder}: no recording that this demo knows: neither a comma2k19 segment "
-            "(processed_log/) nor PX4 flights (*_sensor_combined.csv)"
+            "(processed_log/) nor PX4 flights (*_sensor_combined.csv) nor point clouds (*.pcd)"
         )
     return flights
 

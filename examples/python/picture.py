@@ -5,10 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")  # a file, never a window: the demo runs where there is no screen
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.artist import Artist
@@ -18,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Polygon
 from matplotlib.ticker import MaxNLocator
 
+from page import STYLE, UNKNOWN, WIDTH, draw_title, save
 from recordings import Aligned, Panel, Recording, StreamData
 from report import Origin, clock_words, origins, stream_facts
 
@@ -33,7 +30,7 @@ _REPEATED = "#D55E00"
 _NOTHING: dict[Origin, tuple[str, dict[str, Any]]] = {
     Origin.GAP: (
         "gap: mask 0",
-        {"facecolor": "#E4E4E4", "edgecolor": "#ABABAB", "hatch": "////", "linewidth": 0.0},
+        {"facecolor": UNKNOWN, "edgecolor": "#ABABAB", "hatch": "////", "linewidth": 0.0},
     ),
     Origin.OUTSIDE: (
         "outside the samples: mask 0",
@@ -41,28 +38,13 @@ _NOTHING: dict[Origin, tuple[str, dict[str, Any]]] = {
     ),
 }
 
-_STYLE: dict[Any, Any] = {
-    "font.size": 12,
-    "axes.edgecolor": "#8C8C8C",
-    "axes.labelcolor": "#222222",
-    "axes.labelsize": 11.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 12,
-    "axes.titlecolor": "#222222",
-    "axes.titlelocation": "left",
-    "xtick.color": "#444444",
-    "ytick.color": "#444444",
-    "hatch.linewidth": 0.7,
-}
-
-# Inches. The picture is made for a page about 1000 pixels wide, and sharp at twice that.
-_WIDTH, _LEFT, _RIGHT, _BETWEEN = 13.0, 1.6, 0.2, 0.35
+# Inches.
+_LEFT, _RIGHT, _BETWEEN = 1.6, 0.2, 0.35
 _TOP, _BOTTOM, _PANEL, _ABOVE_PANEL, _BAR, _ZOOM = 1.35, 0.55, 0.95, 0.41, 0.21, 0.95
 
 
 def draw_picture(path: Path, recording: Recording, aligned: Aligned) -> None:
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         figure, overview, panels = _lay_out(recording)
         _draw_overview(overview, recording, aligned)
         for (before, after), (stream, panel) in zip(panels, _panels(recording)):
@@ -76,9 +58,7 @@ def draw_picture(path: Path, recording: Recording, aligned: Aligned) -> None:
         _draw_zoom(figure, overview, panels[0], recording)
         _draw_titles(figure, overview, recording, aligned)
         _draw_legend(figure, recording, aligned)
-        # Without the version of matplotlib in it, the file depends on what is drawn alone.
-        figure.savefig(path, dpi=150, metadata={"Software": None})
-        plt.close(figure)
+        save(figure, path)
 
 
 def _panels(recording: Recording) -> list[tuple[StreamData, Panel]]:
@@ -90,12 +70,12 @@ def _lay_out(recording: Recording) -> tuple[Figure, list[Axes], list[tuple[Axes,
     rows = len(_panels(recording))
     overview_height = _BAR * len(recording.streams)
     height = _TOP + overview_height + _ZOOM + rows * (_PANEL + _ABOVE_PANEL) + _BOTTOM
-    width = (_WIDTH - _LEFT - _RIGHT - _BETWEEN) / 2
-    figure = plt.figure(figsize=(_WIDTH, height))
+    width = (WIDTH - _LEFT - _RIGHT - _BETWEEN) / 2
+    figure = plt.figure(figsize=(WIDTH, height))
 
     def add(column: int, top: float, tall: float, **shared: Any) -> Axes:
         left = _LEFT + column * (width + _BETWEEN)
-        box = (left / _WIDTH, 1 - (top + tall) / height, width / _WIDTH, tall / height)
+        box = (left / WIDTH, 1 - (top + tall) / height, width / WIDTH, tall / height)
         return figure.add_axes(box, **shared)
 
     overview = [add(0, _TOP, overview_height)]
@@ -244,16 +224,8 @@ def _draw_zoom(
 def _draw_titles(
     figure: Figure, overview: list[Axes], recording: Recording, aligned: Aligned
 ) -> None:
-    height, left = figure.get_figheight(), _LEFT / _WIDTH
-    figure.text(
-        left,
-        1 - 0.45 / height,
-        f"{len(recording.streams)} sensor streams, one clock, one call",
-        fontsize=18,
-        fontweight="bold",
-        color="#111111",
-    )
-    figure.text(left, 1 - 0.75 / height, recording.title, fontsize=12.5, color="#555555")
+    count = len(recording.streams)
+    draw_title(figure, _LEFT, f"{count} sensor streams, one clock, one call", recording.title)
     heads = (
         "Before: samples at their own stamps",
         f"After: {clock_words(recording, aligned.clock)}",

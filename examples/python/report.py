@@ -104,7 +104,7 @@ def _table_in(recording: Recording) -> str:
             + [f"{seconds * 1e3:.2f}" for seconds in steps]
             + [str(facts.repeated_stamps), str(facts.gaps)]
         )
-    return _table(rows)
+    return table(rows)
 
 
 def _table_out(recording: Recording, aligned: Aligned) -> str:
@@ -119,10 +119,10 @@ def _table_out(recording: Recording, aligned: Aligned) -> str:
             + [str(counts[origin]) for origin in shown]
             + [f"{np.mean(mask):.1%}"]
         )
-    return _table(rows)
+    return table(rows)
 
 
-def _table(rows: list[list[str]]) -> str:
+def table(rows: list[list[str]]) -> str:
     """Rows as lines, each column as wide as it needs: names to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = []

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Aligns a recording of several sensors, and voxelizes a LiDAR sweep.
+
+Each part is a program of its own, with more options: align_recording.py and voxelize_scan.py.
+
+    demo.py              both, simulated
+    demo.py --data DIR   what is in the folder: a recording, or point clouds
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import align_recording
+import voxelize_scan
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, metavar="DIR", help="default: simulated")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", default=Path("build/demo"), help="default: %(default)s"
+    )
+    options = parser.parse_args(arguments)
+
+    passed = ["--out", str(options.out)]
+    if options.data is None:
+        programs = [align_recording, voxelize_scan]
+    else:
+        passed += ["--data", str(options.data)]
+        programs = [voxelize_scan if any(options.data.glob("*.pcd")) else align_recording]
+    for index, program in enumerate(programs):
+        if index > 0:
+            print()
+        if program.main(passed) != 0:
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

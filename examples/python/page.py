@@ -1,0 +1,60 @@
+"""What the demo's pictures have in common: type, titles and how they are saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")  # a file, never a window: the demo runs where there is no screen
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+from PIL import Image
+
+STYLE: dict[Any, Any] = {
+    "font.size": 12,
+    "axes.edgecolor": "#8C8C8C",
+    "axes.labelcolor": "#222222",
+    "axes.labelsize": 11.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 12,
+    "axes.titlecolor": "#222222",
+    "axes.titlelocation": "left",
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+    "hatch.linewidth": 0.7,
+}
+
+#: Inches. The picture is made for a page about 1000 pixels wide, and sharp at twice that.
+WIDTH = 13.0
+
+#: Where nothing is known.
+UNKNOWN = "#E4E4E4"
+
+
+def draw_title(figure: Figure, left: float, title: str, subtitle: str) -> None:
+    """Two lines on top, `left` inches from the edge."""
+    height = figure.get_figheight()
+    figure.text(
+        left / WIDTH,
+        1 - 0.45 / height,
+        title,
+        fontsize=18,
+        fontweight="bold",
+        color="#111111",
+    )
+    figure.text(left / WIDTH, 1 - 0.75 / height, subtitle, fontsize=12.5, color="#555555")
+
+
+def save(figure: Figure, path: Path, colours: int | None = None) -> None:
+    """Writes a PNG, of not more than so many colours: one with a palette is much smaller."""
+    # Without the version of matplotlib in it, the file depends on what is drawn alone.
+    figure.savefig(path, dpi=150, metadata={"Software": None})
+    plt.close(figure)
+    if colours is not None:
+        with Image.open(path) as image:
+            few = image.convert("RGB").quantize(colours, dither=Image.Dither.NONE)
+        few.save(path, optimize=True)
