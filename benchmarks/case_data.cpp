@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "data_arrays.h"
 #include "expected.h"
 #include "support/cases.h"
 
@@ -22,16 +23,6 @@ constexpr double kLeastInRange = 0.99;
 Case blockOf(Case c) {
   if (!CaseData::isWhole(c)) c.batch = CaseData::kBlock;
   return c;
-}
-
-// Aligned to a page.
-Array makeArray(rbcDType dtype, std::vector<int64_t> shape) {
-  return Array(dtype, std::move(shape), support::Layout::kContiguous, support::Flush::kBegin);
-}
-
-template <class T>
-T* elements(const Array& array) {
-  return reinterpret_cast<T*>(array.memory().data());
 }
 
 // Seconds since the recording began as f32 seconds since boot, f64 seconds since the epoch, i64
@@ -337,15 +328,6 @@ void CaseData::countTraffic() {
   if (whole_.mask) bytes_ += whole_.batch * mask_.count() / block_.batch;
   for (const StreamArrays& arrays : streams_)
     bytes_ += static_cast<int64_t>(arrays.mean.memory().bytes() + arrays.inv_std.memory().bytes());
-}
-
-const CaseData& dataOf(const Case& c) {
-  static std::unique_ptr<CaseData> last;
-  if (last == nullptr || last->whole().op != c.op || last->whole().name != c.name) {
-    last.reset();
-    last = std::make_unique<CaseData>(c);
-  }
-  return *last;
 }
 
 }  // namespace bench

@@ -22,6 +22,8 @@ struct StreamArrays {
 
 class CaseData {
  public:
+  using Case = bench::Case;
+
   // A large batch repeats a block of rows, so that making and checking the data takes less than
   // timing it; in memory it is as large as ever. 61 is prime: an index that is off by a power of
   // two does not meet the same data.
@@ -39,6 +41,9 @@ class CaseData {
   // expected.h; the constructor throws if they are wrong.
   const support::Array& out() const { return out_; }
   const support::Array& mask() const { return mask_; }
+  std::vector<const support::Array*> outputs() const { return {&out_, &mask_}; }
+  // A call writes its outputs whole.
+  bool accumulates() const { return false; }
 
   // Each row of values that a query needs, each time and each query once; out and mask once.
   int64_t bytes() const { return bytes_; }
@@ -92,13 +97,13 @@ inline void reportData(benchmark::State& state, const CaseData& data) {
   state.counters["rows"] = static_cast<double>(data.rows());
 }
 
-// The data of a case; that of the last one asked for is kept.
-const CaseData& dataOf(const Case& c);
-
 // One call, ready to go: rbcResample or rbcFuse on the tensors that tensorOf(array) gives for the
 // arrays of the data.
 class Call {
  public:
+  using Data = CaseData;
+  static constexpr int kMostLaunches = 2;  // of a call on CUDA
+
   template <class TensorOf>
   Call(const CaseData& data, TensorOf&& tensorOf)
       : fuses_(data.whole().fuses()),
@@ -121,8 +126,8 @@ class Call {
                                           query_times_.get(), out_.get(), mask, first.params));
   }
 
-  const robocache::Tensor& out() const { return out_; }
-  const std::optional<robocache::Tensor>& mask() const { return mask_; }
+  // It needs no workspace.
+  void reserve(robocache::Context&) const {}
 
  private:
   template <class TensorOf>

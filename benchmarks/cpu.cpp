@@ -6,14 +6,17 @@
 #include <map>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
 
 #include "backends.h"
 #include "case_data.h"
+#include "last_data.h"
 #include "measure.h"
 #include "support/cases.h"
+#include "voxel_data.h"
 
 namespace bench {
 namespace {
@@ -21,6 +24,7 @@ namespace {
 using support::Array;
 
 constexpr double kSampleSeconds = 200e-6;
+constexpr int64_t kMostPoints = 4'000'000;  // that are voxelized
 
 // ---- memcpy -------------------------------------------------------------------------------------
 
@@ -60,16 +64,21 @@ double memcpyBandwidth(int threads) {
 // ---- calls --------------------------------------------------------------------------------------
 
 // The arrays of a case in memory of their own, outputs poisoned.
+template <class Call>
 class HostSet {
  public:
-  explicit HostSet(const CaseData& data)
+  using Data = typename Call::Data;
+
+  explicit HostSet(const Data& data)
       : data_(data), call_(data, [this](const Array& array) { return place(array); }) {}
 
   const Call& call() const { return call_; }
 
   void check() const {
-    checkOutput(data_.out(), call_.out());
-    if (call_.mask()) checkOutput(data_.mask(), *call_.mask());
+    for (const auto& [expected, memory] : outputs_) {
+      if (std::memcmp(expected->memory().data(), memory->data(), memory->bytes()) != 0)
+        throw std::runtime_error("differs from the portable code");
+    }
   }
 
  private:
@@ -77,20 +86,20 @@ class HostSet {
     const size_t bytes = array.memory().bytes();
     memory_.emplace_back(bytes, support::Flush::kBegin);
     support::GuardedMemory& memory = memory_.back();
-    memory.poison();
-    if (&array != &data_.out() && &array != &data_.mask())
+    const std::vector<const Array*> outputs = data_.outputs();
+    if (std::find(outputs.begin(), outputs.end(), &array) == outputs.end()) {
       std::memcpy(memory.data(), array.memory().data(), bytes);
+    } else {
+      outputs_.emplace_back(&array, &memory);
+      // Fresh memory is 0.
+      if (!data_.accumulates()) memory.poison();
+    }
     return robocache::Tensor(array.tensorAt(memory.data(), {RBC_DEVICE_CPU, 0}));
   }
 
-  static void checkOutput(const Array& expected, const robocache::Tensor& actual) {
-    if (std::memcmp(expected.memory().data(), actual.data(), expected.memory().bytes()) != 0) {
-      throw std::runtime_error("differs from the portable code on one thread");
-    }
-  }
-
-  const CaseData& data_;
+  const Data& data_;
   std::deque<support::GuardedMemory> memory_;
+  std::vector<std::pair<const Array*, const support::GuardedMemory*>> outputs_;
   Call call_;
 };
 
@@ -106,14 +115,17 @@ robocache::Context cpuContext(int threads, int32_t simd) {
 
 // Cold: rotates among so many sets of arrays that each has left the caches when its turn comes
 // again.
-void benchCase(benchmark::State& state, const Case& c, int threads, int32_t simd, bool cold) {
-  const CaseData& data = dataOf(c);
-  const robocache::Context context = cpuContext(threads, simd);
+template <class Call>
+void benchCase(benchmark::State& state, const typename Call::Data::Case& c, int threads,
+               int32_t simd, bool cold) {
+  const auto& data = dataOf<typename Call::Data>(c);
+  robocache::Context context = cpuContext(threads, simd);
   const int64_t cache = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), int64_t{1} << 25);
   const int64_t count = cold ? std::clamp<int64_t>(3 * cache / data.bytes() + 1, 2, 64) : 1;
-  std::deque<HostSet> sets;
+  std::deque<HostSet<Call>> sets;
   while (static_cast<int64_t>(sets.size()) < count) sets.emplace_back(data);
-  for (const HostSet& set : sets) {
+  sets.front().call().reserve(context);
+  for (const HostSet<Call>& set : sets) {
     set.call()(context);
     set.check();
   }
@@ -147,24 +159,29 @@ void addCpuBenchmarks() {
       reportTraffic(state, memcpySamples(threads), bytes, memcpyBandwidth(threads));
     });
   }
-  const auto addAll = [&](const std::vector<Case>& cases) {
+  const auto addOne = [&](const auto& c, bool cold, bool every_level, auto body) {
+    const auto addRun = [&](int threads, int32_t simd, bool is_cold) {
+      const std::string name = "cpu/" + c.op + "/" + c.name + "/" + nameOfSimd(simd) +
+                               "/threads:" + std::to_string(threads) + (is_cold ? "/cold" : "/hot");
+      add(name, [=](benchmark::State& state) { body(state, c, threads, simd, is_cold); });
+    };
+    for (const int threads : thread_counts) addRun(threads, info.simd, false);
+    if (cold) addRun(thread_counts.back(), info.simd, true);
+    for (int32_t simd = RBC_SIMD_PORTABLE; every_level && simd < info.simd; ++simd)
+      addRun(1, simd, false);
+  };
+  for (const std::vector<Case>& cases :
+       {resampleCases(), fuseCases(), methodCases(32, 500, 250, 256, support::kF32)}) {
     for (const Case& c : cases) {
       if (!CaseData::isWhole(c)) continue;
-      const auto addOne = [&](int threads, int32_t simd, bool cold) {
-        const std::string name = "cpu/" + c.op + "/" + c.name + "/" + nameOfSimd(simd) +
-                                 "/threads:" + std::to_string(threads) + (cold ? "/cold" : "/hot");
-        add(name, [=](benchmark::State& state) { benchCase(state, c, threads, simd, cold); });
-      };
-      for (const int threads : thread_counts) addOne(threads, info.simd, false);
       // What the caches and the vector instructions give is told by the others.
-      if (c.variant) continue;
-      if (c.batch > 1) addOne(thread_counts.back(), info.simd, true);
-      for (int32_t simd = RBC_SIMD_PORTABLE; simd < info.simd; ++simd) addOne(1, simd, false);
+      addOne(c, !c.variant && c.batch > 1, !c.variant, benchCase<Call>);
     }
-  };
-  addAll(resampleCases());
-  addAll(fuseCases());
-  addAll(methodCases(32, 500, 250, 256, support::kF32));
+  }
+  // Voxelization has one code for all levels.
+  for (const VoxelCase& c : voxelCases()) {
+    if (c.total() <= kMostPoints) addOne(c, false, false, benchCase<VoxelCall>);
+  }
 }
 
 }  // namespace bench

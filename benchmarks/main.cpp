@@ -36,8 +36,8 @@ class Table : public benchmark::ConsoleReporter {
  public:
   bool ReportContext(const Context& context) override {
     PrintBasicContext(&GetErrorStream(), context);
-    std::printf("%-102s %10s %21s %10s %8s %8s %9s %10s\n", "", "us", "p10..p90", "floor us",
-                "x floor", "GB/s", "in range", "rows");
+    std::printf("%-102s %10s %21s %10s %8s %8s %9s %10s %9s\n", "", "us", "p10..p90", "floor us",
+                "x floor", "GB/s", "in range", "rows", "Gpoints/s");
     return true;
   }
   void ReportRuns(const std::vector<Run>& runs) override {
@@ -67,6 +67,8 @@ class Table : public benchmark::ConsoleReporter {
     }
     if (run.counters.count("in_range") > 0)
       std::printf(" %9.3f %10.0f", value("in_range"), value("rows"));
+    if (run.counters.count("points") > 0)
+      std::printf(" %9.3f", value("points") / run.GetAdjustedRealTime() * 1e-3);
     std::printf("\n");
   }
 };

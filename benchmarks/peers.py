@@ -1,13 +1,15 @@
-"""Time RoboCache against NumPy, SciPy and torch, in one process and in turn.
+"""Time RoboCache against NumPy, SciPy, torch and others, in one process and in turn.
 
     python benchmarks/peers.py                                  # on the GPU if there is one
     python benchmarks/peers.py --device cpu --cores 2
     python benchmarks/peers.py --only fuse
+    python benchmarks/peers.py --case "sparse mean/1M 1000x1000x40 uniform"
     python benchmarks/peers.py --case "32,500,250,256 bf16" --case "B=1: 8 streams 100x7 -> 1 f32"
 
 A case is B,S,T,D and the dtype of the values: B rows of S samples of D channels, each put onto a
 clock of T evenly spaced queries; with a method after it that is not linear, on the CPU alone; or a
-fusion of streams, each SxD, onto one such clock. Every peer must first give RoboCache's answer.
+fusion of streams, each SxD, onto one such clock; or what clouds of points become on a grid, named
+as in benchmarks/voxel_cases.cpp. Every peer must first give RoboCache's answer.
 Then each takes a sample in turn, round after round, so that what disturbs the machine disturbs all;
 the table has medians, the JSON file the quartiles as well.
 
@@ -30,9 +32,10 @@ from typing import Any
 
 import numpy as np
 import render
-from comparison.cases import CPU_CASES, CUDA_CASES, Case, make_times, traffic
+from comparison.cases import CPU_CASES, CUDA_CASES, Case
 from comparison.cpu import Cpu
 from comparison.timing import Bench, host_samples, time_peers
+from comparison.voxel_cases import VOXEL_CPU_CASES, VOXEL_CUDA_CASES, VoxelCase
 from tqdm import tqdm
 
 
@@ -68,13 +71,14 @@ def parse_arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto")
-    parser.add_argument("--case", type=Case.parse, action="append", metavar='"B,S,T,D DTYPE"')
+    parser.add_argument("--case", type=parse_case, action="append", metavar='"B,S,T,D DTYPE"')
     parser.add_argument(
         "--only",
         type=re.compile,
         default=re.compile(""),
         metavar="REGEX",
-        help="of the usual cases those whose 'resample/NAME', 'fuse/NAME' or 'methods/NAME' has it",
+        help="of the usual cases those whose resample/NAME, fuse/NAME, methods/NAME or "
+        "voxelize/NAME has it",
     )
     parser.add_argument(
         "--rounds", type=int, default=15, help="samples of each peer (default %(default)s)"
@@ -93,6 +97,10 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def parse_case(text: str) -> Case | VoxelCase:
+    return VoxelCase.parse(text) or Case.parse(text)
+
+
 def make_bench(arguments: argparse.Namespace) -> Bench:
     torch = import_or_none("torch")
     usable = torch is not None and torch.cuda.is_available()
@@ -105,8 +113,10 @@ def make_bench(arguments: argparse.Namespace) -> Bench:
     return Cpu(torch)
 
 
-def default_cases(bench: Bench, only: re.Pattern[str]) -> list[Case]:
-    cases = [Case.parse(text) for text in (CUDA_CASES if bench.name == "cuda" else CPU_CASES)]
+def default_cases(bench: Bench, only: re.Pattern[str]) -> list[Case | VoxelCase]:
+    on_cuda = CUDA_CASES + VOXEL_CUDA_CASES
+    on_cpu = CPU_CASES + VOXEL_CPU_CASES
+    cases = [parse_case(text) for text in (on_cuda if bench.name == "cuda" else on_cpu)]
     return [case for case in cases if only.search(f"{case.op}/{case.name}")]
 
 
@@ -142,22 +152,21 @@ def commit() -> str:
 
 
 def run_case(
-    bench: Bench, case: Case, copy_bandwidth: float, arguments: argparse.Namespace
+    bench: Bench, case: Case | VoxelCase, copy_bandwidth: float, arguments: argparse.Namespace
 ) -> dict[str, Any]:
-    times, queries = make_times(case)
-    moved, in_range = traffic(case, times, queries)
-    if in_range < 0.99:
-        raise RuntimeError(f"{case}: only {in_range:.1%} of the queries are in range")
-    floor = moved / copy_bandwidth
-    peers = bench.peers(case, times, queries, floor)
+    data = bench.data(case)
+    if data.in_range < 0.99:
+        raise RuntimeError(f"{case}: only {data.in_range:.1%} is in range")
+    floor = data.bytes / copy_bandwidth
+    peers = bench.peers(case, data, floor)
     summaries = time_peers(bench, case, peers, arguments.rounds, arguments.sample_ms * 1e-3)
     bench.clean()
     return {
         "op": case.op,
         "case": case.name,
         "device": bench.name,
-        "bytes": moved,
-        "in_range": in_range,
+        "bytes": data.bytes,
+        "in_range": data.in_range,
         "copy_GB/s": copy_bandwidth / 1e9,
         "floor_us": floor * 1e6,
         "peers": summaries,

@@ -80,11 +80,21 @@ def _bench_table(group: str, entries: list[dict[str, Any]]) -> str:
         rows.append(
             row + [number(entry.get(key)) for key in ("floor_us", "x_floor", "GB/s", "in_range")]
         )
+    if group.endswith("/voxelize"):
+        header += ["rows", "G points/s"]
+        rows = [row + _points_per_second(entry) for row, entry in zip(rows, entries)]
     if group.endswith("/methods"):
         header += ["rows", "/ linear", "/ linear, a byte"]
         rows = [row + cells for row, cells in zip(rows, _over_linear(entries))]
     used = [i for i in range(len(header)) if i < 2 or any(row[i] for row in rows)]
     return table([header[i] for i in used], [[row[i] for i in used] for row in rows])
+
+
+def _points_per_second(entry: dict[str, Any]) -> list[str]:
+    """The voxels found, and points by time."""
+    if entry["failed"]:
+        return ["", ""]
+    return [f"{entry['rows']:.0f}", number(entry["points"] / entry["us"] * 1e-3)]
 
 
 def _over_linear(entries: list[dict[str, Any]]) -> list[list[str]]:
@@ -164,6 +174,13 @@ def _peer_tables(op: str, cases: list[dict[str, Any]]) -> list[str]:
         for name, peer in case["peers"].items()
         if "error" in peer
     ]
+    reasons = {
+        name: peer["skipped"]
+        for case in cases
+        for name, peer in case["peers"].items()
+        if "skipped" in peer
+    }
+    parts += [f"Skipped {name}: {reason}" for name, reason in reasons.items()]
     return parts
 
 
@@ -172,6 +189,8 @@ def _cell(peer: Any) -> str:
         return ""
     if "error" in peer:
         return "failed"
+    if "skipped" in peer:
+        return "skipped"
     half = (peer["p75_us"] - peer["p25_us"]) / 2 / peer["median_us"]
     return f"{number(peer['median_us'])} ± {half:.0%}"
 

@@ -23,10 +23,11 @@
 #                       with a network:
 #                         apt-get download libhwy-dev
 #                         pip download --no-deps 'swig>=4.2'
-#   SANITIZE_TESTS=f    doctest's filter (default: resample and fuse on CUDA, but random cases)
+#   SANITIZE_TESTS=f    doctest's filter (default: those of the operations on CUDA, but no random
+#                       cases)
 #   SANITIZE_SECONDS=s  the limit of the two runs, which go side by side (default 120)
 #   BENCH_FILTER=regex  of the benchmarks and peers those whose name has it, such as fuse,
-#                       methods, 'fuse/B=1:' or 'fuse|methods'
+#                       methods, 'fuse/B=1:', 'voxelize/sparse' or 'fuse|methods'
 #   BENCH_ARGS, PEERS_ARGS   further arguments of robocache_bench and of peers.py on CUDA
 # shellcheck disable=SC2317 # the stages are called by their names
 set -uo pipefail
@@ -110,7 +111,7 @@ run_test() {
 
 run_sanitize() {
   local tool failed=0 log=$LOG_DIR/sanitize.log # where this function writes to
-  local tests=(--test-case="resample cuda*,fuse cuda*" --test-case-exclude="*random*")
+  local tests=(--test-case="resample cuda*,fuse cuda*,voxelize*cuda*,tsdf cuda*" --test-case-exclude="*random*")
   local -A runs=()
   [[ -z ${SANITIZE_TESTS:-} ]] || tests=(--test-case="$SANITIZE_TESTS")
   for tool in memcheck racecheck; do

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .data import Data
+
 SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
 METHODS = ("linear", "pchip", "slerp", "angle")
 
@@ -69,6 +71,11 @@ class Case:
 
     def __str__(self) -> str:
         return self.name
+
+    def data(self, torch: Any = None) -> Data:
+        """Arrays are times of each stream and queries, NumPy's with torch as well."""
+        times, queries = make_times(self)
+        return Data((times, queries), *traffic(self, times, queries))
 
 
 _DTYPE = "|".join(SIZES)

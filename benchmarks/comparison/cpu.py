@@ -7,13 +7,18 @@ import os
 import pathlib
 import platform
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import ours, with_scipy
+from . import ours, voxels, with_scipy
 from .cases import Case, make_times
+from .data import Data
 from .timing import Peer, Work, bind, host_samples, nothing
+from .voxel_cases import VoxelCase
+
+if TYPE_CHECKING:
+    from .timing import AnyCase
 
 _DTYPES = {"f16": "float16", "f32": "float32", "f64": "float64"}
 
@@ -52,9 +57,15 @@ class Cpu:
         microseconds: float = host_samples(copy, nothing, 1, 11)["median_us"]
         return 2 * size / (microseconds * 1e-6)
 
-    def peers(self, case: Case, times: list[Any], queries: Any, floor: float) -> list[Peer]:
+    def data(self, case: AnyCase) -> Data:
+        return case.data()
+
+    def peers(self, case: AnyCase, data: Data, floor: float) -> list[Peer]:
         import robocache
 
+        if isinstance(case, VoxelCase):
+            return voxels.cpu_peers(case, data, self.torch)
+        times, queries = data.arrays
         if case.dtype not in _DTYPES:
             raise SystemExit("peers.py: NumPy has no bf16; choose f16, f32 or f64 on the CPU")
         values = make_values(case)
@@ -86,7 +97,9 @@ class Cpu:
             )
         return [*peers, Peer("np.interp loop", bind(with_scipy.fuse, with_scipy.interp, *arrays))]
 
-    def require_same(self, actual: Any, expected: Any, case: Case) -> None:
+    def require_same(self, actual: Any, expected: Any, case: AnyCase) -> None:
+        if isinstance(case, VoxelCase):
+            return voxels.require_same(actual, expected, case)
         tolerance = {"f16": 2e-3, "f32": 2e-6, "f64": 2e-6}[case.dtype]
         actual, expected = np.asarray(actual), np.asarray(expected)
         if case.method == "slerp":  # q and -q are one rotation
@@ -96,11 +109,15 @@ class Cpu:
         np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=4 * tolerance)
 
     def times(self, peer: Peer, sample_seconds: float) -> int:
-        peer.work()
         peer.times = 1
+        if peer.own_seconds is not None:
+            return 1
+        peer.work()
         return max(1, min(100_000, int(sample_seconds / self.seconds(peer))))
 
     def seconds(self, peer: Peer) -> float:
+        if peer.own_seconds is not None:
+            return peer.own_seconds()
         start = time.perf_counter()
         for _ in range(peer.times):
             peer.work()

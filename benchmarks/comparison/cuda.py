@@ -5,12 +5,17 @@ from __future__ import annotations
 import statistics
 import subprocess
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import ours, with_torch
+from . import ours, voxels, with_torch
 from .cases import Case, make_times
 from .cpu import SMALL, SMALL_FUSION, Cpu, cpu_name
+from .data import Data
 from .timing import Peer, Work, bind, guarded
+from .voxel_cases import VoxelCase
+
+if TYPE_CHECKING:
+    from .timing import AnyCase
 
 
 class Cuda:
@@ -47,16 +52,21 @@ class Cuda:
         self.seconds(copy)
         return 2 * size / statistics.median(self.seconds(copy) for _ in range(7))
 
-    def peers(self, case: Case, times: list[Any], queries: Any, floor: float) -> list[Peer]:
+    def data(self, case: AnyCase) -> Data:
+        return case.data(self.torch)
+
+    def peers(self, case: AnyCase, data: Data, floor: float) -> list[Peer]:
         import robocache
 
+        robocache.Context("cuda").warm_up()
+        calls_per_graph = max(1, min(64, int(100e-6 / max(floor, 2e-6))))
+        if isinstance(case, VoxelCase):
+            return voxels.cuda_peers(case, data, self._graph, calls_per_graph)
+        times, queries = data.arrays
         if case.method != "linear":
             raise SystemExit("peers.py: methods other than linear have peers on the CPU alone")
         arrays = self._arrays(case, times, queries)
         out = self._out(case)
-        robocache.Context("cuda").warm_up()
-
-        calls_per_graph = max(1, min(64, int(100e-6 / max(floor, 2e-6))))
         peers = [
             Peer("robocache", ours.call(case, *arrays)),
             self._graph("robocache, graph", ours.call(case, *arrays, out=out), calls_per_graph),
@@ -99,7 +109,8 @@ class Cuda:
                     results[:] = [work()]
 
         def replay_once() -> Any:
-            results[0].fill_(float("nan"))
+            for tensor in results[0] if isinstance(results[0], tuple) else results:
+                tensor.fill_(float("nan") if tensor.is_floating_point() else 85)
             graph.replay()
             torch.cuda.synchronize()
             return results[0]
@@ -109,7 +120,9 @@ class Cuda:
         peer.error = error
         return peer
 
-    def require_same(self, actual: Any, expected: Any, case: Case) -> None:
+    def require_same(self, actual: Any, expected: Any, case: AnyCase) -> None:
+        if isinstance(case, VoxelCase):
+            return voxels.require_same(actual, expected, case)
         tolerance = {"f16": 2e-3, "bf16": 1.6e-2, "f32": 2e-6, "f64": 2e-6}[case.dtype]
         for a, e in zip(actual.split(256), expected.split(256)):
             self.torch.testing.assert_close(

@@ -8,6 +8,7 @@ import robocache as rbc
 
 from .cases import Case
 from .timing import Work
+from .voxel_cases import VoxelCase
 
 
 def call(case: Case, values: list[Any], times: list[Any], queries: Any, **options: Any) -> Work:
@@ -18,3 +19,17 @@ def call(case: Case, values: list[Any], times: list[Any], queries: Any, **option
     if case.method != "linear":
         options["method"] = case.method
     return lambda: rbc.resample(values[0], times[0], queries, **options)
+
+
+def voxelize(case: VoxelCase, points: Any, features: Any, offsets: Any, **options: Any) -> Work:
+    """A grid; of a sparse case coords, features, and how many of their rows are voxels."""
+    grid = {"origin": case.origin, "voxel_size": case.voxel_size, "shape": case.shape}
+    options.update(grid, offsets=offsets)
+    if not case.sparse:
+        return lambda: rbc.voxelize(points, features, mode=case.result, **options)
+
+    def sparse() -> tuple[Any, ...]:
+        voxels = rbc.voxelize_sparse(points, features, **options)
+        return voxels.coords, voxels.features, voxels.num_voxels
+
+    return sparse

@@ -11,6 +11,10 @@ from tqdm import tqdm
 
 if TYPE_CHECKING:
     from .cases import Case
+    from .data import Data
+    from .voxel_cases import VoxelCase
+
+    AnyCase = Case | VoxelCase
 
 Work = Callable[[], Any]
 
@@ -27,8 +31,12 @@ class Peer:
         self.times = 1  # work() a sample
         self.samples: list[float] = []
         self.error: str | None = None
+        self.own_seconds: Callable[[], float] | None = None  # takes the time of work() by itself
+        self.skipped: str | None = None  # why it cannot be had here
 
     def summary(self) -> dict[str, Any]:
+        if self.skipped is not None:
+            return {"skipped": self.skipped}
         if self.error is not None:
             return {"error": self.error}
         result = summarize(self.samples)
@@ -45,12 +53,19 @@ class Bench(Protocol):
 
     def facts(self) -> dict[str, Any]: ...
     def copy_bandwidth(self) -> float: ...
-    def peers(self, case: Case, times: list[Any], queries: Any, floor: float) -> list[Peer]: ...
-    def require_same(self, actual: Any, expected: Any, case: Case) -> None: ...
+    def data(self, case: AnyCase) -> Data: ...
+    def peers(self, case: AnyCase, data: Data, floor: float) -> list[Peer]: ...
+    def require_same(self, actual: Any, expected: Any, case: AnyCase) -> None: ...
     def times(self, peer: Peer, sample_seconds: float) -> int: ...
     def seconds(self, peer: Peer) -> float: ...
     def clean(self) -> None: ...
     def small_calls(self) -> list[tuple[str, Work, Work]]: ...
+
+
+def skipped(name: str, reason: object) -> Peer:
+    peer = Peer(name, nothing)
+    peer.skipped = " ".join(str(reason).split())
+    return peer
 
 
 def summarize(seconds: list[float]) -> dict[str, Any]:
@@ -65,7 +80,7 @@ def summarize(seconds: list[float]) -> dict[str, Any]:
 
 
 def time_peers(
-    bench: Bench, case: Case, peers: list[Peer], rounds: int, sample_seconds: float
+    bench: Bench, case: AnyCase, peers: list[Peer], rounds: int, sample_seconds: float
 ) -> dict[str, dict[str, Any]]:
     """Summaries by name, of peers that give the first one's answer."""
     expected = peers[0].result()
@@ -73,9 +88,10 @@ def time_peers(
     def check(peer: Peer) -> None:
         bench.require_same(peer.result(), expected, case)
 
-    for peer in tqdm(peers, desc=f"{case}: check", leave=False, disable=None):
+    here = [peer for peer in peers if peer.skipped is None]
+    for peer in tqdm(here, desc=f"{case}: check", leave=False, disable=None):
         peer.error = peer.error or guarded(bind(check, peer))
-    alive = [peer for peer in peers if peer.error is None]
+    alive = [peer for peer in here if peer.error is None]
     for peer in alive:
         peer.times = bench.times(peer, sample_seconds)
     for _ in tqdm(range(rounds), desc=f"{case}: time", leave=False, disable=None):

@@ -1,14 +1,19 @@
 // The CUDA backend: device time of graph replays, host time of the call, and both together.
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "../backends.h"
 #include "../case_data.h"
+#include "../last_data.h"
+#include "../voxel_data.h"
 #include "device.h"
+#include "plain_voxels.h"
 #include "support/cases.h"
 
 namespace bench {
@@ -20,6 +25,7 @@ using support::sizeOf;
 constexpr double kGraphSeconds = 100e-6;  // what a graph is to last at least
 constexpr int64_t kMostSets = 128;
 constexpr int64_t kMostNodes = 256;
+constexpr int64_t kMostLaunches = 400;  // fit into the queue
 
 struct Device {
   int64_t l2_bytes = 0;
@@ -57,21 +63,28 @@ double copyBandwidth() { return 2.0 * static_cast<double>(kCopyBytes) / copySamp
 // ---- data ---------------------------------------------------------------------------------------
 
 // The arrays of a case on the device, a block repeated over the whole batch.
+template <class Call>
 class DeviceSet {
  public:
-  explicit DeviceSet(const CaseData& data)
+  using Data = typename Call::Data;
+
+  explicit DeviceSet(const Data& data)
       : data_(data), call_(data, [this](const Array& array) { return place(array); }) {}
 
   const Call& call() const { return call_; }
 
-  void poison() {
-    for (DeviceMemory* output : {out_, mask_}) {
-      if (output != nullptr) output->poison();
+  // As before the first call.
+  void reset() {
+    for (const auto& output : outputs_) {
+      if (data_.accumulates()) {
+        output.second->clear();
+      } else {
+        output.second->poison();
+      }
     }
   }
   void check() const {
-    checkOutput(data_.out(), *out_);
-    if (mask_ != nullptr) checkOutput(data_.mask(), *mask_);
+    for (const auto& [expected, memory] : outputs_) checkOutput(*expected, *memory);
   }
 
  private:
@@ -81,10 +94,9 @@ class DeviceSet {
     for (const int64_t extent : shape) bytes *= extent;
     memory_.push_back(std::make_unique<DeviceMemory>(static_cast<size_t>(bytes)));
     DeviceMemory& memory = *memory_.back();
-    if (&array == &data_.out()) {
-      out_ = &memory;
-    } else if (&array == &data_.mask()) {
-      mask_ = &memory;
+    const std::vector<const Array*> outputs = data_.outputs();
+    if (std::find(outputs.begin(), outputs.end(), &array) != outputs.end()) {
+      outputs_.emplace_back(&array, &memory);
     } else {
       memory.fill(array.memory().data(), array.memory().bytes());
     }
@@ -100,15 +112,14 @@ class DeviceSet {
       checkCuda(cudaMemcpy(host.data(), memory.data() + done, bytes, cudaMemcpyDeviceToHost),
                 "cudaMemcpy");
       if (std::memcmp(host.data(), block.memory().data(), bytes) != 0) {
-        throw std::runtime_error("differs from the CPU backend");
+        throw std::runtime_error("differs from the answer on the CPU");
       }
     }
   }
 
-  const CaseData& data_;
+  const Data& data_;
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
-  DeviceMemory* out_ = nullptr;
-  DeviceMemory* mask_ = nullptr;
+  std::vector<std::pair<const Array*, DeviceMemory*>> outputs_;
   Call call_;
 };
 
@@ -120,27 +131,30 @@ robocache::Context contextOn(const Stream& stream) {
   return context;
 }
 
-// Cold: one graph calls on so many sets of arrays in turn that each has left L2 when its turn comes
-// again.
-void benchGraph(benchmark::State& state, const Case& c, const Device& device, bool cold) {
-  const CaseData& data = dataOf(c);
+// Reports the device time of enqueue(i), which calls on sets[i], over replays of one graph that
+// goes through all sets, over and over. Checks what a graph wrote first.
+template <class Call, class Enqueue>
+void replay(benchmark::State& state, const typename Call::Data& data, const Stream& stream,
+            std::deque<DeviceSet<Call>>& sets, Enqueue&& enqueue) {
   const double floor = static_cast<double>(data.bytes()) / copyBandwidth();
-  const Stream stream;
-  const robocache::Context context = contextOn(stream);
-
-  const int64_t count = cold ? std::min(4 * device.l2_bytes / data.bytes() + 2, kMostSets) : 1;
-  std::deque<DeviceSet> sets;
-  while (static_cast<int64_t>(sets.size()) < count) sets.emplace_back(data);
+  const auto count = static_cast<int64_t>(sets.size());
   int64_t nodes = static_cast<int64_t>(kGraphSeconds / std::max(floor, 1e-6)) + 1;
   nodes =
       std::min((nodes + count - 1) / count * count, std::max(kMostNodes / count * count, count));
-  const Graph graph(stream, nodes,
-                    [&](int64_t i) { sets[static_cast<size_t>(i % count)].call()(context); });
+  const auto call = [&](int64_t i) { enqueue(static_cast<size_t>(i % count)); };
+  const Graph graph(stream, nodes, call);
 
-  for (DeviceSet& set : sets) set.poison();
-  graph.launch(stream);
-  stream.synchronize();
-  for (const DeviceSet& set : sets) set.check();
+  const auto checkOne = [&](const Graph& one) {
+    for (DeviceSet<Call>& set : sets) set.reset();
+    one.launch(stream);
+    stream.synchronize();
+    for (const DeviceSet<Call>& set : sets) set.check();
+  };
+  if (data.accumulates()) {
+    checkOne(Graph(stream, count, call));
+  } else {
+    checkOne(graph);
+  }
 
   Samples samples = collectDevice(stream, [&] { graph.launch(stream); });
   for (double* seconds : {&samples.median, &samples.low, &samples.high})
@@ -149,31 +163,66 @@ void benchGraph(benchmark::State& state, const Case& c, const Device& device, bo
   reportData(state, data);
 }
 
-// Host time of the call: it enqueues and returns. The queue of launches is never full.
-void benchCall(benchmark::State& state, const Case& c) {
-  constexpr int kCalls = 200;
+// Cold: one graph calls on so many sets of arrays in turn that each has left L2 when its turn comes
+// again.
+template <class Call>
+void benchGraph(benchmark::State& state, const typename Call::Data::Case& c, const Device& device,
+                bool cold) {
+  const auto& data = dataOf<typename Call::Data>(c);
   const Stream stream;
-  const robocache::Context context = contextOn(stream);
-  const DeviceSet set(dataOf(c));
-  const auto sample = [&] {
-    const double seconds = hostSeconds(kCalls, [&] { set.call()(context); });
-    stream.synchronize();
-    return seconds;
-  };
-  sample();
+  robocache::Context context = contextOn(stream);
+  const int64_t count = cold ? std::min(4 * device.l2_bytes / data.bytes() + 2, kMostSets) : 1;
+  std::deque<DeviceSet<Call>> sets;
+  while (static_cast<int64_t>(sets.size()) < count) sets.emplace_back(data);
+  sets.front().call().reserve(context);
+  replay<Call>(state, data, stream, sets, [&](size_t i) { sets[i].call()(context); });
+}
+
+// The same by a plain kernel, for occupancy and count.
+void benchPlain(benchmark::State& state, const VoxelCase& c) {
+  const auto& data = dataOf<VoxelData>(c);
+  const Stream stream;
+  std::deque<DeviceSet<VoxelCall>> sets;
+  sets.emplace_back(data);
+  const VoxelCall& call = sets.front().call();
+  replay<VoxelCall>(state, data, stream, sets, [&](size_t) {
+    checkCuda(launchPlain(gridOf(c), call.points(), call.output(), stream.get()), "launchPlain");
+  });
+}
+
+// Host time of the call: it enqueues and returns. The queue of launches is never full.
+template <class Call>
+void benchCall(benchmark::State& state, const typename Call::Data::Case& c) {
+  constexpr int kCalls = kMostLaunches / Call::kMostLaunches;
+  const auto& data = dataOf<typename Call::Data>(c);
+  const Stream stream;
+  robocache::Context context = contextOn(stream);
+  DeviceSet<Call> set(data);
+  set.call().reserve(context);
+  set.reset();
+  set.call()(context);
+  stream.synchronize();
   set.check();
-  report(state, collect(sample));
+  report(state, collect([&] {
+           const double seconds = hostSeconds(kCalls, [&] { set.call()(context); });
+           stream.synchronize();
+           return seconds;
+         }));
 }
 
 // Real time from the call to the result, as a control loop waits for it.
-void benchLatency(benchmark::State& state, const Case& c) {
+template <class Call>
+void benchLatency(benchmark::State& state, const typename Call::Data::Case& c) {
+  const auto& data = dataOf<typename Call::Data>(c);
   const Stream stream;
-  const robocache::Context context = contextOn(stream);
-  const DeviceSet set(dataOf(c));
+  robocache::Context context = contextOn(stream);
+  DeviceSet<Call> set(data);
+  set.call().reserve(context);
   const auto call = [&] {
     set.call()(context);
     stream.synchronize();
   };
+  set.reset();
   call();
   set.check();
   report(state, collect([&] { return hostSeconds(20, call); }));
@@ -199,7 +248,25 @@ double roughBytes(const Case& c) {
   return static_cast<double>(c.batch * bytes);
 }
 
-void addCase(const Case& c, const Device& device) {
+double roughBytes(const VoxelCase& c) {
+  int64_t bytes = c.total() * (c.columns + c.features) * sizeOf(support::kF32);
+  switch (c.kind) {
+    case VoxelCase::Kind::kDense: {
+      const bool bytewise = !c.reducesFeatures() && c.mode == RBC_VOXEL_OCCUPANCY;
+      bytes +=
+          c.clouds * c.volume() * c.channels() * sizeOf(bytewise ? support::kU8 : support::kF32);
+      break;
+    }
+    case VoxelCase::Kind::kSparse:  // if each point has a voxel to itself
+      bytes += c.total() * (4 + c.channels()) * sizeOf(support::kF32);
+      break;
+    case VoxelCase::Kind::kTsdf: bytes += c.volume() * 2 * sizeOf(support::kF32); break;
+  }
+  return static_cast<double>(bytes);
+}
+
+template <class Call>
+void addCase(const typename Call::Data::Case& c, const Device& device) {
   const auto named = [&](const char* kind) { return "cuda/" + c.op + kind + "/" + c.name; };
   // Four times L2 in one call: nothing is left of it when the next one begins. Too little to fill
   // L2: hot alone.
@@ -208,11 +275,11 @@ void addCase(const Case& c, const Device& device) {
   for (const bool cold : {false, true}) {
     if (cold && (bytes > caches || bytes * static_cast<double>(kMostSets) < caches)) continue;
     add(named("") + (cold ? "/cold" : "/hot"),
-        [=](benchmark::State& state) { benchGraph(state, c, device, cold); });
+        [=](benchmark::State& state) { benchGraph<Call>(state, c, device, cold); });
   }
   if (c.variant || bytes > caches) return;
-  add(named("_call"), [=](benchmark::State& state) { benchCall(state, c); });
-  add(named("_latency"), [=](benchmark::State& state) { benchLatency(state, c); });
+  add(named("_call"), [=](benchmark::State& state) { benchCall<Call>(state, c); });
+  add(named("_latency"), [=](benchmark::State& state) { benchLatency<Call>(state, c); });
 }
 
 }  // namespace
@@ -239,9 +306,16 @@ void addCudaBenchmarks() {
     reportTraffic(state, copySamples(), 2 * static_cast<int64_t>(kCopyBytes), copyBandwidth());
   });
   add("cuda/empty_kernel", benchEmpty);
-  for (const Case& c : resampleCases()) addCase(c, device);
-  for (const Case& c : fuseCases()) addCase(c, device);
-  for (const Case& c : methodCases(1024, 500, 250, 256, support::kBF16)) addCase(c, device);
+  for (const Case& c : resampleCases()) addCase<Call>(c, device);
+  for (const Case& c : fuseCases()) addCase<Call>(c, device);
+  for (const Case& c : methodCases(1024, 500, 250, 256, support::kBF16)) addCase<Call>(c, device);
+  for (const VoxelCase& c : voxelCases()) {
+    addCase<VoxelCall>(c, device);
+    if (c.kind == VoxelCase::Kind::kDense && !c.reducesFeatures() && c.clouds == 1) {
+      add("cuda/" + c.op + "/" + c.name + "/plain",
+          [=](benchmark::State& state) { benchPlain(state, c); });
+    }
+  }
 }
 
 }  // namespace bench

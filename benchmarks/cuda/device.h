@@ -41,12 +41,15 @@ class DeviceMemory {
     }
     checkCuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
-  void poison() {
-    checkCuda(cudaMemset(data_, 0xA5, bytes_), "cudaMemset");
+  void poison() { set(0xA5); }
+  void clear() { set(0); }
+
+ private:
+  void set(int byte) {
+    checkCuda(cudaMemset(data_, byte, bytes_), "cudaMemset");
     checkCuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
- private:
   void* data_ = nullptr;
   size_t bytes_;
 };
