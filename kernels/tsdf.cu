@@ -222,22 +222,4 @@ cudaError_t launchTsdf(const TsdfProblem& p, void* scratch, const LaunchDevice& 
   });
 }
 
-cudaError_t loadTsdf() {
-  cudaFuncAttributes attributes;
-  cudaError_t error = cudaSuccess;
-  const auto load = [&](auto* kernel) {
-    if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, kernel);
-  };
-  load(clear);
-  load(average);
-  for (const DType points : kFloatDTypes) {
-    visitFloat(points, [&](auto tag) {
-      using Storage = typename decltype(tag)::type;
-      load(markBlocks<Storage>);
-      load(observe<Storage>);
-    });
-  }
-  return error;
-}
-
 }  // namespace rbc

@@ -14,7 +14,4 @@ size_t tsdfScratchBytes(const TsdfProblem& problem);
 cudaError_t launchTsdf(const TsdfProblem& problem, void* scratch, const LaunchDevice& device,
                        cudaStream_t stream);
 
-// Loads every kernel of the launcher, which CUDA otherwise does on first use.
-cudaError_t loadTsdf();
-
 }  // namespace rbc
