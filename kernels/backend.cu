@@ -71,6 +71,16 @@ void close(BackendState* state) noexcept {
   if (cuda->event != nullptr) cudaEventDestroy(cuda->event);
 }
 
+__global__ void nothing() {}
+
+// By the code, which may be older than the device: there, kernels do not wait.
+cudaError_t findOverlap(LaunchDevice* launch) {
+  cudaFuncAttributes attributes;
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, nothing);
+  launch->overlaps = error == cudaSuccess && attributes.ptxVersion >= 90;
+  return error;
+}
+
 BackendState* open(const rbcContextParams& params) {
   requireDevice(params.device_id);
   auto state = std::make_unique<CudaState>();
@@ -86,6 +96,7 @@ BackendState* open(const rbcContextParams& params) {
   std::snprintf(state->name, sizeof state->name, "%.127s", properties.name);
   cudaError_t error = loadFuseRows();
   if (error == cudaSuccess) error = loadFuse();
+  if (error == cudaSuccess) error = findOverlap(&state->launch);
   if (error != cudaSuccess) {
     cudaGetLastError();
     fail(RBC_STATUS_NOT_AVAILABLE,
@@ -124,7 +135,10 @@ bool isCapturing(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   const cudaError_t error = cudaStreamIsCapturing(stream, &status);
   // The legacy stream cannot even be asked while another stream is captured.
-  if (error == cudaErrorStreamCaptureImplicit) return true;
+  if (error == cudaErrorStreamCaptureImplicit) {
+    cudaGetLastError();
+    return true;
+  }
   checkCuda(error, "cudaStreamIsCapturing");
   return status != cudaStreamCaptureStatusNone;
 }
@@ -246,7 +260,9 @@ void fuse(BackendState& state, const FuseProblem& problem) {
             "the launch");
 }
 
+// CUB tells sizes for the current device.
 size_t voxelizeBytes(const BackendState& state, const VoxelizeProblem& problem) {
+  const DeviceGuard guard(own(state).device);
   return voxelizeScratchBytes(problem, own(state).launch);
 }
 
@@ -257,6 +273,7 @@ void voxelize(BackendState& state, const VoxelizeProblem& problem, Scratch scrat
 }
 
 size_t voxelizeSparseBytes(const BackendState& state, const SparseProblem& problem) {
+  const DeviceGuard guard(own(state).device);
   return voxelizeSparseScratchBytes(problem, own(state).launch);
 }
 

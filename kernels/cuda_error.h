@@ -9,6 +9,7 @@ namespace rbc {
 
 inline void checkCuda(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
+  cudaGetLastError();  // else CUB would take it for its own later on
   fail(error == cudaErrorMemoryAllocation ? RBC_STATUS_OUT_OF_MEMORY : RBC_STATUS_CUDA_ERROR,
        "CUDA: %s failed: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
 }

@@ -12,7 +12,7 @@ namespace rbc {
 // The most bytes that the arguments of a launch may take.
 inline constexpr size_t kMostArgumentBytes = 32764;
 
-// `blocks` of them, as far as a grid goes. On devices that can, the launch may begin while the one
+// `blocks` of them, as far as a grid goes. Where `overlaps`, the launch may begin while the one
 // before it ends: the kernel begins with waitForLaunchesAhead().
 template <class Arguments>
 cudaError_t launchBlocks(void (*kernel)(Arguments), Arguments* arguments, int64_t blocks,
@@ -28,7 +28,7 @@ cudaError_t launchBlocks(void (*kernel)(Arguments), Arguments* arguments, int64_
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;
   config.attrs = &overlap;
-  config.numAttrs = device.compute_capability >= 90 ? 1 : 0;
+  config.numAttrs = device.overlaps ? 1 : 0;
   void* list[] = {arguments};  // by address: they may be large
   return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), list);
 }

@@ -92,7 +92,7 @@ struct QuadLoader {
   static constexpr bool kOneCloud = false;
 
   static bool suits(const PointClouds& c) {
-    return c.dtype == DType::F32 && c.stride[2] == 1 && c.stride[1] % 4 == 0 && c.stride[1] != 0 &&
+    return c.dtype == DType::F32 && c.columns >= 4 && c.stride[2] == 1 && c.stride[1] % 4 == 0 &&
            (c.clouds == 1 || c.packed() || c.stride[0] == c.stride[1] * c.rows) &&
            reinterpret_cast<uintptr_t>(c.data) % 16 == 0;
   }
@@ -221,8 +221,9 @@ __device__ __forceinline__ void loadKeys(const Source& s, int64_t first, Key (&k
     for (int k = 0; k < kPoints; ++k) {
       if (first + k >= s.total) break;
       if (c.packed()) {
-        while (row >= range.begin + range.count && cloud + 1 < c.clouds) {
-          range = pointsOf(c, ++cloud);
+        if (row >= range.begin + range.count && cloud + 1 < c.clouds) {
+          cloud = cloudAround(c, row);
+          range = pointsOf(c, cloud);
         }
       } else if (row == c.rows) {
         row = 0;

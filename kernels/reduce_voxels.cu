@@ -78,7 +78,7 @@ __device__ Key larger(Key a, Key b) {
 }
 
 __device__ void pushChunks(const ReduceArguments& a, int32_t voxel, int32_t begin, int32_t end) {
-  const auto n = static_cast<uint32_t>((end - begin + kChunkPoints - 1) / kChunkPoints);
+  const auto n = static_cast<uint32_t>((int64_t{end} - begin + kChunkPoints - 1) / kChunkPoints);
   const uint32_t at = atomicAdd(&a.counters[0], n);
   int32_t large = -1;
   if (n > 1) {
@@ -87,7 +87,7 @@ __device__ void pushChunks(const ReduceArguments& a, int32_t voxel, int32_t begi
   }
   for (uint32_t i = 0; i < n; ++i) {
     const int32_t first = begin + static_cast<int32_t>(i) * kChunkPoints;
-    a.chunks[at + i] = {voxel, first, min(first + kChunkPoints, end), large};
+    a.chunks[at + i] = {voxel, first, first + min(kChunkPoints, end - first), large};
   }
 }
 
@@ -257,7 +257,7 @@ __device__ T overChunk(const ReduceArguments& a, const Chunk& chunk, const Chunk
   T all = first;
   if (feature < a.features.count) {
 #pragma unroll 4
-    for (int32_t i = chunk.begin + lanes.point; i < chunk.end; i += lanes.points) {
+    for (int64_t i = chunk.begin + lanes.point; i < chunk.end; i += lanes.points) {
       const Number x = widen(a.features.row<In>(a.groups.order[i])[feature * a.features.stride[2]]);
       all = combine(all, term(x));
     }
@@ -399,7 +399,7 @@ VoxelReduction::VoxelReduction(const PointClouds& points, const Features& featur
   cutter->take(&arrived_, most_large_);
   cutter->take(&keys_, most_large_ * features.count);
   Fixed128* sums;
-  cutter->take(&sums, most_large_ * features.count);
+  cutter->take(&sums, mode <= VoxelMode::kMean ? most_large_ * features.count : 0);
   sums_ = sums;
 }
 

@@ -5,8 +5,12 @@
 // each tile of points by bin, in shared memory, and writes down for each point its place in the bin
 // (two bytes) and for each tile where its bins begin. The next launch takes a bin a block: it
 // gathers the bin's points from all tiles, counts them in shared memory, and writes the bin's part
-// of the output once. A bin with many more points than others is cut by tiles into parts, which then
-// share out the cells to add up and write. Nothing depends on the order of threads.
+// of the output once. A bin with many more points than others is cut by tiles into parts, whose cells
+// a last launch adds up. Nothing depends on the order of threads.
+//
+// Points that come as a scanner sees them fall into few voxels, which stay in the caches: for those,
+// going straight to the grid is the faster way. So some of the points are looked at first, and where
+// the output allows it, both ways are launched, and the wrong one returns at once.
 
 #include "voxel_bins.h"
 
@@ -29,8 +33,10 @@ constexpr int kTile = kBinThreads * kGroups * kPoints;
 constexpr int kMostRun = 16;    // tiles of a block: their begins make up a sector of memory
 constexpr int kMostBins = 512;  // one a thread
 constexpr int kCellThreads = 1024;
-constexpr int kMostParts = 64;  // and no more than multiprocessors: all run at once
-constexpr int kPlaces = 8;      // in a word
+constexpr int kMostParts = 64;
+constexpr int kPlaces = 8;    // in a word
+constexpr int kSamples = 64;  // of kSampleThreads * kPoints neighbouring points each
+constexpr int kSampleThreads = 256;
 static_assert(kMostBins == kBinThreads);
 
 // Bins of a multiple of 16 cells, so that each begins at a word of any output.
@@ -41,8 +47,7 @@ struct Bins {
   int run;  // tiles of a block
   int64_t tiles;
   int64_t part_points;  // a bin with more is cut
-  int most_parts_each;
-  int64_t most_parts;  // of all cut bins
+  int64_t most_parts;   // of all cut bins
 
   RBC_HD int cells() const { return 1 << shift; }
   int64_t blocks() const { return (tiles + run - 1) / run; }
@@ -55,15 +60,22 @@ struct Unit {
   int32_t slot;  // of the first part's cells
 };
 
+// What a sample of neighbouring points has.
+struct Sample {
+  uint32_t points;     // in voxels
+  uint32_t different;  // words of the grid among them
+};
+
 struct BinScratch {
-  uint16_t* staged;  // [tiles, tilePoints]: the places in their bins of a tile's points, bin by bin
+  uint16_t* staged;  // [tiles, kTile]: the places in their bins of a tile's points, bin by bin
   uint16_t* begins;  // [bins + 1, tiles]
-  uint32_t* totals;  // [bins]: points; and behind them, for cut bins:
-  uint32_t* arrived;  // [bins]: parts that have written their cells
-  uint32_t* done;     // [1]: blocks
+  uint32_t* totals;  // [bins]: points; and behind them:
+  uint32_t* done;    // [1]: blocks
   uint32_t* units_used;
   Unit* units;
-  void* parts;  // [most_parts, cells]
+  void* parts;      // [most_parts, cells]
+  Sample* samples;  // [kSamples]
+  int32_t* coherent;
 };
 
 template <class Cell>
@@ -71,14 +83,15 @@ BinScratch cut(ScratchCutter* cutter, const Bins& bins) {
   BinScratch s = {};
   cutter->take(&s.staged, bins.tiles * kTile);
   cutter->take(&s.begins, (bins.count + 1) * bins.tiles);
-  cutter->take(&s.totals, 2 * bins.count + 2);
-  s.arrived = s.totals + bins.count;
-  s.done = s.arrived + bins.count;
+  cutter->take(&s.totals, bins.count + 2);
+  s.done = s.totals + bins.count;
   s.units_used = s.done + 1;
   cutter->take(&s.units, bins.count + bins.most_parts);
   Cell* parts;
   cutter->take(&parts, bins.most_parts * bins.cells());
   s.parts = parts;
+  cutter->take(&s.samples, kSamples);
+  cutter->take(&s.coherent, 1);
   return s;
 }
 
@@ -104,7 +117,6 @@ Bins binsOf(const VoxelizeProblem& p, const LaunchDevice& device) {
   bins.tiles = (points + kTile - 1) / kTile;
   bins.run = static_cast<int>(std::clamp<int64_t>(bins.tiles / kWantedBlocks, 1, kMostRun));
   bins.part_points = std::max(points / kWantedParts, 2 * points / bins.count);
-  bins.most_parts_each = std::min(kMostParts, device.multiprocessors);
   bins.most_parts = 2 * (points / bins.part_points);
   return bins;
 }
@@ -114,7 +126,45 @@ struct BinArguments {
   PointSource<Number> source;
   Bins bins;
   BinScratch scratch;
+  bool sampled;
+  int word_log2;  // cells of 32 bytes
 };
+
+// Counts the words of the grid that neighbouring points come to, by a hash of as many bits as make
+// collisions rare.
+template <class Loader>
+__global__ void __launch_bounds__(kSampleThreads)
+    samplePoints(const __grid_constant__ BinArguments<typename Loader::Number> a) {
+  constexpr int kHashBits = 15;
+  __shared__ uint32_t seen[(1 << kHashBits) / kWarp];
+  __shared__ Sample sample;
+  const auto thread = static_cast<int>(threadIdx.x);
+  for (int i = thread; i < (1 << kHashBits) / kWarp; i += kSampleThreads) seen[i] = 0;
+  if (thread == 0) sample = {0, 0};
+  waitForLaunchesAhead();
+  __syncthreads();
+  const int64_t begin = a.source.total / kSamples * blockIdx.x / kPoints * kPoints;
+  PointSource<typename Loader::Number> source = a.source;
+  source.dropped = nullptr;  // they are counted later
+  DropCounter drops(source);
+  int32_t keys[kPoints];
+  loadKeys<Loader>(source, begin + thread * kPoints, keys, &drops);
+  uint32_t points = 0;
+  uint32_t different = 0;
+#pragma unroll
+  for (int k = 0; k < kPoints; ++k) {
+    if (keys[k] < 0) continue;
+    const uint32_t hash = (static_cast<uint32_t>(keys[k]) >> a.word_log2) * 2654435761u;
+    const uint32_t at = hash >> (32 - kHashBits);
+    const uint32_t bit = 1u << at % kWarp;
+    ++points;
+    if ((atomicOr(&seen[at / kWarp], bit) & bit) == 0) ++different;
+  }
+  atomicAdd(&sample.points, points);
+  atomicAdd(&sample.different, different);
+  __syncthreads();
+  if (thread == 0) a.scratch.samples[blockIdx.x] = sample;
+}
 
 template <class Number>
 __global__ void clearControl(const __grid_constant__ BinArguments<Number> a) {
@@ -122,7 +172,16 @@ __global__ void clearControl(const __grid_constant__ BinArguments<Number> a) {
   letNextLaunchBegin();
   const int64_t thread = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const int64_t threads = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t i = thread; i < 2 * a.bins.count + 2; i += threads) a.scratch.totals[i] = 0;
+  for (int64_t i = thread; i < a.bins.count + 2; i += threads) a.scratch.totals[i] = 0;
+  if (a.sampled && thread == 0) {
+    uint32_t points = 0;
+    uint32_t different = 0;
+    for (int i = 0; i < kSamples; ++i) {
+      points += a.scratch.samples[i].points;
+      different += a.scratch.samples[i].different;
+    }
+    *a.scratch.coherent = different < points / 2 ? 1 : 0;
+  }
   if (a.source.dropped == nullptr) return;
   for (int64_t b = thread; b < a.source.clouds.clouds; b += threads) {
     a.source.dropped[b * a.source.dropped_stride] = 0;
@@ -136,7 +195,7 @@ __device__ void planUnits(const Bins& bins, const BinScratch& s, Storage& storag
   int parts = 0;
   if (bin < bins.count) {
     const int64_t wanted = __ldcg(&s.totals[bin]) / bins.part_points + 1;
-    parts = static_cast<int>(wanted < bins.most_parts_each ? wanted : bins.most_parts_each);
+    parts = static_cast<int>(wanted < kMostParts ? wanted : kMostParts);
   }
   uint32_t first;
   uint32_t slot;
@@ -225,9 +284,8 @@ __global__ void __launch_bounds__(kBinThreads, 3)
   const Bins& bins = a.bins;
   const BinScratch& s = a.scratch;
   const auto thread = static_cast<int>(threadIdx.x);
-  // clearControl() has waited for all that came before; dropped points are added up as they are
-  // found.
-  if (a.source.dropped != nullptr) waitForLaunchesAhead();
+  waitForLaunchesAhead();
+  if (a.sampled && *s.coherent != 0) return;
 
   DropCounter drops(a.source);
   const int64_t first = static_cast<int64_t>(blockIdx.x) * bins.run;
@@ -253,7 +311,6 @@ __global__ void __launch_bounds__(kBinThreads, 3)
   drops.finish();
   uint32_t total = 0;
   for (int t = 0; t < run; ++t) total += begins[thread + 1][t] - begins[thread][t];
-  waitForLaunchesAhead();  // what is added to has been cleared
   if (total > 0) atomicAdd(&s.totals[thread], total);
   __threadfence();
   __syncthreads();
@@ -273,6 +330,7 @@ struct CellArguments {
   Bins bins;
   BinScratch scratch;
   CellOutput out;
+  bool sampled;
 };
 
 // Adds those of a word's eight places that lie in begin .. end - 1 of the tile.
@@ -345,42 +403,20 @@ __device__ void addSegments(const Bins& bins, const BinScratch& s, int64_t first
   }
 }
 
-// The part of a bin's cells, among those of begin .. begin + count - 1 that exist, that a unit has
-// to write. The parts of a cut bin wait for each other and then add up a slice each: blocks start in
-// the order of their numbers, and all parts of a bin fit on the device, so that they all do run.
+// Where a part of a cut bin leaves its cells.
 template <class Cell>
-__device__ void shareCells(const Unit& unit, const BinScratch& s, int cells_of_bin, Cell* cells,
-                           int* begin, int* end) {
-  *begin = 0;
-  *end = cells_of_bin;
-  if (unit.parts == 1) return;
-  auto* parts = static_cast<Cell*>(s.parts) + static_cast<int64_t>(unit.slot) * cells_of_bin;
-  auto* own = reinterpret_cast<uint4*>(parts + static_cast<int64_t>(unit.part) * cells_of_bin);
-  const int words = cells_of_bin / static_cast<int>(16 / sizeof(Cell));
-  for (int i = static_cast<int>(threadIdx.x); i < words; i += kCellThreads) {
-    __stcg(own + i, reinterpret_cast<const uint4*>(cells)[i]);
+__device__ Cell* partCells(const BinScratch& s, const Bins& bins, const Unit& unit, int part) {
+  return static_cast<Cell*>(s.parts) + static_cast<int64_t>(unit.slot + part) * bins.cells();
+}
+
+// The cells begin .. end - 1 of a bin, as far as there are voxels.
+template <class Element, class Cell>
+__device__ void writeBin(const CellArguments& a, int bin, const Cell* cells, int begin, int end) {
+  const int64_t key = static_cast<int64_t>(bin) << a.bins.shift;
+  const int64_t count = min(static_cast<int64_t>(end), a.bins.voxels - key) - begin;
+  if (count > 0) {
+    writeCells<Element>(a.out, cells + begin, key + begin, count, threadIdx.x, kCellThreads);
   }
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    atomicAdd(&s.arrived[unit.bin], 1u);
-    const volatile uint32_t* arrived = &s.arrived[unit.bin];
-    while (*arrived != static_cast<uint32_t>(unit.parts)) __nanosleep(50);
-    __threadfence();
-  }
-  __syncthreads();
-  // Slices of a multiple of 16 cells.
-  const int slice = (cells_of_bin / 16 + unit.parts - 1) / unit.parts * 16;
-  *begin = min(cells_of_bin, unit.part * slice);
-  *end = min(cells_of_bin, *begin + slice);
-  for (int i = *begin + static_cast<int>(threadIdx.x); i < *end; i += kCellThreads) {
-    Cell cell = 0;
-    for (int part = 0; part < unit.parts; ++part) {
-      addCell(&cell, __ldcg(parts + static_cast<int64_t>(part) * cells_of_bin + i));
-    }
-    cells[i] = cell;
-  }
-  __syncthreads();
 }
 
 template <class Cell, class Element>
@@ -395,6 +431,7 @@ __global__ void __launch_bounds__(kCellThreads)
     memory[i] = make_uint4(0, 0, 0, 0);
   }
   waitForLaunchesAhead();
+  if (a.sampled && *a.scratch.coherent != 0) return;
   if (blockIdx.x >= *a.scratch.units_used) return;
   const Unit unit = a.scratch.units[blockIdx.x];
   __syncthreads();
@@ -417,55 +454,96 @@ __global__ void __launch_bounds__(kCellThreads)
     addSegments(bins, a.scratch, own_tile, own, cells);
   }
   __syncthreads();
-  int begin;
-  int past;
-  shareCells(unit, a.scratch, cells_of_bin, cells, &begin, &past);
-  const int64_t key = static_cast<int64_t>(unit.bin) << bins.shift;
-  const int64_t left = min(static_cast<int64_t>(past), bins.voxels - key) - begin;
-  if (left > 0) {
-    writeCells<Element>(a.out, cells + begin, key + begin, left, thread, kCellThreads);
+  if (unit.parts == 1) {
+    writeBin<Element>(a, unit.bin, cells, 0, cells_of_bin);
+    return;
+  }
+  auto* part = reinterpret_cast<uint4*>(partCells<Cell>(a.scratch, bins, unit, unit.part));
+  for (int i = thread; i < cells_of_bin * static_cast<int>(sizeof(Cell)) / 16; i += kCellThreads) {
+    part[i] = memory[i];
   }
 }
 
-// With dynamic shared memory, of which a kernel has to be told when it is much.
+// Each part of a cut bin adds up and writes a slice of a multiple of 16 cells.
+template <class Cell, class Element>
+__global__ void __launch_bounds__(kCellThreads) addParts(const __grid_constant__ CellArguments a) {
+  extern __shared__ uint4 memory[];
+  auto* cells = reinterpret_cast<Cell*>(memory);
+  const Bins& bins = a.bins;
+  waitForLaunchesAhead();
+  if (a.sampled && *a.scratch.coherent != 0) return;
+  if (blockIdx.x >= *a.scratch.units_used) return;
+  const Unit unit = a.scratch.units[blockIdx.x];
+  if (unit.parts == 1) return;
+  const int slice = (bins.cells() / 16 + unit.parts - 1) / unit.parts * 16;
+  const int begin = min(bins.cells(), unit.part * slice);
+  const int end = min(bins.cells(), begin + slice);
+  for (int i = begin + static_cast<int>(threadIdx.x); i < end; i += kCellThreads) {
+    Cell cell = 0;
+    for (int part = 0; part < unit.parts; ++part) {
+      addCell(&cell, partCells<Cell>(a.scratch, bins, unit, part)[i]);
+    }
+    cells[i - begin] = cell;
+  }
+  __syncthreads();
+  writeBin<Element>(a, unit.bin, cells - begin, begin, end);
+}
+
+// With dynamic shared memory. A kernel has to be told of the most that it may ask for, which is the
+// same in every call: threads share the setting.
 template <class Arguments>
 cudaError_t launchShared(void (*kernel)(Arguments), Arguments* arguments, int64_t blocks,
-                         int threads, int bytes, const LaunchDevice& device, cudaStream_t stream) {
+                         int threads, int bytes, int most_bytes, const LaunchDevice& device,
+                         cudaStream_t stream) {
   const cudaError_t error =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes);
   if (error != cudaSuccess) return error;
   return launchBlocks(kernel, arguments, blocks, threads, device, stream, bytes);
 }
 
 template <class Cell, class Element>
 cudaError_t launchCells(const VoxelizeProblem& p, const Bins& bins, const BinScratch& scratch,
-                        const LaunchDevice& device, cudaStream_t stream) {
-  CellArguments arguments = {bins, scratch, cellOutputOf(p)};
-  return launchShared(countCells<Cell, Element>, &arguments, bins.count + bins.most_parts,
-                      kCellThreads, bins.cells() * static_cast<int>(sizeof(Cell)), device, stream);
+                        bool sampled, const LaunchDevice& device, cudaStream_t stream) {
+  CellArguments arguments = {bins, scratch, cellOutputOf(p), sampled};
+  const int64_t units = bins.count + bins.most_parts;
+  const int bytes = bins.cells() * static_cast<int>(sizeof(Cell));
+  const int most_bytes = static_cast<int>(sizeof(Cell)) << mostShift(p.mode, device);
+  const cudaError_t error = launchShared(countCells<Cell, Element>, &arguments, units, kCellThreads,
+                                         bytes, most_bytes, device, stream);
+  if (error != cudaSuccess) return error;
+  return launchShared(addParts<Cell, Element>, &arguments, units, kCellThreads, bytes / 2,
+                      most_bytes, device, stream);
 }
 
 template <class Cell>
-cudaError_t launch(const VoxelizeProblem& p, void* memory, const LaunchDevice& device,
-                   cudaStream_t stream) {
+cudaError_t launch(const VoxelizeProblem& p, void* memory, const int32_t** coherent,
+                   const LaunchDevice& device, cudaStream_t stream) {
   const Bins bins = binsOf(p, device);
   ScratchCutter cutter(memory);
   const BinScratch scratch = cut<Cell>(&cutter, bins);
   const cudaError_t error = visitLoader(p.points, [&](auto tag) {
     using Loader = typename decltype(tag)::type;
     using Number = typename Loader::Number;
-    BinArguments<Number> arguments = {sourceOf<Number>(p.points, p.grid, p.dropped), bins, scratch};
-    const cudaError_t first =
-        launchBlocks(clearControl<Number>, &arguments, 4, kBinThreads, device, stream);
+    BinArguments<Number> arguments = {sourceOf<Number>(p.points, p.grid, p.dropped), bins, scratch,
+                                      coherent != nullptr, sizeof(Cell) == 1 ? 5 : 3};
+    cudaError_t first = cudaSuccess;
+    if (coherent != nullptr) {
+      *coherent = scratch.coherent;
+      first =
+          launchBlocks(samplePoints<Loader>, &arguments, kSamples, kSampleThreads, device, stream);
+    }
+    if (first == cudaSuccess) {
+      first = launchBlocks(clearControl<Number>, &arguments, 4, kBinThreads, device, stream);
+    }
     if (first != cudaSuccess) return first;
     const int bytes = kTile * static_cast<int>(sizeof(int32_t) + sizeof(uint16_t));
-    return launchShared(binPoints<Loader>, &arguments, bins.blocks(), kBinThreads, bytes, device,
-                        stream);
+    return launchShared(binPoints<Loader>, &arguments, bins.blocks(), kBinThreads, bytes, bytes,
+                        device, stream);
   });
   if (error != cudaSuccess) return error;
   return visitCellElement(p.out.dtype, [&](auto tag) {
     using Element = typename decltype(tag)::type;
-    return launchCells<Cell, Element>(p, bins, scratch, device, stream);
+    return launchCells<Cell, Element>(p, bins, scratch, coherent != nullptr, device, stream);
   });
 }
 
@@ -492,10 +570,10 @@ size_t voxelBinsScratchBytes(const VoxelizeProblem& p, const LaunchDevice& devic
   return cutter.used();
 }
 
-cudaError_t launchVoxelBins(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
-                            cudaStream_t stream) {
-  return p.mode == VoxelMode::kOccupancy ? launch<uint8_t>(p, scratch, device, stream)
-                                         : launch<uint32_t>(p, scratch, device, stream);
+cudaError_t launchVoxelBins(const VoxelizeProblem& p, void* scratch, const int32_t** coherent,
+                            const LaunchDevice& device, cudaStream_t stream) {
+  return p.mode == VoxelMode::kOccupancy ? launch<uint8_t>(p, scratch, coherent, device, stream)
+                                         : launch<uint32_t>(p, scratch, coherent, device, stream);
 }
 
 }  // namespace rbc

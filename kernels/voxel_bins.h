@@ -13,7 +13,9 @@ bool suitsBins(const VoxelizeProblem& problem, const LaunchDevice& device);
 
 size_t voxelBinsScratchBytes(const VoxelizeProblem& problem, const LaunchDevice& device);
 
-cudaError_t launchVoxelBins(const VoxelizeProblem& problem, void* scratch,
+// `coherent`, if not null, receives the address of a flag on the device: where it is not 0, nothing
+// but `dropped` has been written, and the caller has to go straight to the grid, which is faster.
+cudaError_t launchVoxelBins(const VoxelizeProblem& problem, void* scratch, const int32_t** coherent,
                             const LaunchDevice& device, cudaStream_t stream);
 
 }  // namespace rbc

@@ -33,17 +33,27 @@ template <class Number>
 struct MarkArguments {
   PointSource<Number> source;
   void* cells;
+  int64_t count;
+  const int32_t* coherent;  // null, or 0: nothing is to be done
 };
 
-__device__ void addToCell(uint8_t* cell) { *cell = 1; }
-__device__ void addToCell(uint32_t* cell) { atomicAdd(cell, 1u); }
+// kLook: where most cells are marked already, looking first is faster than marking them again.
+template <bool kLook>
+__device__ void addToCell(uint8_t* cell) {
+  if (!kLook || *cell == 0) *cell = 1;
+}
+template <bool kLook>
+__device__ void addToCell(uint32_t* cell) {
+  atomicAdd(cell, 1u);
+}
 
-template <class Loader, class Cell>
+template <class Loader, class Cell, bool kCoherent>
 __global__ void __launch_bounds__(kThreads)
     addPoints(const __grid_constant__ MarkArguments<typename Loader::Number> a) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads * kPoints;
   auto* cells = static_cast<Cell*>(a.cells);
   waitForLaunchesAhead();
+  if (kCoherent && *a.coherent == 0) return;
   DropCounter drops(a.source);
   // Every thread of a warp takes each step, for the counter's sake.
   for (int64_t base = static_cast<int64_t>(blockIdx.x) * kThreads * kPoints; base < a.source.total;
@@ -52,10 +62,26 @@ __global__ void __launch_bounds__(kThreads)
     loadKeys<Loader>(a.source, base + threadIdx.x * kPoints, keys, &drops);
 #pragma unroll
     for (int k = 0; k < kPoints; ++k) {
-      if (keys[k] >= 0) addToCell(cells + keys[k]);
+      if (keys[k] >= 0) addToCell<kCoherent>(cells + keys[k]);
     }
   }
   drops.finish();
+}
+
+template <class Number, class Cell>
+__global__ void __launch_bounds__(kThreads)
+    clearCells(const __grid_constant__ MarkArguments<Number> a) {
+  waitForLaunchesAhead();
+  if (*a.coherent == 0) return;
+  constexpr int kPerWord = 16 / sizeof(Cell);
+  const int64_t thread = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;
+  auto* cells = static_cast<Cell*>(a.cells);
+  const int64_t words = reinterpret_cast<uintptr_t>(cells) % 16 == 0 ? a.count / kPerWord : 0;
+  for (int64_t i = thread; i < words; i += threads) {
+    reinterpret_cast<uint4*>(cells)[i] = make_uint4(0, 0, 0, 0);
+  }
+  for (int64_t i = words * kPerWord + thread; i < a.count; i += threads) cells[i] = 0;
 }
 
 struct ExpandArguments {
@@ -89,8 +115,9 @@ cudaError_t launchDirect(const VoxelizeProblem& p, void* scratch, const LaunchDe
     error = visitLoader(p.points, [&](auto tag) {
       using Loader = typename decltype(tag)::type;
       using Number = typename Loader::Number;
-      MarkArguments<Number> arguments = {sourceOf<Number>(p.points, p.grid, p.dropped), cells};
-      return launchBlocks(addPoints<Loader, Cell>, &arguments,
+      MarkArguments<Number> arguments = {sourceOf<Number>(p.points, p.grid, p.dropped), cells,
+                                         count, nullptr};
+      return launchBlocks(addPoints<Loader, Cell, false>, &arguments,
                           blocksFor(p.points.total(), kThreads * kPoints, device), kThreads, device,
                           stream);
     });
@@ -102,6 +129,39 @@ cudaError_t launchDirect(const VoxelizeProblem& p, void* scratch, const LaunchDe
     return launchBlocks(expandCells<Cell, Element>, &arguments,
                         blocksFor(count, kThreads * 16, device), kThreads, device, stream);
   });
+}
+
+// By bins; or straight onto the grid, if it takes cells and the device finds the points coherent.
+template <class Cell>
+cudaError_t launchBins(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
+                       cudaStream_t stream) {
+  if (!takesCells(p)) return launchVoxelBins(p, scratch, nullptr, device, stream);
+  const int32_t* coherent = nullptr;
+  const cudaError_t error = launchVoxelBins(p, scratch, &coherent, device, stream);
+  if (error != cudaSuccess) return error;
+  return visitLoader(p.points, [&](auto tag) {
+    using Loader = typename decltype(tag)::type;
+    using Number = typename Loader::Number;
+    const int64_t count = cellsOf(p);
+    MarkArguments<Number> arguments = {sourceOf<Number>(p.points, p.grid, p.dropped), p.out.data,
+                                       count, coherent};
+    const cudaError_t first =
+        launchBlocks(clearCells<Number, Cell>, &arguments, blocksFor(count, kThreads * 16, device),
+                     kThreads, device, stream);
+    if (first != cudaSuccess) return first;
+    return launchBlocks(addPoints<Loader, Cell, true>, &arguments,
+                        blocksFor(p.points.total(), kThreads * kPoints, device), kThreads, device,
+                        stream);
+  });
+}
+
+template <class Cell>
+cudaError_t launchCells(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
+                        cudaStream_t stream) {
+  if (suitsBins(p, device)) return launchBins<Cell>(p, scratch, device, stream);
+  const cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, stream);
+  if (error != cudaSuccess) return error;
+  return launchDirect<Cell>(p, scratch, device, stream);
 }
 
 // ---- features -----------------------------------------------------------------------------------
@@ -199,12 +259,12 @@ size_t voxelizeScratchBytes(const VoxelizeProblem& p, const LaunchDevice& device
 
 cudaError_t launchVoxelize(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
                            cudaStream_t stream) {
-  if (suitsBins(p, device)) return launchVoxelBins(p, scratch, device, stream);
+  if (!reducesFeatures(p.mode)) {
+    return p.mode == VoxelMode::kOccupancy ? launchCells<uint8_t>(p, scratch, device, stream)
+                                           : launchCells<uint32_t>(p, scratch, device, stream);
+  }
   const cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, stream);
-  if (error != cudaSuccess) return error;
-  if (reducesFeatures(p.mode)) return launchFeatures(p, scratch, device, stream);
-  return p.mode == VoxelMode::kOccupancy ? launchDirect<uint8_t>(p, scratch, device, stream)
-                                         : launchDirect<uint32_t>(p, scratch, device, stream);
+  return error != cudaSuccess ? error : launchFeatures(p, scratch, device, stream);
 }
 
 }  // namespace rbc

@@ -32,7 +32,7 @@ struct SparseParts {
   SparseParts(const SparseProblem& p, ScratchCutter* cutter)
       : grouping(p.points, p.grid, p.dropped,
                  p.order == VoxelOrder::kFirstPoint || p.grouped.data != nullptr, cutter),
-        reduction(p.points, p.features, p.reduce, cutter),
+        reduction(p.points, p.reduced.data != nullptr ? p.features : Features{}, p.reduce, cutter),
         by_first_point(p.order == VoxelOrder::kFirstPoint) {
     if (!by_first_point) return;
     const int64_t points = p.points.total();

@@ -59,6 +59,7 @@ void CloudCall::addPoints(const rbcTensor* points, const rbcTensor* lengths,
   p.stride[0] = view.ndim == 3 ? view.strides[0] : 0;
   p.stride[1] = view.strides[view.ndim - 2];
   p.stride[2] = view.strides[view.ndim - 1];
+  p.columns = columns;
   p.dtype = view.dtype;
   p.clouds = view.ndim == 3 ? view.shape[0] : 1;
   p.rows = view.shape[view.ndim - 2];

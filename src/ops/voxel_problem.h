@@ -25,6 +25,7 @@ inline constexpr int64_t kMostPoints = INT32_MAX;
 struct PointClouds {
   const void* data;
   int64_t stride[3];  // cloud, point, coordinate
+  int64_t columns;    // 3 at least
   DType dtype;
   int64_t clouds;
   int64_t rows;  // points of a padded cloud, or of all packed ones

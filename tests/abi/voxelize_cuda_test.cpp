@@ -137,6 +137,26 @@ TEST_CASE("voxelize cuda: without its workspace a call cannot be captured, and n
   CHECK(needy > 0);
 }
 
+TEST_CASE("voxelize cuda: an error from another stream's capture is not held against later calls") {
+  REQUIRE_CUDA();
+  cudaStream_t blocking = nullptr;  // with the legacy stream, which the context is on
+  check(cudaStreamCreate(&blocking));
+  check(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeGlobal));
+  CHECK_FAILS(rbcContextSynchronize(cuda.get()), RBC_STATUS_UNSUPPORTED, "stream:", "captured");
+  cudaGraph_t graph = nullptr;
+  cudaStreamEndCapture(blocking, &graph);
+  cudaGetLastError();
+  if (graph != nullptr) check(cudaGraphDestroy(graph));
+  check(cudaStreamDestroy(blocking));
+  for (const Kind& kind : kKinds) {
+    CAPTURE(std::string(kind.name));
+    const Inputs in(kind);
+    Call call(cuda, in, kind);
+    CHECK_SUCCEEDS(call.run(cuda));
+    checkSame(cuda, call, in, kind);
+  }
+}
+
 TEST_CASE("voxelize cuda: a call only enqueues, the number of sparse voxels too") {
   REQUIRE_CUDA();
   const Stream stream;
