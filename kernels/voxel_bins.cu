@@ -173,14 +173,16 @@ __global__ void clearControl(const __grid_constant__ BinArguments<Number> a) {
   const int64_t thread = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const int64_t threads = static_cast<int64_t>(gridDim.x) * blockDim.x;
   for (int64_t i = thread; i < a.bins.count + 2; i += threads) a.scratch.totals[i] = 0;
-  if (a.sampled && thread == 0) {
+  if (a.sampled && thread < kWarp) {
     uint32_t points = 0;
     uint32_t different = 0;
-    for (int i = 0; i < kSamples; ++i) {
+    for (int i = static_cast<int>(thread); i < kSamples; i += kWarp) {
       points += a.scratch.samples[i].points;
       different += a.scratch.samples[i].different;
     }
-    *a.scratch.coherent = different < points / 2 ? 1 : 0;
+    points = __reduce_add_sync(~0u, points);
+    different = __reduce_add_sync(~0u, different);
+    if (thread == 0) *a.scratch.coherent = different < points / 2 ? 1 : 0;
   }
   if (a.source.dropped == nullptr) return;
   for (int64_t b = thread; b < a.source.clouds.clouds; b += threads) {
