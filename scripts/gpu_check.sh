@@ -25,7 +25,7 @@
 #                         pip download --no-deps 'swig>=4.2'
 #   SANITIZE_TESTS=f    doctest's filter (default: those of the operations on CUDA, but no random
 #                       cases)
-#   SANITIZE_SECONDS=s  the limit of the two runs, which go side by side (default 120)
+#   SANITIZE_SECONDS=s  the limit of its runs, which go side by side (default 240)
 #   BENCH_FILTER=regex  of the benchmarks and peers those whose name has it, such as fuse,
 #                       methods, 'fuse/B=1:', 'voxelize/sparse' or 'fuse|methods'
 #   BENCH_ARGS, PEERS_ARGS   further arguments of robocache_bench and of peers.py on CUDA
@@ -37,7 +37,7 @@ PYTHON=${PYTHON:-python3}
 LOG_DIR=${LOG_DIR:-build/gpu}
 CUDA_ARCH=${CUDA_ARCH:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null \
   | head -n 1 | tr -d .)}
-SANITIZE_SECONDS=${SANITIZE_SECONDS:-120}
+SANITIZE_SECONDS=${SANITIZE_SECONDS:-240}
 BENCH_FILTER=${BENCH_FILTER:-}
 ALL_STAGES=(build test sanitize bench peers)
 
@@ -110,26 +110,30 @@ run_test() {
 }
 
 run_sanitize() {
-  local tool failed=0 log=$LOG_DIR/sanitize.log # where this function writes to
-  local tests=(--test-case="resample cuda*,fuse cuda*,voxelize*cuda*,tsdf cuda*" --test-case-exclude="*random*")
+  local tool filter run failed=0 log=$LOG_DIR/sanitize.log # where this function writes to
+  local filters=("resample cuda*,fuse cuda*" "voxelize cuda*,tsdf cuda*" "voxelize sparse cuda*")
   local -A runs=()
-  [[ -z ${SANITIZE_TESTS:-} ]] || tests=(--test-case="$SANITIZE_TESTS")
-  for tool in memcheck racecheck; do
-    timeout "$SANITIZE_SECONDS" compute-sanitizer --tool "$tool" --error-exitcode 9 \
-      build/release/tests/robocache_tests "${tests[@]}" >"$LOG_DIR/$tool.log" 2>&1 &
-    runs[$tool]=$!
+  [[ -z ${SANITIZE_TESTS:-} ]] || filters=("$SANITIZE_TESTS")
+  for filter in "${filters[@]}"; do
+    for tool in memcheck racecheck; do
+      run="$tool-${#runs[@]}"
+      timeout "$SANITIZE_SECONDS" compute-sanitizer --tool "$tool" --error-exitcode 9 \
+        build/release/tests/robocache_tests --test-case="$filter" --test-case-exclude="*random*" \
+        >"$LOG_DIR/$run.log" 2>&1 &
+      runs[$run]=$!
+    done
   done
-  for tool in memcheck racecheck; do
-    wait "${runs[$tool]}" || failed=1
-    echo "--- $tool"
-    cat "$LOG_DIR/$tool.log"
-    rm -f "$LOG_DIR/$tool.log"
+  for run in "${!runs[@]}"; do
+    wait "${runs[$run]}" || failed=1
+    echo "--- $run"
+    cat "$LOG_DIR/$run.log"
+    rm -f "$LOG_DIR/$run.log"
   done
-  # Both must have come to their end with nothing found, and the tests must have run.
-  [[ $(grep -cE '(ERROR|RACECHECK) SUMMARY: 0 ' "$log") == 2 ]] || failed=1
-  [[ $(grep -c 'Status: SUCCESS' "$log") == 2 ]] || failed=1
+  # All must have come to their end with nothing found, and the tests must have run.
+  [[ $(grep -cE '(ERROR|RACECHECK) SUMMARY: 0 ' "$log") == "${#runs[@]}" ]] || failed=1
+  [[ $(grep -c 'Status: SUCCESS' "$log") == "${#runs[@]}" ]] || failed=1
   ! grep -qE 'SKIPPED|test cases: +0 ' "$log" || failed=1
-  note=$(sed -n 's/^=* \([A-Z]* SUMMARY\)/\1/p' "$log" | paste -sd';')
+  note=$(sed -n 's/^=* \([A-Z]* SUMMARY.*\)/\1/p' "$log" | cut -d'(' -f1 | sort | uniq -c | paste -sd';')
   return "$failed"
 }
 

@@ -127,8 +127,8 @@ def voxelize(
     return_dropped
         Also return how many points of each cloud lie in no voxel: an int64 array [B].
     deterministic
-        False permits an order of the points to show in the last bits, where that is faster. It is
-        not so far: both give the same.
+        False permits an order of the points to show in the last bits, where that is faster. No
+        reduction makes use of that so far: both give the same.
     backend
         None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
         used as it is.

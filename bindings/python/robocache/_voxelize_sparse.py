@@ -112,8 +112,8 @@ def voxelize_sparse(
     offsets : array or list [B+1] of int32 or int64
         Where each cloud begins in packed ``points`` and ``features``, and where the last ends.
     deterministic
-        False permits an order of the points to show in the last bits, where that is faster. It is
-        not so far: both give the same.
+        False permits an order of the points to show in the last bits, where that is faster. No
+        reduction makes use of that so far: both give the same.
     dtype
         Of ``features`` and ``grouped`` of the result, any float. None: as the features.
     backend
