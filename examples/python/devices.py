@@ -25,7 +25,7 @@ def choose_device() -> Device:
     info = rbc.info()
     gpu = info.contexts.get("cuda:0")
     if gpu is None:
-        return Device(f"on the CPU (CUDA: {info.cuda_unavailable})")
+        return Device(f"on the CPU ({info.cuda_unavailable})")
     try:
         import torch
     except ImportError:
