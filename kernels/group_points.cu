@@ -160,8 +160,8 @@ cudaError_t scanCounts(void* temporary, size_t* bytes, const uint32_t* counts, i
 
 // Where it is the faster way.
 bool suitsRanks(int64_t points, int64_t voxels) {
-  constexpr int64_t kMostPoints = int64_t{1} << 21;
-  return points <= kMostPoints && voxels <= INT32_MAX && voxels / 256 <= points;
+  constexpr int64_t kMostRanked = int64_t{1} << 21;
+  return points <= kMostRanked && voxels <= INT32_MAX && voxels / 256 <= points;
 }
 
 // ---- sorted -------------------------------------------------------------------------------------

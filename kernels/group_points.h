@@ -4,7 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "launch_device.h"
-#include "scratch.h"
+#include "scratch_cutter.h"
 #include "voxel_problem.h"
 
 namespace rbc {

@@ -10,7 +10,7 @@
 #include "launch.h"
 #include "launch_order.cuh"
 #include "points.cuh"
-#include "scratch.h"
+#include "scratch_cutter.h"
 #include "tsdf.h"
 
 namespace rbc {

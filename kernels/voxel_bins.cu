@@ -21,7 +21,7 @@
 #include "launch.h"
 #include "launch_order.cuh"
 #include "points.cuh"
-#include "scratch.h"
+#include "scratch_cutter.h"
 
 namespace rbc {
 namespace {

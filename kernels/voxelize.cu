@@ -9,7 +9,7 @@
 #include "launch_order.cuh"
 #include "points.cuh"
 #include "reduce_voxels.h"
-#include "scratch.h"
+#include "scratch_cutter.h"
 #include "voxel_bins.h"
 
 namespace rbc {

@@ -29,7 +29,8 @@ extern "C" {
 
 /*
  * The voxel of a point p is floor((p - origin) * (1 / voxel_size)) on each axis, computed in f32
- * (f64 for points of f64): origin, and the inverse of voxel_size, are rounded to that type first.
+ * (f64 for points of f64): origin, and the inverse of voxel_size in f64, are rounded to that type
+ * first.
  * A point lies in the grid if every index is in 0 .. shape - 1, so a voxel holds its lower faces
  * and not its upper ones. Points outside, NaN and infinite ones are dropped.
  */

@@ -47,7 +47,7 @@ PointSort::PointSort(const KeySpace& space, int64_t least_buckets, int unsorted_
   chunks_ = divideUp(points_, chunk_points_);
 }
 
-PointSort::Parts PointSort::partsOf(ScratchParts* scratch) const {
+PointSort::Parts PointSort::partsOf(ScratchCutter* scratch) const {
   Parts parts;
   parts.entries[0] = scratch->take<std::byte>(points_ * entrySize());
   parts.entries[1] = scratch->take<std::byte>(points_ * entrySize());
@@ -57,13 +57,13 @@ PointSort::Parts PointSort::partsOf(ScratchParts* scratch) const {
 }
 
 size_t PointSort::bytes() const {
-  ScratchParts scratch(nullptr);
+  ScratchCutter scratch(nullptr);
   partsOf(&scratch);
-  return scratch.bytes();
+  return scratch.used();
 }
 
 void PointSort::sort(CpuState& state, void* scratch, const Output<1>& dropped) {
-  ScratchParts taken(scratch);
+  ScratchCutter taken(scratch);
   const Parts parts = partsOf(&taken);
   sorted_ = parts.entries[passes_ % 2];
   free_ = parts.entries[(passes_ + 1) % 2];

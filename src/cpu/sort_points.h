@@ -6,7 +6,7 @@
 
 #include "cpu_state.h"
 #include "point_keys.h"
-#include "scratch_parts.h"
+#include "scratch_cutter.h"
 
 namespace rbc {
 
@@ -61,7 +61,7 @@ class PointSort {
   int64_t entrySize() const {
     return wide_ ? sizeof(PointEntry<uint64_t>) : sizeof(PointEntry<uint32_t>);
   }
-  Parts partsOf(ScratchParts* scratch) const;
+  Parts partsOf(ScratchCutter* scratch) const;
   template <class Key>
   void sortAs(CpuState& state, const Parts& parts, const Output<1>& dropped);
   void placeBuckets(const Parts& parts);

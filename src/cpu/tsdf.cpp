@@ -12,7 +12,7 @@
 
 #include "cpu_state.h"
 #include "point_rows.h"
-#include "scratch_parts.h"
+#include "scratch_cutter.h"
 #include "tsdf_problem.h"
 
 namespace rbc {
@@ -34,10 +34,10 @@ struct Sums {
 
 Sums sumsIn(void* scratch, const TsdfProblem& p) {
   const int64_t blocks = (p.grid.volume() + kBlock - 1) / kBlock;
-  ScratchParts parts(scratch);
+  ScratchCutter parts(scratch);
   auto* voxels = parts.take<TsdfSums>(blocks * kBlock);
   auto* states = parts.take<uint8_t>(blocks);
-  return {voxels, states, blocks, parts.bytes()};
+  return {voxels, states, blocks, parts.used()};
 }
 
 // Whoever comes first clears the block; the others wait.

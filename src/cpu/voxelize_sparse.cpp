@@ -6,7 +6,7 @@
 
 #include "cpu_state.h"
 #include "group_points.h"
-#include "scratch_parts.h"
+#include "scratch_cutter.h"
 #include "sparse_rows.h"
 
 namespace rbc {
@@ -24,7 +24,7 @@ struct Parts {
     if (p.order == VoxelOrder::kFirstPoint) rows = scratch.take<int32_t>(p.points.total());
   }
 
-  ScratchParts scratch;
+  ScratchCutter scratch;
   void* groups;
   int32_t* rows = nullptr;  // of voxels, by their first points; null: they have their groups' order
 };
@@ -62,7 +62,7 @@ void orderByFirstPoint(ThreadPool& pool, const PointGroups& groups, int64_t poin
 size_t voxelizeSparseBytesOnCpu(const BackendState& state, const SparseProblem& p) {
   const KeySpace space = spaceOf(p);
   const PointGroups groups(space, 1, static_cast<const CpuState&>(state).pool.threads());
-  return Parts(nullptr, p, groups).scratch.bytes();
+  return Parts(nullptr, p, groups).scratch.used();
 }
 
 void voxelizeSparseOnCpu(BackendState& backend_state, const SparseProblem& p, Scratch scratch) {

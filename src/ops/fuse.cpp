@@ -108,6 +108,7 @@ rbcStatus_t rbcFuseWorkspaceSize(rbcContext_t context, const rbcFuseStream* stre
                                  const rbcTensor* out, const rbcTensor* mask,
                                  const rbcFuseParams* params, size_t* bytes) {
   return rbc::guard([&] {
+    const rbc::DefaultFloats floats;
     if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
     const rbcContext& c = rbc::requireContext(context);
     rbc::visitCall(

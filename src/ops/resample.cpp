@@ -48,6 +48,7 @@ rbcStatus_t rbcResampleWorkspaceSize(rbcContext_t context, const rbcTensor* valu
                                      const rbcTensor* out, const rbcTensor* mask,
                                      const rbcResampleParams* params, size_t* bytes) {
   return rbc::guard([&] {
+    const rbc::DefaultFloats floats;
     if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
     const rbcContext& c = rbc::requireContext(context);
     rbc::visitCall(

@@ -22,7 +22,6 @@ class PoisonedScratch {
 
   // Whose workspace it is; tensors are to be made by the other one, out of the way.
   const Context& context() const { return context_; }
-
   const Context& other() const { return owner_; }
 
   // Fills the workspace.

@@ -1,4 +1,5 @@
-// Scratch memory, cut into arrays: one description gives both its size and its addresses.
+// Scratch memory cut into arrays, aligned to 256 bytes: one description gives both its size and their
+// addresses.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +13,16 @@ class ScratchCutter {
   explicit ScratchCutter(void* data) : begin_(static_cast<char*>(data)) {}
 
   template <class T>
-  void take(T** array, int64_t count) {
+  T* take(int64_t count) {
     constexpr size_t kAlignment = 256;
     used_ = (used_ + kAlignment - 1) / kAlignment * kAlignment;
-    *array = begin_ != nullptr ? reinterpret_cast<T*>(begin_ + used_) : nullptr;
+    void* array = begin_ != nullptr ? begin_ + used_ : nullptr;
     used_ += sizeof(T) * static_cast<size_t>(count);
+    return static_cast<T*>(array);
+  }
+  template <class T>
+  void take(T** array, int64_t count) {
+    *array = take<T>(count);
   }
 
   size_t used() const { return used_; }
