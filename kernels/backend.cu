@@ -5,11 +5,15 @@
 
 #include "backend.h"
 #include "check_times.h"
+#include "clear_counts.h"
 #include "copy.h"
 #include "cuda_error.h"
 #include "fuse.h"
 #include "fuse_rows.h"
+#include "group_points.h"
+#include "reduce_voxels.h"
 #include "tsdf.h"
+#include "voxel_bins.h"
 #include "voxelize.h"
 #include "voxelize_sparse.h"
 
@@ -81,6 +85,17 @@ cudaError_t findOverlap(LaunchDevice* launch) {
   return error;
 }
 
+// All of them, so that no call is slow or waits for being the first, and any may be captured.
+cudaError_t loadKernels() {
+  for (const auto load :
+       {loadCheckTimes, loadClearCounts, loadCopy, loadFuse, loadFuseRows, loadGroupPoints,
+        loadReduceVoxels, loadTsdf, loadVoxelBins, loadVoxelize, loadVoxelizeSparse}) {
+    const cudaError_t error = load();
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
 BackendState* open(const rbcContextParams& params) {
   requireDevice(params.device_id);
   auto state = std::make_unique<CudaState>();
@@ -94,9 +109,8 @@ BackendState* open(const rbcContextParams& params) {
   state->launch.block_memory = static_cast<int>(properties.sharedMemPerBlockOptin);
   state->total_memory = properties.totalGlobalMem;
   std::snprintf(state->name, sizeof state->name, "%.127s", properties.name);
-  cudaError_t error = loadFuseRows();
-  if (error == cudaSuccess) error = loadFuse();
-  if (error == cudaSuccess) error = findOverlap(&state->launch);
+  cudaError_t error = findOverlap(&state->launch);
+  if (error == cudaSuccess) error = loadKernels();
   if (error != cudaSuccess) {
     cudaGetLastError();
     fail(RBC_STATUS_NOT_AVAILABLE,

@@ -13,4 +13,6 @@ constexpr int kCheckTimesKeys = 4;
 cudaError_t launchCheckTimes(const FuseProblem& problem, const FuseStream& samples,
                              unsigned long long* keys, TimesDefect* defect, cudaStream_t stream);
 
+cudaError_t loadCheckTimes();
+
 }  // namespace rbc

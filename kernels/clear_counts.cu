@@ -4,6 +4,7 @@
 
 #include "launch.h"
 #include "launch_order.cuh"
+#include "load_kernels.h"
 
 namespace rbc {
 namespace {
@@ -33,5 +34,7 @@ cudaError_t clearCounts(const Output<1>& counts, int64_t count, const LaunchDevi
   const int64_t blocks = (count + kThreads - 1) / kThreads;
   return launchBlocks(clear, &arguments, std::min<int64_t>(blocks, 1024), kThreads, device, stream);
 }
+
+cudaError_t loadClearCounts() { return loadKernelsBeside(clear); }
 
 }  // namespace rbc

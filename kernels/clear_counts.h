@@ -12,4 +12,6 @@ namespace rbc {
 cudaError_t clearCounts(const Output<1>& counts, int64_t count, const LaunchDevice& device,
                         cudaStream_t stream);
 
+cudaError_t loadClearCounts();
+
 }  // namespace rbc

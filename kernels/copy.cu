@@ -2,6 +2,8 @@
 
 #include "copy.h"
 
+#include "load_kernels.h"
+
 namespace rbc {
 namespace {
 
@@ -54,5 +56,7 @@ cudaError_t launchCopy(const View& source, const View& destination, cudaStream_t
   }
   return cudaPeekAtLastError();
 }
+
+cudaError_t loadCopy() { return loadKernelsBeside(copyKernel<uint8_t>); }
 
 }  // namespace rbc

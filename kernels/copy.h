@@ -10,4 +10,6 @@ namespace rbc {
 // Same shape and dtype, both on the device; count > 0.
 cudaError_t launchCopy(const View& source, const View& destination, cudaStream_t stream);
 
+cudaError_t loadCopy();
+
 }  // namespace rbc

@@ -16,6 +16,7 @@
 #include "interpolate.h"
 #include "launch.h"
 #include "launch_order.cuh"
+#include "load_kernels.h"
 #include "packs.cuh"
 #include "slerp.h"
 #include "tiling.h"
@@ -615,20 +616,6 @@ cudaError_t launchFuse(const FuseProblem& p, const LaunchDevice& device, cudaStr
   });
 }
 
-cudaError_t loadFuse() {
-  cudaFuncAttributes attributes;
-  cudaError_t error = cudaFuncGetAttributes(&attributes, fuseKernel<Words, Many>);
-  for (const DType out : kFloatDTypes) {
-    visitFloat(out, [&](auto tag) {
-      using Out = typename decltype(tag)::type;
-      for (const auto kernel : {reinterpret_cast<const void*>(&fuseKernel<Out, FewFloats>),
-                                reinterpret_cast<const void*>(&fuseKernel<Out, Few>),
-                                reinterpret_cast<const void*>(&fuseKernel<Out, Many>)}) {
-        if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, kernel);
-      }
-    });
-  }
-  return error;
-}
+cudaError_t loadFuse() { return loadKernelsBeside(fuseKernel<Words, Many>); }
 
 }  // namespace rbc

@@ -11,7 +11,6 @@ namespace rbc {
 // One launch, nothing else.
 cudaError_t launchFuse(const FuseProblem& problem, const LaunchDevice& device, cudaStream_t stream);
 
-// Loads every kernel of the launcher, which CUDA otherwise does on first use.
 cudaError_t loadFuse();
 
 }  // namespace rbc

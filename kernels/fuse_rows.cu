@@ -1,6 +1,6 @@
-// Fusion on CUDA where rows are wide and alike: a few streams of one float dtype, each by methods
-// of one kind, in rows that whole aligned packs of channels make up. It is the case of training
-// batches; fuse.cu does the rest. What is known at compile time here - dtypes, the kind of method -
+// Fusion on CUDA where rows are alike: a few streams of one float dtype, each by methods of one kind,
+// in rows that whole aligned packs of channels make up, or single channels where there are none. It is
+// the case of training batches; fuse.cu does the rest. What is known at compile time here - dtypes, the kind of method -
 // leaves registers for more warps, and those hide the latency of the memory: fuse.cu takes 1.3
 // times as long.
 //
@@ -18,6 +18,7 @@
 #include "interpolate.h"
 #include "launch.h"
 #include "launch_order.cuh"
+#include "load_kernels.h"
 #include "packs.cuh"
 #include "slerp.h"
 #include "tiling.h"
@@ -36,12 +37,13 @@ enum class Kind {
 };
 
 // Vectors in flight a thread: 1024,500,250,256 bf16 takes 96.5 us with 2, 100.8 with 1; with 3 f32
-// spills and takes 1.2 times as long.
-template <Kind kKind>
-constexpr int kUnroll = kKind == Kind::kFourRows ? 1 : 2;
+// spills and takes 1.2 times as long. Of single channels more fit.
+template <Kind kKind, class In, int kCount>
+constexpr int kUnroll = kKind == Kind::kFourRows ? 1 : kCount == 1 && sizeof(In) <= 4 ? 4 : 2;
 
 // Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
-// spills.
+// spills; of four rows one more, as 24 to 72 bytes of spills cost less than the warps give (cubic 114
+// against 122 us, pchip 162 against 171).
 template <Kind kKind>
 constexpr int kBlocks = kKind == Kind::kTwoRows ? 7 : 8;
 
@@ -76,10 +78,13 @@ struct RowsLaunch {
 
 // ---- methods ------------------------------------------------------------------------------------
 
-// Channels of a vector: kBytes of the larger dtype.
+// Channels of a vector: kBytes of the larger dtype, but one at least.
 template <class In, class Out, int kBytes>
-constexpr int kPackCount = kBytes /
-                           static_cast<int>(sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out));
+constexpr int kPackCount = std::max(kBytes / static_cast<int>(std::max(sizeof(In), sizeof(Out))),
+                                    1);
+
+// The kBytes of kernels for any rows whose channels are neighbours.
+constexpr int kSingle = 1;
 
 template <class Number, Kind kKind>
 struct QueryWeight {
@@ -144,9 +149,9 @@ __device__ __forceinline__ void blend(const RowPacks<Pack<In, kCount>, Kind::kTw
   if (w == 0) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) out[i] = widen(rows.v1.element[i]);
-  } else if (method == Method::kSlerp) {
+  } else if (kCount % 4 == 0 && method == Method::kSlerp) {
 #pragma unroll
-    for (int i = 0; i < kCount; i += 4) {
+    for (int i = 0; i + 4 <= kCount; i += 4) {
       Number q1[4];
       Number q2[4];
       Number q[4];
@@ -245,7 +250,7 @@ template <class In, class Out, class Time, Kind kKind, int kStreams, int kBytes>
 __global__ void __launch_bounds__(kThreads, kBlocks<kKind>)
     fuseRowsKernel(const __grid_constant__ RowsLaunch<kStreams> launch) {
   constexpr int kCount = kPackCount<In, Out, kBytes>;
-  constexpr int kPairs = kUnroll<kKind>;
+  constexpr int kPairs = kUnroll<kKind, In, kCount>;
   __shared__ Query<In, Out, kKind> queries[kThreads];
   const auto thread = static_cast<int>(threadIdx.x);
   const FuseProblem& p = launch.problem;
@@ -357,17 +362,20 @@ Kind kindOf(const FuseStream& s, Method method) {
                                                                         : Kind::kLine;
 }
 
-// Which kernels there are: the dtypes that training meets; four rows for one stream alone, vectors
-// of 8 bytes for lines alone. Each costs a fifth of a second of compilation for each architecture.
+// Which kernels there are: the dtypes that training meets; four rows of wide vectors for one stream
+// alone, vectors of 8 bytes for lines alone. Each costs a fifth of a second of compilation for each
+// architecture.
 template <class In, class Out, Kind kKind, int kStreams, int kBytes>
 constexpr bool hasKernel() {
   constexpr bool kSame = std::is_same_v<In, Out>;
   constexpr bool kNarrows = std::is_same_v<In, float> && sizeof(Out) < sizeof(In);
-  if (kBytes < 16 && (kKind != Kind::kLine || kStreams == 1 || sizeof(In) == 8)) return false;
+  if (kBytes < 16 && kStreams == 1) return false;
+  if (kBytes == 8 && (kKind != Kind::kLine || sizeof(In) == 8)) return false;
   if constexpr (kKind == Kind::kLine) {
     return kSame || kNarrows || (std::is_same_v<Out, float> && !kSame);
   } else {
-    return (kSame || kNarrows) && sizeof(In) <= 4 && (kKind == Kind::kTwoRows || kStreams == 1);
+    return (kSame || kNarrows) && sizeof(In) <= 4 &&
+           (kKind == Kind::kTwoRows || kStreams == 1 || kBytes == kSingle);
   }
 }
 
@@ -411,7 +419,6 @@ decltype(auto) visitTypes(DType in, DType out, DType time, Visitor&& visitor) {
   });
 }
 
-// What may be done with a kernel: be looked for, loaded, launched.
 using Launcher = cudaError_t (*)(const FuseProblem&, const LaunchDevice&, cudaStream_t);
 
 template <int kStreams, int kBytes, class In, class Out, class Time>
@@ -432,24 +439,6 @@ struct Kernels {
     }
     return nullptr;
   }
-
-  static cudaError_t load() {
-    cudaError_t error = load<Kind::kLine>();
-    if (error == cudaSuccess) error = load<Kind::kTwoRows>();
-    if (error == cudaSuccess) error = load<Kind::kFourRows>();
-    return error;
-  }
-
- private:
-  template <Kind kKind>
-  static cudaError_t load() {
-    if constexpr (kHas<kKind>) {
-      cudaFuncAttributes attributes;
-      return cudaFuncGetAttributes(&attributes,
-                                   fuseRowsKernel<In, Out, Time, kKind, kStreams, kBytes>);
-    }
-    return cudaSuccess;
-  }
 };
 
 // The launcher of the problem's kernel, or null if there is none.
@@ -457,9 +446,12 @@ Launcher launcherOf(const FuseProblem& p) {
   if (p.num_streams > kFewStreams || !isFloat(p.out_dtype) || !isFloat(p.streams[0].values_dtype))
     return nullptr;
   Kind kind = Kind::kLine;  // of all streams: kTwoRows includes kLine
+  bool quaternions = false;
   for (int n = 0; n < p.num_streams; ++n) {
     const FuseStream& s = p.streams[n];
-    const Kind own = kindOf(s, p.segments[s.first_segment].method);
+    const Method method = p.segments[s.first_segment].method;
+    const Kind own = kindOf(s, method);
+    quaternions |= method == Method::kSlerp;
     if (s.num_segments != 1 || s.values_dtype != p.streams[0].values_dtype ||
         !suitsShortIndexes(p, s) || !suitsPacks(s.mean) || !suitsPacks(s.inv_std)) {
       return nullptr;
@@ -473,15 +465,21 @@ Launcher launcherOf(const FuseProblem& p) {
         using Time = typename decltype(time)::type;
         bool whole = true;  // 16 bytes at once
         bool half = true;
+        bool single = !quaternions;
         for (int n = 0; n < p.num_streams; ++n) {
           whole &= suitsPacks<In, Out, 16>(p, p.streams[n]);
           half &= suitsPacks<In, Out, 8>(p, p.streams[n]);
+          single &= suitsPacks<In, Out, kSingle>(p, p.streams[n]);
         }
         if (whole) {
           return p.num_streams == 1 ? Kernels<1, 16, In, Out, Time>::find(kind)
                                     : Kernels<kFewStreams, 16, In, Out, Time>::find(kind);
         }
-        return half ? Kernels<kFewStreams, 8, In, Out, Time>::find(kind) : nullptr;
+        Launcher found = half ? Kernels<kFewStreams, 8, In, Out, Time>::find(kind) : nullptr;
+        if (found == nullptr && single) {
+          found = Kernels<kFewStreams, kSingle, In, Out, Time>::find(kind);
+        }
+        return found;
       });
 }
 
@@ -494,24 +492,7 @@ cudaError_t launchFuseRows(const FuseProblem& p, const LaunchDevice& device, cud
 }
 
 cudaError_t loadFuseRows() {
-  for (const DType in_dtype : kFloatDTypes) {
-    for (const DType out_dtype : kFloatDTypes) {
-      for (const DType time_dtype : {DType::F32, DType::F64, DType::I64}) {
-        const cudaError_t error =
-            visitTypes(in_dtype, out_dtype, time_dtype, [](auto in, auto out, auto time) {
-              using In = typename decltype(in)::type;
-              using Out = typename decltype(out)::type;
-              using Time = typename decltype(time)::type;
-              cudaError_t first = Kernels<1, 16, In, Out, Time>::load();
-              if (first == cudaSuccess) first = Kernels<kFewStreams, 16, In, Out, Time>::load();
-              if (first == cudaSuccess) first = Kernels<kFewStreams, 8, In, Out, Time>::load();
-              return first;
-            });
-        if (error != cudaSuccess) return error;
-      }
-    }
-  }
-  return cudaSuccess;
+  return loadKernelsBeside(fuseRowsKernel<float, float, float, Kind::kLine, 1, 16>);
 }
 
 }  // namespace rbc

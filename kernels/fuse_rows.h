@@ -15,7 +15,6 @@ bool suitsRows(const FuseProblem& problem);
 cudaError_t launchFuseRows(const FuseProblem& problem, const LaunchDevice& device,
                            cudaStream_t stream);
 
-// Loads every kernel of the launcher, which CUDA otherwise does on first use.
 cudaError_t loadFuseRows();
 
 }  // namespace rbc

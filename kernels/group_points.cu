@@ -18,6 +18,7 @@
 
 #include "launch.h"
 #include "launch_order.cuh"
+#include "load_kernels.h"
 #include "points.cuh"
 
 namespace rbc {
@@ -380,5 +381,7 @@ cudaError_t PointGrouping::launch(const LaunchDevice& device, cudaStream_t strea
   if (ranked_) return launchRanked(device, stream);
   return wide_ ? launchSorted<uint64_t>(device, stream) : launchSorted<uint32_t>(device, stream);
 }
+
+cudaError_t loadGroupPoints() { return loadKernelsBeside(orderPoints); }
 
 }  // namespace rbc

@@ -67,4 +67,6 @@ class PointGrouping {
   size_t temporary_bytes_ = 0;
 };
 
+cudaError_t loadGroupPoints();
+
 }  // namespace rbc

@@ -13,6 +13,7 @@
 #include "feature_rows.cuh"
 #include "launch.h"
 #include "launch_order.cuh"
+#include "load_kernels.h"
 #include "packs.cuh"
 #include "voxel_reduce.h"
 
@@ -428,5 +429,7 @@ cudaError_t VoxelReduction::launch(const PointGroups& groups, const VoxelTarget&
     });
   });
 }
+
+cudaError_t loadReduceVoxels() { return loadKernelsBeside(reduceFew<float, float, 1>); }
 
 }  // namespace rbc

@@ -42,4 +42,6 @@ class VoxelReduction {
   void* sums_ = nullptr;         // likewise: what the second adds up
 };
 
+cudaError_t loadReduceVoxels();
+
 }  // namespace rbc

@@ -9,6 +9,7 @@
 
 #include "launch.h"
 #include "launch_order.cuh"
+#include "load_kernels.h"
 #include "points.cuh"
 #include "scratch_cutter.h"
 #include "tsdf.h"
@@ -221,5 +222,7 @@ cudaError_t launchTsdf(const TsdfProblem& p, void* scratch, const LaunchDevice& 
     return launch<typename decltype(tag)::type>(p, sums, device, stream);
   });
 }
+
+cudaError_t loadTsdf() { return loadKernelsBeside(average); }
 
 }  // namespace rbc

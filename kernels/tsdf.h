@@ -14,4 +14,6 @@ size_t tsdfScratchBytes(const TsdfProblem& problem);
 cudaError_t launchTsdf(const TsdfProblem& problem, void* scratch, const LaunchDevice& device,
                        cudaStream_t stream);
 
+cudaError_t loadTsdf();
+
 }  // namespace rbc

@@ -20,6 +20,7 @@
 #include "cells.cuh"
 #include "launch.h"
 #include "launch_order.cuh"
+#include "load_kernels.h"
 #include "points.cuh"
 #include "scratch_cutter.h"
 
@@ -72,7 +73,9 @@ struct BinScratch {
   uint32_t* totals;  // [bins]: points; and behind them:
   uint32_t* done;    // [1]: blocks
   uint32_t* units_used;
+  uint32_t* cuts_used;
   Unit* units;
+  Unit* cuts;       // [most_parts]: those of bins in parts, once more
   void* parts;      // [most_parts, cells]
   Sample* samples;  // [kSamples]
   int32_t* coherent;
@@ -83,10 +86,12 @@ BinScratch cut(ScratchCutter* cutter, const Bins& bins) {
   BinScratch s = {};
   cutter->take(&s.staged, bins.tiles * kTile);
   cutter->take(&s.begins, (bins.count + 1) * bins.tiles);
-  cutter->take(&s.totals, bins.count + 2);
+  cutter->take(&s.totals, bins.count + 3);
   s.done = s.totals + bins.count;
   s.units_used = s.done + 1;
+  s.cuts_used = s.units_used + 1;
   cutter->take(&s.units, bins.count + bins.most_parts);
+  cutter->take(&s.cuts, bins.most_parts);
   Cell* parts;
   cutter->take(&parts, bins.most_parts * bins.cells());
   s.parts = parts;
@@ -130,11 +135,11 @@ struct BinArguments {
   int word_log2;  // cells of 32 bytes
 };
 
-// Counts the words of the grid that neighbouring points come to, by a hash of as many bits as make
-// collisions rare.
+// Clears what the next launch counts in. If sampled, counts the words of the grid that neighbouring
+// points come to, by a hash of as many bits as make collisions rare.
 template <class Loader>
 __global__ void __launch_bounds__(kSampleThreads)
-    samplePoints(const __grid_constant__ BinArguments<typename Loader::Number> a) {
+    prepareBins(const __grid_constant__ BinArguments<typename Loader::Number> a) {
   constexpr int kHashBits = 15;
   __shared__ uint32_t seen[(1 << kHashBits) / kWarp];
   __shared__ Sample sample;
@@ -142,9 +147,19 @@ __global__ void __launch_bounds__(kSampleThreads)
   for (int i = thread; i < (1 << kHashBits) / kWarp; i += kSampleThreads) seen[i] = 0;
   if (thread == 0) sample = {0, 0};
   waitForLaunchesAhead();
-  __syncthreads();
-  const int64_t begin = a.source.total / kSamples * blockIdx.x / kPoints * kPoints;
+  letNextLaunchBegin();
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * kSampleThreads + thread;
+  const int64_t threads = static_cast<int64_t>(gridDim.x) * kSampleThreads;
+  for (int64_t i = first; i < a.bins.count + 3; i += threads) a.scratch.totals[i] = 0;
   PointSource<typename Loader::Number> source = a.source;
+  if (source.dropped != nullptr) {
+    for (int64_t b = first; b < source.clouds.clouds; b += threads) {
+      source.dropped[b * source.dropped_stride] = 0;
+    }
+  }
+  if (!a.sampled) return;
+  __syncthreads();
+  const int64_t begin = source.total / kSamples * blockIdx.x / kPoints * kPoints;
   source.dropped = nullptr;  // they are counted later
   DropCounter drops(source);
   int32_t keys[kPoints];
@@ -166,28 +181,22 @@ __global__ void __launch_bounds__(kSampleThreads)
   if (thread == 0) a.scratch.samples[blockIdx.x] = sample;
 }
 
-template <class Number>
-__global__ void clearControl(const __grid_constant__ BinArguments<Number> a) {
-  waitForLaunchesAhead();
-  letNextLaunchBegin();
-  const int64_t thread = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const int64_t threads = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t i = thread; i < a.bins.count + 2; i += threads) a.scratch.totals[i] = 0;
-  if (a.sampled && thread < kWarp) {
+// What all samples say together; by all threads of a block.
+__device__ bool foundCoherent(const Sample* samples) {
+  __shared__ bool coherent;
+  if (threadIdx.x < kWarp) {
     uint32_t points = 0;
     uint32_t different = 0;
-    for (int i = static_cast<int>(thread); i < kSamples; i += kWarp) {
-      points += a.scratch.samples[i].points;
-      different += a.scratch.samples[i].different;
+    for (int i = static_cast<int>(threadIdx.x); i < kSamples; i += kWarp) {
+      points += samples[i].points;
+      different += samples[i].different;
     }
     points = __reduce_add_sync(~0u, points);
     different = __reduce_add_sync(~0u, different);
-    if (thread == 0) *a.scratch.coherent = different < points / 2 ? 1 : 0;
+    if (threadIdx.x == 0) coherent = different < points / 2;
   }
-  if (a.source.dropped == nullptr) return;
-  for (int64_t b = thread; b < a.source.clouds.clouds; b += threads) {
-    a.source.dropped[b * a.source.dropped_stride] = 0;
-  }
+  __syncthreads();
+  return coherent;
 }
 
 // The parts of each bin, one after the other; by the last block of binPoints, a bin a thread.
@@ -206,9 +215,14 @@ __device__ void planUnits(const Bins& bins, const BinScratch& s, Storage& storag
   __syncthreads();
   Scan(storage).ExclusiveSum(parts > 1 ? static_cast<uint32_t>(parts) : 0, slot);
   for (int part = 0; part < parts; ++part) {
-    s.units[first + part] = {bin, part, parts, static_cast<int32_t>(slot)};
+    const Unit unit = {bin, part, parts, static_cast<int32_t>(slot)};
+    s.units[first + part] = unit;
+    if (parts > 1) s.cuts[slot + part] = unit;
   }
-  if (bin == 0) *s.units_used = total;
+  if (bin == kMostBins - 1) {
+    *s.units_used = total;
+    *s.cuts_used = slot + (parts > 1 ? static_cast<uint32_t>(parts) : 0);
+  }
 }
 
 // The bins of a tile's points, side by side in `staged`; the thread's bin begins at *begin and the
@@ -287,7 +301,11 @@ __global__ void __launch_bounds__(kBinThreads, 3)
   const BinScratch& s = a.scratch;
   const auto thread = static_cast<int>(threadIdx.x);
   waitForLaunchesAhead();
-  if (a.sampled && *s.coherent != 0) return;
+  if (a.sampled) {
+    const bool coherent = foundCoherent(s.samples);
+    if (blockIdx.x == 0 && thread == 0) *s.coherent = coherent ? 1 : 0;
+    if (coherent) return;
+  }
 
   DropCounter drops(a.source);
   const int64_t first = static_cast<int64_t>(blockIdx.x) * bins.run;
@@ -421,6 +439,21 @@ __device__ void writeBin(const CellArguments& a, int bin, const Cell* cells, int
   }
 }
 
+// All cells of the output, for those who go straight there; by all blocks together.
+template <class Cell>
+__device__ void clearCells(const CellArguments& a) {
+  constexpr int kPerWord = 16 / sizeof(Cell);
+  const int64_t thread = static_cast<int64_t>(blockIdx.x) * kCellThreads + threadIdx.x;
+  const int64_t threads = static_cast<int64_t>(gridDim.x) * kCellThreads;
+  auto* cells = static_cast<Cell*>(a.out.data);
+  const int64_t count = a.bins.voxels;
+  const int64_t words = reinterpret_cast<uintptr_t>(cells) % 16 == 0 ? count / kPerWord : 0;
+  for (int64_t i = thread; i < words; i += threads) {
+    reinterpret_cast<uint4*>(cells)[i] = make_uint4(0, 0, 0, 0);
+  }
+  for (int64_t i = words * kPerWord + thread; i < count; i += threads) cells[i] = 0;
+}
+
 template <class Cell, class Element>
 __global__ void __launch_bounds__(kCellThreads)
     countCells(const __grid_constant__ CellArguments a) {
@@ -429,11 +462,20 @@ __global__ void __launch_bounds__(kCellThreads)
   const Bins& bins = a.bins;
   const int cells_of_bin = bins.cells();
   const auto thread = static_cast<int>(threadIdx.x);
-  for (int i = thread; i < cells_of_bin * static_cast<int>(sizeof(Cell)) / 16; i += kCellThreads) {
-    memory[i] = make_uint4(0, 0, 0, 0);
+  // Each bin is a unit at least; the blocks past these mostly have nothing to do.
+  const bool surplus = blockIdx.x >= bins.count;
+  if (surplus) waitForLaunchesAhead();
+  if (!surplus || blockIdx.x < *a.scratch.units_used) {
+    for (int i = thread; i < cells_of_bin * static_cast<int>(sizeof(Cell)) / 16;
+         i += kCellThreads) {
+      memory[i] = make_uint4(0, 0, 0, 0);
+    }
   }
   waitForLaunchesAhead();
-  if (a.sampled && *a.scratch.coherent != 0) return;
+  if (a.sampled && *a.scratch.coherent != 0) {
+    clearCells<Cell>(a);
+    return;
+  }
   if (blockIdx.x >= *a.scratch.units_used) return;
   const Unit unit = a.scratch.units[blockIdx.x];
   __syncthreads();
@@ -466,7 +508,7 @@ __global__ void __launch_bounds__(kCellThreads)
   }
 }
 
-// Each part of a cut bin adds up and writes a slice of a multiple of 16 cells.
+// For each part of a cut bin, a slice of a multiple of 16 cells is added up and written.
 template <class Cell, class Element>
 __global__ void __launch_bounds__(kCellThreads) addParts(const __grid_constant__ CellArguments a) {
   extern __shared__ uint4 memory[];
@@ -474,21 +516,23 @@ __global__ void __launch_bounds__(kCellThreads) addParts(const __grid_constant__
   const Bins& bins = a.bins;
   waitForLaunchesAhead();
   if (a.sampled && *a.scratch.coherent != 0) return;
-  if (blockIdx.x >= *a.scratch.units_used) return;
-  const Unit unit = a.scratch.units[blockIdx.x];
-  if (unit.parts == 1) return;
-  const int slice = (bins.cells() / 16 + unit.parts - 1) / unit.parts * 16;
-  const int begin = min(bins.cells(), unit.part * slice);
-  const int end = min(bins.cells(), begin + slice);
-  for (int i = begin + static_cast<int>(threadIdx.x); i < end; i += kCellThreads) {
-    Cell cell = 0;
-    for (int part = 0; part < unit.parts; ++part) {
-      addCell(&cell, partCells<Cell>(a.scratch, bins, unit, part)[i]);
+  const uint32_t cuts = *a.scratch.cuts_used;
+  for (uint32_t c = blockIdx.x; c < cuts; c += gridDim.x) {
+    const Unit unit = a.scratch.cuts[c];
+    const int slice = (bins.cells() / 16 + unit.parts - 1) / unit.parts * 16;
+    const int begin = min(bins.cells(), unit.part * slice);
+    const int end = min(bins.cells(), begin + slice);
+    for (int i = begin + static_cast<int>(threadIdx.x); i < end; i += kCellThreads) {
+      Cell cell = 0;
+      for (int part = 0; part < unit.parts; ++part) {
+        addCell(&cell, partCells<Cell>(a.scratch, bins, unit, part)[i]);
+      }
+      cells[i - begin] = cell;
     }
-    cells[i - begin] = cell;
+    __syncthreads();
+    writeBin<Element>(a, unit.bin, cells - begin, begin, end);
+    __syncthreads();
   }
-  __syncthreads();
-  writeBin<Element>(a, unit.bin, cells - begin, begin, end);
 }
 
 // With dynamic shared memory. A kernel has to be told of the most that it may ask for, which is the
@@ -512,8 +556,9 @@ cudaError_t launchCells(const VoxelizeProblem& p, const Bins& bins, const BinScr
   const int most_bytes = static_cast<int>(sizeof(Cell)) << mostShift(p.mode, device);
   const cudaError_t error = launchShared(countCells<Cell, Element>, &arguments, units, kCellThreads,
                                          bytes, most_bytes, device, stream);
-  if (error != cudaSuccess) return error;
-  return launchShared(addParts<Cell, Element>, &arguments, units, kCellThreads, bytes / 2,
+  if (error != cudaSuccess || bins.most_parts == 0) return error;
+  const int64_t blocks = std::min<int64_t>(bins.most_parts, 2 * device.multiprocessors);
+  return launchShared(addParts<Cell, Element>, &arguments, blocks, kCellThreads, bytes / 2,
                       most_bytes, device, stream);
 }
 
@@ -528,15 +573,9 @@ cudaError_t launch(const VoxelizeProblem& p, void* memory, const int32_t** coher
     using Number = typename Loader::Number;
     BinArguments<Number> arguments = {sourceOf<Number>(p.points, p.grid, p.dropped), bins, scratch,
                                       coherent != nullptr, sizeof(Cell) == 1 ? 5 : 3};
-    cudaError_t first = cudaSuccess;
-    if (coherent != nullptr) {
-      *coherent = scratch.coherent;
-      first =
-          launchBlocks(samplePoints<Loader>, &arguments, kSamples, kSampleThreads, device, stream);
-    }
-    if (first == cudaSuccess) {
-      first = launchBlocks(clearControl<Number>, &arguments, 4, kBinThreads, device, stream);
-    }
+    if (coherent != nullptr) *coherent = scratch.coherent;
+    const cudaError_t first =
+        launchBlocks(prepareBins<Loader>, &arguments, kSamples, kSampleThreads, device, stream);
     if (first != cudaSuccess) return first;
     const int bytes = kTile * static_cast<int>(sizeof(int32_t) + sizeof(uint16_t));
     return launchShared(binPoints<Loader>, &arguments, bins.blocks(), kBinThreads, bytes, bytes,
@@ -577,5 +616,7 @@ cudaError_t launchVoxelBins(const VoxelizeProblem& p, void* scratch, const int32
   return p.mode == VoxelMode::kOccupancy ? launch<uint8_t>(p, scratch, coherent, device, stream)
                                          : launch<uint32_t>(p, scratch, coherent, device, stream);
 }
+
+cudaError_t loadVoxelBins() { return loadKernelsBeside(countCells<uint8_t, uint8_t>); }
 
 }  // namespace rbc

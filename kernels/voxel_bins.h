@@ -13,9 +13,12 @@ bool suitsBins(const VoxelizeProblem& problem, const LaunchDevice& device);
 
 size_t voxelBinsScratchBytes(const VoxelizeProblem& problem, const LaunchDevice& device);
 
-// `coherent`, if not null, receives the address of a flag on the device: where it is not 0, nothing
-// but `dropped` has been written, and the caller has to go straight to the grid, which is faster.
+// `coherent`, if not null, receives the address of a flag on the device: where it is not 0, the
+// output and `dropped` have only been cleared, and the caller has to go straight to the grid, which is
+// faster.
 cudaError_t launchVoxelBins(const VoxelizeProblem& problem, void* scratch, const int32_t** coherent,
                             const LaunchDevice& device, cudaStream_t stream);
+
+cudaError_t loadVoxelBins();
 
 }  // namespace rbc

@@ -3,10 +3,14 @@
 
 #include "voxelize.h"
 
+#include <algorithm>
+#include <type_traits>
+
 #include "cells.cuh"
 #include "clear_counts.h"
 #include "launch.h"
 #include "launch_order.cuh"
+#include "load_kernels.h"
 #include "points.cuh"
 #include "reduce_voxels.h"
 #include "scratch_cutter.h"
@@ -33,8 +37,8 @@ template <class Number>
 struct MarkArguments {
   PointSource<Number> source;
   void* cells;
-  int64_t count;
-  const int32_t* coherent;  // null, or 0: nothing is to be done
+  const int32_t* coherent;  // if not null, and 0 there: nothing is to be done
+  int groups;               // of points, that share a table of counts
 };
 
 // kLook: where most cells are marked already, looking first is faster than marking them again.
@@ -42,18 +46,18 @@ template <bool kLook>
 __device__ void addToCell(uint8_t* cell) {
   if (!kLook || *cell == 0) *cell = 1;
 }
-template <bool kLook>
+template <bool>
 __device__ void addToCell(uint32_t* cell) {
   atomicAdd(cell, 1u);
 }
 
-template <class Loader, class Cell, bool kCoherent>
+template <class Loader, class Cell, bool kLook>
 __global__ void __launch_bounds__(kThreads)
     addPoints(const __grid_constant__ MarkArguments<typename Loader::Number> a) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads * kPoints;
   auto* cells = static_cast<Cell*>(a.cells);
   waitForLaunchesAhead();
-  if (kCoherent && *a.coherent == 0) return;
+  if (a.coherent != nullptr && *a.coherent == 0) return;
   DropCounter drops(a.source);
   // Every thread of a warp takes each step, for the counter's sake.
   for (int64_t base = static_cast<int64_t>(blockIdx.x) * kThreads * kPoints; base < a.source.total;
@@ -62,26 +66,103 @@ __global__ void __launch_bounds__(kThreads)
     loadKeys<Loader>(a.source, base + threadIdx.x * kPoints, keys, &drops);
 #pragma unroll
     for (int k = 0; k < kPoints; ++k) {
-      if (keys[k] >= 0) addToCell<kCoherent>(cells + keys[k]);
+      if (keys[k] >= 0) addToCell<kLook>(cells + keys[k]);
     }
   }
   drops.finish();
 }
 
-template <class Number, class Cell>
-__global__ void __launch_bounds__(kThreads)
-    clearCells(const __grid_constant__ MarkArguments<Number> a) {
-  waitForLaunchesAhead();
-  if (*a.coherent == 0) return;
-  constexpr int kPerWord = 16 / sizeof(Cell);
-  const int64_t thread = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;
-  auto* cells = static_cast<Cell*>(a.cells);
-  const int64_t words = reinterpret_cast<uintptr_t>(cells) % 16 == 0 ? a.count / kPerWord : 0;
-  for (int64_t i = thread; i < words; i += threads) {
-    reinterpret_cast<uint4*>(cells)[i] = make_uint4(0, 0, 0, 0);
+constexpr int32_t kNoKey = -1;
+
+// Counts of the cells that a block's points come to, on their way to the grid: one addition there
+// for all of them. A cell has one place in the table, which the first comer takes.
+struct CountTable {
+  static constexpr int kPlacesLog2 = 11;
+  static constexpr int kPlaces = 1 << kPlacesLog2;
+  int32_t keys[kPlaces];
+  uint32_t counts[kPlaces];
+
+  __device__ void clear() {
+    for (int i = static_cast<int>(threadIdx.x); i < kPlaces; i += kThreads) {
+      keys[i] = kNoKey;
+      counts[i] = 0;
+    }
   }
-  for (int64_t i = words * kPerWord + thread; i < a.count; i += threads) cells[i] = 0;
+
+  static __device__ uint32_t placeOf(int32_t key) {
+    return static_cast<uint32_t>(key) * 2654435761u >> (32 - kPlacesLog2);
+  }
+
+  // The key that has the place of this one from now on.
+  __device__ int32_t take(int32_t key, uint32_t place) {
+    const int32_t there = *static_cast<volatile int32_t*>(&keys[place]);
+    if (there != kNoKey) return there;
+    const int32_t before = atomicCAS(&keys[place], kNoKey, key);
+    return before == kNoKey ? key : before;
+  }
+
+  __device__ void add(int32_t key, uint32_t count, uint32_t* cells) {
+    const uint32_t place = placeOf(key);
+    if (take(key, place) == key) {
+      atomicAdd(&counts[place], count);
+    } else {
+      atomicAdd(&cells[key], count);
+    }
+  }
+
+  // Leaves the table cleared.
+  __device__ void flush(uint32_t* cells) {
+    for (int i = static_cast<int>(threadIdx.x); i < kPlaces; i += kThreads) {
+      if (keys[i] == kNoKey) continue;
+      atomicAdd(&cells[keys[i]], counts[i]);
+      keys[i] = kNoKey;
+      counts[i] = 0;
+    }
+  }
+};
+
+// By a table if the points fall together into cells: each block looks at some of its own.
+template <class Loader>
+__global__ void __launch_bounds__(kThreads)
+    addCounts(const __grid_constant__ MarkArguments<typename Loader::Number> a) {
+  __shared__ CountTable table;
+  constexpr int kGroup = kThreads * kPoints;
+  auto* cells = static_cast<uint32_t*>(a.cells);
+  waitForLaunchesAhead();
+  if (a.coherent != nullptr && *a.coherent == 0) return;
+  table.clear();
+  __syncthreads();
+  DropCounter drops(a.source);
+  bool looked = false;
+  bool combines = true;
+  const int64_t chunk = static_cast<int64_t>(a.groups) * kGroup;
+  for (int64_t base = blockIdx.x * chunk; base < a.source.total; base += gridDim.x * chunk) {
+    for (int g = 0; g < a.groups; ++g) {
+      int32_t keys[kPoints];
+      loadKeys<Loader>(a.source, base + g * kGroup + threadIdx.x * kPoints, keys, &drops);
+      if (!looked) {
+        const int32_t key = keys[0];
+        const int32_t before =
+            key >= 0 ? atomicCAS(&table.keys[CountTable::placeOf(key)], kNoKey, key) : key;
+        const int found = __syncthreads_count(key >= 0);
+        combines = 4 * __syncthreads_count(before != key) < 3 * found;
+        looked = true;
+      }
+      uint32_t run = 1;  // of neighbours in one cell
+#pragma unroll
+      for (int k = 0; k < kPoints; ++k, ++run) {
+        if (k + 1 < kPoints && keys[k + 1] == keys[k]) continue;
+        if (keys[k] >= 0 && combines) table.add(keys[k], run, cells);
+        if (keys[k] >= 0 && !combines) atomicAdd(&cells[keys[k]], run);
+        run = 0;
+      }
+    }
+    if (!combines) continue;
+    __syncthreads();
+    table.flush(cells);
+    __syncthreads();
+  }
+  drops.finish();
 }
 
 struct ExpandArguments {
@@ -104,6 +185,37 @@ int64_t blocksFor(int64_t items, int64_t per_block, const LaunchDevice& device) 
   return blocks < most ? blocks : most;
 }
 
+// Adds all points to cells that are cleared; or none, as MarkArguments says.
+template <class Cell>
+cudaError_t launchPoints(const VoxelizeProblem& p, void* cells, const int32_t* coherent,
+                         const LaunchDevice& device, cudaStream_t stream) {
+  constexpr int kGroup = kThreads * kPoints;
+  constexpr int kMostGroups = 4;
+  const int64_t points = p.points.total();
+  if (points == 0) return cudaSuccess;
+  // So many that all multiprocessors have some.
+  const int64_t groups = points / (int64_t{4} * kGroup * device.multiprocessors);
+  return visitLoader(p.points, [&](auto tag) {
+    using Loader = typename decltype(tag)::type;
+    using Number = typename Loader::Number;
+    MarkArguments<Number> arguments = {
+        sourceOf<Number>(p.points, p.grid, p.dropped), cells, coherent,
+        static_cast<int>(std::clamp<int64_t>(groups, 1, kMostGroups))};
+    if constexpr (std::is_same_v<Cell, uint32_t>) {
+      if (cellsOf(p) <= INT32_MAX) {
+        return launchBlocks(addCounts<Loader>, &arguments,
+                            blocksFor(points, int64_t{kGroup} * arguments.groups, device), kThreads,
+                            device, stream);
+      }
+    } else if (coherent != nullptr) {
+      return launchBlocks(addPoints<Loader, Cell, true>, &arguments,
+                          blocksFor(points, kGroup, device), kThreads, device, stream);
+    }
+    return launchBlocks(addPoints<Loader, Cell, false>, &arguments,
+                        blocksFor(points, kGroup, device), kThreads, device, stream);
+  });
+}
+
 template <class Cell>
 cudaError_t launchDirect(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
                          cudaStream_t stream) {
@@ -111,17 +223,7 @@ cudaError_t launchDirect(const VoxelizeProblem& p, void* scratch, const LaunchDe
   void* cells = direct ? p.out.data : scratch;
   const int64_t count = cellsOf(p);
   cudaError_t error = cudaMemsetAsync(cells, 0, static_cast<size_t>(count) * sizeof(Cell), stream);
-  if (error == cudaSuccess && p.points.total() > 0) {
-    error = visitLoader(p.points, [&](auto tag) {
-      using Loader = typename decltype(tag)::type;
-      using Number = typename Loader::Number;
-      MarkArguments<Number> arguments = {sourceOf<Number>(p.points, p.grid, p.dropped), cells,
-                                         count, nullptr};
-      return launchBlocks(addPoints<Loader, Cell, false>, &arguments,
-                          blocksFor(p.points.total(), kThreads * kPoints, device), kThreads, device,
-                          stream);
-    });
-  }
+  if (error == cudaSuccess) error = launchPoints<Cell>(p, cells, nullptr, device, stream);
   if (error != cudaSuccess || direct) return error;
   ExpandArguments arguments = {cellOutputOf(p), cells, count};
   return visitCellElement(p.out.dtype, [&](auto tag) {
@@ -139,20 +241,7 @@ cudaError_t launchBins(const VoxelizeProblem& p, void* scratch, const LaunchDevi
   const int32_t* coherent = nullptr;
   const cudaError_t error = launchVoxelBins(p, scratch, &coherent, device, stream);
   if (error != cudaSuccess) return error;
-  return visitLoader(p.points, [&](auto tag) {
-    using Loader = typename decltype(tag)::type;
-    using Number = typename Loader::Number;
-    const int64_t count = cellsOf(p);
-    MarkArguments<Number> arguments = {sourceOf<Number>(p.points, p.grid, p.dropped), p.out.data,
-                                       count, coherent};
-    const cudaError_t first =
-        launchBlocks(clearCells<Number, Cell>, &arguments, blocksFor(count, kThreads * 16, device),
-                     kThreads, device, stream);
-    if (first != cudaSuccess) return first;
-    return launchBlocks(addPoints<Loader, Cell, true>, &arguments,
-                        blocksFor(p.points.total(), kThreads * kPoints, device), kThreads, device,
-                        stream);
-  });
+  return launchPoints<Cell>(p, p.out.data, coherent, device, stream);
 }
 
 template <class Cell>
@@ -266,5 +355,7 @@ cudaError_t launchVoxelize(const VoxelizeProblem& p, void* scratch, const Launch
   const cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, stream);
   return error != cudaSuccess ? error : launchFeatures(p, scratch, device, stream);
 }
+
+cudaError_t loadVoxelize() { return loadKernelsBeside(fillGrid<uint8_t>); }
 
 }  // namespace rbc

@@ -14,4 +14,6 @@ size_t voxelizeScratchBytes(const VoxelizeProblem& problem, const LaunchDevice& 
 cudaError_t launchVoxelize(const VoxelizeProblem& problem, void* scratch,
                            const LaunchDevice& device, cudaStream_t stream);
 
+cudaError_t loadVoxelize();
+
 }  // namespace rbc

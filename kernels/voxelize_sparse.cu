@@ -9,6 +9,7 @@
 #include "feature_rows.cuh"
 #include "launch.h"
 #include "launch_order.cuh"
+#include "load_kernels.h"
 #include "reduce_voxels.h"
 
 namespace rbc {
@@ -301,5 +302,7 @@ cudaError_t launchVoxelizeSparse(const SparseProblem& p, void* scratch, const La
   if (error == cudaSuccess) error = launchPoints(p, groups, parts.rows, device, stream);
   return error;
 }
+
+cudaError_t loadVoxelizeSparse() { return loadKernelsBeside(emitRows); }
 
 }  // namespace rbc

@@ -14,4 +14,6 @@ size_t voxelizeSparseScratchBytes(const SparseProblem& problem, const LaunchDevi
 cudaError_t launchVoxelizeSparse(const SparseProblem& problem, void* scratch,
                                  const LaunchDevice& device, cudaStream_t stream);
 
+cudaError_t loadVoxelizeSparse();
+
 }  // namespace rbc

@@ -99,9 +99,9 @@ RBC_API rbcStatus_t rbcContextReserve(rbcContext_t context, size_t bytes);
 
 /*
  * Starts the CPU threads now, which otherwise happens on first use: call it before timing. On CUDA
- * there is nothing left to do: creating the context has loaded the kernels of resampling and fusion;
- * those of voxelization load when they are first used, so make such a call once before timing or
- * capturing it. Does not touch the stream.
+ * there is nothing left to do: creating the context has loaded the kernels, if the driver is that of
+ * CUDA 12.4 or later; with an older one, make a call once before timing or capturing it. Does not
+ * touch the stream.
  */
 RBC_API rbcStatus_t rbcContextWarmUp(rbcContext_t context);
 
