@@ -117,7 +117,7 @@ class Call {
   Call(const Call&) = delete;
 
   void operator()(const robocache::Context& context) const {
-    const rbcTensor* mask = robocache::detail::optional(mask_);
+    const rbcTensor* mask = mask_ ? mask_->get() : nullptr;
     const rbcFuseStream& first = streams_[0];
     robocache::check(fuses_ ? rbcFuse(context.get(), streams_.data(),
                                       static_cast<int32_t>(streams_.size()), query_times_.get(),

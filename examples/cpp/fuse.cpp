@@ -59,21 +59,18 @@ int main() try {
   std::vector<uint8_t> valid(kFrames * 2);
 
   // Positions smoothly, rotations at constant speed, the gripper as it last was.
-  robocache::Stream pose({recording.poses.data(), {kPoses, kPose}},
-                         {recording.pose_stamps.data(), {kPoses}});
+  robocache::Stream pose({recording.poses, {kPoses, kPose}}, recording.pose_stamps);
   pose.groups = {channels(0, 3, Method::kPchip), channels(3, 4, Method::kSlerp),
                  channels(7, 1, Method::kPrevious)};
   pose.max_gap = 50e6;  // ns: across a longer hole in the stream, nothing is made up
-  robocache::Stream force({recording.forces.data(), {kForces, kForce}},
-                          {recording.force_stamps.data(), {kForces}});
+  robocache::Stream force({recording.forces, {kForces, kForce}}, recording.force_stamps);
   force.clock_offset_ticks = -4'000'000;
 
   const auto context = robocache::Context::cpu();
   robocache::FuseOptions options;
   options.check_times = true;
-  options.mask = robocache::Tensor(valid.data(), {kFrames, 2});
-  robocache::fuse(context, {pose, force}, {recording.frames.data(), {kFrames}},
-                  {fused.data(), {kFrames, kFused}}, options);
+  options.mask = robocache::Tensor(valid, {kFrames, 2});
+  robocache::fuse(context, {pose, force}, recording.frames, {fused, {kFrames, kFused}}, options);
 
   int filled[2] = {};
   double error = 0;

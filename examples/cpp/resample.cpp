@@ -53,10 +53,9 @@ int main() try {
   robocache::ResampleOptions options;
   options.check_times = true;
   options.max_gap = 50e6;  // ns: across a longer hole in the stream, nothing is made up
-  options.mask = robocache::Tensor(valid.data(), {kFrames});
-  robocache::resample(context, {recording.positions.data(), {kSamples, kJoints}},
-                      {recording.stamps.data(), {kSamples}}, {recording.frames.data(), {kFrames}},
-                      {aligned.data(), {kFrames, kJoints}}, options);
+  options.mask = valid;
+  robocache::resample(context, {recording.positions, {kSamples, kJoints}}, recording.stamps,
+                      recording.frames, {aligned, {kFrames, kJoints}}, options);
 
   double error = 0;
   for (int i = 0; i < kFrames; ++i) {

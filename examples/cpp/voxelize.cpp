@@ -36,7 +36,7 @@ std::vector<float> look() {
 
 int main() try {
   const std::vector<float> points = look();
-  const robocache::Tensor cloud(points.data(), {kPoints, kColumns});
+  const robocache::Tensor cloud(points, {kPoints, kColumns});
   const rbcVoxelGrid grid = {{0, 0, 0}, {0.25, 0.25, 0.25}, {kX, kY, kZ}};
   const auto context = robocache::Context::cpu();
 
@@ -45,15 +45,15 @@ int main() try {
   robocache::VoxelizeOptions options;
   options.mode = robocache::VoxelMode::kCount;
   options.dropped = robocache::Tensor(&dropped, {});
-  robocache::voxelize(context, cloud, grid, {counts.data(), {kX, kY, kZ}}, options);
+  robocache::voxelize(context, cloud, grid, {counts, {kX, kY, kZ}}, options);
 
   std::vector<int32_t> coords(kCapacity * 4);  // cloud x y z
   int64_t num_voxels = 0;
   std::vector<int32_t> sizes(kCapacity);
   std::vector<float> means(kCapacity * kColumns);
-  robocache::SparseVoxels voxels({coords.data(), {kCapacity, 4}}, {&num_voxels, {}});
-  voxels.counts = robocache::Tensor(sizes.data(), {kCapacity});
-  voxels.features = robocache::Tensor(means.data(), {kCapacity, kColumns});  // of points' columns
+  robocache::SparseVoxels voxels({coords, {kCapacity, 4}}, {&num_voxels, {}});
+  voxels.counts = sizes;
+  voxels.features = robocache::Tensor(means, {kCapacity, kColumns});  // of points' columns
   robocache::voxelizeSparse(context, cloud, grid, voxels);
 
   std::printf("%d points lie in %d voxels, %d in none; from above, by height:\n",

@@ -1,4 +1,5 @@
 // The C++ wrapper, as a program uses it.
+#include <array>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "robocache/robocache.hpp"
 #include "support/expect.h"
+#include "without_exceptions.h"
 
 using robocache::Context;
 using robocache::OwnedTensor;
@@ -31,6 +33,15 @@ robocache::Error errorOf(Body&& body) {
   FAIL("nothing was thrown");
   return {RBC_STATUS_SUCCESS, ""};
 }
+
+// As std::span of C++20: its elements are no more const than it says.
+template <class T>
+struct Span {
+  T* first;
+  size_t count;
+  T* data() const { return first; }
+  size_t size() const { return count; }
+};
 
 bool is(rbcDType dtype, uint8_t code, uint8_t bits) {
   return dtype.code == code && dtype.bits == bits && dtype.lanes == 1;
@@ -73,11 +84,115 @@ TEST_CASE("wrapper: a tensor describes memory, and its copies stand on their own
   CHECK_FALSE(Tensor(static_cast<const float*>(data), {12}).writable());
   CHECK(
       is(Tensor(static_cast<void*>(data), robocache::kFloat16, {12}).dtype(), RBC_DTYPE_FLOAT, 16));
-  CHECK(errorOf([&] {
-          Tensor(data, {1, 1, 1, 1, 1, 1, 1, 1, 1});
-        }).status() == RBC_STATUS_SHAPE_MISMATCH);
-  CHECK(errorOf([&] { Tensor(data, {1, 2}, {1}); }).status() == RBC_STATUS_SHAPE_MISMATCH);
 }
+
+TEST_CASE("wrapper: a tensor is memory of any kind, and a shape of any integers") {
+  const auto is_row = [](const Tensor& tensor, const void* data, int64_t size, bool writable) {
+    return tensor.defect() == nullptr && tensor.data() == data && tensor.ndim() == 1 &&
+           tensor.shape(0) == size && tensor.writable() == writable;
+  };
+  std::vector<float> vector(6);
+  const std::array<double, 4> array = {};
+  int64_t numbers[3] = {};
+  const uint8_t bytes[5] = {};
+  CHECK(is_row(vector, vector.data(), 6, true));
+  CHECK(is_row(std::as_const(vector), vector.data(), 6, false));
+  CHECK(is_row(array, array.data(), 4, false));
+  CHECK(is_row(numbers, numbers, 3, true));
+  CHECK(is_row(bytes, bytes, 5, false));
+  const Span<float> span{vector.data(), 5};
+  CHECK(is_row(span, vector.data(), 5, true));
+  CHECK(is_row(Span<const float>{vector.data(), 5}, vector.data(), 5, false));
+  CHECK(is(Tensor(array).dtype(), RBC_DTYPE_FLOAT, 64));
+  CHECK(is(Tensor(numbers).dtype(), RBC_DTYPE_INT, 64));
+
+  const size_t rows = 2;
+  const int columns = 3;
+  const Tensor matrix(vector, {rows, columns});
+  CHECK(matrix.ndim() == 2);
+  CHECK(matrix.shape(0) == 2);
+  CHECK(matrix.shape(1) == 3);
+  CHECK(matrix.shape(7) == 0);
+  CHECK(Tensor(numbers, {}).ndim() == 0);
+  const std::vector<int64_t> extents = {1, 2, 3};
+  CHECK(Tensor(vector, extents).ndim() == 3);
+  CHECK(Tensor(vector, extents).shape(2) == 3);
+}
+
+TEST_CASE("wrapper: a tensor that cannot be is refused where it is used") {
+  const Context context = Context::cpu(1);
+  float data[6] = {};
+  CHECK(Tensor(data, {2, 3}).defect() == nullptr);
+  CHECK(Tensor(data, {3, 2}, {1, 3}).defect() == nullptr);
+  CHECK(Tensor(data, {9, 6}, {0, 1}).defect() == nullptr);
+  CHECK(Tensor(data, {0, 1000}).defect() == nullptr);
+  CHECK(Tensor(data + 0, {1000}).defect() == nullptr);  // a pointer: who knows
+  const std::vector<int64_t> many(9, 1);
+  const int64_t huge = INT64_MAX;
+  float out[3] = {7, 7, 7};
+  for (const Tensor& tensor : {Tensor(data, {7}), Tensor(data, {3}, {3}), Tensor(data, {2}, {-1}),
+                               Tensor(data, {1, 2}, {1}), Tensor(data, many),
+                               Tensor(data, {huge, huge}), Tensor(data, {3, 3}, {2, 1})}) {
+    CHECK(tensor.defect() != nullptr);
+    CHECK(tensor.ndim() == -1);
+    const Tensor copy = tensor;
+    const robocache::Error error = errorOf([&] {
+      robocache::resample(context, {data, {3, 1}}, data, copy, {out, {3, 1}});
+    });
+    CHECK(error.status() == RBC_STATUS_SHAPE_MISMATCH);
+    CHECK(support::tells(error.what(), {"query_times: has "}));
+    CHECK_FAILS(rbcTensorCopy(context.get(), copy.get(), copy.get()), RBC_STATUS_SHAPE_MISMATCH,
+                "source");
+  }
+  const robocache::Stream good({data, {3, 1}}, {data, {3}});
+  robocache::Stream bad = good;
+  bad.lengths = Tensor(data, {7});
+  CHECK(support::tells(errorOf([&] {
+                         robocache::fuse(context, {good, bad}, data, {out, {3, 1}});
+                       }).what(),
+                       {"streams[1].lengths: has "}));
+  CHECK(support::tells(errorOf([&] { OwnedTensor(context, robocache::kFloat16, many); }).what(),
+                       {"9"}));
+  CHECK(out[0] == 7);
+}
+
+TEST_CASE("wrapper: results in place of exceptions") {
+  using robocache::Expect;
+  using robocache::Result;
+  Result<Context> context = Context::cpu<Expect>(1);
+  REQUIRE(context);
+  CHECK(context->info<Expect>()->num_threads == 1);
+  CHECK(context->stream<Expect>().value() == nullptr);
+  CHECK(context->reserve<Expect>(100).has_value());
+  const std::vector<float> values = {0, 10, 20};
+  const std::vector<double> times = {0, 1, 2};
+  const double query[] = {0.5};
+  float out[1] = {7};
+  const Result<void> wrong = robocache::resample<Expect>(*context, values, times, query, out);
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().status() == RBC_STATUS_SHAPE_MISMATCH);
+  CHECK(support::tells(wrong.error().what(), {"values:"}));
+  CHECK(errorOf([&] { wrong.value(); }).what() == std::string(wrong.error().what()));
+  CHECK(out[0] == 7);
+  CHECK(robocache::resample<Expect>(*context, {values, {3, 1}}, times, query, {out, {1, 1}}));
+  CHECK(out[0] == 5);
+
+  Result<OwnedTensor> owned =
+      OwnedTensor::create<Expect>(*context, robocache::dtypeOf<float>(), {3});
+  REQUIRE(owned);
+  CHECK(robocache::copy<Expect>(*context, values, *owned->view<Expect>()));
+  OwnedTensor taken = std::move(owned).value();
+  CHECK(static_cast<float*>(taken.view().data())[2] == 20);
+
+  rbcContextParams params = rbcContextParamsInit();
+  params.backend = 42;
+  const Result<Context> none = Context::create<Expect>(params);
+  CHECK_FALSE(none.has_value());
+  CHECK(support::tells(none.error().what(), {"backend", "42"}));
+  CHECK(errorOf([&] { none.value(); }).status() == RBC_STATUS_INVALID_ARGUMENT);
+}
+
+TEST_CASE("wrapper: without exceptions") { CHECK(support::resampledWithoutExceptions() == ""); }
 
 TEST_CASE("wrapper: resample, with every option") {
   const Context context = Context::cpu(2);
