@@ -71,6 +71,9 @@ def test_closing():
     context.warm_up()
     context.reserve(1 << 20)
     assert context.info.workspace_bytes >= 1 << 20
+    for count, error in ((-1, ValueError), (1.5, TypeError), (2**70, MemoryError)):
+        with pytest.raises(error):
+            context.reserve(count)
     context.synchronize()
     assert np.array_equal(rbc.resample(VALUES, TIMES, QUERIES, backend=context), ANSWER)
     context.close()

@@ -240,6 +240,27 @@ def test_a_producer_without_from_dlpack_needs_out():
         rbc.resample(Producer(VALUES), TIMES, QUERIES)
 
 
+def test_what_is_known_by_dlpack_alone():
+    """Where the array has no dtype to ask for."""
+    np.testing.assert_array_equal(answer(queries=[0.5, 2.25], times=Producer(TIMES)), ANSWER)
+    out = Producer(np.zeros((2, 2)))
+    assert rbc.resample(VALUES, TIMES, QUERIES, out=out, dtype="float64") is out
+    with pytest.raises(TypeError, match="^dtype: is float32, but out is float64"):
+        rbc.resample(VALUES, TIMES, QUERIES, out=out, dtype="float32")
+    with pytest.raises(TypeError, match="^times: is a list, expected an array"):
+        rbc.resample(VALUES, [0.0, 1.0, 2.0, 3.0], [0.5, 2.25])
+
+
+def test_lists_beside_arrays_of_an_unknown_library_on_a_gpu():
+    class OnGpu(Producer):
+        def __dlpack_device__(self):
+            return 2, 0
+
+    with rbc.Context("cpu") as context:
+        with pytest.raises(TypeError, match="^lengths: is a list, expected an array on the GPU"):
+            rbc.resample(OnGpu(VALUES[None]), TIMES, QUERIES, lengths=[4], backend=context)
+
+
 def test_what_torch_cannot_describe():
     torch = pytest.importorskip("torch")
     with pytest.raises((TypeError, ValueError), match="^values: "):

@@ -642,6 +642,40 @@ def test_unchecked_lengths_and_offsets_stay_inside():
 # ---- neighbours ---------------------------------------------------------------------------------
 
 
+class Producer:
+    """A tensor behind DLPack alone, which notes the streams that it is asked for."""
+
+    def __init__(self, tensor):
+        self._tensor, self.streams = tensor, []
+
+    def __dlpack_device__(self):
+        return self._tensor.__dlpack_device__()
+
+    def __dlpack__(self, *, stream=None, **options):
+        self.streams.append(stream)
+        return self._tensor.__dlpack__(stream=stream, **options)
+
+
+def test_producers_are_asked_for_the_stream_of_the_call():
+    tensors = example()
+    expected = rbc.resample(*tensors)
+    torch.cuda.synchronize()
+    stream = torch.cuda.Stream()
+    for handle, options in (
+        (1, {}),  # the legacy stream
+        (stream.cuda_stream, {"backend": rbc.Context("cuda:0", stream=stream)}),
+    ):
+        arrays = [Producer(each) for each in tensors]
+        out = torch.zeros_like(expected)
+        torch.cuda.synchronize()
+        rbc.resample(*arrays, out=out, **options)
+        torch.cuda.synchronize()
+        assert torch.equal(out, expected)
+        assert [set(each.streams) for each in arrays] == [{handle}] * 3
+        with pytest.raises(TypeError, match="^lengths: is a list, expected an array on the GPU"):
+            rbc.resample(*arrays, lengths=[200] * 8, out=out, **options)
+
+
 def test_pinned_memory_is_host_memory():
     values, times, queries = example(device="cpu")
     out = rbc.resample(values.pin_memory(), times.pin_memory(), queries)
@@ -717,9 +751,12 @@ def test_jax():
     arrays = [jax.dlpack.from_dlpack(each) for each in tensors]
     out = rbc.resample(*arrays)
     assert isinstance(out, jax.Array) and out.devices() == arrays[0].devices()
-    with pytest.raises(TypeError, match="^query_times: is a list, expected an array on the GPU"):
-        rbc.resample(*arrays[:2], [0.5])
     assert torch.equal(torch.from_dlpack(out), expected)
+    lists = {"lengths": [200] * 7 + [50], "mean": [0.5] * 32, "std": [2.0] * 32}
+    out = rbc.resample(*arrays[:2], [0.25, 0.5], **lists)
+    assert out.devices() == arrays[0].devices()
+    queries = torch.tensor([0.25, 0.5], device="cuda")
+    assert torch.equal(torch.from_dlpack(out), rbc.resample(*tensors[:2], queries, **lists))
 
     points = sweep(1_000)
     sensors = torch.zeros(3, device="cuda")
@@ -728,9 +765,10 @@ def test_jax():
     torch.cuda.synchronize()
     cloud, origin = (jax.dlpack.from_dlpack(each) for each in (points, sensors))
     out = rbc.voxelize(cloud, mode="mean", **GRIDS["small"])
-    got = rbc.voxelize_tsdf(cloud, origin, **TSDF)
     assert torch.equal(torch.from_dlpack(out).nan_to_num(), expected.nan_to_num())
-    assert all(torch.equal(torch.from_dlpack(a), b) for a, b in zip(got, field))
+    for given_sensors in (origin, [0.0, 0.0, 0.0]):
+        got = rbc.voxelize_tsdf(cloud, given_sensors, **TSDF)
+        assert all(torch.equal(torch.from_dlpack(a), b) for a, b in zip(got, field))
 
 
 def test_several_devices():

@@ -19,6 +19,10 @@ array([[ 5. ,  1. ],
 array([2, 1], dtype=int32)
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ._context import Context, ContextInfo
 from ._errors import RoboCacheError, Status
 from ._fuse import fuse
@@ -29,6 +33,18 @@ from ._tsdf import voxelize_tsdf
 from ._version import version as __version__
 from ._voxelize import voxelize
 from ._voxelize_sparse import SparseVoxels, voxelize_sparse
+
+if TYPE_CHECKING:
+    from . import torch as torch
+else:
+
+    def __getattr__(name):
+        if name == "torch":  # robocache.torch imports torch, so it waits until it is asked for
+            import importlib
+
+            return importlib.import_module(".torch", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Context",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Union
 
 from . import _core
-from ._frameworks import DTYPES, dtype_name, framework_of
+from ._frameworks import NAME_OF_PAIR, dtype_name, framework_of
 from ._params import Indices, SupportsDLPack
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ REDUCTIONS = {
 _GRID = struct.Struct("6d3q")  # rbcVoxelGrid
 _MOST_VOXELS = 2**62
 _FLOATS = frozenset(["float16", "bfloat16", "float32", "float64"])
-_NAME_OF_PAIR = {pair: name for name, pair in DTYPES.items()}
 
 
 # ---- the grid -----------------------------------------------------------------------------------
@@ -100,7 +99,7 @@ def float_dtype(array: Any, name: str, context: Context) -> str:
         return _float_name(array.dtype)
     except AttributeError:
         tensor = _core.new_Tensor(array, name, context._handle)
-        named = _NAME_OF_PAIR.get(_core.Tensor_describe(tensor)[2:4], "")
+        named = NAME_OF_PAIR.get(_core.Tensor_describe(tensor)[2:4], "")
         return named if named in _FLOATS else "float32"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ _SIMD = {
     "avx512": _core.SIMD_AVX512,
 }
 _SIMD_NAMES = {level: name for name, level in _SIMD.items()}
+
+_MOST_BYTES = 2**63 - 1  # more than there are
 
 CPU = -1  # the device id of the CPU, beside those of CUDA from 0
 
@@ -111,7 +114,13 @@ class Context:
 
     @property
     def info(self) -> ContextInfo:
-        """What the context runs on."""
+        """What the context runs on.
+
+        Raises
+        ------
+        ValueError
+            The context is closed.
+        """
         raw = self._raw_info()
         cuda = raw.backend == _core.BACKEND_CUDA
         return ContextInfo(
@@ -134,15 +143,48 @@ class Context:
         return "cpu" if self._device_id == CPU else f"cuda:{self._device_id}"
 
     def synchronize(self) -> None:
-        """Wait for all that was enqueued on the context's stream, and raise what went wrong."""
+        """Wait for all that was enqueued on the context's stream.
+
+        Raises
+        ------
+        ValueError
+            The context is closed.
+        RoboCacheError
+            A CUDA error, of what was enqueued before as well, or this process was forked since.
+        """
         _core.rbc_context_synchronize(self._handle)
 
     def reserve(self, num_bytes: int) -> None:
-        """Grow the workspace to ``num_bytes``: calls that need no more then allocate nothing."""
-        _core.rbc_context_reserve(self._handle, num_bytes)
+        """Grow the workspace to ``num_bytes``: calls that need no more then allocate nothing.
+
+        Raises
+        ------
+        ValueError
+            The context is closed, or ``num_bytes`` is negative.
+        TypeError
+            ``num_bytes`` is no int.
+        MemoryError
+            There is not so much memory.
+        RoboCacheError
+            A CUDA error.
+        """
+        count = operator.index(num_bytes)
+        if count < 0:
+            raise ValueError(f"num_bytes: is {count}, expected 0 or more")
+        _core.rbc_context_reserve(self._handle, min(count, _MOST_BYTES))
 
     def warm_up(self) -> None:
-        """Start the CPU threads now rather than on first use. On CUDA all is loaded already."""
+        """Start the CPU threads now rather than on first use.
+
+        On CUDA all is loaded already, if the driver is that of CUDA 12.4 or later.
+
+        Raises
+        ------
+        ValueError
+            The context is closed.
+        RoboCacheError
+            Threads cannot be started.
+        """
         _core.rbc_context_warm_up(self._handle)
 
     def close(self) -> None:
@@ -171,16 +213,18 @@ class Context:
         return info
 
     def _follow(self, framework: Framework, array: Any) -> bool:
-        """Move to the framework's current stream; False if it has to be waited for instead."""
+        """Move to the framework's current stream; False if it has to be waited for instead.
+
+        Of a framework that tells none it is the legacy stream: the last one may be gone.
+        """
         if self._device_id == CPU or not self._follows:
             return True
-        stream = framework.stream(array, self._device_id)
-        if stream is None:
-            return False
+        told = framework.stream(array, self._device_id)
+        stream = 0 if told is None else told
         if stream != self._stream:
             _core.rbc_context_set_stream(self._handle, stream)
             self._stream = stream
-        return True
+        return told is not None
 
     def _join(self, framework: Framework, array: Any) -> bool:
         """Have what the library made for this call ready; False if the call has to be waited for.

@@ -7,7 +7,7 @@ import importlib
 from typing import Any
 
 from . import _abi, _core
-from ._context import CPU, Context
+from ._context import CPU, Context, choose
 
 # Name -> (DLPack code, bits)
 DTYPES = {
@@ -25,6 +25,7 @@ DTYPES = {
     "uint64": (_core.DTYPE_UINT, 64),
     "bool": (_core.DTYPE_BOOL, 8),
 }
+NAME_OF_PAIR = {pair: name for name, pair in DTYPES.items()}
 
 SEQUENCES = frozenset([list, tuple, range])  # what stands for a short array
 
@@ -47,6 +48,15 @@ def dtype_name(dtype: Any) -> str:
             f"dtype: is {dtype!r}, expected a float, integer or bool dtype, such as 'float32'"
         )
     return name
+
+
+def dtype_of(array: Any, name: str) -> str:
+    """The name of an array's dtype, which it may tell by DLPack alone."""
+    try:
+        return dtype_name(array.dtype)
+    except AttributeError:
+        tensor = _core.new_Tensor(array, name, choose("cpu", 0)._handle)
+        return NAME_OF_PAIR.get(_core.Tensor_describe(tensor)[2:4], "float64")  # refused later
 
 
 class Framework:
@@ -103,9 +113,8 @@ class Framework:
         import numpy as np
 
         array = np.asarray(items)
-        if array.size > 0 and (
-            array.dtype.kind not in "iuf" or not np.can_cast(array.dtype, dtype, "same_kind")
-        ):
+        kinds = "iuf" if dtype.startswith("float") else "iu"
+        if array.size > 0 and array.dtype.kind not in kinds:
             raise TypeError(
                 f"{name}: is a {type(items).__name__} of {array.dtype}, expected {dtype}"
             )
@@ -178,9 +187,10 @@ class _Torch(Framework):
 
     def device(self, array: Any, name: str) -> int:
         if array.requires_grad and self._torch.is_grad_enabled():
+            more = ", or resample by robocache.torch.resample" if name == "values" else ""
             raise ValueError(
                 f"{name}: requires grad, which is not carried through; "
-                f"pass {name}.detach() or call under torch.no_grad()"
+                f"pass {name}.detach() or call under torch.no_grad(){more}"
             )
         return int(array.get_device()) if array.is_cuda else CPU
 
@@ -190,20 +200,23 @@ class _Torch(Framework):
             stream = self._torch.cuda.current_stream(device_id).cuda_stream
         return stream
 
+    # torch takes extents one by one faster than a tuple of them, but not none at all.
+
     def empty(self, like: Any, shape: tuple[int, ...], dtype: str | None, context: Context) -> Any:
         if dtype is None:
-            return like.new_empty(shape)
-        return like.new_empty(shape, dtype=getattr(self._torch, dtype))
+            return like.new_empty(*shape)
+        kind = getattr(self._torch, dtype)
+        return like.new_empty(*shape, dtype=kind) if shape else like.new_empty((), dtype=kind)
 
     def zeros(self, like: Any, shape: tuple[int, ...], dtype: str, context: Context) -> Any:
-        return like.new_zeros(shape, dtype=getattr(self._torch, dtype))
+        return like.new_zeros(*shape, dtype=getattr(self._torch, dtype))
 
     def finish(self, array: Any) -> Any:
         return array
 
     def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
         array = self._torch.from_numpy(super().sequence(items, name, dtype, beside))
-        return array.to(beside.device)
+        return array.to(beside.device) if beside.is_cuda else array
 
 
 class _CuPy(Framework):
@@ -236,7 +249,30 @@ class _CuPy(Framework):
             return self._cupy.asarray(super().sequence(items, name, dtype, beside))
 
 
-_NAMED = {"numpy": _NumPy, "torch": _Torch, "cupy": _CuPy}
+class _Jax(Framework):
+    def __init__(self) -> None:
+        super().__init__("jax")
+        import jax
+
+        self._jax = jax
+
+    def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
+        array = super().sequence(items, name, dtype, beside)
+        (device,) = beside.devices()
+        if device.platform == "cpu":
+            return array
+        with self._64_bits(True):
+            return self._jax.device_put(array, device)
+
+    @property
+    def _64_bits(self) -> Any:
+        """As a context: arrays of 64 bits stay what they are."""
+        if hasattr(self._jax, "enable_x64"):
+            return self._jax.enable_x64
+        return importlib.import_module("jax.experimental").enable_x64  # before JAX 0.8
+
+
+_NAMED = {"numpy": _NumPy, "torch": _Torch, "cupy": _CuPy, "jax": _Jax}
 _by_module: dict[str, Framework] = {}
 _by_type: dict[type, Framework] = {}
 
@@ -257,8 +293,8 @@ def _find(kind: type, name: str) -> Framework:
             "expected an array (NumPy, torch, or any with __dlpack__)"
         )
     roots = [base.__module__.partition(".")[0] for base in kind.__mro__]
+    roots = ["jax" if root == "jaxlib" else root for root in roots]
     root = next((root for root in roots if root in _NAMED), roots[0])
-    root = {"jaxlib": "jax"}.get(root, root)
     if root not in _by_module:
         _by_module[root] = _NAMED[root]() if root in _NAMED else Framework(root)
     return _by_module[root]

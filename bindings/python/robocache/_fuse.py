@@ -10,7 +10,7 @@ from . import _core
 from ._context import CPU, Context, choose
 from ._frameworks import DTYPES, dtype_name, framework_of
 from ._params import Array, Numbers, Out, indices, queries
-from ._results import finished, out_shape, require_dtype, shape_of
+from ._results import finished, out_shape, require_dtype
 from ._stream import Stream
 
 if TYPE_CHECKING:
@@ -166,8 +166,8 @@ def fuse(
     if out is None or return_mask:
         shape = out_shape(values, query_times, options[4], context)[:-1]
     if out is None:
-        name = _promoted(native, context) if dtype is None else dtype_name(dtype)
-        channels = sum(sum(shape_of(each[0], "values", context)[-1:]) for each in native)
+        promoted, channels = _dtype_and_channels(native, context)
+        name = promoted if dtype is None else dtype_name(dtype)
         result = framework.empty(values, (*shape, channels), name, context)
     else:
         require_dtype(dtype, out)
@@ -200,13 +200,17 @@ def _native(streams: Any) -> list[Any]:
     return native
 
 
-def _promoted(native: list[Any], context: Context) -> str:
-    """The float dtype that holds those of all float streams."""
-    bits = 0
+def _dtype_and_channels(native: list[Any], context: Context) -> tuple[str, int]:
+    """The float dtype that holds those of all float streams, and the sum of their channels."""
+    bits = channels = 0
     for values, *_ in native:
         try:
             bits |= _float_bits(values.dtype)
+            shape = values.shape
         except AttributeError:
-            tensor = _core.new_Tensor(values, "values", context._handle)
-            bits |= _BITS_OF_PAIR.get(_core.Tensor_describe(tensor)[2:4], 0)
-    return _FLOAT_OF_BITS.get(bits, "float32")
+            facts = _core.Tensor_describe(_core.new_Tensor(values, "values", context._handle))
+            bits |= _BITS_OF_PAIR.get(facts[2:4], 0)
+            shape = facts[4]
+        if shape:
+            channels += shape[-1]
+    return _FLOAT_OF_BITS.get(bits, "float32"), channels

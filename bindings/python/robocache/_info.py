@@ -41,6 +41,16 @@ class Info:
 def info() -> Info:
     """Facts about the library and the devices that it can use here.
 
+    Returns
+    -------
+    Info
+        Also where CUDA is not usable; then it says why. ``print`` writes it out.
+
+    Raises
+    ------
+    MemoryError
+        Memory gave out.
+
     Examples
     --------
     >>> import robocache as rbc

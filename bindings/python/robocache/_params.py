@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Union
 
 from . import _core
 from ._context import CPU
-from ._frameworks import SEQUENCES, Framework, dtype_name, framework_of
+from ._frameworks import SEQUENCES, Framework, dtype_of, framework_of
 
 if TYPE_CHECKING:
     from typing_extensions import TypedDict
@@ -130,7 +130,7 @@ def indices(framework: Framework, given: Any, name: str, values: Any) -> Any:
 def queries(framework: Framework, given: Any, times: Any, values: Any) -> Any:
     """Query times as an array of the dtype of ``times``."""
     if type(given) in SEQUENCES:
-        return framework.sequence(given, "query_times", dtype_name(times.dtype), values)
+        return framework.sequence(given, "query_times", dtype_of(times, "times"), values)
     return given
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from . import _core
 from ._context import Context
-from ._frameworks import Framework, dtype_name
+from ._frameworks import Framework, dtype_name, dtype_of
 
 
 def shape_of(array: Any, name: str, context: Context) -> Any:
@@ -34,8 +34,8 @@ def batch_of(shape: tuple[int, ...], offsets: Any, context: Context) -> tuple[in
 
 def require_dtype(dtype: Any, out: Any) -> None:
     """A dtype that is given beside ``out`` has to be that of ``out``."""
-    if dtype is not None and dtype_name(dtype) != dtype_name(out.dtype):
-        raise TypeError(f"dtype: is {dtype_name(dtype)}, but out is {dtype_name(out.dtype)}")
+    if dtype is not None and dtype_name(dtype) != dtype_of(out, "out"):
+        raise TypeError(f"dtype: is {dtype_name(dtype)}, but out is {dtype_of(out, 'out')}")
 
 
 def finished(framework: Framework, result: Any, out: Any, beside: Any) -> Any:

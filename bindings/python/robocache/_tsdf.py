@@ -172,9 +172,9 @@ def voxelize_tsdf(
     if new != (weight is None):
         raise ValueError("tsdf: goes with weight, expected both or neither")
     if new:
-        tsdf, weight = (
-            framework.zeros(points, volume((), shape), "float32", context) for _ in range(2)
-        )
+        extents = volume((), shape)
+        tsdf = framework.zeros(points, extents, "float32", context)
+        weight = framework.zeros(points, extents, "float32", context)
         ordered = context._join(framework, points) and ordered
     dropped = None
     if return_dropped:

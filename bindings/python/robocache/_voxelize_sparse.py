@@ -45,7 +45,13 @@ class SparseVoxels(Generic[Array]):
     overflow: Array
 
     def trimmed(self) -> SparseVoxels[Array]:
-        """Views of the rows that are voxels. On CUDA it waits for their number."""
+        """Views of the rows that are voxels. On CUDA it waits for their number.
+
+        Raises
+        ------
+        RuntimeError
+            As the arrays' library has it, for a CUDA error of the work that it waits for.
+        """
         count = int(self.num_voxels)  # type: ignore[call-overload]
         rows: dict[str, Any] = {
             name: array if array is None else array[:count]

@@ -1,0 +1,45 @@
+"""The docstrings of what is public: the sections that help() should show, and every parameter."""
+
+import inspect
+import re
+
+import pytest
+
+import robocache as rbc
+
+FUNCTIONS = ["fuse", "resample", "voxelize", "voxelize_sparse", "voxelize_tsdf"]
+CLASSES = ["Context", "Stream"]
+
+
+def parameters_of(documented):
+    """The names that stand before the descriptions of the section "Parameters"."""
+    section = re.search(r"^Parameters\n-+\n(.*?)\n\n\w+\n-+\n", documented, re.DOTALL | re.M)
+    heads = re.findall(r"^(?=\w)([^:\n]+)", section[1], re.M)
+    return [name for head in heads for name in head.strip().split(", ")]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS + CLASSES)
+def test_every_parameter_and_section(name):
+    documented = inspect.getdoc(getattr(rbc, name))
+    for title in ("Parameters", "Raises", "Examples", *(["Returns"] * (name in FUNCTIONS))):
+        assert f"\n{title}\n{'-' * len(title)}\n" in documented
+    names = set(inspect.signature(getattr(rbc, name)).parameters)
+    assert set(parameters_of(documented)) == names
+
+
+def test_the_parameters_of_torch_resample():
+    pytest.importorskip("torch")
+    plain = set(inspect.signature(rbc.resample).parameters) - {"out"}
+    assert set(parameters_of(inspect.getdoc(rbc.torch.resample))) == plain
+
+
+def test_all_that_is_public_is_documented():
+    for name in rbc.__all__:
+        value = getattr(rbc, name)
+        if name == "__version__":
+            continue
+        assert value.__doc__ and not value.__doc__.startswith(f"{name}("), name
+        if inspect.isclass(value):
+            for method, function in vars(value).items():
+                if inspect.isfunction(function) and not method.startswith("_"):
+                    assert function.__doc__, f"{name}.{method}"

@@ -1,0 +1,80 @@
+"""Calls as a user's type checker sees them: mypy reads this (test_typing.py), nothing runs it.
+
+Where a comment ignores an error, mypy has to find one.
+"""
+
+from typing import Union
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from typing_extensions import assert_type
+
+import robocache as rbc
+
+Array = npt.NDArray[np.float32]
+
+
+def resampling(values: Array, times: npt.NDArray[np.float64]) -> None:
+    assert_type(rbc.resample(values, times, [0.5], method="cubic", max_gap=0.1), Array)
+    out, mask = rbc.resample(values, times, times, return_mask=True, lengths=[3], std=times)
+    assert_type(out, Array)
+    poses = rbc.resample(values, times, times, method=[(0, 3, "linear"), (3, 4, "slerp")])
+    assert_type(rbc.resample(torch.zeros(3, 1), times, times, out=poses), Array)
+
+    rbc.resample(values, times, times, method="spline")  # type: ignore
+    rbc.resample(values, times, times, bounds="wrap")  # type: ignore
+    rbc.resample(values, times, times, smoothing=3)  # type: ignore
+    rbc.resample([[1.0]], times, times)  # type: ignore
+
+
+def fusion(values: torch.Tensor, times: torch.Tensor) -> None:
+    stream = rbc.Stream(values, times, method="nearest", clock_offset=0.01)
+    assert_type(stream, rbc.Stream[torch.Tensor])
+    assert_type(rbc.fuse([stream, stream], times, dtype=torch.float16), torch.Tensor)
+    out, mask = rbc.fuse([stream], [0.5, 1], return_mask=True, backend="cpu")
+    assert_type(out, torch.Tensor)
+
+    rbc.fuse(stream, times)  # type: ignore
+
+
+def clouds(points: Array) -> None:
+    size, shape = 0.2, (10, 10, 4)
+    occupied = rbc.voxelize(points, origin=(0, 0, 0), voxel_size=size, shape=shape)
+    assert_type(occupied, Array)
+    voxels = rbc.voxelize_sparse(points, origin=points[0], voxel_size=(1, 1, 2), shape=shape)
+    assert_type(voxels.trimmed(), rbc.SparseVoxels[Array])
+    assert_type(voxels.features, Union[Array, None])
+    tsdf, weight, dropped = rbc.voxelize_tsdf(
+        points,
+        [0, 0, 0],
+        origin=(0, 0, 0),
+        voxel_size=size,
+        shape=shape,
+        truncation=0.5,
+        return_dropped=True,
+    )
+    assert_type(tsdf, Array)
+
+    rbc.voxelize(points, voxel_size=size, shape=shape)  # type: ignore
+    rbc.voxelize_sparse(points, (0, 0, 0), size, shape)  # type: ignore
+
+
+def gradients(values: torch.Tensor) -> None:
+    times = torch.arange(3.0)
+    assert_type(rbc.torch.resample(values, times, [0.5], bounds="extrapolate"), torch.Tensor)
+    out, mask = rbc.torch.resample(values, times, times, return_mask=True)
+    assert_type(mask, torch.Tensor)
+
+    rbc.torch.resample(values, times, times, out=values)  # type: ignore
+
+
+def contexts() -> None:
+    with rbc.Context("cpu", threads=2) as context:
+        assert_type(context.info.num_threads, Union[int, None])
+        assert_type(rbc.info().contexts["cpu"], rbc.ContextInfo)
+    try:
+        rbc.Context("cuda:9")
+    except rbc.RoboCacheError as error:
+        assert_type(error.status, rbc.Status)
+    assert_type(rbc.__version__, str)
