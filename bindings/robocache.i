@@ -1,7 +1,7 @@
 /*
  * The C interface for every language: what is shared, by rules. An operation that is added to the
- * headers needs an %include line here, and a line for each new struct or handle; what a language
- * does in its own way stands in its <language>.i.
+ * headers needs an %include line here, and a line for itself and each new struct or handle; what a
+ * language does in its own way stands in its <language>.i.
  */
 %module robocache
 
@@ -17,8 +17,7 @@
 %rename("%(regex:/^rbc(.*)/\\1/)s", regexmatch$name="^rbc") "";
 %rename("%(regex:/^RBC_(.*)/\\1/)s", regexmatch$name="^RBC_") "";
 
-/* Constructors set what a struct says of itself. Callbacks do not cross into managed languages. */
-%rename("$ignore", %$ismember, regexmatch$name="^(struct_size|reserved[0-9]?)$") "";
+/* Callbacks do not cross into managed languages. */
 %rename("$ignore", regexmatch$name="^RBC_(VERSION_|ABI_VERSION|MAX_NDIM)") "";
 %ignore rbcAllocator;
 %ignore rbcContextParams::allocator;
@@ -28,7 +27,7 @@
 %noexception Name::Name;
 %noexception Name::~Name;
 %extend Name {
-  Name(void) {
+  Name() {
     Name* made = (Name*)malloc(sizeof *made);
     if (made != NULL) *made = Name##Init();
     return made;
@@ -50,8 +49,14 @@ struct Name {};
 
 #if defined(SWIGPYTHON)
 %include "python.i"
+#elif defined(SWIGJAVA)
+%include "java.i"
+#elif defined(SWIGCSHARP)
+%include "csharp.i"
 #endif
 
+/* After the language's rules for names: constructors set what a struct says of itself. */
+%rename("$ignore", %$ismember, regexmatch$name="^(struct_size|reserved[0-9]?)$") "";
 %rename("$ignore", %$isfunction, regexmatch$name="^rbc.*Init$") "";
 
 RBC_HANDLE(rbcContext, rbcContextDestroy)
@@ -65,6 +70,15 @@ RBC_STRUCT(rbcVoxelizeParams)
 RBC_STRUCT(rbcVoxelizeSparseParams)
 RBC_STRUCT(rbcSparseVoxels)
 RBC_STRUCT(rbcTsdfParams)
+
+/* An operation, for a language whose results are to be told. */
+#ifdef RBC_OPERATION_TYPEMAPS
+RBC_OPERATION_TYPEMAPS(rbcResample)
+RBC_OPERATION_TYPEMAPS(rbcFuse)
+RBC_OPERATION_TYPEMAPS(rbcVoxelize)
+RBC_OPERATION_TYPEMAPS(rbcVoxelizeSparse)
+RBC_OPERATION_TYPEMAPS(rbcVoxelizeTsdf)
+#endif
 
 %include <robocache/base.h>
 %include <robocache/tensor.h>

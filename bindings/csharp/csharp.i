@@ -1,0 +1,234 @@
+/*
+ * C#: structs and handles as objects over SafeHandles, statuses as exceptions, and what a call
+ * points to pinned for its length.
+ */
+%{
+#include "native.h"
+%}
+
+%include <typemaps.i>
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+%rename("%(camelcase)s", %$isvariable, %$ismember) "";
+/* RBC_METHOD_LINEAR: MethodLinear; RBC_STATUS_SUCCESS: Status.Success */
+%rename("%(regex:/^RBC_(?:STATUS_)?(.)([^_]*)_?(.?)([^_]*)_?(.?)([^_]*)_?(.?)([^_]*)$/"
+        "\\1\\L\\2\\E\\3\\L\\4\\E\\5\\L\\6\\E\\7\\L\\8\\E/)s",
+        regexmatch$name="^RBC_(?!VERSION_|ABI_VERSION|MAX_NDIM)") "";
+%rename(Status) rbcStatus_t;
+%csconst(1);
+%pragma(csharp) moduleclassmodifiers="public static class"
+
+/* ---- types ---------------------------------------------------------------------------------- */
+
+/* Sizes are long, as C# counts. */
+%apply long long { int64_t, uint64_t, size_t };
+%apply long long* OUTPUT { size_t* bytes };
+%apply int* OUTPUT { int32_t* release_version, int32_t* abi_version };
+
+/* Arrays and lists say first how many elements follow. */
+%typemap(ctype) (int32_t ndim, const int64_t* shape) "const int64_t*"
+%typemap(imtype) (int32_t ndim, const int64_t* shape) "long[]"
+%typemap(cstype) (int32_t ndim, const int64_t* shape) "long[]"
+%typemap(csin) (int32_t ndim, const int64_t* shape) "Counted.Of($csinput)"
+%typemap(in) (int32_t ndim, const int64_t* shape) {
+  $1 = (int32_t)$input[0];
+  $2 = ($2_ltype)($input + 1);
+}
+
+/* Streams of CUDA, memory and DLPack's managed tensors stay pointers. */
+%apply void* VOID_INT_PTR { void*, struct DLManagedTensor*, struct DLManagedTensorVersioned* };
+%define POINTER_OUTPUT(Type)
+%typemap(ctype) Type** "void **"
+%typemap(imtype) Type** "out global::System.IntPtr"
+%typemap(cstype) Type** "out global::System.IntPtr"
+%typemap(csin) Type** "out $csinput"
+%typemap(in) Type** "$1 = ($1_ltype)$input;"
+%enddef
+
+POINTER_OUTPUT(void)
+POINTER_OUTPUT(struct DLManagedTensor)
+POINTER_OUTPUT(struct DLManagedTensorVersioned)
+
+/* Structs that never grow are values: src/ has them. */
+%define VALUE_STRUCT(Name, Type)
+%ignore Name;
+%typemap(ctype) Name, Name* "Name *"
+%typemap(imtype, out="global::System.IntPtr") Name, Name* "ref Type"
+%typemap(cstype) Name, Name* "Type"
+%typemap(csin) Name, Name* "ref $csinput"
+%typemap(in) Name "$1 = *$input;"
+%typemap(in) Name* "$1 = $input;"
+%typemap(csout) Name, Name* ""
+%typemap(csvarin) Name, Name* %{
+    set {
+      $imcall;
+    } %}
+%typemap(csvarout) Name, Name* %{
+    get {
+      global::System.IntPtr field = $imcall;
+      return (Type)global::System.Runtime.InteropServices.Marshal.PtrToStructure(
+          field, typeof(Type));
+    } %}
+%enddef
+
+VALUE_STRUCT(rbcDevice, Device)
+VALUE_STRUCT(rbcDType, DType)
+VALUE_STRUCT(rbcVoxelGrid, VoxelGrid)
+
+/* ---- statuses ------------------------------------------------------------------------------- */
+
+/* The message is copied before anything else can run on this thread. */
+%typemap(ctype, out="void") rbcStatus_t "int"
+%typemap(imtype, out="void") rbcStatus_t "int"
+%typemap(cstype, out="void") rbcStatus_t "Status"
+%typemap(csin) rbcStatus_t "(int)$csinput"
+%typemap(in) rbcStatus_t "$1 = (rbcStatus_t)$input;"
+%typemap(out, canthrow=1, null="") rbcStatus_t "raiseStatus($1);"
+%typemap(csout, excode=SWIGEXCODE) rbcStatus_t {
+    $imcall;$excode
+  }
+%ignore rbcGetLastError;
+
+%{
+SWIGEXPORT void SWIGSTDCALL RoboCacheSetStatusCallback(StatusCallback callback) {
+  statusCallback = callback;
+}
+%}
+
+%pragma(csharp) imclasscode=%{
+  internal delegate void StatusCallback(int status, string message);
+
+  [global::System.Runtime.InteropServices.DllImport("$dllimport")]
+  private static extern void RoboCacheSetStatusCallback(StatusCallback callback);
+
+  internal static readonly StatusCallback statusCallback = SetStatusCallback();
+
+  private static StatusCallback SetStatusCallback() {
+    StatusCallback callback = (status, message) =>
+        SWIGPendingException.Set(Errors.Of((Status)status, message));
+    RoboCacheSetStatusCallback(callback);
+    return callback;
+  }
+%}
+
+/* ---- objects -------------------------------------------------------------------------------- */
+
+/* NativeObject has the SafeHandle, which P/Invoke keeps from being released during a call. */
+%typemap(imtype, out="global::System.IntPtr") SWIGTYPE*
+    "global::System.Runtime.InteropServices.SafeHandle"
+%typemap(csclassmodifiers) SWIGTYPE "public partial class"
+%typemap(csbase) SWIGTYPE "NativeObject"
+%typemap(csinterfaces) SWIGTYPE ""
+%typemap(csbody) SWIGTYPE %{
+  internal $csclassname(global::System.IntPtr pointer, bool owned) : base(pointer, owned) {
+    swigCPtr.Release = Delete;
+  }
+%}
+%typemap(csdispose) SWIGTYPE ""
+%typemap(csdisposing, methodname="Delete", methodmodifiers="internal",
+         parameters="global::System.Runtime.InteropServices.SafeHandle swigCPtr") SWIGTYPE {
+    $imcall;
+  }
+
+/* Creators give the object out. */
+%define RBC_HANDLE_TYPEMAPS(Name)
+%typemap(ctype) struct Name** "void **"
+%typemap(imtype) struct Name** "out global::System.IntPtr"
+%typemap(cstype) struct Name** "out $*csclassname"
+%typemap(csin, pre="    global::System.IntPtr made_$csinput = global::System.IntPtr.Zero;\n"
+                   "    $csinput = null;",
+         post="      if (made_$csinput != global::System.IntPtr.Zero) "
+              "$csinput = new $*csclassname(made_$csinput, true);",
+         cshin="out $csinput") struct Name** "out made_$csinput"
+%typemap(in) struct Name** "$1 = ($1_ltype)$input;"
+%enddef
+
+/* ---- tensors and structs of parameters ------------------------------------------------------ */
+
+/* What a const pointer points to is pinned for the call, with all that it points to itself. */
+%define PINNED(PATTERN, WRITABLE)
+%typemap(csin, pre="    using (Pin.Of($csinput, \"$1_name\", WRITABLE)) {", terminator="    }")
+    PATTERN "NativeObject.getCPtr($csinput)"
+%enddef
+
+PINNED(const SWIGTYPE*, false)
+PINNED(const rbcTensor* out, true)
+PINNED(const rbcTensor* mask, true)
+PINNED(const rbcTensor* dropped, true)
+PINNED(const rbcTensor* tsdf, true)
+PINNED(const rbcTensor* weight, true)
+PINNED(const rbcTensor* destination, true)
+PINNED(const rbcSparseVoxels*, true)
+
+/* A struct keeps what its members point to. */
+%typemap(csvarin) const SWIGTYPE* %{
+    set {
+      $imcall;
+      Keep("$1_name", value);
+    } %}
+%typemap(csvarout) const SWIGTYPE* %{
+    get {
+      return ($csclassname)Kept("$1_name");
+    } %}
+
+/* An array of structs is put together from objects. */
+%typemap(ctype) (const rbcFuseStream* streams, int32_t num_streams) "void **"
+%typemap(imtype) (const rbcFuseStream* streams, int32_t num_streams) "global::System.IntPtr[]"
+%typemap(cstype) (const rbcFuseStream* streams, int32_t num_streams) "FuseStream[]"
+%typemap(csin, pre="    using (Pin.Of($csinput, \"$1_name\")) {", terminator="    }")
+    (const rbcFuseStream* streams, int32_t num_streams) "Counted.Of($csinput)"
+%typemap(in, canthrow=1) (const rbcFuseStream* streams, int32_t num_streams) {
+  $2 = (int32_t)(intptr_t)$input[0];
+  $1 = (rbcFuseStream*)gather($input + 1, $2, sizeof *$1);
+  if ($1 == NULL) {
+    SWIG_CSharpSetPendingException(SWIG_CSharpOutOfMemoryException, "$1_name: no memory");
+    return $null;
+  }
+}
+%typemap(freearg) (const rbcFuseStream* streams, int32_t num_streams) "free((void*)$1);"
+
+%ignore rbcChannelGroup;
+%ignore rbcResampleParams::groups;
+%ignore rbcResampleParams::num_groups;
+%csmethodmodifiers rbcResampleParams::setGroups "internal";
+%rename(SetGroups) rbcResampleParams::setGroups;
+%extend rbcResampleParams {
+  void setGroups(void* groups, int32_t num_groups) {
+    $self->groups = (const rbcChannelGroup*)groups;
+    $self->num_groups = num_groups;
+  }
+}
+
+/* Tensor.cs describes arrays, memory and pointers. */
+%ignore rbcTensorInfo;
+%ignore rbcTensorNormalize;
+%ignore rbcTensorGetView;
+%rename(DType) rbcTensor::dtype;
+%ignore rbcTensor::shape;
+%ignore rbcTensor::strides;
+%ignore rbcTensor::byte_offset;
+%immutable rbcTensor::device;
+%immutable rbcTensor::ndim;
+%immutable rbcTensor::dtype;
+%typemap(csvarin) void* data %{
+    internal set {
+      $imcall;
+    } %}
+%typemap(ctype) const int64_t* strides "const int64_t*"
+%typemap(imtype) const int64_t* strides "long[]"
+%typemap(cstype) const int64_t* strides "long[]"
+%typemap(csin) const int64_t* strides "$csinput"
+%typemap(in) const int64_t* strides "$1 = ($1_ltype)$input;"
+%csmethodmodifiers rbcTensor::rbcTensor "internal";
+%csmethodmodifiers rbcTensor::extent "internal";
+%rename(GetExtent) rbcTensor::extent;
+%extend rbcTensor {
+  rbcTensor(rbcDevice device, rbcDType dtype, int32_t ndim, const int64_t* shape,
+            const int64_t* strides) {
+    return newTensor(device, dtype, ndim, shape, strides);
+  }
+  rbcTensor(struct rbcOwnedTensor* tensor, int32_t writable) { return newView(tensor, writable); }
+  ~rbcTensor(void) { free($self); }
+  int64_t extent(int32_t axis) { return $self->shape[axis]; }
+}

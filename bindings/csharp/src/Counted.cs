@@ -1,0 +1,25 @@
+using System;
+
+namespace RoboCache {
+
+/// Arrays as the wrapper takes them: first the number of elements, then these.
+internal static class Counted {
+  internal static long[] Of(long[] elements) {
+    if (elements == null) throw new ArgumentNullException("shape");
+    long[] counted = new long[elements.Length + 1];
+    counted[0] = elements.Length;
+    elements.CopyTo(counted, 1);
+    return counted;
+  }
+
+  /// The objects are pinned by the caller.
+  internal static IntPtr[] Of(NativeObject[] objects) {
+    int count = objects == null ? 0 : objects.Length;
+    IntPtr[] counted = new IntPtr[count + 1];
+    counted[0] = (IntPtr)count;
+    for (int i = 0; i < count; ++i) counted[i + 1] = objects[i].swigCPtr.DangerousGetHandle();
+    return counted;
+  }
+}
+
+}

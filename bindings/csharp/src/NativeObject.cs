@@ -1,0 +1,82 @@
+using System;
+using System.Collections.Generic;
+using System.Runtime.InteropServices;
+
+namespace RoboCache {
+
+/// <summary>
+/// The base of all that rests on native memory. Disposing gives that back once, and never while a
+/// call uses it; what nobody disposes is given back when it is garbage.
+/// </summary>
+public abstract class NativeObject : IDisposable {
+  internal readonly NativeHandle swigCPtr; // as the generated code calls it
+  private Dictionary<string, NativeObject> members;
+
+  internal NativeObject(IntPtr pointer, bool owned) {
+    if (pointer == IntPtr.Zero) {
+      throw RbcPINVOKE.SWIGPendingException.Retrieve() ?? new OutOfMemoryException();
+    }
+    swigCPtr = new NativeHandle(pointer, owned);
+  }
+
+  /// <summary>Gives the native memory back; further calls do nothing.</summary>
+  public void Dispose() {
+    swigCPtr.Dispose();
+  }
+
+  internal static SafeHandle getCPtr(NativeObject target) {
+    return target == null ? NativeHandle.Null : target.swigCPtr;
+  }
+
+  /// Keeps what a field of the native struct points to.
+  internal void Keep(string name, NativeObject member) {
+    if (members == null) members = new Dictionary<string, NativeObject>();
+    members[name] = member;
+  }
+
+  internal NativeObject Kept(string name) {
+    NativeObject member = null;
+    if (members != null) members.TryGetValue(name, out member);
+    return member;
+  }
+
+  internal IEnumerable<KeyValuePair<string, NativeObject>> Members {
+    get { return members ?? (IEnumerable<KeyValuePair<string, NativeObject>>)NoMembers; }
+  }
+
+  private static readonly KeyValuePair<string, NativeObject>[] NoMembers =
+      new KeyValuePair<string, NativeObject>[0];
+
+  /// Keeps the native memory, and the data that it describes, in place until LetGo().
+  internal virtual void Hold(string name, bool writable) {
+    bool held = false;
+    swigCPtr.DangerousAddRef(ref held); // refuses what was disposed
+  }
+
+  internal virtual void LetGo() {
+    swigCPtr.DangerousRelease();
+  }
+}
+
+/// A pointer to native memory and how to give it back.
+internal sealed class NativeHandle : SafeHandle {
+  internal static readonly NativeHandle Null = new NativeHandle(IntPtr.Zero, false);
+
+  /// Is given a handle of the same pointer that is not closed yet.
+  internal Action<SafeHandle> Release;
+
+  internal NativeHandle(IntPtr pointer, bool owned) : base(IntPtr.Zero, owned) {
+    SetHandle(pointer);
+  }
+
+  public override bool IsInvalid {
+    get { return handle == IntPtr.Zero; }
+  }
+
+  protected override bool ReleaseHandle() {
+    Release(new NativeHandle(handle, false));
+    return true;
+  }
+}
+
+}

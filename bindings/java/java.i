@@ -1,0 +1,296 @@
+/*
+ * Java: statuses as exceptions, results returned, structs as objects that keep what they refer to.
+ * The base classes named here stand in src/main/java and hold what is written by hand.
+ */
+%{
+#include "java_support.h"
+%}
+
+%include <typemaps.i>
+%include <enums.swg>
+%include "javadoc.i"
+%javaconst(1);
+
+%rename("%(regex:/^rbc(.)(.*)/\\l\\1\\2/)s", %$isfunction, regexmatch$name="^rbc") "";
+%rename("%(lowercamelcase)s", %$ismember, %$isvariable) "";
+
+/* Java knows no unsigned literals. */
+%javaconstvalue(1) RBC_CHECK_TIMES;
+%javaconstvalue(1) RBC_TSDF_CARVE;
+
+/* ---- statuses ------------------------------------------------------------------------------- */
+
+%ignore rbcGetLastError;
+%ignore rbcStatusName;
+%rename(Status) rbcStatus_t;
+%rename("%(regex:/^RBC_STATUS_(.*)/\\1/)s", regexmatch$name="^RBC_STATUS_") "";
+%typemap(javabody) enum rbcStatus_t %{
+  private final int value;
+
+  Status(int value) {
+    this.value = value;
+  }
+
+  /** Null for one that a newer library has and this binding does not know. */
+  static Status of(int value) {
+    for (Status status : values()) {
+      if (status.value == value) return status;
+    }
+    return null;
+  }
+%}
+%typemap(jni) rbcStatus_t "void"
+%typemap(jtype) rbcStatus_t "void"
+%typemap(jstype) rbcStatus_t "void"
+/* The message is copied at once; what follows frees the arguments and returns. */
+%typemap(out) rbcStatus_t {
+  if ($1 != RBC_STATUS_SUCCESS) throwStatus(jenv, $1, rbcGetLastError());
+}
+%typemap(javaout) rbcStatus_t { $jnicall; }
+
+/* What a call gives through a pointer at the end is what it returns in Java. */
+%define RETURNS(Function, Type, Result)
+%typemap(jni) rbcStatus_t Function "jlong"
+%typemap(jtype) rbcStatus_t Function "long"
+%typemap(jstype) rbcStatus_t Function #Type
+%typemap(javaout) rbcStatus_t Function {
+    return Result;
+  }
+%enddef
+
+%define RBC_OPERATION_TYPEMAPS(Name)
+RETURNS(Name##WorkspaceSize, long, $jnicall)
+%enddef
+
+RETURNS(rbcContextCreate, Context, new Context($jnicall, true))
+RETURNS(rbcContextGetStream, long, $jnicall)
+RETURNS(rbcTensorCreate, OwnedTensor, new OwnedTensor($jnicall, true))
+RETURNS(rbcTensorImportDLPack, OwnedTensor, new OwnedTensor($jnicall, true))
+RETURNS(rbcTensorImportDLPackVersioned, OwnedTensor, new OwnedTensor($jnicall, true))
+RETURNS(rbcTensorExportDLPack, long, $jnicall)
+RETURNS(rbcTensorExportDLPackVersioned, long, $jnicall)
+
+%typemap(in, numinputs=0) size_t* bytes (size_t value = 0) "$1 = &value;"
+%typemap(argout) size_t* bytes "$result = (jlong)*$1;"
+%typemap(in, numinputs=0) void** stream ($*1_ltype value = NULL) "$1 = &value;"
+%typemap(argout) void** stream "$result = (jlong)(intptr_t)*$1;"
+%apply void** stream { struct DLManagedTensor**, struct DLManagedTensorVersioned** };
+%apply int* OUTPUT { int32_t* release_version, int32_t* abi_version };
+
+/* ---- numbers, addresses and arrays ---------------------------------------------------------- */
+
+%apply long long { int64_t, uint64_t, size_t };
+%apply int { int32_t, uint32_t, unsigned int };
+
+%typemap(jni) void* "jlong"
+%typemap(jtype) void* "long"
+%typemap(jstype) void* "long"
+%typemap(in) void* "$1 = (void*)(intptr_t)$input;"
+%typemap(out) void* "$result = (jlong)(intptr_t)$1;"
+%typemap(javain) void* "$javainput"
+%typemap(javaout) void* { return $jnicall; }
+%apply void* { struct DLManagedTensor*, struct DLManagedTensorVersioned* };
+
+/* Arrays of a known length. */
+%define ARRAY_TYPEMAP(CType, JavaType, JniType, Name)
+%typemap(jni) CType[ANY] #JniType "Array"
+%typemap(jtype) CType[ANY] #JavaType "[]"
+%typemap(jstype) CType[ANY] #JavaType "[]"
+%typemap(in) CType[ANY] (JniType elements[$1_dim0]) {
+  if (!requireLength(jenv, $input, "$1_name", $1_dim0)) return $null;
+  JCALL4(Get##Name##ArrayRegion, jenv, $input, 0, $1_dim0, elements);
+  $1 = elements;
+}
+%typemap(memberin) CType[ANY] "memcpy($1, $input, sizeof $1);"
+%typemap(out) CType[ANY] {
+  $result = JCALL1(New##Name##Array, jenv, $1_dim0);
+  if ($result != NULL) JCALL4(Set##Name##ArrayRegion, jenv, $result, 0, $1_dim0, $1);
+}
+%typemap(javain) CType[ANY] "$javainput"
+%typemap(javaout) CType[ANY] { return $jnicall; }
+%enddef
+
+ARRAY_TYPEMAP(double, double, jdouble, Double)
+ARRAY_TYPEMAP(int64_t, long, jlong, Long)
+
+/* A shape: as many extents as the array has. */
+%typemap(jni) (int32_t ndim, const int64_t* shape) "jlongArray"
+%typemap(jtype) (int32_t ndim, const int64_t* shape) "long[]"
+%typemap(jstype) (int32_t ndim, const int64_t* shape) "long[]"
+%typemap(javain) (int32_t ndim, const int64_t* shape) "$javainput"
+%typemap(in) (int32_t ndim, const int64_t* shape) (jlong extents[RBC_MAX_NDIM]) {
+  $1 = readExtents(jenv, $input, "$2_name", extents);
+  if ($1 < 0) return $null;
+  $2 = extents;
+}
+%typemap(jni) const int64_t* strides "jlongArray"
+%typemap(jtype) const int64_t* strides "long[]"
+%typemap(jstype) const int64_t* strides "long[]"
+%typemap(javain) const int64_t* strides "$javainput"
+%typemap(in) const int64_t* strides (jlong extents[RBC_MAX_NDIM]) {
+  if ($input != NULL) {
+    if (readExtents(jenv, $input, "$1_name", extents) < 0) return $null;
+    $1 = extents;
+  }
+}
+
+/* An array of objects becomes an array of their structs. Native code is given the objects
+ * themselves, so they and what they keep stay reachable until it returns. */
+%define STRUCTS_TYPEMAP(Name, JavaName, STRUCTS, COUNT)
+%typemap(jni) (STRUCTS, COUNT) "jobjectArray"
+%typemap(jtype) (STRUCTS, COUNT) "NativeObject[]"
+%typemap(jstype) (STRUCTS, COUNT) #JavaName "[]"
+%typemap(javain) (STRUCTS, COUNT) "all(\"$1_name\", $javainput)"
+%typemap(in) (STRUCTS, COUNT) {
+  if (!copyStructs(jenv, $input, sizeof(Name), (void**)&$1, &$2)) return $null;
+}
+%enddef
+
+STRUCTS_TYPEMAP(rbcFuseStream, FuseStream, const rbcFuseStream* streams, int32_t num_streams)
+STRUCTS_TYPEMAP(rbcChannelGroup, ChannelGroup, rbcChannelGroup* groups, int32_t num_groups)
+%typemap(freearg) (const rbcFuseStream* streams, int32_t num_streams) "free((void*)$1);"
+
+/* ---- objects -------------------------------------------------------------------------------- */
+
+%pragma(java) moduleclassmodifiers="public final class"
+%pragma(java) modulebase="Calls"
+%pragma(java) modulecode="  private RoboCache() {}\n"
+%pragma(java) jniclassclassmodifiers="final class"
+%pragma(java) jniclasscode="  static {\n    NativeLoader.load();\n  }\n"
+
+/* What is constant may be null, and is kept by the struct that it is set in; outputs are writable
+ * tensors. Native methods are given the object beside its address, so it stays reachable. */
+%typemap(javabase) SWIGTYPE "NativeStruct"
+%typemap(javaclassmodifiers) SWIGTYPE "public final class"
+%typemap(javain) SWIGTYPE* "required(\"$1_name\", $javainput)"
+%typemap(javain) const SWIGTYPE* "optional(\"$1_name\", $javainput)"
+%define OUTPUT_TYPEMAP(NAME)
+%typemap(javain) const rbcTensor* NAME "output(\"$1_name\", $javainput)"
+%enddef
+OUTPUT_TYPEMAP(out)
+OUTPUT_TYPEMAP(mask)
+OUTPUT_TYPEMAP(dropped)
+OUTPUT_TYPEMAP(tsdf)
+OUTPUT_TYPEMAP(weight)
+OUTPUT_TYPEMAP(destination)
+
+/* A struct inside another is a view of it. */
+%typemap(javaout) SWIGTYPE* { return new $javaclassname($jnicall, this); }
+%typemap(javaout) const SWIGTYPE* { return ($javaclassname) kept($jnicall); }
+
+%typemap(javabody) SWIGTYPE %{
+  $javaclassname(long address, boolean owned) {
+    super(address, owned ? $javaclassname::destroy : null);
+  }
+
+  $javaclassname(long address, NativeObject parent) {
+    super(address, parent);
+  }
+%}
+%typemap(javafinalize) SWIGTYPE ""
+%typemap(javadestruct, methodname="destroy", methodmodifiers="private static",
+         parameters="long swigCPtr") SWIGTYPE {
+    $jnicall;
+  }
+
+%define RBC_HANDLE_TYPEMAPS(Name)
+%typemap(javabody) struct Name %{
+  $javaclassname(long address, boolean owned) {
+    super(address, $javaclassname::destroy);
+  }
+%}
+%typemap(in, numinputs=0) struct Name** (struct Name* made = NULL) "$1 = &made;"
+%typemap(argout) struct Name** "$result = (jlong)(intptr_t)*$1;"
+%enddef
+
+%typemap(javabase) struct rbcContext "AbstractContext"
+%typemap(javabase) struct rbcOwnedTensor "AbstractOwnedTensor"
+%typemap(javabase) struct rbcTensor "AbstractTensor"
+%typemap(javabase) struct rbcFuseStream "AbstractFuseStream"
+%typemap(javabase) struct rbcResampleParams "AbstractResampleParams"
+%typemap(javabase) struct rbcSparseVoxels "OutputStruct"
+
+/* ---- tensors -------------------------------------------------------------------------------- */
+
+/* A dtype is one of the enum DType: its code and bits in an int. */
+%ignore rbcDevice;
+%ignore rbcDType;
+%typemap(jni) rbcDType "jint"
+%typemap(jtype) rbcDType "int"
+%typemap(jstype) rbcDType "DType"
+%typemap(javain) rbcDType "DType.pack($javainput)"
+%typemap(javaout) rbcDType { return DType.unpack($jnicall); }
+%typemap(in) rbcDType {
+  $1.code = (uint8_t)$input;
+  $1.bits = (uint8_t)($input >> 8);
+  $1.lanes = 1;
+}
+%typemap(out) rbcDType "$result = $1.code | $1.bits << 8;"
+
+/* Tensor, with its factories in AbstractTensor, never changes: nothing is set but by these two. */
+%ignore rbcTensor::data;
+%ignore rbcTensor::device;
+%ignore rbcTensor::ndim;
+%ignore rbcTensor::dtype;
+%ignore rbcTensor::shape;
+%ignore rbcTensor::strides;
+%ignore rbcTensor::byte_offset;
+%javamethodmodifiers rbcTensor::rbcTensor ""
+%javamethodmodifiers rbcTensorGetView ""
+%extend rbcTensor {
+  rbcTensor(void* data, int32_t device_type, int32_t device_id, rbcDType dtype, int32_t ndim,
+            const int64_t* shape, const int64_t* strides) {
+    return newTensor(data, device_type, device_id, dtype, ndim, shape, strides);
+  }
+  void* getData(void) { return $self->data; }
+  rbcDType getDType(void) { return $self->dtype; }
+  int32_t getDeviceType(void) { return $self->device.type; }
+  int32_t getDeviceId(void) { return $self->device.id; }
+  int32_t getNdim(void) { return $self->ndim; }
+}
+
+%typemap(in, numinputs=0) JNIEnv* env "$1 = jenv;"
+%javamethodmodifiers bufferAddress ""
+void* bufferAddress(JNIEnv* env, jobject buffer);
+
+/* ---- channel groups and grids --------------------------------------------------------------- */
+
+/* Params own a copy of their groups. */
+%ignore rbcResampleParams::groups;
+%ignore rbcResampleParams::num_groups;
+%javamethodmodifiers rbcResampleParams::assignGroups ""
+%extend rbcResampleParams {
+  ~rbcResampleParams(void) {
+    free((void*)$self->groups);
+    free($self);
+  }
+  void assignGroups(rbcChannelGroup* groups, int32_t num_groups) {
+    free((void*)$self->groups);
+    $self->groups = groups;
+    $self->num_groups = num_groups;
+  }
+}
+
+%extend rbcChannelGroup {
+  rbcChannelGroup(int64_t begin, int64_t count, int32_t method) {
+    rbcChannelGroup* made = (rbcChannelGroup*)calloc(1, sizeof *made);
+    if (made != NULL) {
+      made->begin = begin;
+      made->count = count;
+      made->method = method;
+    }
+    return made;
+  }
+}
+
+%extend rbcVoxelGrid {
+  rbcVoxelGrid(const double origin[3], const double voxel_size[3], const int64_t shape[3]) {
+    rbcVoxelGrid* made = (rbcVoxelGrid*)calloc(1, sizeof *made);
+    if (made != NULL) {
+      memcpy(made->origin, origin, sizeof made->origin);
+      memcpy(made->voxel_size, voxel_size, sizeof made->voxel_size);
+      memcpy(made->shape, shape, sizeof made->shape);
+    }
+    return made;
+  }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.robocache;
+
+import java.util.function.LongConsumer;
+
+/** Adds the channel groups to the generated {@link ResampleParams}. */
+abstract class AbstractResampleParams extends NativeStruct {
+  private ChannelGroup[] groups;
+
+  AbstractResampleParams(long address, LongConsumer destroy) {
+    super(address, destroy);
+  }
+
+  AbstractResampleParams(long address, NativeObject parent) {
+    super(address, parent);
+  }
+
+  /** Copies the groups into native memory. */
+  abstract void assignGroups(ChannelGroup[] groups);
+
+  /**
+   * Sets a method a group of channels; they are copied.
+   *
+   * @param groups in any order, each channel in one of them; null or none: {@code method} holds for
+   *     all channels
+   */
+  public void setGroups(ChannelGroup... groups) {
+    assignGroups(groups);
+    this.groups = groups == null ? null : groups.clone();
+  }
+
+  /**
+   * The groups that were set.
+   *
+   * @return a copy of the array, or null
+   */
+  public ChannelGroup[] getGroups() {
+    return groups == null ? null : groups.clone();
+  }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.robocache;
+
+/** What the generated calls do with their arguments. */
+abstract class Calls {
+  /**
+   * The release of the loaded library.
+   *
+   * @return such as "0.1.0"
+   */
+  public static String version() {
+    int[] release = new int[1];
+    RoboCache.getVersion(release, new int[1]);
+    return release[0] / 10000 + "." + release[0] / 100 % 100 + "." + release[0] % 100;
+  }
+
+  static long required(String name, NativeObject object) {
+    if (object == null) throw new IllegalArgumentException(name + ": is null");
+    return object.open(name);
+  }
+
+  static long optional(String name, NativeObject object) {
+    return object == null ? 0 : object.open(name);
+  }
+
+  static long output(String name, Tensor tensor) {
+    if (tensor != null && !tensor.isWritable()) {
+      throw new IllegalArgumentException(name + ": is read-only, expected a writable tensor");
+    }
+    return optional(name, tensor);
+  }
+
+  /** A copy, so that the array cannot change between these checks and the call. */
+  static NativeObject[] all(String name, NativeObject[] objects) {
+    if (objects == null) return null;
+    NativeObject[] checked = objects.clone();
+    for (int i = 0; i < checked.length; ++i) required(name + "[" + i + "]", checked[i]);
+    return checked;
+  }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.robocache;
+
+import java.util.Arrays;
+
+/** The bytes that a tensor takes, relative to its first element: begin (0 or less) to end. */
+final class Extent {
+  private final DType dtype;
+  private final long[] shape;
+  final long begin;
+  final long end;
+
+  /** Null strides: compact. */
+  Extent(DType dtype, long[] shape, long[] strides) {
+    DType.pack(dtype);
+    if (shape == null) throw new IllegalArgumentException("shape: is null");
+    if (strides != null && strides.length != shape.length) {
+      throw new IllegalArgumentException(
+          "strides: has " + strides.length + " dimensions, expected " + shape.length);
+    }
+    this.dtype = dtype;
+    this.shape = shape;
+    boolean empty = false;
+    for (long extent : shape) {
+      if (extent < 0) {
+        throw new IllegalArgumentException(
+            "shape: is " + Arrays.toString(shape) + ", expected no negative extent");
+      }
+      empty |= extent == 0;
+    }
+    long first = 0;
+    long last = 0;
+    long compact = 1;
+    try {
+      for (int i = shape.length - 1; i >= 0 && !empty; --i) {
+        long stride = strides == null ? compact : strides[i];
+        long reach = Math.multiplyExact(shape[i] - 1, stride);
+        first = Math.addExact(first, Math.min(reach, 0));
+        last = Math.addExact(last, Math.max(reach, 0));
+        if (strides == null) compact = Math.multiplyExact(compact, shape[i]);
+      }
+      begin = Math.multiplyExact(first, (long) dtype.getBytes());
+      end = empty ? 0 : Math.multiplyExact(Math.addExact(last, 1), (long) dtype.getBytes());
+    } catch (ArithmeticException overflow) {
+      throw new IllegalArgumentException(
+          "shape: " + Arrays.toString(shape) + " takes more bytes than 64 bits can count");
+    }
+  }
+
+  /** Throws unless the bytes lie in 0 .. size, where the first element is at {@code offset}. */
+  void requireWithin(long offset, long size) {
+    boolean inside = offset >= -begin && offset <= size - end; // neither side overflows
+    if (!inside) {
+      throw new IllegalArgumentException(
+          String.format(
+              "buffer: has %d bytes from its position on, expected the bytes from %d up to %d:"
+                  + " %s %s%s",
+              size,
+              begin + offset,
+              end + offset,
+              dtype,
+              Arrays.toString(shape),
+              offset == 0 ? "" : " at " + offset));
+    }
+  }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.robocache;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** A case of the golden vectors: see tests/golden/README.md. */
+final class GoldenCase {
+  /** What is said of a call or of one of its streams. */
+  static final class Section {
+    final Map<String, String> fields = new LinkedHashMap<>();
+    final List<ChannelGroup> groups = new ArrayList<>();
+    VoxelGrid grid;
+    final Map<String, Tensor> inputs = new HashMap<>();
+  }
+
+  String name;
+  String op;
+  final Section call = new Section();
+  final List<Section> streams = new ArrayList<>();
+  final Map<String, Tensor> outputs = new LinkedHashMap<>();
+  final Map<String, byte[]> expected = new LinkedHashMap<>();
+
+  static List<GoldenCase> read(Path file) throws IOException {
+    List<GoldenCase> cases = new ArrayList<>();
+    GoldenCase current = null;
+    for (String line : Files.readAllLines(file)) {
+      if (line.isEmpty() || line.startsWith("#")) continue;
+      if (line.startsWith("case ")) {
+        current = new GoldenCase();
+        current.name = line.substring("case ".length());
+      } else if (line.equals("end")) {
+        cases.add(current);
+      } else {
+        current.add(line.trim().split("\\s+"));
+      }
+    }
+    return cases;
+  }
+
+  private void add(String[] words) {
+    Section section = streams.isEmpty() ? call : streams.get(streams.size() - 1);
+    switch (words[0]) {
+      case "op":
+        op = words[1];
+        break;
+      case "set":
+        section.fields.put(words[1], words[2]);
+        break;
+      case "group":
+        section.groups.add(
+            new ChannelGroup(
+                Long.parseLong(words[1]), Long.parseLong(words[2]), Integer.parseInt(words[3])));
+        break;
+      case "grid":
+        section.grid = grid(words);
+        break;
+      case "in":
+        section.inputs.put(words[1], tensor(words[2], words[3], bytes(words[4])));
+        break;
+      case "out":
+        addOutput(words[1], words[2], words[3], bytes(words[4]));
+        break;
+      case "stream":
+        streams.add(new Section());
+        break;
+      default:
+        throw new IllegalArgumentException("unknown statement " + words[0]);
+    }
+  }
+
+  /** A volume is read as well, and is an input already; the rest starts poisoned. */
+  private void addOutput(String name, String dtype, String shape, byte[] bytes) {
+    byte[] poison = new byte[bytes.length];
+    Arrays.fill(poison, (byte) 0xCD);
+    Tensor volume = op.equals("voxelize_tsdf") ? call.inputs.get(name) : null;
+    outputs.put(name, volume != null ? volume : tensor(dtype, shape, poison));
+    expected.put(name, bytes);
+  }
+
+  private static VoxelGrid grid(String[] words) {
+    double[] numbers = new double[6];
+    for (int i = 0; i < 6; ++i) numbers[i] = Double.parseDouble(words[1 + i]);
+    long[] shape = new long[3];
+    for (int i = 0; i < 3; ++i) shape[i] = Long.parseLong(words[7 + i]);
+    return new VoxelGrid(
+        Arrays.copyOf(numbers, 3), Arrays.copyOfRange(numbers, 3, 6), shape);
+  }
+
+  private static Tensor tensor(String dtype, String shape, byte[] bytes) {
+    ByteBuffer buffer = Data.buffer(bytes.length);
+    buffer.put(bytes).rewind();
+    return Tensor.of(buffer, dtype(dtype), shape(shape));
+  }
+
+  private static long[] shape(String text) {
+    if (text.equals("scalar")) return new long[0];
+    return Arrays.stream(text.split("x")).mapToLong(Long::parseLong).toArray();
+  }
+
+  private static byte[] bytes(String hex) {
+    if (hex.equals("-")) return new byte[0];
+    byte[] bytes = new byte[hex.length() / 2];
+    for (int i = 0; i < bytes.length; ++i) {
+      bytes[i] = (byte) Integer.parseInt(hex.substring(2 * i, 2 * i + 2), 16);
+    }
+    return bytes;
+  }
+
+  private static DType dtype(String name) {
+    switch (name) {
+      case "f16":
+        return DType.FLOAT16;
+      case "bf16":
+        return DType.BFLOAT16;
+      case "f32":
+        return DType.FLOAT32;
+      case "f64":
+        return DType.FLOAT64;
+      case "i8":
+        return DType.INT8;
+      case "i16":
+        return DType.INT16;
+      case "i32":
+        return DType.INT32;
+      case "i64":
+        return DType.INT64;
+      case "u8":
+        return DType.UINT8;
+      case "bool":
+        return DType.BOOL;
+      default:
+        throw new IllegalArgumentException("unknown dtype " + name);
+    }
+  }
+}
