@@ -50,8 +50,3 @@ for source in "$source_dir"/examples/c/*.c "$source_dir"/examples/cpp/*.cpp; do
   name=${source##*/}
   run_example "$work/example" "${name%.*}"
 done
-
-echo "-- README.md"
-awk '/^```c$/ {inside = 1; next} /^```$/ {inside = 0} inside' "$source_dir/README.md" >"$work/readme.c"
-"${CC:-cc}" -std=c11 -Wall -Wextra -Werror "${cflags[@]}" "$work/readme.c" "${libs[@]}" -o "$work/example"
-[[ $("$work/example") == "1.5 11.5" ]]
