@@ -23,7 +23,9 @@ CUDA_ARCH ?= $(or $(shell nvidia-smi --query-gpu=compute_cap --format=csv,nohead
 ifeq ($(DEPS),no)
 PY := $(shell command -v $(PYTHON))
 STAMPS := build/stamps
+BINDINGS := AUTO
 else
+BINDINGS := ON
 PY := $(CURDIR)/.venv/bin/python
 STAMPS := .venv/stamps
 endif
@@ -57,7 +59,8 @@ demo: deps-build package $(STAMPS)/demo ## Align a recording, voxelize a LiDAR s
 
 .PHONY: test
 test: deps-test package $(STAMPS)/test ## Build and run every test
-	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=ON -DROBOCACHE_TEST_PYTHON=$(PY)
+	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=ON -DROBOCACHE_TEST_PYTHON=$(PY) \
+	  -DROBOCACHE_JAVA=$(BINDINGS) -DROBOCACHE_CSHARP=$(BINDINGS)
 	cmake --build --preset release
 	$(call run-tests,release)
 
@@ -92,20 +95,29 @@ format: deps-format ## Format the C, C++ and CUDA sources
 	git ls-files -co --exclude-standard '*.h' '*.hpp' '*.c' '*.cpp' '*.cu' '*.cuh' \
 	  ':!include/robocache/*.h' | xargs -r clang-format -i
 
-.PHONY: wheel
-wheel: deps-build $(STAMPS)/build ## Build the Python wheel, for all architectures: build/wheel
-	$(PIP) wheel . --no-build-isolation --no-deps --wheel-dir build/wheel \
-	  --config-settings=build-dir=build/python-wheel \
-	  --config-settings=cmake.define.ROBOCACHE_STATIC_RUNTIME=ON
+.PHONY: packages
+packages: deps-packages $(STAMPS)/packages ## Build and check all packages, for all architectures: dist
+	PYTHON=$(PY) BINDINGS=$(BINDINGS) scripts/make_packages.sh
+	$(PY) tests/packages_test.py
+
+.PHONY: reproduce
+reproduce: packages ## Build all packages again, in another folder, and compare the bytes
+	PYTHON=$(PY) BINDINGS=$(BINDINGS) scripts/check_reproducible.sh
+
+.PHONY: docs
+docs: deps-docs package $(STAMPS)/docs ## Build the documentation: build/docs/html
+	rm -rf build/docs/html
+	$(PY) -m sphinx -q -W --keep-going -d build/docs/doctrees docs build/docs/html
+	RBC_VERSION=$$($(PY) -c 'import robocache; print(robocache.__version__)') doxygen docs/Doxyfile
 
 .PHONY: clean
 clean: ## Remove everything that was built, and the virtual environment
-	rm -rf build .venv
+	rm -rf build dist .venv
 
 # --- Steps ----------------------------------------------------------------------------------------
 
-.PHONY: deps-build deps-test deps-bench deps-format
-deps-build deps-test deps-bench deps-format: deps-%:
+.PHONY: deps-build deps-test deps-bench deps-format deps-docs deps-packages
+deps-build deps-test deps-bench deps-format deps-docs deps-packages: deps-%:
 ifneq ($(DEPS),no)
 	@scripts/install_deps.sh $*
 endif

@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # Install the Debian packages that are missing; does nothing, and needs no network, if none is.
-# Usage: install_deps.sh build|test|bench|format
+# Usage: install_deps.sh build|packages|test|bench|docs|format
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache pkg-config libhwy-dev python3 python3-dev python3-venv)
 case ${1:-build} in
   build) ;;
-  test) packages+=(doctest-dev abigail-tools) ;;
+  packages) packages+=(openjdk-17-jdk-headless mono-mcs) ;;
+  test)
+    packages+=(doctest-dev abigail-tools openjdk-17-jdk-headless junit5 mono-mcs)
+    ;;
   bench) packages+=(libbenchmark-dev) ;;
+  docs) packages+=(doxygen) ;;
   format) packages=(git clang-format) ;;
   *)
     echo "install_deps.sh: unknown group '$1'" >&2

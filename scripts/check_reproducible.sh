@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Build the packages again, from the source distribution in dist/, in another folder and without a
+# compiler cache, and compare: same bytes. Takes as long as a first `make packages`.
+#
+# PYTHON, BINDINGS and CMAKE_ARGS as for make_packages.sh, and as they were when dist/ was made.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+dist=$PWD/dist
+version=$(sed -n 's/^#define RBC_VERSION_[A-Z]* //p' include/robocache/base.h | paste -sd.)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+# Whose folder, time zone, language and umask it is must not matter.
+tar --directory "$folder" -xf "$dist/robocache-$version.tar.gz"
+cd "$folder/robocache-$version"
+(umask 077 && TZ=Asia/Tokyo CCACHE_DISABLE=1 scripts/make_packages.sh)
+
+diff "$dist/SHA256SUMS" dist/SHA256SUMS
+echo "The same bytes: $(wc -l <"$dist/SHA256SUMS") files"

@@ -1,0 +1,158 @@
+"""Print the bill of materials of a build of librobocache.so: CycloneDX 1.5, in JSON.
+
+It lists what others wrote and the library contains: linked statically, or compiled in from headers.
+What that is, in which version and under which licence, is read from the build.
+Usage: sbom.py BUILD_DIR (one of Ninja's; SOURCE_DATE_EPOCH may give the time)
+"""
+
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+LICENSE_TEXTS = {  # in headers without an SPDX line
+    "BSD-3-Clause": "Neither the name of",
+    "Apache-2.0": "Licensed under the Apache License, Version 2.0",
+}
+
+
+class Build:
+    """What a build folder tells of how the library was made."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.commands = self._ninja("commands", "librobocache.so")
+        lines = self._ninja("deps").splitlines()
+        self._headers = sorted({line.strip() for line in lines if line.startswith("    ")})
+
+    def _ninja(self, *arguments):
+        command = ["ninja", "-C", self.folder, "-t", *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    def _read(self, header):
+        return (self.folder / header).read_text(errors="replace")
+
+    def macros(self, header):
+        """The integer macros of a header; None if nothing was compiled with it."""
+        for path in self._headers:
+            if path.endswith("/" + header):
+                found = re.findall(r"^#\s*define\s+(\w+)\s+(\d+)\b", self._read(path), re.MULTILINE)
+                return {name: int(value) for name, value in found}
+        return None
+
+    def licenses(self, folder):
+        """An SPDX expression of the licences of the headers that lie somewhere below ``folder``."""
+        found = set()
+        for text in (self._read(path) for path in self._headers if f"/{folder}/" in path):
+            identifiers = re.findall(r"SPDX-License-Identifier: (.*\w)", text)
+            found.update(identifiers or (id for id, part in LICENSE_TEXTS.items() if part in text))
+        return {"expression": " AND ".join(sorted(found))}
+
+    def compiler_version(self):
+        (file,) = self.folder.glob("CMakeFiles/*/CMakeCXXCompiler.cmake")
+        return re.search(r'CMAKE_CXX_COMPILER_VERSION "([^"]+)"', file.read_text())[1]
+
+
+def component(name, version, license, description, **more):
+    return {
+        "type": "library",
+        "bom-ref": f"{name}@{version}",
+        "name": name,
+        "version": version,
+        "description": description,
+        "licenses": [license],
+        **more,
+    }
+
+
+def robocache(build):
+    macros = build.macros("robocache/base.h")
+    library = (build.folder / "librobocache.so").read_bytes()
+    return component(
+        "robocache",
+        "{RBC_VERSION_MAJOR}.{RBC_VERSION_MINOR}.{RBC_VERSION_PATCH}".format(**macros),
+        {"expression": "Apache-2.0"},
+        "librobocache.so, which every package carries",
+        hashes=[{"alg": "SHA-256", "content": hashlib.sha256(library).hexdigest()}],
+    )
+
+
+def highway(build):
+    macros = build.macros("hwy/highway.h")
+    version = "{HWY_MAJOR}.{HWY_MINOR}.{HWY_PATCH}".format(**macros)
+    return component(
+        "highway",
+        version,
+        build.licenses("hwy"),
+        "Highway: headers, compiled in",
+        purl=f"pkg:github/google/highway@{version}",
+    )
+
+
+def libstdcxx(build):
+    return component(
+        "libstdc++",
+        build.compiler_version(),
+        {"expression": "GPL-3.0-or-later WITH GCC-exception-3.1"},
+        "GCC's C++ runtime library, linked statically",
+    )
+
+
+def cccl(build):
+    number = build.macros("cuda/std/__cccl/version.h")["CCCL_VERSION"]
+    version = f"{number // 1000000}.{number // 1000 % 1000}.{number % 1000}"
+    return component(
+        "cccl",
+        version,
+        build.licenses("cccl"),
+        "CUB, Thrust and libcu++: headers, compiled in",
+        purl=f"pkg:github/nvidia/cccl@v{version}",
+    )
+
+
+def cudart(build):
+    number = build.macros("cuda_runtime_api.h")["CUDART_VERSION"]
+    license = {
+        "name": "NVIDIA CUDA Toolkit End User License Agreement",
+        "url": "https://docs.nvidia.com/cuda/eula/index.html",
+    }
+    return component(
+        "cudart",
+        f"{number // 1000}.{number % 1000 // 10}",
+        {"license": license},
+        "CUDA Runtime, linked statically",
+    )
+
+
+def contents(build):
+    yield highway(build)
+    if "-static-libstdc++" in build.commands:
+        yield libstdcxx(build)
+    if "libcudart_static" in build.commands:
+        yield cccl(build)
+        yield cudart(build)
+
+
+def bill(build):
+    root, parts = robocache(build), list(contents(build))
+    seconds = int(os.environ.get("SOURCE_DATE_EPOCH", 0))
+    made = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    return {
+        "$schema": "http://cyclonedx.org/schema/bom-1.5.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {"timestamp": made.strftime("%Y-%m-%dT%H:%M:%SZ"), "component": root},
+        "components": parts,
+        "dependencies": [
+            {"ref": root["bom-ref"], "dependsOn": [part["bom-ref"] for part in parts]},
+            *({"ref": part["bom-ref"], "dependsOn": []} for part in parts),
+        ],
+    }
+
+
+print(json.dumps(bill(Build(pathlib.Path(sys.argv[1]))), indent=2))
