@@ -39,7 +39,9 @@ enum class Kind {
 // Vectors in flight a thread: 1024,500,250,256 bf16 takes 96.5 us with 2, 100.8 with 1; with 3 f32
 // spills and takes 1.2 times as long. Of single channels more fit.
 template <Kind kKind, class In, int kCount>
-constexpr int kUnroll = kKind == Kind::kFourRows ? 1 : kCount == 1 && sizeof(In) <= 4 ? 4 : 2;
+constexpr int kUnroll = kKind == Kind::kFourRows         ? 1
+                        : kCount == 1 && sizeof(In) <= 4 ? 4
+                                                         : 2;
 
 // Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
 // spills; of four rows one more, as 24 to 72 bytes of spills cost less than the warps give (cubic 114
@@ -196,6 +198,7 @@ __device__ __forceinline__ void blend(const RowPacks<Pack<In, kCount>, Kind::kFo
       return pchipInside(v0, v1, v2, v3, weight);
     });
   } else {
+    // Of two samples it is a line: that of the streams which take no more.
     each([&](Number v0, Number v1, Number v2, Number v3) {
       return pchipAtEnd(v0, v1, v2, v3, weight);
     });
@@ -447,11 +450,13 @@ Launcher launcherOf(const FuseProblem& p) {
     return nullptr;
   Kind kind = Kind::kLine;  // of all streams: kTwoRows includes kLine
   bool quaternions = false;
+  bool angles = false;
   for (int n = 0; n < p.num_streams; ++n) {
     const FuseStream& s = p.streams[n];
     const Method method = p.segments[s.first_segment].method;
     const Kind own = kindOf(s, method);
     quaternions |= method == Method::kSlerp;
+    angles |= method == Method::kAngle;
     if (s.num_segments != 1 || s.values_dtype != p.streams[0].values_dtype ||
         !suitsShortIndexes(p, s) || !suitsPacks(s.mean) || !suitsPacks(s.inv_std)) {
       return nullptr;
@@ -465,17 +470,19 @@ Launcher launcherOf(const FuseProblem& p) {
         using Time = typename decltype(time)::type;
         bool whole = true;  // 16 bytes at once
         bool half = true;
-        bool single = !quaternions;
+        bool single = !quaternions && !(angles && kind == Kind::kFourRows);
         for (int n = 0; n < p.num_streams; ++n) {
           whole &= suitsPacks<In, Out, 16>(p, p.streams[n]);
           half &= suitsPacks<In, Out, 8>(p, p.streams[n]);
           single &= suitsPacks<In, Out, kSingle>(p, p.streams[n]);
         }
+        Launcher found = nullptr;
         if (whole) {
-          return p.num_streams == 1 ? Kernels<1, 16, In, Out, Time>::find(kind)
-                                    : Kernels<kFewStreams, 16, In, Out, Time>::find(kind);
+          found = p.num_streams == 1 ? Kernels<1, 16, In, Out, Time>::find(kind)
+                                     : Kernels<kFewStreams, 16, In, Out, Time>::find(kind);
+        } else if (half) {
+          found = Kernels<kFewStreams, 8, In, Out, Time>::find(kind);
         }
-        Launcher found = half ? Kernels<kFewStreams, 8, In, Out, Time>::find(kind) : nullptr;
         if (found == nullptr && single) {
           found = Kernels<kFewStreams, kSingle, In, Out, Time>::find(kind);
         }

@@ -63,8 +63,7 @@ cudaError_t loadKernelsBeside(const void* kernel) {
   for (const CUfunction each : functions) {
     if (result == CUDA_SUCCESS) result = driver.load(each);
   }
-  if (result == CUDA_SUCCESS) return cudaSuccess;
-  return result == CUDA_ERROR_OUT_OF_MEMORY ? cudaErrorMemoryAllocation : cudaErrorUnknown;
+  return static_cast<cudaError_t>(result);  // the runtime has the driver's numbers
 }
 
 }  // namespace rbc

@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(kThreads)
             key >= 0 ? atomicCAS(&table.keys[CountTable::placeOf(key)], kNoKey, key) : key;
         const int found = __syncthreads_count(key >= 0);
         combines = 4 * __syncthreads_count(before != key) < 3 * found;
-        looked = true;
+        looked = found > 0;
       }
       uint32_t run = 1;  // of neighbours in one cell
 #pragma unroll

@@ -256,6 +256,58 @@ inline std::vector<FuseCase> fuseCases() {
     c.order = QueryOrder::kOutside;
   });
 
+  // Rows of single channels, by methods of every kind.
+  for (const rbcDType out : {kF32, kBF16}) {
+    for (const Layout layout : {Layout::kContiguous, Layout::kPaddedRows, Layout::kMisaligned}) {
+      add(std::string("methods of one, two and four rows, odd widths ") + nameOf(layout),
+          [&](auto& c) {
+            c.out = out;
+            c.order = QueryOrder::kRandom;
+            c.batch = 5;
+            c.queries = 150;
+            c.streams.assign(5, {});
+            const int32_t methods[] = {RBC_METHOD_CUBIC, RBC_METHOD_ANGLE, RBC_METHOD_LINEAR,
+                                       RBC_METHOD_PCHIP, RBC_METHOD_NEAREST};
+            for (int n = 0; n < 5; ++n) {
+              c.streams[static_cast<size_t>(n)].method = methods[n];
+              c.streams[static_cast<size_t>(n)].channels = 2 * n + 1;
+            }
+            c.streams[2].mean = c.streams[2].inv_std = true;
+            c.streams[2].bounds = RBC_BOUNDS_EXTRAPOLATE;
+            c.streams[3].lengths = true;
+            c.streams[4].packed = true;
+            c.everyLayout(layout);
+          });
+    }
+  }
+  for (const int32_t method : {RBC_METHOD_CUBIC, RBC_METHOD_ANGLE, RBC_METHOD_LINEAR}) {
+    for (const int streams : {2, 8, 9}) {
+      add("odd streams of a formula", [&](auto& c) {
+        c.queries = 200;
+        c.streams.assign(static_cast<size_t>(streams), {});
+        for (StreamCase& stream : c.streams) {
+          stream.method = method;
+          stream.channels = 7;
+          stream.mean = true;
+        }
+      });
+      add("wide streams of a formula", [&](auto& c) {
+        c.queries = 40;
+        c.streams.assign(static_cast<size_t>(streams), {});
+        for (StreamCase& stream : c.streams) {
+          stream.method = method;
+          stream.channels = 16;
+        }
+      });
+    }
+  }
+  add("slerp beside odd lines", [](auto& c) {
+    c.streams.assign(2, {});
+    c.streams[0].method = RBC_METHOD_SLERP;
+    c.streams[0].channels = 4;
+    c.streams[1].channels = 3;
+  });
+
   // Groups: as many as there may be, in few streams and in many.
   for (const int streams : {1, 4, 64}) {
     add("256 groups in all", [&](auto& c) {

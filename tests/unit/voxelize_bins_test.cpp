@@ -77,5 +77,63 @@ TEST_CASE("large: voxelize cuda by bins, of any kind") {
   VoxelizeCase outside = manyPoints("nearly all outside", 7108);
   outside.outside = 0.9999;
   cases.push_back(outside);
+  cases.push_back(with(manyPoints("all outside", 7109), CloudPattern::kOutside, RBC_VOXEL_COUNT,
+                       support::kI32));
+  // Many cut bins: all points in a third of some 500 bins.
+  VoxelizeCase cuts = manyPoints("more cuts than blocks", 7110);
+  cuts.batched = true;
+  cuts.clouds = 3;
+  cuts.packed = true;
+  cuts.setGrid(177, 177, 177);
+  cases.push_back(cuts);
   support::checkBackends(cuda, cases);
+}
+
+TEST_CASE("large: voxelize cuda, counts of points that fall together") {
+  std::string why;
+  const Context cuda = support::cudaContext(&why);
+  if (cuda == nullptr) SKIP_BECAUSE(why);
+  const VoxelizeCase sweep =
+      with(manyPoints("sweep counted", 7201), CloudPattern::kSweep, RBC_VOXEL_COUNT, support::kI32);
+  std::vector<VoxelizeCase> cases = {sweep};
+  // More voxels than a block's table has places, and about as many different ones as points.
+  for (const int64_t side : {10, 20}) {
+    VoxelizeCase dense = manyPoints("collisions", 7202);
+    dense.setGrid(side, 10, side == 10 ? 3 : 10);
+    cases.push_back(dense);
+  }
+  VoxelizeCase misaligned = sweep;
+  misaligned.name = "misaligned";
+  misaligned.out_layout = support::Layout::kMisaligned;
+  cases.push_back(misaligned);
+  VoxelizeCase batch = sweep;
+  batch.name = "batch";
+  batch.batched = true;
+  batch.clouds = 3;
+  batch.points = 1'500'000;
+  batch.lengths = true;
+  batch.specials = true;
+  cases.push_back(batch);
+  VoxelizeCase rows = sweep;
+  rows.name = "rows of f64";
+  rows.dtype = support::kF64;
+  rows.columns = 5;
+  rows.dropped = false;
+  cases.push_back(rows);
+  VoxelizeCase direct = sweep;
+  direct.name = "fewer points than bins take";
+  direct.points = 2'000'000;
+  cases.push_back(direct);
+  support::checkBackends(cuda, cases);
+}
+
+TEST_CASE("large: voxelize cuda by bins, whatever lies in the workspace") {
+  std::string why;
+  const Context cuda = support::cudaContext(&why);
+  if (cuda == nullptr) SKIP_BECAUSE(why);
+  support::checkScratch(RBC_BACKEND_CUDA, std::vector<VoxelizeCase>{
+                                              with(manyPoints("heavy", 7301), CloudPattern::kHeavy,
+                                                   RBC_VOXEL_COUNT, support::kI32),
+                                              with(manyPoints("sweep", 7302), CloudPattern::kSweep,
+                                                   RBC_VOXEL_OCCUPANCY, support::kU8)});
 }
