@@ -1,5 +1,6 @@
 #include "cases.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace bench {
@@ -125,6 +126,40 @@ std::vector<Case> methodCases(int64_t batch, int64_t samples, int64_t queries, i
   add("slerp", RBC_METHOD_SLERP);
   add("cubic", RBC_METHOD_CUBIC);
   add("pchip", RBC_METHOD_PCHIP);
+  return cases;
+}
+
+std::vector<Case> sweepCases() {
+  constexpr int64_t kBatch = 256, kSamples = 1000, kQueries = 500, kChannels = 32;  // 50 MB
+  std::vector<Case> cases;
+  const auto add = [&](const char* axis, int64_t value, int64_t batch, int64_t samples,
+                       int64_t queries, int64_t channels, rbcDType dtype) -> Case& {
+    cases.push_back(oneStream("sweep", batch, samples, queries, channels, dtype, ""));
+    Case& c = cases.back();
+    c.name = std::string(axis) + "=" + std::to_string(value) + ": " + c.name;
+    return c;
+  };
+  // A smaller batch where values or results would be more than half a gigabyte.
+  const auto fitting = [=](int64_t samples, int64_t queries, int64_t channels) {
+    constexpr int64_t kMostElements = int64_t{1} << 27;
+    return std::min(kBatch, kMostElements / (std::max(samples, queries) * channels));
+  };
+  for (const rbcDType dtype : {kF32, kBF16}) {
+    for (const int64_t d : {1, 2, 3, 4, 7, 8, 13, 16, 32, 64, 128, 256, 1024, 4096})
+      add("D", d, fitting(kSamples, kQueries, d), kSamples, kQueries, d, dtype);
+  }
+  // With as many queries a sample as ever, for otherwise the floor would be times that none needs.
+  for (const int64_t s : {2, 10, 100, 1000, 10000, 100000, 1000000})
+    add("S", s, fitting(s, s / 2, kChannels), s, s / 2, kChannels, kF32);
+  for (const int64_t t : {1, 10, 100, 1000, 10000, 100000, 1000000})
+    add("T", t, fitting(kSamples, t, kChannels), kSamples, t, kChannels, kF32);
+  for (const int64_t b : {1, 16, 256, 4096, 65536, 262144}) add("B", b, b, 64, 32, kChannels, kF32);
+  // The same channels in ever more streams.
+  constexpr int64_t kMostStreams = 64;
+  for (int64_t n = 1; n <= kMostStreams; n *= 2) {
+    Case& c = add("N", n, kBatch, kSamples, kQueries, kMostStreams, kF32);
+    c.streams.assign(static_cast<size_t>(n), {kSamples, kMostStreams / n, kF32});
+  }
   return cases;
 }
 

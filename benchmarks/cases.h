@@ -22,7 +22,7 @@ struct StreamCase {
 };
 
 struct Case {
-  std::string op;    // the table it stands in: resample, fuse or methods
+  std::string op;    // the table it stands in: resample, fuse, methods or sweep
   std::string name;  // unique in it
   int64_t batch = 1;
   int64_t queries = 1;
@@ -34,8 +34,8 @@ struct Case {
   bool variant = false;  // of another case, in one thing: measured less thoroughly
   std::vector<StreamCase> streams = {};
 
-  // The function that is called: of one stream rbcResample.
-  bool fuses() const { return op == "fuse"; }
+  // Whether rbcFuse is called, or of one stream rbcResample.
+  bool fuses() const { return op == "fuse" || streams.size() > 1; }
   int64_t channels() const {
     int64_t channels = 0;
     for (const StreamCase& stream : streams) channels += stream.channels;
@@ -48,5 +48,7 @@ std::vector<Case> fuseCases();
 // Every method at one size; linear comes first, for the others are held against it.
 std::vector<Case> methodCases(int64_t batch, int64_t samples, int64_t queries, int64_t channels,
                               rbcDType dtype);
+// One size at a time far from those of a case in the middle; named "D=7: B,S,T,D dtype".
+std::vector<Case> sweepCases();
 
 }  // namespace bench

@@ -167,8 +167,11 @@ void addCpuBenchmarks() {
     };
     for (const int threads : thread_counts) addRun(threads, info.simd, false);
     if (cold) addRun(thread_counts.back(), info.simd, true);
-    for (int32_t simd = RBC_SIMD_PORTABLE; every_level && simd < info.simd; ++simd)
-      addRun(1, simd, false);
+    for (int32_t simd = RBC_SIMD_PORTABLE; every_level && simd < info.simd; ++simd) {
+      for (const int threads : thread_counts) {
+        if (threads <= 2) addRun(threads, simd, false);
+      }
+    }
   };
   for (const std::vector<Case>& cases :
        {resampleCases(), fuseCases(), methodCases(32, 500, 250, 256, support::kF32)}) {

@@ -1,5 +1,5 @@
 // robocache_bench: Google Benchmark's arguments, and --seconds=S, the time that each benchmark
-// samples for (0.2).
+// samples for (0.2). `robocache_bench --profile` is for scripts/profile.sh.
 //
 // Every time is the median of one call. The floor is the bytes that the call must move over the
 // bandwidth of a plain copy, measured in the same run. Results are checked before they are timed;
@@ -67,6 +67,9 @@ class Table : public benchmark::ConsoleReporter {
     }
     if (run.counters.count("in_range") > 0)
       std::printf(" %9.3f %10.0f", value("in_range"), value("rows"));
+    if (run.counters.count("p999_us") > 0)
+      std::printf("  p99 %.3f  p99.9 %.3f  most %.3f", value("p99_us"), value("p999_us"),
+                  value("most_us"));
     if (run.counters.count("points") > 0)
       std::printf(" %9.3f", value("points") / run.GetAdjustedRealTime() * 1e-3);
     std::printf("\n");
@@ -76,6 +79,9 @@ class Table : public benchmark::ConsoleReporter {
 }  // namespace
 
 int main(int argc, char** argv) try {
+#if RBC_WITH_CUDA
+  if (argc == 2 && std::strcmp(argv[1], "--profile") == 0) return bench::profileCuda();
+#endif
   std::vector<char*> arguments = {argv[0]};
   bool own_table = true;
   constexpr char kSeconds[] = "--seconds=";
@@ -93,6 +99,7 @@ int main(int argc, char** argv) try {
   if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
   addContext();
   bench::addCpuBenchmarks();
+  bench::addCallBenchmarks();
 #if RBC_WITH_CUDA
   bench::addCudaBenchmarks();
 #endif

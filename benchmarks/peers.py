@@ -14,7 +14,9 @@ Then each takes a sample in turn, round after round, so that what disturbs the m
 the table has medians, the JSON file the quartiles as well.
 
 On CUDA times are the device's: events around many calls, or around replays of a graph of many
-calls. On the CPU they are real time. The floor is the bytes that must be moved over the bandwidth
+calls; JAX, which has streams of its own, is timed by the host over many calls. On the CPU they are
+real time. What a first call compiles is told apart. Last come batches of ever another shape, which
+some compile for again. The floor is the bytes that must be moved over the bandwidth
 of a copy, measured here.
 """
 
@@ -24,16 +26,15 @@ import argparse
 import json
 import os
 import pathlib
-import platform
 import re
-import subprocess
 import sys
 from typing import Any
 
-import numpy as np
 import render
+from comparison import changing_shapes
 from comparison.cases import CPU_CASES, CUDA_CASES, Case
 from comparison.cpu import Cpu
+from comparison.environment import environment, import_or_none
 from comparison.timing import Bench, host_samples, time_peers
 from comparison.voxel_cases import VOXEL_CPU_CASES, VOXEL_CUDA_CASES, VoxelCase
 from tqdm import tqdm
@@ -46,11 +47,17 @@ def main() -> int:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.cores])
     bench = make_bench(arguments)
     cases = arguments.case or default_cases(bench, arguments.only)
-    result: dict[str, Any] = {"environment": environment(bench), "cases": [], "overhead": []}
+    result: dict[str, Any] = {
+        "environment": environment(bench.facts(), bench.torch),
+        "cases": [],
+        "overhead": [],
+    }
     if not arguments.overhead_only:
         copy_bandwidth = bench.copy_bandwidth()
         for case in tqdm(cases, desc="cases", disable=None):
             result["cases"].append(run_case(bench, case, copy_bandwidth, arguments))
+    if bench.torch is not None and not (arguments.no_changing_shapes or arguments.overhead_only):
+        result["changing"] = changing_shapes.run(bench, not arguments.no_compile, arguments.rounds)
     if not arguments.no_overhead:
         result["overhead"] = overhead(bench, arguments)
     text = render.render_peers(result)
@@ -63,6 +70,7 @@ def main() -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content + "\n")
     peers = [peer for case in result["cases"] for peer in case["peers"].values()]
+    peers += result.get("changing", [])
     return 1 if any("error" in peer for peer in peers) else 0
 
 
@@ -89,6 +97,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--cores", type=int, help="run on so many CPU cores alone")
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     parser.add_argument(
+        "--no-changing-shapes",
+        action="store_true",
+        help="leave batches of ever another shape out",
+    )
+    parser.add_argument(
         "--no-overhead", action="store_true", help="leave the host time of calls out"
     )
     parser.add_argument("--overhead-only", action="store_true", help="the host time of calls alone")
@@ -110,6 +123,7 @@ def make_bench(arguments: argparse.Namespace) -> Bench:
         from comparison.cuda import Cuda
 
         return Cuda(torch, with_compile=not arguments.no_compile)
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")  # also where it has a GPU
     return Cpu(torch)
 
 
@@ -118,37 +132,6 @@ def default_cases(bench: Bench, only: re.Pattern[str]) -> list[Case | VoxelCase]
     on_cpu = CPU_CASES + VOXEL_CPU_CASES
     cases = [parse_case(text) for text in (on_cuda if bench.name == "cuda" else on_cpu)]
     return [case for case in cases if only.search(f"{case.op}/{case.name}")]
-
-
-def import_or_none(name: str) -> Any:
-    try:
-        return __import__(name)
-    except ImportError:
-        return None
-
-
-def environment(bench: Bench) -> dict[str, Any]:
-    import robocache
-
-    scipy = import_or_none("scipy")
-    return {
-        **bench.facts(),
-        "robocache": robocache.__version__,
-        "commit": commit(),
-        "torch": getattr(bench.torch, "__version__", None),
-        "numpy": np.__version__,
-        "scipy": getattr(scipy, "__version__", None),
-        "python": platform.python_version(),
-    }
-
-
-def commit() -> str:
-    """Of this checkout; where it comes without its history, of ROBOCACHE_COMMIT."""
-    command = ["git", "-C", str(pathlib.Path(__file__).parent), "describe", "--always", "--dirty"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return os.environ.get("ROBOCACHE_COMMIT", "unknown")
 
 
 def run_case(

@@ -4,8 +4,8 @@
     python benchmarks/render.py --into docs/performance.md build/gpu/bench.json
 
 Takes what `robocache_bench --benchmark_out=FILE --benchmark_out_format=json` and
-`peers.py --json FILE` write. With --into the tables of NAME.json go between the lines
-`<!-- begin NAME -->` and `<!-- end NAME -->` of a document.
+`--json FILE` of peers.py and training.py write. With --into the tables of NAME.json go between the
+lines `<!-- begin NAME -->` and `<!-- end NAME -->` of a document.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import json
 import pathlib
 from collections.abc import Iterable
 from typing import Any
+
+import sweep
 
 
 def table(header: list[str], rows: Iterable[list[str]]) -> str:
@@ -68,7 +70,17 @@ def bench_entries(result: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _bench_table(group: str, entries: list[dict[str, Any]]) -> str:
-    header = [group, "us", "p10..p90", "floor us", "x floor", "GB/s", "in range"]
+    counters = {
+        "floor us": "floor_us",
+        "x floor": "x_floor",
+        "GB/s": "GB/s",
+        "in range": "in_range",
+        "p99": "p99_us",
+        "p99.9": "p999_us",
+        "longest": "most_us",
+        "x one GPU": "x_one",
+    }
+    header = [group, "us", "p10..p90", *counters]
     rows = []
     for entry in entries:
         label = " ".join(entry["parts"]) or group.split("/")[1]
@@ -77,9 +89,7 @@ def _bench_table(group: str, entries: list[dict[str, Any]]) -> str:
             rows.append([label, f"FAILED: {reason}", *[""] * (len(header) - 2)])
             continue
         row = [label, number(entry["us"]), spread(entry.get("low_us"), entry.get("high_us"))]
-        rows.append(
-            row + [number(entry.get(key)) for key in ("floor_us", "x_floor", "GB/s", "in_range")]
-        )
+        rows.append(row + [number(entry.get(key)) for key in counters.values()])
     if group.endswith("/voxelize"):
         header += ["rows", "G points/s"]
         rows = [row + _points_per_second(entry) for row, entry in zip(rows, entries)]
@@ -119,6 +129,40 @@ def _over_linear(entries: list[dict[str, Any]]) -> list[list[str]]:
     return cells
 
 
+def _sweep_tables(entries: list[dict[str, Any]]) -> list[str]:
+    """Of each line of the sweep its worst point, and that of all."""
+    bound = f"{sweep.FACTOR:g} x floor + {sweep.MARGIN_US:g} us"
+    rows = []
+    worst_of_all: dict[str, Any] | None = None
+    for (axis, dtype), points in sweep.lines(entries).items():
+        worst = max(points.values(), key=sweep.over_bound)
+        if worst_of_all is None or sweep.over_bound(worst) > sweep.over_bound(worst_of_all):
+            worst_of_all = worst
+        rows.append(
+            [
+                f"{axis} = {min(points)} to {max(points)}, {dtype}",
+                str(len(points)),
+                " ".join(worst["parts"]),
+                *map(number, (worst["us"], worst["floor_us"], worst["x_floor"])),
+                f"{sweep.over_bound(worst):.2f}",
+            ]
+        )
+    header = ["cuda/sweep", "points", "the worst", "us", "floor us", "x floor", f"/ ({bound})"]
+    parts = [table(header, rows)]
+    if worst_of_all is not None:
+        share = sweep.over_bound(worst_of_all)
+        name = " ".join(worst_of_all["parts"])
+        parts.append(
+            f"The worst point of the sweep is {name}: {number(worst_of_all['us'])} us, "
+            f"{share:.2f} of {bound}."
+        )
+    return parts + [
+        f"FAILED {' '.join(e['parts'])}: {e.get('error_message', '')}"
+        for e in entries
+        if e["failed"]
+    ]
+
+
 def render_bench(result: dict[str, Any]) -> str:
     context = result["context"]
     keys = (
@@ -132,7 +176,9 @@ def render_bench(result: dict[str, Any]) -> str:
         "cpu_threads",
     )
     parts = [facts({key: context.get(key) for key in keys})]
-    parts += [_bench_table(group, entries) for group, entries in bench_entries(result).items()]
+    for group, entries in bench_entries(result).items():
+        is_sweep = group.endswith("/sweep")
+        parts += _sweep_tables(entries) if is_sweep else [_bench_table(group, entries)]
     return "\n\n".join(parts)
 
 
@@ -143,6 +189,8 @@ def render_peers(result: dict[str, Any]) -> str:
     parts = [facts(result["environment"])]
     for op in dict.fromkeys(case["op"] for case in result["cases"]):
         parts += _peer_tables(op, [case for case in result["cases"] if case["op"] == op])
+    if result.get("changing"):
+        parts += _changing_shapes(result["changing"])
     if result["overhead"]:
         rows = [
             [entry["name"], number(entry["median_us"]), spread(entry["p25_us"], entry["p75_us"])]
@@ -150,6 +198,26 @@ def render_peers(result: dict[str, Any]) -> str:
         ]
         parts.append(table(["host time of a call", "us", "p25..p75"], rows))
     return "\n\n".join(parts)
+
+
+def _changing_shapes(entries: list[dict[str, Any]]) -> list[str]:
+    """A first pass through all shapes, and those that follow."""
+    well = [entry for entry in entries if "first_s" in entry]
+    rows = [
+        [
+            entry["name"],
+            number(entry["first_s"] * 1e3),
+            number(entry["median_us"]),
+            spread(entry["p25_us"], entry["p75_us"]),
+        ]
+        for entry in well
+    ]
+    parts = [f"FAILED changing shapes: {e['name']}: {e['error']}" for e in entries if "error" in e]
+    if well:
+        title = f"{len(well[0]['shapes'])} shapes, one after another"
+        header = [title, "first pass, ms", "later, us a call", "p25..p75"]
+        parts = [table(header, rows), "Shapes: " + "; ".join(well[0]["shapes"]), *parts]
+    return parts + [f"Skipped {e['name']}: {e['skipped']}" for e in entries if "skipped" in e]
 
 
 def _peer_tables(op: str, cases: list[dict[str, Any]]) -> list[str]:
@@ -160,14 +228,14 @@ def _peer_tables(op: str, cases: list[dict[str, Any]]) -> list[str]:
     ]
     title = f"{op}, {cases[0]['device']}, us ± half the quartiles' distance"
     parts = [table([title, "floor", *names], rows), _ratios(op, cases)]
-    compiled = [
-        f"{case['case']}: {number(peer['compile_s'])} s"
-        for case in cases
-        for peer in case["peers"].values()
-        if "compile_s" in peer
-    ]
-    if compiled:
-        parts.append("First call of torch.compile: " + "; ".join(compiled))
+    for name in names:
+        compiled = [
+            f"{case['case']}: {number(case['peers'][name]['compile_s'])} s"
+            for case in cases
+            if "compile_s" in case["peers"].get(name, {})
+        ]
+        if compiled:
+            parts.append(f"First call of {name}: " + "; ".join(compiled))
     parts += [
         f"FAILED {case['case']}: {name}: {peer['error']}"
         for case in cases
@@ -212,8 +280,48 @@ def _ratios(op: str, cases: list[dict[str, Any]]) -> str:
     return table([f"{op}: peer / ours", *others], rows)
 
 
+# ---- training.py ---------------------------------------------------------------------------------
+
+
+def render_training(result: dict[str, Any]) -> str:
+    parts = [facts(result["environment"])]
+    for loop in result["loops"]:
+        parts += _loop_table(loop)
+    parts += [f"Skipped {name}: {reason}" for name, reason in result["skipped"].items()]
+    return "\n\n".join(parts)
+
+
+def _loop_table(loop: dict[str, Any]) -> list[str]:
+    streams = ", ".join(f"{samples}x{channels}" for samples, channels in loop["streams"])
+    title = (
+        f"{loop['data']}, B={loop['batch']}: {streams} -> {loop['ticks']} {loop['dtype']}, "
+        f"{loop['step']} step"
+    )
+    header = [title, "us a step", "/ no alignment", "episodes/s", "waits", "alignment", "share"]
+    ways = loop["ways"]
+    without = ways.get("no alignment", {}).get("median_us")
+    rows = []
+    for name, way in ways.items():
+        row = [name, _cell(way)]
+        if "median_us" in way:
+            over = None if without is None else way["median_us"] / without
+            share = f"{way['share']:.2%}" if "share" in way else ""
+            row += [number(over), number(way["episodes/s"]), number(way["wait_us"])]
+            row += [number(way.get("alignment_us")), share]
+        rows.append(row + [""] * (len(header) - len(row)))
+    notes = [
+        f"First call of {name}: {number(way['compile_s'])} s"
+        for name, way in ways.items()
+        if "compile_s" in way
+    ]
+    notes += [f"FAILED {name}: {way['error']}" for name, way in ways.items() if "error" in way]
+    return [table(header, rows), *notes]
+
+
 def render(result: dict[str, Any]) -> str:
-    return render_bench(result) if "benchmarks" in result else render_peers(result)
+    if "benchmarks" in result:
+        return render_bench(result)
+    return render_training(result) if "loops" in result else render_peers(result)
 
 
 def insert(document: str, name: str, text: str) -> str:

@@ -86,14 +86,14 @@ cudaError_t findOverlap(LaunchDevice* launch) {
 }
 
 // All of them, so that no call is slow or waits for being the first, and any may be captured.
-cudaError_t loadKernels() {
+cudaError_t loadKernels(const LaunchDevice& device) {
   for (const auto load :
        {loadCheckTimes, loadClearCounts, loadCopy, loadFuse, loadFuseRows, loadGroupPoints,
-        loadReduceVoxels, loadTsdf, loadVoxelBins, loadVoxelize, loadVoxelizeSparse}) {
+        loadReduceVoxels, loadTsdf, loadVoxelize, loadVoxelizeSparse}) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }
-  return cudaSuccess;
+  return loadVoxelBins(device);
 }
 
 BackendState* open(const rbcContextParams& params) {
@@ -109,14 +109,16 @@ BackendState* open(const rbcContextParams& params) {
   state->launch.block_memory = static_cast<int>(properties.sharedMemPerBlockOptin);
   state->total_memory = properties.totalGlobalMem;
   std::snprintf(state->name, sizeof state->name, "%.127s", properties.name);
-  cudaError_t error = findOverlap(&state->launch);
-  if (error == cudaSuccess) error = loadKernels();
-  if (error != cudaSuccess) {
+  const cudaError_t error = findOverlap(&state->launch);
+  if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
+      error == cudaErrorUnsupportedPtxVersion) {
     cudaGetLastError();
     fail(RBC_STATUS_NOT_AVAILABLE,
          "CUDA: %s (compute capability %d.%d) cannot run this build's kernels: %s", state->name,
          properties.major, properties.minor, cudaGetErrorString(error));
   }
+  checkCuda(error, "cudaFuncGetAttributes");
+  checkCuda(loadKernels(state->launch), "loading the kernels");
   checkCuda(cudaEventCreateWithFlags(&state->event, cudaEventDisableTiming), "cudaEventCreate");
   return state.release();
 }

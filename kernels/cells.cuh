@@ -93,4 +93,17 @@ decltype(auto) visitCellElement(DType dtype, Visitor&& visitor) {
   }
 }
 
+// The same for each of them, until one call fails.
+template <class Visitor>
+cudaError_t forEachCellElement(Visitor&& visitor) {
+  cudaError_t error = cudaSuccess;
+  for (const DType dtype : {DType::U8, DType::I32, DType::I64}) {
+    if (error == cudaSuccess) error = visitCellElement(dtype, visitor);
+  }
+  for (const DType dtype : kFloatDTypes) {
+    if (error == cudaSuccess) error = visitFloat(dtype, visitor);
+  }
+  return error;
+}
+
 }  // namespace rbc

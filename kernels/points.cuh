@@ -131,6 +131,21 @@ decltype(auto) visitLoader(const PointClouds& clouds, Visitor&& visitor) {
   });
 }
 
+// Calls visitor(Tag<Loader>) for each loader that this may find, until one call fails.
+template <class Visitor>
+cudaError_t forEachLoader(Visitor&& visitor) {
+  cudaError_t error = visitor(Tag<OneCloud<TripleLoader>>{});
+  if (error == cudaSuccess) error = visitor(Tag<OneCloud<QuadLoader>>{});
+  if (error == cudaSuccess) error = visitor(Tag<TripleLoader>{});
+  if (error == cudaSuccess) error = visitor(Tag<QuadLoader>{});
+  for (const DType dtype : kFloatDTypes) {
+    if (error != cudaSuccess) break;
+    error = visitFloat(
+        dtype, [&](auto tag) { return visitor(Tag<RowLoader<typename decltype(tag)::type>>{}); });
+  }
+  return error;
+}
+
 // The cloud that a packed row may belong to: the last that begins at or before it.
 __device__ inline int64_t cloudAround(const PointClouds& c, int64_t row) {
   int64_t low = 0;

@@ -393,30 +393,25 @@ VoxelReduction::VoxelReduction(const PointClouds& points, const Features& featur
   const int64_t total = points.total();
   most_large_ = total / (kChunkPoints + 1);
   most_chunks_ = total / (kFewPoints + 1) + total / kChunkPoints;
-  cutter->take(&counters_, 2);
-  Chunk* chunks;
-  cutter->take(&chunks, most_chunks_);
-  chunks_ = chunks;
-  cutter->take(&arrived_, most_large_);
+  constexpr int64_t kCounters = 2;
+  cutter->take(&counters_, kCounters);
+  const size_t before = cutter->used() - kCounters * sizeof *counters_;
   cutter->take(&keys_, most_large_ * features.count);
   Fixed128* sums;
   cutter->take(&sums, mode <= VoxelMode::kMean ? most_large_ * features.count : 0);
   sums_ = sums;
+  clear_bytes_ = cutter->used() - before;
+  Chunk* chunks;
+  cutter->take(&chunks, most_chunks_);
+  chunks_ = chunks;
+  cutter->take(&arrived_, most_large_);
 }
 
 cudaError_t VoxelReduction::launch(const PointGroups& groups, const VoxelTarget& target,
                                    const LaunchDevice& device, cudaStream_t stream) const {
   if (features_.count == 0 || (groups.most == 0 && target.dense)) return cudaSuccess;
   // What large voxels add to is cleared whole: there are few of them.
-  const size_t features = static_cast<size_t>(features_.count);
-  const size_t large = static_cast<size_t>(most_large_);
-  cudaError_t error = cudaMemsetAsync(counters_, 0, 2 * sizeof *counters_, stream);
-  if (error == cudaSuccess && large > 0) {
-    error = cudaMemsetAsync(keys_, 0, large * features * sizeof *keys_, stream);
-  }
-  if (error == cudaSuccess && large > 0 && mode_ <= VoxelMode::kMean) {
-    error = cudaMemsetAsync(sums_, 0, large * features * sizeof(Fixed128), stream);
-  }
+  const cudaError_t error = cudaMemsetAsync(counters_, 0, clear_bytes_, stream);
   if (error != cudaSuccess) return error;
   ReduceArguments arguments = {
       groups,    featureRowsOf(features_, points_), target,   mode_, 0,    0,

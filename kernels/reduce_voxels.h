@@ -35,11 +35,12 @@ class VoxelReduction {
   VoxelMode mode_;
   int64_t most_chunks_;
   int64_t most_large_;
-  uint32_t* counters_ = nullptr;  // [2]: chunks, large voxels
+  uint32_t* counters_ = nullptr;  // [2]: chunks, large voxels; and behind them:
+  uint64_t* keys_ = nullptr;      // [most_large_, features]: what the first pass finds
+  void* sums_ = nullptr;          // likewise: what the second adds up
+  size_t clear_bytes_ = 0;        // of all three
   void* chunks_ = nullptr;
   uint32_t* arrived_ = nullptr;  // [most_large_]
-  uint64_t* keys_ = nullptr;     // [most_large_, features]: what the first pass finds
-  void* sums_ = nullptr;         // likewise: what the second adds up
 };
 
 cudaError_t loadReduceVoxels();

@@ -31,6 +31,7 @@ constexpr int kWarp = 32;
 constexpr int kBinThreads = 512;
 constexpr int kGroups = 4;  // of kPoints a thread
 constexpr int kTile = kBinThreads * kGroups * kPoints;
+constexpr int kBinBytes = kTile * static_cast<int>(sizeof(int32_t) + sizeof(uint16_t));  // shared
 constexpr int kMostRun = 16;    // tiles of a block: their begins make up a sector of memory
 constexpr int kMostBins = 512;  // one a thread
 constexpr int kCellThreads = 1024;
@@ -286,8 +287,12 @@ __device__ void sortTile(const Source& source, const Bins& bins, int64_t tile, u
   __syncthreads();
 }
 
+// Blocks of a multiprocessor: as many as its shared memory holds, where the registers suffice.
 template <class Loader>
-__global__ void __launch_bounds__(kBinThreads, 3)
+constexpr int kBinBlocks = sizeof(typename Loader::Number) == 8 ? 2 : 3;
+
+template <class Loader>
+__global__ void __launch_bounds__(kBinThreads, kBinBlocks<Loader>)
     binPoints(const __grid_constant__ BinArguments<typename Loader::Number> a) {
   using Scan = cub::BlockScan<uint32_t, kBinThreads>;
   extern __shared__ uint4 memory[];
@@ -535,31 +540,18 @@ __global__ void __launch_bounds__(kCellThreads) addParts(const __grid_constant__
   }
 }
 
-// With dynamic shared memory. A kernel has to be told of the most that it may ask for, which is the
-// same in every call: threads share the setting.
-template <class Arguments>
-cudaError_t launchShared(void (*kernel)(Arguments), Arguments* arguments, int64_t blocks,
-                         int threads, int bytes, int most_bytes, const LaunchDevice& device,
-                         cudaStream_t stream) {
-  const cudaError_t error =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes);
-  if (error != cudaSuccess) return error;
-  return launchBlocks(kernel, arguments, blocks, threads, device, stream, bytes);
-}
-
 template <class Cell, class Element>
 cudaError_t launchCells(const VoxelizeProblem& p, const Bins& bins, const BinScratch& scratch,
                         bool sampled, const LaunchDevice& device, cudaStream_t stream) {
   CellArguments arguments = {bins, scratch, cellOutputOf(p), sampled};
   const int64_t units = bins.count + bins.most_parts;
   const int bytes = bins.cells() * static_cast<int>(sizeof(Cell));
-  const int most_bytes = static_cast<int>(sizeof(Cell)) << mostShift(p.mode, device);
-  const cudaError_t error = launchShared(countCells<Cell, Element>, &arguments, units, kCellThreads,
-                                         bytes, most_bytes, device, stream);
+  const cudaError_t error = launchBlocks(countCells<Cell, Element>, &arguments, units, kCellThreads,
+                                         device, stream, bytes);
   if (error != cudaSuccess || bins.most_parts == 0) return error;
   const int64_t blocks = std::min<int64_t>(bins.most_parts, 2 * device.multiprocessors);
-  return launchShared(addParts<Cell, Element>, &arguments, blocks, kCellThreads, bytes / 2,
-                      most_bytes, device, stream);
+  return launchBlocks(addParts<Cell, Element>, &arguments, blocks, kCellThreads, device, stream,
+                      bytes / 2);
 }
 
 template <class Cell>
@@ -577,14 +569,30 @@ cudaError_t launch(const VoxelizeProblem& p, void* memory, const int32_t** coher
     const cudaError_t first =
         launchBlocks(prepareBins<Loader>, &arguments, kSamples, kSampleThreads, device, stream);
     if (first != cudaSuccess) return first;
-    const int bytes = kTile * static_cast<int>(sizeof(int32_t) + sizeof(uint16_t));
-    return launchShared(binPoints<Loader>, &arguments, bins.blocks(), kBinThreads, bytes, bytes,
-                        device, stream);
+    return launchBlocks(binPoints<Loader>, &arguments, bins.blocks(), kBinThreads, device, stream,
+                        kBinBytes);
   });
   if (error != cudaSuccess) return error;
   return visitCellElement(p.out.dtype, [&](auto tag) {
     using Element = typename decltype(tag)::type;
     return launchCells<Cell, Element>(p, bins, scratch, coherent != nullptr, device, stream);
+  });
+}
+
+// A kernel has to be told of the most dynamic shared memory that a launch may ask for: once, and the
+// same for all contexts, as they share the setting.
+template <class Arguments>
+cudaError_t allowShared(void (*kernel)(Arguments), int bytes) {
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+}
+
+template <class Cell>
+cudaError_t allowCells(VoxelMode mode, const LaunchDevice& device) {
+  const int bytes = static_cast<int>(sizeof(Cell)) << mostShift(mode, device);
+  return forEachCellElement([&](auto tag) {
+    using Element = typename decltype(tag)::type;
+    const cudaError_t error = allowShared(countCells<Cell, Element>, bytes);
+    return error != cudaSuccess ? error : allowShared(addParts<Cell, Element>, bytes);
   });
 }
 
@@ -617,6 +625,15 @@ cudaError_t launchVoxelBins(const VoxelizeProblem& p, void* scratch, const int32
                                          : launch<uint32_t>(p, scratch, coherent, device, stream);
 }
 
-cudaError_t loadVoxelBins() { return loadKernelsBeside(countCells<uint8_t, uint8_t>); }
+cudaError_t loadVoxelBins(const LaunchDevice& device) {
+  cudaError_t error = loadKernelsBeside(countCells<uint8_t, uint8_t>);
+  if (error == cudaSuccess) {
+    error = forEachLoader(
+        [](auto tag) { return allowShared(binPoints<typename decltype(tag)::type>, kBinBytes); });
+  }
+  if (error == cudaSuccess) error = allowCells<uint8_t>(VoxelMode::kOccupancy, device);
+  if (error == cudaSuccess) error = allowCells<uint32_t>(VoxelMode::kCount, device);
+  return error;
+}
 
 }  // namespace rbc

@@ -19,6 +19,6 @@ size_t voxelBinsScratchBytes(const VoxelizeProblem& problem, const LaunchDevice&
 cudaError_t launchVoxelBins(const VoxelizeProblem& problem, void* scratch, const int32_t** coherent,
                             const LaunchDevice& device, cudaStream_t stream);
 
-cudaError_t loadVoxelBins();
+cudaError_t loadVoxelBins(const LaunchDevice& device);
 
 }  // namespace rbc

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Build, test and benchmark on a machine with a GPU, in one command and without a network.
 #
-#   scripts/gpu_check.sh [build] [test] [sanitize] [bench] [peers]      (all of them by default)
+#   scripts/gpu_check.sh [build] [test] [sanitize] [bench] [peers] [training]    (all by default)
 #
 #   build     the library for this GPU, tests, benchmarks, and the Python package
 #   test      every test; those on CUDA run here
 #   sanitize  some of the tests on CUDA under compute-sanitizer's memcheck and racecheck
 #   bench     robocache_bench, the CUDA part
 #   peers     benchmarks/peers.py against torch on CUDA; NumPy, SciPy and torch on two CPU cores
+#   training  benchmarks/training.py: a training loop by RoboCache and by others (some 90 s); real
+#             episodes from ROBOCACHE_DATA/unitree_g1
 #
 # A stage that fails does not keep the later ones from running, but the script then fails. Tables
 # and the stages' results come last.
@@ -28,7 +30,8 @@
 #   SANITIZE_SECONDS=s  the limit of its runs, which go side by side (default 300)
 #   BENCH_FILTER=regex  of the benchmarks and peers those whose name has it, such as fuse,
 #                       methods, 'fuse/B=1:', 'voxelize/sparse' or 'fuse|methods'
-#   BENCH_ARGS, PEERS_ARGS   further arguments of robocache_bench and of peers.py on CUDA
+#   BENCH_ARGS, PEERS_ARGS, TRAINING_ARGS   further arguments of robocache_bench, of peers.py on
+#                       CUDA, and of training.py
 # shellcheck disable=SC2317 # the stages are called by their names
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -39,7 +42,7 @@ CUDA_ARCH=${CUDA_ARCH:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheade
   | head -n 1 | tr -d .)}
 SANITIZE_SECONDS=${SANITIZE_SECONDS:-300}
 BENCH_FILTER=${BENCH_FILTER:-}
-ALL_STAGES=(build test sanitize bench peers)
+ALL_STAGES=(build test sanitize bench peers training)
 
 stages=("$@")
 ((${#stages[@]})) || stages=("${ALL_STAGES[@]}")
@@ -151,15 +154,22 @@ run_bench() {
 
 run_peers() {
   local failed=0 chosen=()
-  [[ -z $BENCH_FILTER ]] || chosen=(--only "$BENCH_FILTER" --no-overhead)
+  [[ -z $BENCH_FILTER ]] || chosen=(--only "$BENCH_FILTER" --no-overhead --no-changing-shapes)
   rm -f "$LOG_DIR"/peers-{cuda,cpu}.json
   # shellcheck disable=SC2086 # several arguments
   "$PYTHON" benchmarks/peers.py --device cuda --json "$LOG_DIR/peers-cuda.json" \
     ${chosen[@]+"${chosen[@]}"} ${PEERS_ARGS:-} || failed=1
   "$PYTHON" benchmarks/peers.py --device cpu --cores 2 --json "$LOG_DIR/peers-cpu.json" \
-    --no-overhead ${chosen[@]+"${chosen[@]}"} || failed=1
+    --no-overhead --no-changing-shapes ${chosen[@]+"${chosen[@]}"} || failed=1
   tables+=("$LOG_DIR/peers-cuda.json" "$LOG_DIR/peers-cpu.json")
   return "$failed"
+}
+
+run_training() {
+  rm -f "$LOG_DIR/training.json"
+  tables+=("$LOG_DIR/training.json")
+  # shellcheck disable=SC2086 # several arguments
+  "$PYTHON" benchmarks/training.py --device cuda --json "$LOG_DIR/training.json" ${TRAINING_ARGS:-}
 }
 
 # --- All of them ----------------------------------------------------------------------------------

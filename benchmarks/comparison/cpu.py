@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import ours, voxels, with_scipy
+from . import ours, voxels, with_jax, with_scipy
 from .cases import Case, make_times
 from .data import Data
 from .timing import Peer, Work, bind, host_samples, nothing
@@ -60,6 +60,10 @@ class Cpu:
     def data(self, case: AnyCase) -> Data:
         return case.data()
 
+    def inputs(self, case: Case) -> tuple[Any, ...]:
+        """Values, times and queries as torch's."""
+        return tuple(map(self._tensors, (make_values(case), *make_times(case))))
+
     def peers(self, case: AnyCase, data: Data, floor: float) -> list[Peer]:
         import robocache
 
@@ -95,7 +99,8 @@ class Cpu:
             peers.append(
                 Peer("scipy interp1d", bind(with_scipy.fuse, with_scipy.interp1d, *arrays))
             )
-        return [*peers, Peer("np.interp loop", bind(with_scipy.fuse, with_scipy.interp, *arrays))]
+        peers.append(Peer("np.interp loop", bind(with_scipy.fuse, with_scipy.interp, *arrays)))
+        return peers + with_jax.peers(case, arrays, np.asarray)
 
     def require_same(self, actual: Any, expected: Any, case: AnyCase) -> None:
         if isinstance(case, VoxelCase):
@@ -110,18 +115,17 @@ class Cpu:
 
     def times(self, peer: Peer, sample_seconds: float) -> int:
         peer.times = 1
-        if peer.own_seconds is not None:
-            return 1
         peer.work()
         return max(1, min(100_000, int(sample_seconds / self.seconds(peer))))
 
     def seconds(self, peer: Peer) -> float:
-        if peer.own_seconds is not None:
-            return peer.own_seconds()
         start = time.perf_counter()
         for _ in range(peer.times):
             peer.work()
         return (time.perf_counter() - start) / (peer.times * peer.calls_per_work)
+
+    def synchronize(self) -> None:
+        pass
 
     def clean(self) -> None:
         pass

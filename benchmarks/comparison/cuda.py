@@ -7,7 +7,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
-from . import ours, voxels, with_torch
+from . import ours, voxels, with_cupy, with_jax, with_torch
 from .cases import Case, make_times
 from .cpu import SMALL, SMALL_FUSION, Cpu, cpu_name
 from .data import Data
@@ -55,9 +55,14 @@ class Cuda:
     def data(self, case: AnyCase) -> Data:
         return case.data(self.torch)
 
+    def inputs(self, case: Case) -> tuple[Any, ...]:
+        """Values, times and queries."""
+        return self._arrays(case, *make_times(case))
+
     def peers(self, case: AnyCase, data: Data, floor: float) -> list[Peer]:
         import robocache
 
+        torch = self.torch
         robocache.Context("cuda").warm_up()
         calls_per_graph = max(1, min(64, int(100e-6 / max(floor, 2e-6))))
         if isinstance(case, VoxelCase):
@@ -75,7 +80,10 @@ class Cuda:
             work = bind(with_torch.fuse, align, *arrays)
             peers.append(Peer(name, work))
             peers.append(self._graph(f"{name}, graph", work, min(calls_per_graph, 8)))
-        return peers + self._compiled(arrays, calls_per_graph) if self.compile else peers
+        if self.compile:
+            peers += self._compiled(arrays, calls_per_graph)
+        peers += with_cupy.peers(case, arrays)
+        return peers + with_jax.peers(case, arrays, torch.from_dlpack)
 
     def _compiled(self, arrays: tuple[Any, ...], calls_per_graph: int) -> list[Peer]:
         torch = self.torch
@@ -145,6 +153,9 @@ class Cuda:
         self.stop.synchronize()
         milliseconds: float = self.start.elapsed_time(self.stop)
         return milliseconds * 1e-3 / (peer.times * peer.calls_per_work)
+
+    def synchronize(self) -> None:
+        self.torch.cuda.synchronize()
 
     def clean(self) -> None:
         self.torch.cuda.synchronize()

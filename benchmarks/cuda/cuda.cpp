@@ -13,13 +13,14 @@
 #include "../last_data.h"
 #include "../voxel_data.h"
 #include "device.h"
+#include "device_set.h"
 #include "plain_voxels.h"
+#include "scale.h"
 #include "support/cases.h"
 
 namespace bench {
 namespace {
 
-using support::Array;
 using support::sizeOf;
 
 constexpr double kGraphSeconds = 100e-6;  // what a graph is to last at least
@@ -60,76 +61,7 @@ const Samples& copySamples() {
 // Bytes read plus bytes written a second.
 double copyBandwidth() { return 2.0 * static_cast<double>(kCopyBytes) / copySamples().median; }
 
-// ---- data ---------------------------------------------------------------------------------------
-
-// The arrays of a case on the device, a block repeated over the whole batch.
-template <class Call>
-class DeviceSet {
- public:
-  using Data = typename Call::Data;
-
-  explicit DeviceSet(const Data& data)
-      : data_(data), call_(data, [this](const Array& array) { return place(array); }) {}
-
-  const Call& call() const { return call_; }
-
-  // As before the first call.
-  void reset() {
-    for (const auto& output : outputs_) {
-      if (data_.accumulates()) {
-        output.second->clear();
-      } else {
-        output.second->poison();
-      }
-    }
-  }
-  void check() const {
-    for (const auto& [expected, memory] : outputs_) checkOutput(*expected, *memory);
-  }
-
- private:
-  robocache::Tensor place(const Array& array) {
-    std::vector<int64_t> shape = data_.wholeShape(array);
-    int64_t bytes = sizeOf(array.dtype());
-    for (const int64_t extent : shape) bytes *= extent;
-    memory_.push_back(std::make_unique<DeviceMemory>(static_cast<size_t>(bytes)));
-    DeviceMemory& memory = *memory_.back();
-    const std::vector<const Array*> outputs = data_.outputs();
-    if (std::find(outputs.begin(), outputs.end(), &array) != outputs.end()) {
-      outputs_.emplace_back(&array, &memory);
-    } else {
-      memory.fill(array.memory().data(), array.memory().bytes());
-    }
-    rbcTensor tensor = array.tensorAt(memory.data(), {RBC_DEVICE_CUDA, 0});
-    tensor.shape = shape.data();
-    return robocache::Tensor(tensor);
-  }
-
-  static void checkOutput(const Array& block, const DeviceMemory& memory) {
-    std::vector<char> host(block.memory().bytes());
-    for (size_t done = 0; done < memory.bytes(); done += host.size()) {
-      const size_t bytes = std::min(host.size(), memory.bytes() - done);
-      checkCuda(cudaMemcpy(host.data(), memory.data() + done, bytes, cudaMemcpyDeviceToHost),
-                "cudaMemcpy");
-      if (std::memcmp(host.data(), block.memory().data(), bytes) != 0) {
-        throw std::runtime_error("differs from the answer on the CPU");
-      }
-    }
-  }
-
-  const Data& data_;
-  std::vector<std::unique_ptr<DeviceMemory>> memory_;
-  std::vector<std::pair<const Array*, DeviceMemory*>> outputs_;
-  Call call_;
-};
-
 // ---- benchmarks ---------------------------------------------------------------------------------
-
-robocache::Context contextOn(const Stream& stream) {
-  robocache::Context context = robocache::Context::cuda(0, stream.get());
-  context.warmUp();
-  return context;
-}
 
 // Reports the device time of enqueue(i), which calls on sets[i], over replays of one graph that
 // goes through all sets, over and over. Checks what a graph wrote first.
@@ -238,6 +170,20 @@ void benchEmpty(benchmark::State& state) {
   report(state, samples);
 }
 
+// Host time of enqueue(), which no call can undercut.
+template <class Enqueue>
+void benchEnqueue(benchmark::State& state, Enqueue&& enqueue) {
+  constexpr int kCalls = 200;
+  const Stream stream;
+  const DeviceMemory memory(256);
+  report(state, collect([&] {
+           const double seconds = hostSeconds(
+               kCalls, [&] { checkCuda(enqueue(stream.get(), memory.data()), "enqueue"); });
+           stream.synchronize();
+           return seconds;
+         }));
+}
+
 // What a case moves, give or take what its queries share.
 double roughBytes(const Case& c) {
   int64_t bytes = c.queries * (sizeOf(c.times) + c.channels() * sizeOf(c.out));
@@ -265,19 +211,31 @@ double roughBytes(const VoxelCase& c) {
   return static_cast<double>(bytes);
 }
 
+// Whether a call takes four times L2: nothing is left of it when the next one begins.
+template <class Case>
+bool leavesNothing(const Case& c, const Device& device) {
+  return roughBytes(c) > 4 * static_cast<double>(device.l2_bytes);
+}
+
+// Whether cold calls differ from hot ones, and kMostSets of them fill L2.
+template <class Case>
+bool canBeCold(const Case& c, const Device& device) {
+  const double most = roughBytes(c) * static_cast<double>(kMostSets);
+  return !leavesNothing(c, device) && most >= 4 * static_cast<double>(device.l2_bytes);
+}
+
+template <class Call>
+void addGraph(const typename Call::Data::Case& c, const Device& device, bool cold) {
+  add("cuda/" + c.op + "/" + c.name + (cold ? "/cold" : "/hot"),
+      [=](benchmark::State& state) { benchGraph<Call>(state, c, device, cold); });
+}
+
 template <class Call>
 void addCase(const typename Call::Data::Case& c, const Device& device) {
   const auto named = [&](const char* kind) { return "cuda/" + c.op + kind + "/" + c.name; };
-  // Four times L2 in one call: nothing is left of it when the next one begins. Too little to fill
-  // L2: hot alone.
-  const double bytes = roughBytes(c);
-  const double caches = 4 * static_cast<double>(device.l2_bytes);
-  for (const bool cold : {false, true}) {
-    if (cold && (bytes > caches || bytes * static_cast<double>(kMostSets) < caches)) continue;
-    add(named("") + (cold ? "/cold" : "/hot"),
-        [=](benchmark::State& state) { benchGraph<Call>(state, c, device, cold); });
-  }
-  if (c.variant || bytes > caches) return;
+  addGraph<Call>(c, device, false);
+  if (canBeCold(c, device)) addGraph<Call>(c, device, true);
+  if (c.variant || leavesNothing(c, device)) return;
   add(named("_call"), [=](benchmark::State& state) { benchCall<Call>(state, c); });
   add(named("_latency"), [=](benchmark::State& state) { benchLatency<Call>(state, c); });
 }
@@ -306,9 +264,19 @@ void addCudaBenchmarks() {
     reportTraffic(state, copySamples(), 2 * static_cast<int64_t>(kCopyBytes), copyBandwidth());
   });
   add("cuda/empty_kernel", benchEmpty);
+  for (const bool overlaps : {false, true}) {
+    add(std::string("cuda/enqueue/kernel") + (overlaps ? ", overlapping" : ""),
+        [=](benchmark::State& state) {
+          benchEnqueue(state, [=](cudaStream_t s, void*) { return launchArguments(s, overlaps); });
+        });
+  }
+  add("cuda/enqueue/memset", [](benchmark::State& state) {
+    benchEnqueue(state, [](cudaStream_t s, void* at) { return cudaMemsetAsync(at, 0, 256, s); });
+  });
   for (const Case& c : resampleCases()) addCase<Call>(c, device);
   for (const Case& c : fuseCases()) addCase<Call>(c, device);
   for (const Case& c : methodCases(1024, 500, 250, 256, support::kBF16)) addCase<Call>(c, device);
+  for (const Case& c : sweepCases()) addGraph<Call>(c, device, canBeCold(c, device));
   for (const VoxelCase& c : voxelCases()) {
     addCase<VoxelCall>(c, device);
     if (c.kind == VoxelCase::Kind::kDense && !c.reducesFeatures() && c.clouds == 1) {
@@ -316,6 +284,7 @@ void addCudaBenchmarks() {
           [=](benchmark::State& state) { benchPlain(state, c); });
     }
   }
+  addScaleBenchmarks();
 }
 
 }  // namespace bench

@@ -145,5 +145,7 @@ Samples collectDevice(const Stream& stream, Enqueue&& enqueue) {
 
 // A kernel that does nothing: what is left of a call without its work.
 cudaError_t launchEmpty(cudaStream_t stream);
+// The same with arguments, launched as the library does: it may begin while the one before it ends.
+cudaError_t launchArguments(cudaStream_t stream, bool overlaps);
 
 }  // namespace bench

@@ -36,6 +36,10 @@ void PointCounter::count(int64_t bucket) const {
     const auto* last = entry + sort_.count(bucket);
     for (int64_t first = sort_.firstKey(bucket); first < end; first += kCounters) {
       const int64_t past = std::min(first + kCounters, end);
+      if (entry == last || static_cast<int64_t>(entry->key) >= past) {
+        clear(first, past);
+        continue;
+      }
       uint32_t counts[kCounters];
       std::fill_n(counts, past - first, 0u);
       for (; entry != last && static_cast<int64_t>(entry->key) < past; ++entry) {
@@ -48,6 +52,14 @@ void PointCounter::count(int64_t bucket) const {
       }
     }
   });
+}
+
+void PointCounter::clear(int64_t begin, int64_t end) const {
+  while (begin < end) {
+    const VoxelLine line = voxels_.lineAt(begin, end);
+    voxels_.clear(line, 0, line.count);
+    begin += line.count;
+  }
 }
 
 template <class Out>

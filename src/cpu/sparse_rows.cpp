@@ -1,7 +1,33 @@
 #include "sparse_rows.h"
 
+#include <cstring>
+
 namespace rbc {
 namespace {
+
+// Sets all bytes of the elements, as many at once as adjoin.
+void setBytes(std::byte* data, const int64_t* extent, const int64_t* stride, int rank, int64_t size,
+              int byte) {
+  int64_t run = 1;
+  int outer = rank;
+  while (outer > 0 && (extent[outer - 1] == 1 || stride[outer - 1] == run)) run *= extent[--outer];
+  if (outer == 0) {
+    std::memset(data, byte, static_cast<size_t>(run * size));
+    return;
+  }
+  for (int64_t i = 0; i < extent[0]; ++i) {
+    setBytes(data + i * stride[0] * size, extent + 1, stride + 1, rank - 1, size, byte);
+  }
+}
+
+// Of an output's rows from `begin` on, extent[0] of them.
+template <int Rank>
+void setRows(const Output<Rank>& out, int64_t begin, const int64_t (&extent)[Rank], int byte) {
+  if (out.data == nullptr) return;
+  const int64_t size = sizeOf(out.dtype);
+  setBytes(static_cast<std::byte*>(out.data) + begin * out.stride[0] * size, extent, out.stride,
+           Rank, size, byte);
+}
 
 // An output that is not wanted has no dtype, and any will do.
 template <int Rank>
@@ -31,13 +57,13 @@ void SparseRows::write(int64_t row, const PointGroup& group) const {
   }
 }
 
-void SparseRows::clear(int64_t row) const {
-  writeCoords(row, {-1, -1, -1, -1});
-  writeCount(row, 0);
-  if (p_.reduced.data != nullptr) reduced_.clear(reducedAt(row));
-  if (p_.grouped.data != nullptr) {
-    for (int64_t i = 0; i < p_.max_points; ++i) grouped_.clear(groupedAt(row, i));
-  }
+void SparseRows::clear(int64_t begin, int64_t end) const {
+  constexpr int kMinusOne = 0xFF;  // every byte of it; zeros of any dtype are bytes of 0
+  const int64_t count = end - begin;
+  setRows<2>(p_.coords, begin, {count, 4}, kMinusOne);
+  setRows<1>(p_.counts, begin, {count}, 0);
+  setRows<2>(p_.reduced, begin, {count, p_.features.count}, 0);
+  setRows<3>(p_.grouped, begin, {count, p_.max_points, p_.features.count}, 0);
 }
 
 void SparseRows::clearPoints(int64_t begin, int64_t end) const {

@@ -21,8 +21,8 @@ class SparseRows {
 
   // The row of a voxel.
   void write(int64_t row, const PointGroup& group) const;
-  // A row without one.
-  void clear(int64_t row) const;
+  // Rows begin .. end - 1, which have none.
+  void clear(int64_t begin, int64_t end) const;
   // Says of points, begin .. end - 1 of the line, that they are in no row.
   void clearPoints(int64_t begin, int64_t end) const;
 

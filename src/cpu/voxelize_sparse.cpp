@@ -94,9 +94,8 @@ void voxelizeSparseOnCpu(BackendState& backend_state, const SparseProblem& p, Sc
     const int64_t left_out = group.count - rows.counted(group);
     if (left_out > 0) points_left_out.fetch_add(left_out, std::memory_order_relaxed);
   });
-  visitChunks(pool, p.capacity - kept, kChunkRows, [&](int64_t begin, int64_t end) {
-    for (int64_t row = kept + begin; row < kept + end; ++row) rows.clear(row);
-  });
+  visitChunks(pool, p.capacity - kept, kChunkRows,
+              [&](int64_t begin, int64_t end) { rows.clear(kept + begin, kept + end); });
 
   if (p.overflow.data != nullptr) {
     auto* overflow = static_cast<int64_t*>(p.overflow.data);

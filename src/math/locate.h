@@ -150,13 +150,14 @@ RBC_HD Tap tapBetween(Index i, Time t0, Time t1, Time q, const Rules<Time>& rule
   const auto gap = Math::span(t1, t0);
   if (isStep(rules.method)) {
     const bool earlier =
-        rules.method == Method::kPrevious || (rules.method == Method::kNearest && after <= ahead);
+        rules.method == Method::kNearest ? after <= ahead : rules.method == Method::kPrevious;
+    const Index sample = i + static_cast<Index>(!earlier);  // no branch: it could not be predicted
     if (rules.has_tolerance) {
       const bool valid = (earlier ? after : ahead) <= rules.tolerance;
-      return valid ? sampleTap(earlier ? i : i + 1, true) : invalidTap();
+      return valid ? sampleTap(sample, true) : invalidTap();
     }
     if (rules.has_max_gap && gap > rules.max_gap) return invalidTap();
-    return sampleTap(earlier ? i : i + 1, true);
+    return sampleTap(sample, true);
   }
   if (rules.has_max_gap && gap > rules.max_gap) return invalidTap();
   return {i, Math::ratio(after, gap), true};

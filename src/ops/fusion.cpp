@@ -136,15 +136,19 @@ void Fusion::requireFloatOut() const {
   }
 }
 
-IndexArray Fusion::indexArray(const rbcTensor* tensor, const char* argument, int64_t count) const {
-  if (tensor == nullptr) return {nullptr, 0, false};
+void Fusion::read(const rbcTensor* tensor, const char* argument, int64_t count,
+                  IndexArray* array) const {
+  *array = {};
+  if (tensor == nullptr) return;
   const View view = normalize(tensor, argument);
   requireInput(view, argument);
-  return indexArrayOf(view, argument, count);
+  *array = indexArrayOf(view, argument, count);
 }
 
-RealArray Fusion::realArray(const rbcTensor* tensor, const char* argument, int64_t count) const {
-  if (tensor == nullptr) return {nullptr, 0, false};
+void Fusion::read(const rbcTensor* tensor, const char* argument, int64_t count,
+                  RealArray* array) const {
+  *array = {};
+  if (tensor == nullptr) return;
   const View view = normalize(tensor, argument);
   requireShape(view, argument, 1, &count);
   if (view.dtype != DType::F32 && view.dtype != DType::F64) {
@@ -156,7 +160,7 @@ RealArray Fusion::realArray(const rbcTensor* tensor, const char* argument, int64
          nameOf(out_.dtype));
   }
   requireInput(view, argument);
-  return {view.data, view.strides[0], view.dtype == DType::F64};
+  *array = {view.data, view.strides[0], view.dtype == DType::F64};
 }
 
 void Fusion::add(const StreamArguments& stream) {
@@ -224,10 +228,10 @@ void Fusion::add(const StreamArguments& stream) {
   s.values_stride[2] = values.strides[values.ndim - 1];
   s.times_stride[0] = batchStride(times, 2);
   s.times_stride[1] = times.strides[times.ndim - 1];
-  s.lengths = indexArray(params.lengths, "lengths", batch);
-  s.offsets = indexArray(params.offsets, "offsets", batch + 1);
-  s.mean = realArray(params.mean, "mean", s.channels);
-  s.inv_std = realArray(params.inv_std, "inv_std", s.channels);
+  read(params.lengths, "lengths", batch, &s.lengths);
+  read(params.offsets, "offsets", batch + 1, &s.offsets);
+  read(params.mean, "mean", s.channels, &s.mean);
+  read(params.inv_std, "inv_std", s.channels, &s.inv_std);
   s.max_gap = limitOf(params.max_gap, times.dtype);
   s.tolerance = limitOf(params.tolerance, times.dtype);
   s.clock_offset = offsetOf(stream, times.dtype);
@@ -269,7 +273,7 @@ const FuseProblem& Fusion::finish(int mask_rank) {
   p.query_times = query_times_.data;
   p.query_stride[0] = batchStride(query_times_, 2);
   p.query_stride[1] = query_times_.strides[query_times_.ndim - 1];
-  p.query_lengths = indexArray(query_lengths_, "query_lengths", p.batch);
+  read(query_lengths_, "query_lengths", p.batch, &p.query_lengths);
   p.out = out_.data;
   p.out_stride[0] = batchStride(out_, 3);
   p.out_stride[1] = out_.strides[out_.ndim - 2];

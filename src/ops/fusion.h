@@ -50,9 +50,10 @@ class Fusion {
   void run(rbcContext& context, bool check_times, const char* stream_array) const;
 
  private:
-  // An optional i32 or i64 vector of `count` entries.
-  IndexArray indexArray(const rbcTensor* tensor, const char* argument, int64_t count) const;
-  RealArray realArray(const rbcTensor* tensor, const char* argument, int64_t count) const;
+  // An optional vector of `count` entries, straight to its place: a copy of what has just been put
+  // together makes the processor wait.
+  void read(const rbcTensor* tensor, const char* argument, int64_t count, IndexArray* array) const;
+  void read(const rbcTensor* tensor, const char* argument, int64_t count, RealArray* array) const;
   // An input lives where the context can reach it, and no output writes to it.
   void requireInput(const View& view, const char* argument) const;
 

@@ -1,57 +1,13 @@
 // A caller's allocator, and that nothing is allocated once a context has warmed up.
-#include <atomic>
 #include <cstdlib>
 #include <map>
-#include <new>
+#include <vector>
 
+#include "abi/fuse_kinds.h"
+#include "abi/malloc_counter.h"
 #include "abi/voxelize_kinds.h"
 #include "support/expect.h"
 #include "support/run.h"
-
-#if defined(__GLIBC__) && !RBC_TEST_SANITIZED
-#define RBC_TEST_COUNTS_MALLOC 1
-#else
-#define RBC_TEST_COUNTS_MALLOC 0
-#endif
-
-#if RBC_TEST_COUNTS_MALLOC
-
-namespace {
-std::atomic<int64_t> mallocs{0};
-}
-
-// These replace the C library's in the whole process, and operator new calls them.
-extern "C" {
-void* __libc_malloc(size_t bytes);
-void* __libc_calloc(size_t count, size_t bytes);
-void* __libc_realloc(void* pointer, size_t bytes);
-void* __libc_memalign(size_t alignment, size_t bytes);
-
-__attribute__((visibility("default"))) void* malloc(size_t bytes) {
-  ++mallocs;
-  return __libc_malloc(bytes);
-}
-__attribute__((visibility("default"))) void* calloc(size_t count, size_t bytes) {
-  ++mallocs;
-  return __libc_calloc(count, bytes);
-}
-__attribute__((visibility("default"))) void* realloc(void* pointer, size_t bytes) {
-  ++mallocs;
-  return __libc_realloc(pointer, bytes);
-}
-__attribute__((visibility("default"))) void* aligned_alloc(size_t alignment, size_t bytes) {
-  ++mallocs;
-  return __libc_memalign(alignment, bytes);
-}
-__attribute__((visibility("default"))) int posix_memalign(void** pointer, size_t alignment,
-                                                          size_t bytes) {
-  ++mallocs;
-  *pointer = __libc_memalign(alignment, bytes);
-  return *pointer != nullptr ? 0 : 12;
-}
-}
-
-#endif
 
 namespace {
 
@@ -161,7 +117,6 @@ TEST_CASE("allocator: calls in steady state allocate nothing") {
   Ledger ledger;
   const Context context = ledger.context(3);
   std::vector<support::ResampleCase> cases = support::resampleCases();
-  int64_t total = 0;
   for (support::ResampleCase& c : cases) {
     if (c.flush == support::Flush::kBegin) continue;  // half of them will do
     const support::ResampleInputs in = support::makeInputs(c);
@@ -187,17 +142,14 @@ TEST_CASE("allocator: calls in steady state allocate nothing") {
     CHECK_SUCCEEDS(call());
     CHECK_MESSAGE(ledger.allocations == reserved, support::describe(c),
                   ": allocates after the reserve it asked for");
-#if RBC_TEST_COUNTS_MALLOC
-    const int64_t before = mallocs;
-    for (int i = 0; i < 3; ++i) total += call();
-    CHECK_MESSAGE(mallocs == before, support::describe(c));
-#endif
+    CAPTURE(support::describe(c));
+    CHECK_ALLOCATES_NOTHING(call());
   }
-  CHECK(total == 0);
 #if RBC_TEST_COUNTS_MALLOC
-  const int64_t before = mallocs;
+  const malloc_counter::Counts before = malloc_counter::counts();
   support::cpuContext(1);
-  CHECK_MESSAGE(mallocs > before, "what the library allocates is not counted");
+  CHECK_MESSAGE(malloc_counter::counts().process > before.process, "nothing is counted");
+  CHECK_MESSAGE(malloc_counter::counts().library > before.library, "the library is not known");
 #endif
   CHECK(ledger.error == "");
 }
@@ -266,37 +218,48 @@ TEST_CASE("allocator: a control loop's fuse allocates nothing, checked or not") 
     const int64_t reserved = ledger.allocations;
     CHECK_SUCCEEDS(call());
     CHECK(ledger.allocations == reserved);
-#if RBC_TEST_COUNTS_MALLOC
-    int64_t total = 0;
-    const int64_t before = mallocs;
-    for (int i = 0; i < 100; ++i) total += call();
-    CHECK(mallocs == before);
-    CHECK(total == 0);
-#endif
+    CHECK_ALLOCATES_NOTHING(call());
   }
   CHECK(mask.elements() == std::vector<uint64_t>{1, 1, 1});
   CHECK(ledger.error == "");
 }
 
-TEST_CASE("allocator: voxelization allocates nothing once reserved") {
-  for (const voxelize_kinds::Kind& kind : voxelize_kinds::kKinds) {
-    CAPTURE(std::string(kind.name));
-    Ledger ledger;
-    const Context context = ledger.context(3);
-    const voxelize_kinds::Inputs in(kind);
-    const voxelize_kinds::Call call(context, in, kind);
-    CHECK_SUCCEEDS(rbcContextReserve(context.get(), call.workspace(context)));
-    const int64_t reserved = ledger.allocations;
-    CHECK_SUCCEEDS(call.run(context));
-    CHECK(ledger.allocations == reserved);
-#if RBC_TEST_COUNTS_MALLOC
-    int64_t total = 0;
-    const int64_t before = mallocs;
-    for (int i = 0; i < 3; ++i) total += call.run(context);
-    CHECK(mallocs == before);
-    CHECK(total == 0);
-#endif
-    CHECK(ledger.error == "");
+TEST_CASE(
+    "allocator: fusion of any number of streams allocates nothing, on any number of threads") {
+  constexpr int64_t kQueries = 1000;  // enough to be shared out among threads
+  for (const int threads : {1, 3}) {
+    for (const int count : {3, 8, 40}) {
+      CAPTURE(threads);
+      CAPTURE(count);
+      Ledger ledger;
+      const Context context = ledger.context(threads);
+      const fuse_kinds::Arrays arrays(count, kQueries);
+      const fuse_kinds::Call call(context, arrays);
+      CHECK(call.workspace(context) == 0);
+      const int64_t placed = ledger.allocations;
+      CHECK_SUCCEEDS(call.run(context));
+      CHECK_ALLOCATES_NOTHING(call.run(context));
+      CHECK(ledger.allocations == placed);
+    }
+  }
+}
+
+TEST_CASE("allocator: voxelization allocates nothing once reserved, on any number of threads") {
+  for (const int threads : {1, 3}) {
+    for (const voxelize_kinds::Kind& kind : voxelize_kinds::kKinds) {
+      CAPTURE(threads);
+      CAPTURE(std::string(kind.name));
+      Ledger ledger;
+      const Context context = ledger.context(threads);
+      const voxelize_kinds::Inputs in(kind);
+      const voxelize_kinds::Call call(context, in, kind);
+      CHECK_SUCCEEDS(rbcContextReserve(context.get(), call.workspace(context)));
+      const int64_t reserved = ledger.allocations;
+      CHECK_SUCCEEDS(call.run(context));
+      CHECK_ALLOCATES_NOTHING(call.run(context));
+      CHECK(ledger.allocations == reserved);
+      CHECK(ledger.error == "");
+    }
   }
 }
 

@@ -9,8 +9,12 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <thread>
+#include <vector>
 
 #include "abi/cuda_support.h"
+#include "abi/malloc_counter.h"
+#include "abi/voxelize_kinds.h"
 
 namespace {
 
@@ -372,6 +376,7 @@ TEST_CASE("cuda: a caller's allocator gets the stream, and no call allocates onc
     CHECK(support::infoOf(context).workspace_bytes >= call.workspace(context));
     const int before = ledger.allocations;
     for (int i = 0; i < 5; ++i) CHECK_SUCCEEDS(call.run(context));
+    CHECK_ALLOCATES_NOTHING_ITSELF(call.run(context));
     CHECK(ledger.allocations == before);
     for (const auto& [pointer, entry] : ledger.held) CHECK(entry.second == stream.get());
     ledger.exhausted = true;
@@ -445,6 +450,55 @@ TEST_CASE("cuda: the current device stays the caller's") {
   CHECK(current == 0);
   DeviceCall other(cuda, someCase(9));
   CHECK_FAILS(other.run(second), RBC_STATUS_DEVICE_MISMATCH, "values:");
+}
+
+TEST_CASE("cuda: contexts on two devices at once, a thread each") {
+  REQUIRE_CUDA();
+  int count = 0;
+  check(cudaGetDeviceCount(&count));
+  if (count < 2) SKIP_BECAUSE("one device only");
+  struct Worker {
+    Context context;
+    std::unique_ptr<DeviceCall> resample;
+    const voxelize_kinds::Kind& kind;
+    voxelize_kinds::Inputs clouds;
+    std::unique_ptr<voxelize_kinds::Call> voxelize;
+    int failures = 0;
+    int current = -1;
+
+    // The sixth kind is sparse, and takes workspace.
+    explicit Worker(int device) : kind(voxelize_kinds::kKinds[5]), clouds(kind, 1 + device) {
+      rbcContextParams params = rbcContextParamsInit();
+      params.backend = RBC_BACKEND_CUDA;
+      params.device_id = device;
+      context = support::makeContext(params);
+      resample = std::make_unique<DeviceCall>(context, someCase(10 + device));
+      voxelize = std::make_unique<voxelize_kinds::Call>(context, clouds, kind);
+    }
+    // The thread's current device is the first, whatever the context's is.
+    void work() {
+      for (int i = 0; i < 100; ++i) {
+        failures += resample->run(context) == RBC_STATUS_SUCCESS ? 0 : 1;
+        failures += voxelize->run(context) == RBC_STATUS_SUCCESS ? 0 : 1;
+      }
+      failures += rbcContextSynchronize(context.get()) == RBC_STATUS_SUCCESS ? 0 : 1;
+      cudaGetDevice(&current);
+    }
+  };
+  Worker workers[] = {Worker(0), Worker(1)};
+  std::vector<std::thread> threads;
+  for (Worker& worker : workers) threads.emplace_back([&worker] { worker.work(); });
+  for (std::thread& thread : threads) thread.join();
+  const Context cpu = support::cpuContext(1);
+  for (Worker& worker : workers) {
+    CHECK(worker.failures == 0);
+    CHECK(worker.current == 0);
+    CHECK(worker.resample->error(worker.context) == "");
+    const voxelize_kinds::Call expected(cpu, worker.clouds, worker.kind);
+    CHECK_SUCCEEDS(expected.run(cpu));
+    CHECK(worker.voxelize->fetch(worker.context));
+    CHECK((worker.voxelize->results() == expected.results()));
+  }
 }
 
 // The device does not recover from it: a process of its own runs it.

@@ -1,0 +1,103 @@
+"""The same by JAX, as its users write it: interp, or diffrax, of a recording, vmap and jit."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from typing import Any
+
+from .cases import Case
+from .timing import Peer, Work, guarded, skipped
+
+_TARGET_SECONDS = 2e-3  # of a sample
+
+
+def _interp(jax: Any) -> Any:
+    jnp = jax.numpy
+    channels = jax.vmap(jnp.interp, in_axes=(None, None, 1), out_axes=1)
+    return lambda values, times, queries: channels(queries, times, values)
+
+
+def _diffrax(jax: Any) -> Any:
+    import diffrax
+
+    def one(values: Any, times: Any, queries: Any) -> Any:
+        values = values.astype(queries.dtype)  # lest it interpolates in bf16
+        return jax.vmap(diffrax.LinearInterpolation(ts=times, ys=values).evaluate)(queries)
+
+    return one
+
+
+def fuse(jax: Any, align: Any) -> Any:
+    batched = jax.vmap(align)
+
+    @jax.jit
+    def fused(values: list[Any], times: list[Any], queries: Any) -> Any:
+        parts = [batched(v, t, queries).astype(v.dtype) for v, t in zip(values, times)]
+        return parts[0] if len(parts) == 1 else jax.numpy.concatenate(parts, axis=2)
+
+    return fused
+
+
+def import_jax() -> Any:
+    """It would take three quarters of the GPU's memory as soon as it has something to do."""
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    import jax
+
+    return jax
+
+
+def interp() -> tuple[Any, Any]:
+    """The function, and what makes its arrays of others."""
+    jax = import_jax()
+    arrays = functools.partial(jax.tree.map, functools.partial(_array, jax))
+    return fuse(jax, _interp(jax)), arrays
+
+
+def peers(case: Case, arrays: tuple[Any, ...], result: Any) -> list[Peer]:
+    """`arrays` are NumPy's or torch's; result(array) makes an answer one that is compared."""
+    makers = {"jax.numpy.interp": _interp}
+    if case.op == "resample":
+        makers["diffrax LinearInterpolation"] = _diffrax
+    found = []
+    for name, make in makers.items():
+        try:
+            jax = import_jax()
+            function = fuse(jax, make(jax))
+            values, times, queries = jax.tree.map(functools.partial(_array, jax), arrays)
+        except Exception as error:  # noqa: BLE001 - a wheel may be there without what it needs
+            found.append(skipped(name, error))
+            continue
+        found.append(_peer(name, functools.partial(function, values, times, queries), result))
+    return found
+
+
+def _array(jax: Any, array: Any) -> Any:
+    """Of a torch tensor without a copy."""
+    return jax.dlpack.from_dlpack(array) if hasattr(array, "is_cuda") else jax.numpy.asarray(array)
+
+
+def _peer(name: str, work: Work, result: Any) -> Peer:
+    peer = Peer(name, work, lambda: result(work()))
+    start = time.perf_counter()
+    peer.error = guarded(lambda: work().block_until_ready())
+    peer.compile_seconds = time.perf_counter() - start
+    if peer.error is None:
+        peer.own_seconds = functools.partial(_seconds, work, _calls(work))
+    return peer
+
+
+def _calls(work: Work) -> int:
+    seconds = min(_seconds(work, 1) for _ in range(2))
+    return max(1, min(200, int(_TARGET_SECONDS / seconds)))
+
+
+def _seconds(work: Work, calls: int) -> float:
+    """Real time of a call: JAX has streams of its own. The device is never left to wait."""
+    work().block_until_ready()
+    start = time.perf_counter()
+    for _ in range(calls):
+        last = work()
+    last.block_until_ready()
+    return (time.perf_counter() - start) / calls

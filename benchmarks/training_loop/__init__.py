@@ -1,0 +1,1 @@
+"""What training.py trains on, the ways to align it, and the model."""

@@ -1,0 +1,113 @@
+#include "abi/malloc_counter.h"
+
+#if RBC_TEST_COUNTS_MALLOC
+
+#include <link.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+extern "C" {
+void* __libc_malloc(size_t bytes);
+void* __libc_calloc(size_t count, size_t bytes);
+void* __libc_realloc(void* pointer, size_t bytes);
+void* __libc_memalign(size_t alignment, size_t bytes);
+}
+
+namespace {
+
+std::atomic<int64_t> of_process{0};
+std::atomic<int64_t> of_library{0};
+
+// Where the library is loaded.
+struct Range {
+  uintptr_t begin = 0;
+  uintptr_t end = 0;
+
+  Range() noexcept { dl_iterate_phdr(look, this); }
+
+  static int look(dl_phdr_info* info, size_t, void* range) {
+    if (std::strstr(info->dlpi_name, "librobocache.so") == nullptr) return 0;
+    auto& found = *static_cast<Range*>(range);
+    found.begin = UINTPTR_MAX;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+      const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+      if (segment.p_type != PT_LOAD) continue;
+      const uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
+      found.begin = begin < found.begin ? begin : found.begin;
+      found.end = begin + segment.p_memsz > found.end ? begin + segment.p_memsz : found.end;
+    }
+    return 1;
+  }
+};
+const Range library;  // empty until the statics of this file are there
+
+void count(const void* caller) noexcept {
+  of_process.fetch_add(1, std::memory_order_relaxed);
+  const auto address = reinterpret_cast<uintptr_t>(caller);
+  if (address >= library.begin && address < library.end) {
+    of_library.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void* orThrow(void* pointer) {
+  if (pointer == nullptr) throw std::bad_alloc();
+  return pointer;
+}
+
+}  // namespace
+
+#define RBC_TEST_HOOK __attribute__((visibility("default")))
+
+// These replace the C library's and C++'s in the whole process.
+extern "C" {
+RBC_TEST_HOOK void* malloc(size_t bytes) {
+  count(__builtin_return_address(0));
+  return __libc_malloc(bytes);
+}
+RBC_TEST_HOOK void* calloc(size_t times, size_t bytes) {
+  count(__builtin_return_address(0));
+  return __libc_calloc(times, bytes);
+}
+RBC_TEST_HOOK void* realloc(void* pointer, size_t bytes) {
+  count(__builtin_return_address(0));
+  return __libc_realloc(pointer, bytes);
+}
+RBC_TEST_HOOK void* aligned_alloc(size_t alignment, size_t bytes) {
+  count(__builtin_return_address(0));
+  return __libc_memalign(alignment, bytes);
+}
+RBC_TEST_HOOK int posix_memalign(void** pointer, size_t alignment, size_t bytes) {
+  count(__builtin_return_address(0));
+  *pointer = __libc_memalign(alignment, bytes);
+  return *pointer != nullptr ? 0 : 12;
+}
+}
+
+// The other forms call these.
+RBC_TEST_HOOK void* operator new(size_t bytes) {
+  count(__builtin_return_address(0));
+  return orThrow(__libc_malloc(bytes));
+}
+RBC_TEST_HOOK void* operator new(size_t bytes, std::align_val_t alignment) {
+  count(__builtin_return_address(0));
+  return orThrow(__libc_memalign(static_cast<size_t>(alignment), bytes));
+}
+
+namespace malloc_counter {
+
+Counts counts() noexcept { return {of_process.load(), of_library.load()}; }
+
+}  // namespace malloc_counter
+
+#else
+
+namespace malloc_counter {
+
+Counts counts() noexcept { return {0, 0}; }
+
+}  // namespace malloc_counter
+
+#endif

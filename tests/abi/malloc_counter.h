@@ -1,0 +1,39 @@
+// How often memory of the host is allocated: the test program's own malloc and operator new count.
+#pragma once
+
+#include <cstdint>
+
+#include "support/expect.h"
+
+#if defined(__GLIBC__) && !RBC_TEST_SANITIZED
+#define RBC_TEST_COUNTS_MALLOC 1
+#else
+#define RBC_TEST_COUNTS_MALLOC 0
+#endif
+
+namespace malloc_counter {
+
+struct Counts {
+  int64_t process;  // by any thread
+  int64_t library;  // asked for by librobocache's own code, the CUDA runtime in it included
+};
+
+// Always 0 where nothing is counted.
+Counts counts() noexcept;
+
+}  // namespace malloc_counter
+
+// Runs a good call some more times.
+#define CHECK_ALLOCATES_NOTHING_OF(who, call)                            \
+  do {                                                                   \
+    int failures_ = 0;                                                   \
+    const int64_t before_ = malloc_counter::counts().who;                \
+    for (int i_ = 0; i_ < 10; ++i_) failures_ += (call) == 0 ? 0 : 1;    \
+    const int64_t allocations_ = malloc_counter::counts().who - before_; \
+    CHECK_MESSAGE(allocations_ == 0, #call " allocates in ", #who);      \
+    CHECK(failures_ == 0);                                               \
+  } while (false)
+
+#define CHECK_ALLOCATES_NOTHING(call) CHECK_ALLOCATES_NOTHING_OF(process, call)
+// On CUDA, whose driver may allocate for what it queues.
+#define CHECK_ALLOCATES_NOTHING_ITSELF(call) CHECK_ALLOCATES_NOTHING_OF(library, call)
