@@ -34,9 +34,11 @@ def environment(device_facts: dict[str, Any], torch: Any) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Of this checkout; where it comes without its history, of ROBOCACHE_COMMIT."""
+    """ROBOCACHE_COMMIT where it is set, as a copy may come without its history; or this checkout's."""
+    if given := os.environ.get("ROBOCACHE_COMMIT"):
+        return given
     command = ["git", "-C", str(pathlib.Path(__file__).parent), "describe", "--always", "--dirty"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        return os.environ.get("ROBOCACHE_COMMIT", "unknown")
+        return "unknown"
