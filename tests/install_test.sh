@@ -9,10 +9,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cmake=${CMAKE:-cmake}
 
-# An example prints the same wherever it runs: examples/expected has it.
+# An example prints the same wherever it runs, examples/expected has it; or why it cannot.
 run_example() { # PROGRAM NAME
   "$1" | tee "$work/output"
-  diff "$source_dir/examples/expected/$2.txt" "$work/output"
+  grep -q '^SKIPPED: ' "$work/output" || diff "$source_dir/examples/expected/$2.txt" "$work/output"
 }
 
 for component in Runtime Development; do
