@@ -17,7 +17,6 @@ of the host's time in them: the less a step takes, the larger is the share of th
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import math
 import os
@@ -38,6 +37,8 @@ from training_loop.model import Trainer
 
 PREFETCH = 2  # batches ahead a worker
 COMPILED = "torch.compile"
+NO_ALIGNMENT = "no alignment"
+ALONE = 20  # calls of an alignment that are timed together
 
 
 class Way:
@@ -53,7 +54,7 @@ class Way:
         self.exact = exact
         self.seconds: list[float] = []  # a step, by round
         self.wait: list[float] = []  # of it for the loader, by the host
-        self.alignment: list[float] = []  # of it in align
+        self.alone: float | None = None  # align by itself
         self.compile_seconds: float | None = None
         self.error: str | None = None
 
@@ -63,10 +64,9 @@ class Way:
         result = summarize(self.seconds)
         result["episodes/s"] = batch / result["median_us"] * 1e6
         result["wait_us"] = summarize(self.wait)["median_us"]
-        if any(self.alignment):
-            result["alignment_us"] = summarize(self.alignment)["median_us"]
-            shares = [a / s for a, s in zip(self.alignment, self.seconds)]
-            result["share"] = summarize(shares)["median_us"] * 1e-6
+        if self.alone is not None:
+            result["alignment_us"] = self.alone * 1e6
+            result["share"] = result["alignment_us"] / result["median_us"]
         if self.compile_seconds is not None:
             result["compile_s"] = self.compile_seconds
         return result
@@ -203,7 +203,7 @@ def make_ways(
         in_workers("np.interp in workers", alignment.interp_channels),
         in_workers("scipy interp1d in workers", alignment.interp1d),
     ]
-    return [*ways, Way("no alignment", loader(raw_batch), lambda batch: sample, lambda: sample)]
+    return [*ways, Way(NO_ALIGNMENT, loader(raw_batch), lambda batch: sample, lambda: sample)]
 
 
 def first_batch(episodes: Episodes, arguments: argparse.Namespace, collate: Any) -> Any:
@@ -255,6 +255,8 @@ def run(episodes: Episodes, device: str, arguments: argparse.Namespace) -> Itera
     expected = ways[0].exact()
     for way in tqdm(ways, desc=f"{episodes.name}: check", disable=None):
         way.error = guarded(bind(check, way, expected, device))
+        if way.error is None and way.align is not None and way.name != NO_ALIGNMENT:
+            way.error = guarded(bind(time_alone, way, first, device))
     for kind, error in errors.items():
         result = {
             "data": episodes.name,
@@ -280,7 +282,7 @@ def train(
     ways: list[Way], trainer: Trainer, name: str, device: str, arguments: argparse.Namespace
 ) -> None:
     for way in ways:
-        way.seconds, way.wait, way.alignment = [], [], []
+        way.seconds, way.wait = [], []
     ahead = arguments.workers * PREFETCH + 1
     for _ in tqdm(range(arguments.rounds), desc=name, disable=None):
         for way in ways:
@@ -294,42 +296,48 @@ def time_way(way: Way, trainer: Trainer, device: str, ahead: int, steps: int) ->
     turn(way, trainer, device, ahead)
     synchronize(device)
     begin = time.perf_counter()
-    wait, spans = turn(way, trainer, device, steps)
+    wait = turn(way, trainer, device, steps)
     synchronize(device)
     way.seconds.append((time.perf_counter() - begin) / steps)
     way.wait.append(wait / steps)
-    way.alignment.append(sum(start.elapsed_time(stop) * 1e-3 for start, stop in spans) / steps)
 
 
-def turn(way: Way, trainer: Trainer, device: str, steps: int) -> tuple[float, list[Any]]:
-    """Trains; returns the seconds that the host waited for the loader, and pairs of events around
-    each alignment.
-    """
-    event = functools.partial(torch.cuda.Event, enable_timing=True) if device == "cuda" else Clock
+def turn(way: Way, trainer: Trainer, device: str, steps: int) -> float:
+    """Trains; returns the seconds that the host waited for the loader."""
     wait = 0.0
-    spans = []
     for _ in range(steps):
         begin = time.perf_counter()
         batch = next(way.loader)
         wait += time.perf_counter() - begin
         batch = to(device, batch)
         if way.align is not None:
-            spans.append((event(), event()))
-            spans[-1][0].record()
             batch = way.align(batch)
-            spans[-1][1].record()
         trainer.step(*batch)
-    return wait, spans
+    return wait
 
 
-class Clock:
-    """Stands in for an event on the CPU."""
+def time_alone(way: Way, batch: Any, device: str) -> None:
+    """On CUDA the time of the device alone: many calls as one graph, whose launches cost the host
+    nothing. Between events in the training loop there would also be what the host does meanwhile.
+    """
 
-    def record(self) -> None:
-        self.seconds = time.perf_counter()
+    def align() -> None:
+        for _ in range(ALONE):
+            way.align(batch)
 
-    def elapsed_time(self, stop: Clock) -> float:
-        return (stop.seconds - self.seconds) * 1e3
+    align()
+    calls = align
+    if device == "cuda":
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            align()
+        calls = graph.replay
+        calls()
+    synchronize(device)
+    begin = time.perf_counter()
+    calls()
+    synchronize(device)
+    way.alone = (time.perf_counter() - begin) / ALONE
 
 
 if __name__ == "__main__":
