@@ -21,7 +21,7 @@ CUDA_ARCH ?= $(or $(shell nvidia-smi --query-gpu=compute_cap --format=csv,nohead
                     | head -n 1 | tr -d .),90)
 
 ifeq ($(DEPS),no)
-PY := $(shell command -v $(PYTHON))
+PY := $(or $(shell command -v $(PYTHON)),$(error PYTHON=$(PYTHON) is not found))
 STAMPS := build/stamps
 BINDINGS := AUTO
 else

@@ -17,8 +17,14 @@ stage=$build/stage
 version=$(sed -n 's/^#define RBC_VERSION_[A-Z]* //p' include/robocache/base.h | paste -sd.)
 tree=robocache-$version-linux-$(uname -m)
 # In a source distribution, which alone has PKG-INFO, every file has the time of the commit.
-export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(stat --format=%Y PKG-INFO 2>/dev/null ||
-  git log -1 --format=%ct)}
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(stat --format=%Y PKG-INFO 2>/dev/null ||
+  git log -1 --format=%ct 2>/dev/null || true)}
+if [[ -z $SOURCE_DATE_EPOCH ]]; then
+  echo "make_packages.sh: neither git nor PKG-INFO tells the time of these sources:" \
+    "set SOURCE_DATE_EPOCH" >&2
+  exit 1
+fi
+export SOURCE_DATE_EPOCH
 export CMAKE_GENERATOR=Ninja LC_ALL=C TZ=UTC
 umask 022
 

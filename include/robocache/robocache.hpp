@@ -27,6 +27,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#if __cplusplus < 201703L
+#error "robocache.hpp needs C++17 (-std=c++17)"
+#endif
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -313,6 +317,8 @@ class Tensor {
     const bool has_strides = raw.strides != nullptr;
     if (raw.ndim < 0 || raw.ndim > RBC_MAX_NDIM) {
       refuse("has a rank that is not 0 to 8");
+    } else if (raw.ndim > 0 && raw.shape == nullptr) {
+      refuse("has no shape");
     } else {
       std::copy_n(raw.shape, raw.ndim, shape_.extents_);
       if (has_strides) std::copy_n(raw.strides, raw.ndim, strides_.extents_);

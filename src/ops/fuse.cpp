@@ -68,11 +68,11 @@ StreamArguments streamArguments(const rbcFuseStream* streams, int n) {
 template <class Visitor>
 void visitCall(const rbcContext& context, const Arguments& call, Visitor&& visitor) {
   const rbcFuseParams params = checkedFuseParams(call.params);
-  if (call.streams == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "streams: is null");
   if (call.num_streams < 1 || call.num_streams > kMostStreams) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "num_streams: is %d, expected 1 to %d", call.num_streams,
          kMostStreams);
   }
+  if (call.streams == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "streams: is null");
   Fusion fusion(context, {call.query_times, call.out, call.mask, params.query_lengths});
   fusion.requireFloatOut();
   for (int n = 0; n < call.num_streams; ++n) {

@@ -50,6 +50,8 @@ TEST_CASE("fuse errors: null pointers") {
   CHECK_FAILS(rbcFuseWorkspaceSize(context.get(), call.streams, 3, call.used_queries, call.used_out,
                                    nullptr, nullptr, nullptr),
               kStatus, "bytes: is null");
+  refused(kStatus, {"num_streams: is 0"},
+          [](Call& c) { c.used_streams = nullptr, c.num_streams = 0; });
   refused(kStatus, {"streams: is null"}, [](Call& c) { c.used_streams = nullptr; });
   refused(kStatus, {"query_times: is null"}, [](Call& c) { c.used_queries = nullptr; });
   refused(kStatus, {"out: is null"}, [](Call& c) { c.used_out = nullptr; });

@@ -130,9 +130,12 @@ TEST_CASE("wrapper: a tensor that cannot be is refused where it is used") {
   const std::vector<int64_t> many(9, 1);
   const int64_t huge = INT64_MAX;
   float out[3] = {7, 7, 7};
-  for (const Tensor& tensor : {Tensor(data, {7}), Tensor(data, {3}, {3}), Tensor(data, {2}, {-1}),
-                               Tensor(data, {1, 2}, {1}), Tensor(data, many),
-                               Tensor(data, {huge, huge}), Tensor(data, {3, 3}, {2, 1})}) {
+  rbcTensor shapeless = {};
+  shapeless.ndim = 2;
+  for (const Tensor& tensor :
+       {Tensor(data, {7}), Tensor(data, {3}, {3}), Tensor(data, {2}, {-1}),
+        Tensor(data, {1, 2}, {1}), Tensor(data, many), Tensor(data, {huge, huge}),
+        Tensor(data, {3, 3}, {2, 1}), Tensor(shapeless)}) {
     CHECK(tensor.defect() != nullptr);
     CHECK(tensor.ndim() == -1);
     const Tensor copy = tensor;

@@ -27,6 +27,7 @@ UNSAFE = {
     "pip": "installs packages",
     "apt-get": "installs packages",
     "cmake --install": "installs the project",
+    "sudo": "changes the system",
     "dotnet": "takes the .NET SDK and a network",
 }
 
