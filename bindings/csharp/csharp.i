@@ -23,6 +23,7 @@
 
 /* Sizes are long, as C# counts. */
 %apply long long { int64_t, uint64_t, size_t };
+%typemap(csin) size_t "Counted.Size($csinput, \"$1_name\")"
 %apply long long* OUTPUT { size_t* bytes };
 %apply int* OUTPUT { int32_t* release_version, int32_t* abi_version };
 
@@ -66,9 +67,16 @@ POINTER_OUTPUT(struct DLManagedTensorVersioned)
     } %}
 %typemap(csvarout) Name, Name* %{
     get {
-      global::System.IntPtr field = $imcall;
-      return (Type)global::System.Runtime.InteropServices.Marshal.PtrToStructure(
-          field, typeof(Type));
+      NativeHandle handle = swigCPtr; // is not released before the field was read
+      bool held = false;
+      try {
+        handle.DangerousAddRef(ref held);
+        global::System.IntPtr field = $imcall;
+        return (Type)global::System.Runtime.InteropServices.Marshal.PtrToStructure(
+            field, typeof(Type));
+      } finally {
+        if (held) handle.DangerousRelease();
+      }
     } %}
 %enddef
 

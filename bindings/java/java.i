@@ -81,6 +81,7 @@ RETURNS(rbcTensorExportDLPackVersioned, long, $jnicall)
 
 %apply long long { int64_t, uint64_t, size_t };
 %apply int { int32_t, uint32_t, unsigned int };
+%typemap(javain) size_t "Calls.size(\"$1_name\", $javainput)"
 
 %typemap(jni) void* "jlong"
 %typemap(jtype) void* "long"
@@ -235,6 +236,17 @@ OUTPUT_TYPEMAP(destination)
 %ignore rbcTensor::shape;
 %ignore rbcTensor::strides;
 %ignore rbcTensor::byte_offset;
+%define TENSOR_GETTER(CType, Name, Result)
+%typemap(javaout) CType rbcTensor::Name {
+    open("tensor"); // refuses a view whose owner is closed
+    return Result;
+  }
+%enddef
+TENSOR_GETTER(void*, getData, $jnicall)
+TENSOR_GETTER(rbcDType, getDType, DType.unpack($jnicall))
+TENSOR_GETTER(int32_t, getDeviceType, $jnicall)
+TENSOR_GETTER(int32_t, getDeviceId, $jnicall)
+TENSOR_GETTER(int32_t, getNdim, $jnicall)
 %javamethodmodifiers rbcTensor::rbcTensor ""
 %javamethodmodifiers rbcTensorGetView ""
 %extend rbcTensor {

@@ -13,7 +13,8 @@ internal static class Bounds {
       long compact = 1;
       for (int i = shape.Length - 1; i >= 0; --i) {
         if (shape[i] < 0) {
-          throw new ArgumentException("shape: extent " + i + " is " + shape[i]);
+          throw new ArgumentException(
+              FormattableString.Invariant($"shape: extent {i} is {shape[i]}"));
         }
         empty |= shape[i] == 0;
         long reach = empty ? 0 : checked((shape[i] - 1) * (strides == null ? compact : strides[i]));
@@ -25,8 +26,8 @@ internal static class Bounds {
       throw new ArgumentException("shape: its elements reach beyond 64 bits");
     }
     if (offset < 0 || (empty ? offset > length : first < 0 || last >= length)) {
-      throw new ArgumentException("array: holds elements 0 to " + (length - 1) +
-                                  ", the shape reaches from " + first + " to " + last);
+      throw new ArgumentException(FormattableString.Invariant(
+          $"array: holds elements 0 to {length - 1}, the shape reaches from {first} to {last}"));
     }
   }
 }

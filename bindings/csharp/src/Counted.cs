@@ -2,8 +2,17 @@ using System;
 
 namespace RoboCache {
 
-/// Arrays as the wrapper takes them: first the number of elements, then these.
+/// Sizes as the wrapper takes them, and arrays: first the number of elements, then these.
 internal static class Counted {
+  /// Of what is unsigned in C.
+  internal static long Size(long size, string name) {
+    if (size < 0) {
+      throw new ArgumentException(
+          FormattableString.Invariant($"{name}: is {size}, expected 0 or more"));
+    }
+    return size;
+  }
+
   internal static long[] Of(long[] elements) {
     if (elements == null) throw new ArgumentNullException("shape");
     long[] counted = new long[elements.Length + 1];

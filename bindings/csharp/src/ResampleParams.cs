@@ -7,15 +7,16 @@ public partial class ResampleParams {
   private ChannelGroup[] groups;
 
   /// <summary>
-  /// Methods of single channels, in any order, each channel in one group; null: Method for all. The
-  /// array is copied.
+  /// Methods of single channels, in any order, each channel in one group; null or none: Method for
+  /// all. The array is copied.
   /// </summary>
   public ChannelGroup[] Groups {
     get { return groups == null ? null : (ChannelGroup[])groups.Clone(); }
     set {
       groups = value == null ? null : (ChannelGroup[])value.Clone();
-      NativeArray copy = groups == null ? null : new NativeArray(groups);
-      SetGroups(copy == null ? IntPtr.Zero : copy.Pointer, groups == null ? 0 : groups.Length);
+      int count = groups == null ? 0 : groups.Length;
+      NativeArray copy = count == 0 ? null : new NativeArray(groups);
+      SetGroups(copy == null ? IntPtr.Zero : copy.Pointer, count);
       Keep("groups", copy);
     }
   }
@@ -32,7 +33,7 @@ public partial class ResampleParams {
 
     private static IntPtr Copy(ChannelGroup[] groups) {
       int size = Marshal.SizeOf(typeof(ChannelGroup));
-      IntPtr memory = Marshal.AllocHGlobal(Math.Max(1, groups.Length) * size);
+      IntPtr memory = Marshal.AllocHGlobal(groups.Length * size);
       for (int i = 0; i < groups.Length; ++i) {
         Marshal.StructureToPtr(groups[i], memory + i * size, false);
       }

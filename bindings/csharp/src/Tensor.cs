@@ -73,6 +73,17 @@ public partial class Tensor {
     }
   }
 
+  /// What the generated properties read from: refuses a view whose owner was disposed.
+  internal new NativeHandle swigCPtr {
+    get {
+      if (owner != null) {
+        owner.Hold("tensor", false);
+        owner.LetGo();
+      }
+      return base.swigCPtr;
+    }
+  }
+
   internal static Tensor Of(OwnedTensor owner, bool writable) {
     Tensor tensor = new Tensor(owner, writable ? 1 : 0);
     tensor.owner = owner;

@@ -1,4 +1,5 @@
 using System;
+using System.Globalization;
 using RoboCache;
 
 /// Every status as its exception, with the message of the C library.
@@ -68,7 +69,30 @@ static class ErrorTest {
   static void OutOfMemory() {
     Refused<OutOfMemoryException>("bytes", context =>
         OwnedTensor.Create(context, DType.UInt8, 1L << 60));
-    Refused<OutOfMemoryException>("", context => Rbc.ContextReserve(context, -1));
+    Refused<OutOfMemoryException>("bytes", context => Rbc.ContextReserve(context, 1L << 60));
+  }
+
+  [Test]
+  static void NegativeSizes() {
+    Refused<ArgumentException>("bytes: is -1, expected 0 or more", context =>
+        Rbc.ContextReserve(context, -1));
+  }
+
+  [Test]
+  static void NumbersAreAlikeInEveryCulture() {
+    CultureInfo before = CultureInfo.CurrentCulture;
+    CultureInfo culture = (CultureInfo)CultureInfo.InvariantCulture.Clone();
+    culture.NumberFormat.NegativeSign = "minus ";
+    CultureInfo.CurrentCulture = culture;
+    try {
+      Expect.Equal("minus 1", (-1).ToString());
+      Refused<ArgumentException>("shape: extent 0 is -1", context => Tensor.Of(new float[1], -1));
+      Refused<ArgumentException>("elements 0 to -1, the shape reaches from -2 to 0", context =>
+          Tensor.Of(new float[0], DType.Float32, new long[] {3}, new long[] {-1}));
+      Refused<ArgumentException>("bytes: is -1", context => Rbc.ContextReserve(context, -1));
+    } finally {
+      CultureInfo.CurrentCulture = before;
+    }
   }
 
   [Test]

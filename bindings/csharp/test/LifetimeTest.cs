@@ -27,6 +27,11 @@ static class LifetimeTest {
       owned.Dispose();
       Expect.Throws<ObjectDisposedException>("", () => other.Copy(view, back));
       Expect.Throws<ObjectDisposedException>("", () => owned.View());
+      Expect.Throws<ObjectDisposedException>("", () => view.Data.ToString());
+      Expect.Throws<ObjectDisposedException>("", () => view.Device.ToString());
+      Expect.Throws<ObjectDisposedException>("", () => view.DType.ToString());
+      Expect.Throws<ObjectDisposedException>("", () => view.Ndim.ToString());
+      Expect.Throws<ObjectDisposedException>("", () => view.Shape.ToString());
       view.Dispose();
       view.Dispose();
     }
@@ -101,6 +106,39 @@ static class LifetimeTest {
       Volatile.Write(ref done, true);
       collector.Join();
     }
+  }
+
+  [Test]
+  static void DisposingWhileAPropertyIsRead() {
+    Tensor current = new float[1];
+    current.Dispose();
+    bool done = false;
+    string wrong = null;
+    Thread reader = new Thread(() => {
+      while (!Volatile.Read(ref done)) {
+        Tensor tensor = Volatile.Read(ref current);
+        try {
+          while (wrong == null) {
+            Device device = tensor.Device;
+            if (device.Type != Rbc.DeviceCpu || device.Id != 0) {
+              wrong = "device " + device.Type + ", " + device.Id;
+            }
+          }
+        } catch (ObjectDisposedException) {
+        }
+      }
+    });
+    reader.Start();
+    System.Diagnostics.Stopwatch watch = System.Diagnostics.Stopwatch.StartNew();
+    while (watch.ElapsedMilliseconds < 2000 && Volatile.Read(ref wrong) == null) {
+      Tensor next = new float[1];
+      Volatile.Write(ref current, next);
+      Thread.SpinWait(200);
+      next.Dispose();
+    }
+    Volatile.Write(ref done, true);
+    reader.Join();
+    Expect.Equal(null, wrong);
   }
 
   [Test]

@@ -53,6 +53,22 @@ static class ParamsTest {
   }
 
   [Test]
+  static void NoGroupsAreNone() {
+    ResampleParams parameters = new ResampleParams {Method = Rbc.MethodPrevious};
+    foreach (ChannelGroup[] groups in new ChannelGroup[][] {
+        new ChannelGroup[] {new ChannelGroup(0, 1, Rbc.MethodLinear)}, new ChannelGroup[0]}) {
+      parameters.Groups = groups;
+      Expect.Equal(groups.Length, parameters.Groups.Length);
+      float[,] output = new float[1, 1];
+      using (Context context = Context.Cpu(1)) {
+        context.Resample(new float[,] {{0}, {1}}, new double[] {0, 1}, new double[] {0.5}, output,
+                         null, parameters);
+      }
+      Expect.Equal(groups.Length == 0 ? 0 : 0.5f, output[0, 0]);
+    }
+  }
+
+  [Test]
   static void VersionsAreThoseOfTheLibrary() {
     int release, abi;
     Rbc.GetVersion(out release, out abi);

@@ -80,6 +80,9 @@ static class TensorTest {
     refused(new long[] {1L << 32, 1L << 32}, null, 0);
     refused(new long[] {1L << 62, 3}, new long[] {4, 1}, 0);
     refused(new long[] {3}, new long[] {long.MinValue}, 0);
+    refused(new long[] {2}, new long[] {long.MinValue}, 8);
+    refused(new long[] {2}, new long[] {long.MinValue}, long.MinValue);
+    refused(new long[] {2}, null, long.MaxValue);
     refused(new long[] {2, 2}, new long[] {1}, 0);
     Expect.Throws<ArgumentNullException>("array", () => Tensor.Of((Array)null));
     Expect.Throws<ArgumentNullException>("shape", () => Tensor.Of(array, (long[])null));

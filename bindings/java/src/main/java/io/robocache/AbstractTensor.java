@@ -9,6 +9,7 @@ import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.nio.LongBuffer;
 import java.util.Arrays;
+import java.util.Locale;
 import java.util.function.LongConsumer;
 
 /** Adds factories and properties to the generated {@link Tensor}. */
@@ -36,7 +37,10 @@ abstract class AbstractTensor extends NativeStruct {
     if (bytes > Integer.MAX_VALUE) {
       throw new IllegalArgumentException(
           String.format(
-              "shape: %s takes %d bytes, expected less than 2^31", Arrays.toString(shape), bytes));
+              Locale.ROOT,
+              "shape: %s takes %d bytes, expected less than 2^31",
+              Arrays.toString(shape),
+              bytes));
     }
     return of(ByteBuffer.allocateDirect((int) bytes).order(ByteOrder.nativeOrder()), dtype, shape);
   }

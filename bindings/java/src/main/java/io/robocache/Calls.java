@@ -30,6 +30,14 @@ abstract class Calls {
     return optional(name, tensor);
   }
 
+  /** Of what is unsigned in C. */
+  static long size(String name, long size) {
+    if (size < 0) {
+      throw new IllegalArgumentException(name + ": is " + size + ", expected 0 or more");
+    }
+    return size;
+  }
+
   /** A copy, so that the array cannot change between these checks and the call. */
   static NativeObject[] all(String name, NativeObject[] objects) {
     if (objects == null) return null;

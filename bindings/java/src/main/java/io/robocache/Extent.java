@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.robocache;
 
+import java.math.BigInteger;
 import java.util.Arrays;
+import java.util.Locale;
 
 /** The bytes that a tensor takes, relative to its first element: begin (0 or less) to end. */
 final class Extent {
@@ -49,15 +51,17 @@ final class Extent {
 
   /** Throws unless the bytes lie in 0 .. size, where the first element is at {@code offset}. */
   void requireWithin(long offset, long size) {
-    boolean inside = offset >= -begin && offset <= size - end; // neither side overflows
+    // No side overflows: begin is 0 or less, end and size are 0 or more.
+    boolean inside = offset >= 0 && begin + offset >= 0 && offset <= size - end;
     if (!inside) {
       throw new IllegalArgumentException(
           String.format(
+              Locale.ROOT,
               "buffer: has %d bytes from its position on, expected the bytes from %d up to %d:"
                   + " %s %s%s",
               size,
-              begin + offset,
-              end + offset,
+              BigInteger.valueOf(begin).add(BigInteger.valueOf(offset)),
+              BigInteger.valueOf(end).add(BigInteger.valueOf(offset)),
               dtype,
               Arrays.toString(shape),
               offset == 0 ? "" : " at " + offset));

@@ -45,6 +45,7 @@ final class NativeLoader {
     }
     throw new UnsatisfiedLinkError(
         String.format(
+            Locale.ROOT,
             "RoboCache's native library could not be loaded. Tried %s. Install %s where"
                 + " java.library.path (%s) looks, or name its folder with -D%s=...; if the"
                 + " temporary folder (%s) allows no execution, name another with"

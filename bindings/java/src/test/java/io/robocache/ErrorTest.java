@@ -113,9 +113,12 @@ class ErrorTest {
       assertThrows(
           IllegalArgumentException.class,
           () -> RoboCache.fuse(context, null, clock, wide, null, null));
-      assertThrows(
-          IllegalArgumentException.class,
-          () -> RoboCache.fuse(context, new FuseStream[0], clock, wide, null, null));
+      message =
+          assertThrows(
+                  IllegalArgumentException.class,
+                  () -> RoboCache.fuse(context, new FuseStream[0], clock, wide, null, null))
+              .getMessage();
+      assertEquals("num_streams: is 0, expected 1 to 64", message);
     }
   }
 
@@ -127,6 +130,16 @@ class ErrorTest {
                 IllegalArgumentException.class,
                 () -> RoboCache.resample(null, values, times, clock, out, null, null))
             .getMessage());
+  }
+
+  @Test
+  void negativeSizes() {
+    try (Context context = Context.cpu()) {
+      assertEquals(
+          "bytes: is -1, expected 0 or more",
+          assertThrows(IllegalArgumentException.class, () -> context.reserve(-1)).getMessage());
+      context.reserve(0);
+    }
   }
 
   @Test

@@ -53,6 +53,11 @@ class LifetimeTest {
     tensor.close();
     assertEquals("tensor: is closed", closed(tensor::view));
     assertEquals("tensor: is closed", closed(view::getShape));
+    assertEquals("tensor: is closed", closed(view::getData));
+    assertEquals("tensor: is closed", closed(view::getDType));
+    assertEquals("tensor: is closed", closed(view::getDeviceType));
+    assertEquals("tensor: is closed", closed(view::getDeviceId));
+    assertEquals("tensor: is closed", closed(view::getNdim));
   }
 
   @Test

@@ -12,6 +12,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.DoubleBuffer;
 import java.nio.FloatBuffer;
+import java.util.Locale;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
@@ -107,6 +108,33 @@ class TensorTest {
     assertThrows(
         IllegalArgumentException.class,
         () -> Tensor.of(buffer, DType.FLOAT32, shape(2), null, Long.MIN_VALUE));
+    refused(
+        "buffer: has 24 bytes from its position on, expected the bytes from -18446744073709551616"
+            + " up to -9223372036854775807: UINT8 [2] at -9223372036854775808",
+        () -> Tensor.of(buffer, DType.UINT8, shape(2), shape(Long.MIN_VALUE), Long.MIN_VALUE));
+    for (long offset : new long[] {0, 24, Long.MAX_VALUE}) {
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> Tensor.of(buffer, DType.UINT8, shape(2), shape(Long.MIN_VALUE), offset));
+    }
+  }
+
+  @Test
+  void writesNumbersAlikeInEveryLocale() {
+    Locale before = Locale.getDefault();
+    Locale.setDefault(Locale.forLanguageTag("ar-EG-u-nu-arab"));
+    try {
+      assertFalse(String.format("%d", 24).equals("24"));
+      refused(
+          "buffer: has 24 bytes from its position on, expected the bytes from 0 up to 25:"
+              + " INT8 [25]",
+          () -> Tensor.of(Data.buffer(24), DType.INT8, 25));
+      refused(
+          "shape: [8589934592] takes 8589934592 bytes, expected less than 2^31",
+          () -> Tensor.allocate(DType.INT8, 1L << 33));
+    } finally {
+      Locale.setDefault(before);
+    }
   }
 
   @Test
