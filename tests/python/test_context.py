@@ -1,5 +1,6 @@
 """Contexts: what they tell, how they close, threads, forks, and the GIL."""
 
+import copy
 import multiprocessing
 import os
 import pickle
@@ -274,3 +275,78 @@ def test_torch_data_loader_with_workers():
     expected = torch.stack([Windows()[i] for i in range(24)])
     loader = DataLoader(Windows(), batch_size=4, num_workers=2, multiprocessing_context="fork")
     assert torch.equal(torch.cat(list(loader)), expected)
+
+
+# ---- closing during a call, and what is refused by name ------------------------------------------
+
+
+def test_closing_during_a_call_lets_it_complete():
+    """In a process of its own, which reading what was freed would end."""
+    code = """
+import threading, time, numpy as np, robocache as rbc
+
+class Closer:
+    def __init__(self, array, context):
+        self.array, self.context = array, context
+    def __dlpack_device__(self):
+        return 1, 0
+    def __dlpack__(self, **options):
+        self.context.close()
+        return self.array.__dlpack__()
+
+values, times = np.ones((1000, 3), np.float32), np.arange(1000.0)
+for _ in range(50):
+    context = rbc.Context("cpu", threads=2)
+    assert (rbc.resample(values, Closer(times, context), times, backend=context) == 1).all()
+    assert repr(context) == "<robocache.Context cpu, closed>"
+
+values, times = np.zeros((200000, 8), np.float32), np.arange(200000.0)
+def work(context):
+    try:
+        while True:
+            rbc.resample(values, times, times, backend=context)
+    except ValueError as error:
+        assert str(error) == "context: is closed"
+for _ in range(10):
+    context = rbc.Context("cpu", threads=2)
+    thread = threading.Thread(target=work, args=(context,))
+    thread.start()
+    time.sleep(0.02)
+    context.close()
+    thread.join()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_closing_gives_the_threads_back():
+    def count():
+        return len(os.listdir("/proc/self/task"))
+
+    before = count()
+    with rbc.Context("cpu", threads=4) as context:
+        context.warm_up()
+        assert count() > before
+    assert count() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"threads": 2**40}, ValueError, "threads: is 1099511627776, expected 1 or more, up to"),
+        ({"threads": "2"}, TypeError, "threads: is '2', expected an int"),
+        ({"threads": 2.5}, TypeError, "threads: is 2.5, expected an int"),
+        ({"simd": []}, ValueError, r"simd: is \[\], expected one of 'auto'"),
+        ({"stream": 2**70}, ValueError, "stream: is 1180591620717411303424, expected a handle"),
+        ({"stream": -1}, ValueError, "stream: is -1, expected a handle in 64 bits"),
+    ],
+)
+def test_refused_by_name(options, error, message):
+    with pytest.raises(error, match=f"^{message}"):
+        rbc.Context("cpu", **options)
+
+
+def test_pickling_is_refused():
+    context = rbc.Context("cpu")
+    for make in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="^context: cannot be pickled or copied"):
+            make(context)

@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -316,3 +317,15 @@ def test_no_reference_is_kept_or_lost():
             calls()
         gc.collect()
         assert [sys.getrefcount(each) for each in objects] == before
+
+
+def test_classes_of_arrays_are_not_kept():
+    """But for the few that the extension has looked up."""
+    classes = []
+    for n in range(60):
+        kind = type(f"Producer{n}", (Producer,), {})
+        rbc.resample(kind(VALUES), TIMES, QUERIES, out=np.empty((2, 2)))
+        classes.append(weakref.ref(kind))
+    del kind
+    gc.collect()
+    assert sum(kind() is not None for kind in classes) <= 17

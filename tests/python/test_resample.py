@@ -951,3 +951,18 @@ def test_doctests():
         module = importlib.import_module(f"robocache{name}")
         result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
         assert result.failed == 0 and result.attempted > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"fill_value": None}, TypeError, "fill_value: is None, expected a number"),
+        ({"fill_value": 10**400}, ValueError, "fill_value: is 1000.*, expected a number that"),
+        ({"max_gap": "long"}, TypeError, "max_gap: is 'long', expected a number"),
+        ({"tolerance": [1, 2]}, TypeError, r"tolerance: is \[1, 2\], expected a number"),
+        ({"dtype": ["float32"]}, TypeError, r"dtype: is \['float32'\], expected a float, integer"),
+    ],
+)
+def test_scalars_are_refused_by_name(options, error, message):
+    with pytest.raises(error, match=f"^{message}"):
+        rbc.resample(np.zeros((3, 1)), np.arange(3.0), np.arange(2.0), **options)

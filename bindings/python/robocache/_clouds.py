@@ -89,7 +89,7 @@ def features_of(points: Any, features: Any) -> tuple[Any, str]:
     """What is reduced, and the name of its argument."""
     if features is None:
         return points, "points"
-    framework_of(features, "features").device(features, "features")  # refuses to lose a gradient
+    framework_of(features, "features").examine(features, "features")
     return features, "features"
 
 

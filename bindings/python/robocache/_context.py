@@ -23,6 +23,7 @@ _SIMD = {
 _SIMD_NAMES = {level: name for name, level in _SIMD.items()}
 
 _MOST_BYTES = 2**63 - 1  # more than there are
+_MOST_THREADS = 2**31 - 1
 
 CPU = -1  # the device id of the CPU, beside those of CUDA from 0
 
@@ -71,6 +72,8 @@ class Context:
     ------
     ValueError
         An argument has no such value.
+    TypeError
+        ``threads`` is no int, or ``stream`` no stream.
     RoboCacheError
         No such device, no usable driver, or a build without CUDA: the message says which.
 
@@ -96,11 +99,9 @@ class Context:
         params = _abi.ContextParams()
         params.backend, params.device_id = _parse_device(device)
         if threads is not None:
-            if threads < 1:
-                raise ValueError(f"threads: is {threads}, expected 1 or more")
-            params.num_threads = threads
+            params.num_threads = _thread_count(threads)
         if simd is not None:
-            if simd not in _SIMD:
+            if not isinstance(simd, str) or simd not in _SIMD:
                 raise ValueError(
                     f"simd: is {simd!r}, expected one of {', '.join(map(repr, _SIMD))}"
                 )
@@ -188,10 +189,11 @@ class Context:
         _core.rbc_context_warm_up(self._handle)
 
     def close(self) -> None:
-        """Give back what the context holds. Enqueued work completes. Again: does nothing."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            _core.delete_Context(handle)
+        """Give back what the context holds. Enqueued work completes. Again: does nothing.
+
+        A call that is under way, which another thread may have made, completes and gives it back.
+        """
+        self._handle = None  # the object behind it destroys the context, once no call has it
 
     def __enter__(self) -> Context:
         return self
@@ -203,6 +205,9 @@ class Context:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("context: cannot be pickled or copied; make another where it is needed")
 
     def __repr__(self) -> str:
         return f"<robocache.Context {self.device}{'' if self._handle is not None else ', closed'}>"
@@ -287,6 +292,16 @@ def _parse_device(device: str, name: str = "device") -> tuple[int, int]:
     raise ValueError(f"{name}: is {device!r}, expected 'auto', 'cpu', 'cuda' or 'cuda:N'")
 
 
+def _thread_count(threads: Any) -> int:
+    try:
+        count = operator.index(threads)
+    except TypeError:
+        raise TypeError(f"threads: is {threads!r}, expected an int") from None
+    if not 1 <= count <= _MOST_THREADS:
+        raise ValueError(f"threads: is {count}, expected 1 or more, up to 2^31 - 1")
+    return count
+
+
 def _stream_handle(stream: Any) -> int:
     for attribute in ("cuda_stream", "ptr"):  # torch, CuPy
         stream = getattr(stream, attribute, stream)
@@ -294,4 +309,6 @@ def _stream_handle(stream: Any) -> int:
         raise TypeError(
             f"stream: is a {type(stream).__name__}, expected an int or a stream of torch or CuPy"
         )
+    if not 0 <= stream < 2**64:
+        raise ValueError(f"stream: is {stream}, expected a handle in 64 bits")
     return stream

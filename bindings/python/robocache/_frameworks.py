@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+import weakref
+from types import SimpleNamespace
 from typing import Any
 
 from . import _abi, _core
@@ -30,9 +32,18 @@ NAME_OF_PAIR = {pair: name for name, pair in DTYPES.items()}
 SEQUENCES = frozenset([list, tuple, range])  # what stands for a short array
 
 
-@functools.lru_cache(maxsize=256)
 def dtype_name(dtype: Any) -> str:
     """The name of a dtype, which may be a string or any framework's."""
+    try:
+        return _dtype_name(dtype)
+    except TypeError:
+        raise TypeError(
+            f"dtype: is {dtype!r}, expected a float, integer or bool dtype, such as 'float32'"
+        ) from None
+
+
+@functools.lru_cache(maxsize=256)
+def _dtype_name(dtype: Any) -> str:
     name = dtype if isinstance(dtype, str) else str(dtype)
     if name.startswith("torch."):
         name = name[len("torch.") :]
@@ -44,9 +55,7 @@ def dtype_name(dtype: Any) -> str:
         except (ImportError, TypeError):
             pass
     if name not in DTYPES:
-        raise TypeError(
-            f"dtype: is {dtype!r}, expected a float, integer or bool dtype, such as 'float32'"
-        )
+        raise TypeError
     return name
 
 
@@ -72,6 +81,15 @@ class Framework:
         kind, device_id = array.__dlpack_device__()
         return int(device_id) if kind in (_core.DEVICE_CUDA, _core.DEVICE_CUDA_MANAGED) else CPU
 
+    def examine(self, array: Any, name: str) -> None:
+        """Refuse what would be read as other numbers than it has, or would lose a gradient."""
+
+    def examine_times(self, times: Any, query_times: Any) -> None:
+        """``examine`` of both, in one go."""
+
+    def written(self, array: Any) -> None:
+        """Have the library know that an array of its own was written to."""
+
     def stream(self, array: Any, device_id: int) -> int | None:
         """The library's current stream, or None if it tells none: its results are waited for."""
         stream: int | None = _core.current_stream(array, device_id)
@@ -81,6 +99,8 @@ class Framework:
         """A new array on the device of ``like``, with its dtype if none is given, to write to."""
         if dtype is None:
             pair = _abi.Tensor(like, "values", context._handle).describe()[2:4]
+            if pair not in NAME_OF_PAIR:
+                refuse_dtype(like, "values")
         else:
             pair = DTYPES[dtype]
         return OwnedTensor(context, pair, shape)
@@ -182,17 +202,65 @@ class _Torch(Framework):
     def __init__(self) -> None:
         super().__init__("torch")
         import torch
+        from torch.autograd import forward_ad
 
         self._torch = torch
+        # Its level is that of the innermost dual_level(), of which -1 is none.
+        known = hasattr(forward_ad, "_current_level")
+        self._forward: Any = forward_ad if known else SimpleNamespace(_current_level=-1)
+        graph = torch.autograd.graph
+        self._increment: Any = getattr(graph, "increment_version", self._write_nothing)
 
     def device(self, array: Any, name: str) -> int:
+        if array.requires_grad or array.is_neg() or self._forward._current_level >= 0:
+            self._refuse(array, name)
+        return int(array.get_device()) if array.is_cuda else CPU
+
+    def examine(self, array: Any, name: str) -> None:
+        if array.requires_grad or array.is_neg() or self._forward._current_level >= 0:
+            self._refuse(array, name)
+
+    def examine_times(self, times: Any, query_times: Any) -> None:
+        if (
+            times.requires_grad
+            or query_times.requires_grad
+            or times.is_neg()
+            or query_times.is_neg()
+            or self._forward._current_level >= 0
+        ):
+            self._refuse(times, "times")
+            self._refuse(query_times, "query_times")
+
+    def _refuse(self, array: Any, name: str) -> None:
         if array.requires_grad and self._torch.is_grad_enabled():
             more = ", or resample by robocache.torch.resample" if name == "values" else ""
             raise ValueError(
                 f"{name}: requires grad, which is not carried through; "
                 f"pass {name}.detach() or call under torch.no_grad(){more}"
             )
-        return int(array.get_device()) if array.is_cuda else CPU
+        if array.is_neg():  # DLPack does not tell of it
+            raise ValueError(
+                f"{name}: has its negative bit set, expected numbers as they are in memory; "
+                f"call resolve_neg() on it"
+            )
+        level = self._forward._current_level
+        if level >= 0 and self._forward.unpack_dual(array).tangent is not None:
+            raise ValueError(
+                f"{name}: has a tangent of forward mode, which is not carried through; "
+                f"pass the primal of torch.autograd.forward_ad.unpack_dual({name})"
+            )
+
+    def _write_nothing(self, array: Any) -> None:
+        """As increment_version, before torch 2.1."""
+        with self._torch.no_grad():
+            array[:0].zero_()
+
+    def written(self, array: Any) -> None:
+        try:
+            self._increment(array)
+        except RuntimeError:
+            if not array.is_inference():  # which has no version
+                raise
 
     def stream(self, array: Any, device_id: int) -> int | None:
         stream: int | None = _core.current_stream(array, device_id)
@@ -274,16 +342,51 @@ class _Jax(Framework):
 
 _NAMED = {"numpy": _NumPy, "torch": _Torch, "cupy": _CuPy, "jax": _Jax}
 _by_module: dict[str, Framework] = {}
-_by_type: dict[type, Framework] = {}
+_by_type: dict[type, Framework] = {}  # the classes of the libraries that are named
+_by_other_type: weakref.WeakKeyDictionary[type, Framework] = weakref.WeakKeyDictionary()
 
 
 def framework_of(array: Any, name: str) -> Framework:
     """The library that an argument comes from."""
     kind = type(array)
     framework = _by_type.get(kind)
+    return _remembered(kind, name) if framework is None else framework
+
+
+def examine(array: Any, name: str) -> None:
+    """Refuse an argument that would be read as other numbers, or would lose a gradient.
+
+    What is no array is left to the extension, which knows its place among the arguments.
+    """
+    if hasattr(array, "__dlpack__"):
+        framework_of(array, name).examine(array, name)
+
+
+def written(array: Any) -> None:
+    """Have the library of an argument know that it was written to."""
+    if hasattr(array, "__dlpack__"):
+        framework_of(array, "out").written(array)
+
+
+def refuse_dtype(array: Any, name: str) -> None:
+    dtype = str(getattr(array, "dtype", "unknown")).rpartition(".")[2]
+    raise TypeError(f"{name}: dtype is {dtype}, expected a float, integer or bool dtype")
+
+
+def _remembered(kind: type, name: str) -> Framework:
+    framework = _by_other_type.get(kind)
     if framework is None:
-        framework = _by_type[kind] = _find(kind, name)
+        framework = _find(kind, name)
+        if _root(kind) in _NAMED:
+            _by_type[kind] = framework
+        else:
+            _by_other_type[kind] = framework  # which may be of a class made for one call
     return framework
+
+
+def _root(kind: type) -> str:
+    root = kind.__module__.partition(".")[0]
+    return "jax" if root == "jaxlib" else root
 
 
 def _find(kind: type, name: str) -> Framework:
@@ -292,8 +395,7 @@ def _find(kind: type, name: str) -> Framework:
             f"{name}: is a {kind.__name__}, "
             "expected an array (NumPy, torch, or any with __dlpack__)"
         )
-    roots = [base.__module__.partition(".")[0] for base in kind.__mro__]
-    roots = ["jax" if root == "jaxlib" else root for root in roots]
+    roots = [_root(base) for base in kind.__mro__]
     root = next((root for root in roots if root in _NAMED), roots[0])
     if root not in _by_module:
         _by_module[root] = _NAMED[root]() if root in _NAMED else Framework(root)

@@ -10,7 +10,7 @@ from . import _core
 from ._context import CPU, Context, choose
 from ._frameworks import DTYPES, dtype_name, framework_of
 from ._params import Array, Numbers, Out, indices, queries
-from ._results import finished, out_shape, require_dtype
+from ._results import finished, out_shape, require_out
 from ._stream import Stream
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def fuse(
         name = promoted if dtype is None else dtype_name(dtype)
         result = framework.empty(values, (*shape, channels), name, context)
     else:
-        require_dtype(dtype, out)
+        require_out(out, dtype)
         result = out
     mask = framework.empty(values, (*shape, len(native)), "bool", context) if return_mask else None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Union
 
 from . import _core
 from ._context import CPU
-from ._frameworks import SEQUENCES, Framework, dtype_of, framework_of
+from ._frameworks import SEQUENCES, Framework, dtype_of, examine, framework_of
 
 if TYPE_CHECKING:
     from typing_extensions import TypedDict
@@ -90,11 +90,11 @@ def rules(
     if bounds != "hold":
         _set_bounds(params, code_of(BOUNDS, bounds, "bounds"))
     if fill_value is not ZERO:
-        _set_fill_value(params, float(fill_value))
+        _set_fill_value(params, number(fill_value, "fill_value"))
     if max_gap is not None:
-        _set_max_gap(params, float(max_gap))
+        _set_max_gap(params, number(max_gap, "max_gap"))
     if tolerance is not None:
-        _set_tolerance(params, float(tolerance))
+        _set_tolerance(params, number(tolerance, "tolerance"))
     return params, groups
 
 
@@ -122,15 +122,33 @@ def code_of(codes: dict[str, int], name: Any, argument: str) -> int:
         raise ValueError(f"{argument}: is {name!r}, expected one of {expected}") from None
 
 
+def number(given: Any, name: str) -> float:
+    try:
+        return float(given)
+    except OverflowError:
+        raise ValueError(f"{name}: is {given!r}, expected a number that a float64 holds") from None
+    except (TypeError, ValueError, RuntimeError):  # the last of torch
+        raise TypeError(f"{name}: is {given!r}, expected a number") from None
+
+
 def indices(framework: Framework, given: Any, name: str, values: Any) -> Any:
     """Lengths or offsets as an array."""
-    return framework.sequence(given, name, "int64", values) if type(given) in SEQUENCES else given
+    if type(given) in SEQUENCES:
+        return framework.sequence(given, name, "int64", values)
+    examine(given, name)
+    return given
 
 
 def queries(framework: Framework, given: Any, times: Any, values: Any) -> Any:
-    """Query times as an array of the dtype of ``times``."""
+    """Query times as an array of the dtype of ``times``. Both are examined."""
+    kind = type(values)
+    if type(times) is kind and type(given) is kind:
+        framework.examine_times(times, given)
+        return given
+    examine(times, "times")
     if type(given) in SEQUENCES:
         return framework.sequence(given, "query_times", dtype_of(times, "times"), values)
+    examine(given, "query_times")
     return given
 
 
@@ -141,7 +159,7 @@ def mean_of(framework: Framework, mean: Any, values: Any) -> Any:
     """The means as an array."""
     if type(mean) in SEQUENCES:
         return framework.sequence(mean, "mean", "float64", values)
-    framework_of(mean, "mean").device(mean, "mean")  # refuses what it would lose a gradient of
+    framework_of(mean, "mean").examine(mean, "mean")
     return mean
 
 

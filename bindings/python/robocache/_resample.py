@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
 from ._context import CPU, Context, choose
-from ._frameworks import dtype_name, framework_of
+from ._frameworks import NAME_OF_PAIR, dtype_name, framework_of, refuse_dtype
 from ._params import (
     ZERO,
     Array,
@@ -19,7 +19,7 @@ from ._params import (
     queries,
     rules,
 )
-from ._results import finished, out_shape, require_dtype
+from ._results import finished, out_shape, require_out
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -219,12 +219,19 @@ def resample(
         name = None if dtype is None else dtype_name(dtype)
         result = framework.empty(values, shape, name, context)
     else:
-        require_dtype(dtype, out)
+        require_out(out, dtype)
         result = out
     mask = framework.empty(values, shape[:-1], "bool", context) if return_mask else None
 
     options = (params, groups, lengths, query_lengths, offsets, mean, std)
-    _core.rbc_resample(context._handle, values, times, query_times, result, mask, options)
+    try:
+        _core.rbc_resample(context._handle, values, times, query_times, result, mask, options)
+    except TypeError:
+        if out is None and dtype is None:  # the dtype of out is that of values
+            facts = _core.Tensor_describe(_core.new_Tensor(values, "values", context._handle))
+            if facts[2:4] not in NAME_OF_PAIR:
+                refuse_dtype(values, "values")
+        raise
     if not ordered:
         context.synchronize()
     return finished(framework, result, out, mask)

@@ -93,8 +93,8 @@ class Stream(Generic[Array]):
         clock_offset: float = 0,
     ) -> None:
         framework = framework_of(values, "values")
-        framework.device(values, "values")  # refuses what it would lose a gradient of
-        framework_of(times, "times")
+        framework.examine(values, "values")
+        framework_of(times, "times").examine(times, "times")
         # Past the __setattr__ of frozen dataclasses, in one go.
         self.__dict__.update(
             values=values,

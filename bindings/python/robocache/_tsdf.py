@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from . import _core
 from ._clouds import packed_grid, volume
 from ._context import Context, choose
-from ._frameworks import SEQUENCES, framework_of
-from ._params import Array, code_of, indices
+from ._frameworks import SEQUENCES, examine, framework_of, written
+from ._params import Array, code_of, indices, number
 from ._results import batch_of, shape_of
 
 if TYPE_CHECKING:
@@ -152,13 +152,13 @@ def voxelize_tsdf(
     ordered = context._follow(framework, points)
     grid, shape = packed_grid(origin, voxel_size, shape)
     params = _core.new_TsdfParams()
-    _set_truncation(params, float(truncation))
+    _set_truncation(params, number(truncation, "truncation"))
     if weighting != "constant":
         _set_weighting(params, code_of(_WEIGHTINGS, weighting, "weighting"))
     if carve:
         _set_flags(params, _core.TSDF_CARVE)
     if max_weight is not None:
-        _set_max_weight(params, float(max_weight))
+        _set_max_weight(params, number(max_weight, "max_weight"))
     if lengths is not None:
         lengths = indices(framework, lengths, "lengths", points)
     if offsets is not None:
@@ -166,7 +166,7 @@ def voxelize_tsdf(
     if type(sensors) in SEQUENCES:
         sensors = framework.sequence(sensors, "sensors", "float64", points)
     else:
-        framework_of(sensors, "sensors").device(sensors, "sensors")  # refuses to lose a gradient
+        framework_of(sensors, "sensors").examine(sensors, "sensors")
 
     new = tsdf is None
     if new != (weight is None):
@@ -176,6 +176,9 @@ def voxelize_tsdf(
         tsdf = framework.zeros(points, extents, "float32", context)
         weight = framework.zeros(points, extents, "float32", context)
         ordered = context._join(framework, points) and ordered
+    else:
+        examine(tsdf, "tsdf")
+        examine(weight, "weight")
     dropped = None
     if return_dropped:
         batch = batch_of(shape_of(points, "points", context), offsets, context)
@@ -187,4 +190,7 @@ def voxelize_tsdf(
         context.synchronize()
     if new:
         tsdf, weight = framework.finish(tsdf), framework.finish(weight)
+    else:
+        written(tsdf)
+        written(weight)
     return (tsdf, weight) if dropped is None else (tsdf, weight, framework.finish(dropped))

@@ -8,8 +8,8 @@ from . import _core
 from ._clouds import REDUCTIONS, features_of, float_dtype, packed_grid, volume
 from ._context import Context, choose
 from ._frameworks import dtype_name, framework_of
-from ._params import ZERO, Array, Out, SupportsDLPack, code_of, indices
-from ._results import batch_of, finished, require_dtype, shape_of
+from ._params import ZERO, Array, Out, SupportsDLPack, code_of, indices, number
+from ._results import batch_of, finished, require_out, shape_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -172,7 +172,7 @@ def voxelize(
     if mode != "occupancy":
         _set_mode(params, code_of(_MODES, mode, "mode"))
     if empty_value is not ZERO:
-        _set_empty_value(params, float(empty_value))
+        _set_empty_value(params, number(empty_value, "empty_value"))
     if lengths is not None:
         lengths = indices(framework, lengths, "lengths", points)
     if offsets is not None:
@@ -193,7 +193,7 @@ def voxelize(
             name = dtype_name(dtype)
         result = framework.empty(points, volume(batch, shape, *channels), name, context)
     else:
-        require_dtype(dtype, out)
+        require_out(out, dtype)
         result = out
     dropped = framework.empty(points, batch, "int64", context) if return_dropped else None
 

@@ -126,11 +126,18 @@ def resample(
         given = options.pop(name, None)
         if given is not None:
             arrays[name] = _tensor(indices(framework, given, name, values), name)
+    scales = {}
     for name in ("mean", "std"):
-        given = options.get(name)
-        if given is not None and type(given) not in SEQUENCES:
-            _refuse_gradient(given, name)
-    return _Resample.apply(values, _Call(arrays, options), return_mask)
+        given = options.pop(name, None)
+        if isinstance(given, torch.Tensor):
+            framework_of(given, name).examine(given, name)
+            scales[name] = given
+        elif given is not None:
+            options[name] = _kept(given, name) if name == "std" else given
+    method = options.get("method", "linear")
+    if not isinstance(method, str):
+        options["method"] = tuple(map(tuple, method))
+    return _Resample.apply(values, _Call(arrays, scales, options), return_mask)
 
 
 def _require_gradient(method: Any) -> None:
@@ -146,13 +153,18 @@ def _require_gradient(method: Any) -> None:
             )
 
 
-def _refuse_gradient(given: Any, name: str) -> None:
-    framework_of(given, name).device(given, name)
-
-
 def _tensor(given: Any, name: str) -> Any:
-    _refuse_gradient(given, name)
-    return given if isinstance(given, torch.Tensor) else from_dlpack(given)
+    """A tensor that autograd can save; a copy of what it would not see being written."""
+    framework_of(given, name).examine(given, name)
+    return given if isinstance(given, torch.Tensor) else from_dlpack(given).clone()
+
+
+def _kept(given: Any, name: str) -> Any:
+    """Numbers as they are now, in the library that they come from, by whose rules they divide."""
+    if type(given) in SEQUENCES:
+        return tuple(given)
+    framework_of(given, name).examine(given, name)
+    return given.copy() if hasattr(given, "copy") else given
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,15 +172,16 @@ class _Call:
     """A call but for its values."""
 
     arrays: dict[str, Any]  # times, queries, and what tells rows apart
+    scales: dict[str, Any]  # mean and std, of torch
     options: dict[str, Any]
 
     def of(self, values: Any, **changes: Any) -> Any:
-        return _plain(values, **{**self.arrays, **self.options, **changes})
+        return _plain(values, **{**self.arrays, **self.scales, **self.options, **changes})
 
     def linear(self, dtype: torch.dtype) -> _Call:
         """W alone, without what a mean and fill values add to W values."""
         changes = {"mean": None, "fill_value": 0.0, "dtype": dtype}
-        return _Call(self.arrays, {**self.options, **changes, **_UNCHECKED})
+        return _Call(self.arrays, self.scales, {**self.options, **changes, **_UNCHECKED})
 
     def transposed(self, gradient: Any, shape: torch.Size, dtype: torch.dtype) -> Any:
         """W^T gradient: [B,T,D] to the ``shape`` of the values."""
@@ -176,7 +189,7 @@ class _Call:
         if total.numel() == 0 or gradient.numel() == 0:
             return total.to(dtype)
         gradient = gradient.to(total.dtype)
-        std = self.options.get("std")
+        std = self.scales.get("std", self.options.get("std"))
         if std is not None:
             inverse = inverse_of(framework_of(gradient, "values"), std, gradient)
             gradient = gradient * _tensor(inverse, "std").to(total.dtype)
@@ -289,14 +302,18 @@ class _Transposed(torch.autograd.Function):
     def backward(ctx: Any, values: Any) -> Any:
         if values is None:
             return None, None, None, None
-        return _Resample.apply(values, _saved(ctx), False), None, None, None
+        return _Resample.apply(values.resolve_neg(), _saved(ctx), False), None, None, None
 
 
 def _save(ctx: Any, call: _Call) -> None:
     ctx.set_materialize_grads(False)
-    ctx.save_for_backward(*call.arrays.values())
-    ctx.names, ctx.options = tuple(call.arrays), call.options
+    scales = {name: scale for name, scale in call.scales.items() if name != "mean"}
+    ctx.save_for_backward(*call.arrays.values(), *scales.values())
+    ctx.names, ctx.scales = tuple(call.arrays), tuple(scales)
+    ctx.options = {**call.options, "mean": None}  # no gradient depends on it
 
 
 def _saved(ctx: Any) -> _Call:
-    return _Call(dict(zip(ctx.names, ctx.saved_tensors)), ctx.options)
+    tensors = iter(ctx.saved_tensors)
+    arrays = dict(zip(ctx.names, tensors))
+    return _Call(arrays, dict(zip(ctx.scales, tensors)), ctx.options)
