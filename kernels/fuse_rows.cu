@@ -1,8 +1,8 @@
 // Fusion on CUDA where rows are alike: a few streams of one float dtype, each by methods of one kind,
-// in rows that whole aligned packs of channels make up, or single channels where there are none. It is
-// the case of training batches; fuse.cu does the rest. What is known at compile time here - dtypes, the kind of method -
-// leaves registers for more warps, and those hide the latency of the memory: fuse.cu takes 1.3
-// times as long.
+// in rows that whole aligned packs of channels make up, or single channels where there are none. It
+// is the case of training batches; fuse.cu does the rest. What is known at compile time here -
+// dtypes, the kind of method - leaves registers for more warps, and those hide the latency of the
+// memory: fuse.cu takes 1.3 times as long.
 //
 // A block takes a group of up to 128 consecutive queries of the flattened [B,T] and a range of a
 // stream's channels. First each thread finds the tap of one query: one search a query. Then the

@@ -21,10 +21,7 @@ class Info:
 
     def __str__(self) -> str:
         lines = [f"RoboCache {self.version}, ABI {self.abi_version}"]
-        # The library speaks of a call for CUDA, which nobody made here.
-        why = self.cuda_unavailable.removeprefix("params: backend is CUDA, but ")
-        why = why.removeprefix("CUDA: ")
-        lines += [f"CUDA: not usable: {why}" if why else "CUDA: usable"]
+        lines += [self.cuda_unavailable or "CUDA: usable"]
         for name, context in self.contexts.items():
             lines += [f"{name}:"]
             for field in dataclasses.fields(context):

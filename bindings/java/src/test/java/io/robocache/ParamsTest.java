@@ -62,25 +62,14 @@ class ParamsTest {
     assertEquals(RoboCache.METHOD_PREVIOUS, second.getMethod());
     second.setMethod(99); // unseen: the copy stays
     Tensor out = Tensor.allocate(DType.FLOAT32, 1, 2);
+    Tensor values = Data.f32(shape(2, 2), 0, 10, 1, 11);
+    Tensor times = Data.f64(shape(2), 0, 1);
+    Tensor clock = Data.f64(shape(1), 0.5);
     try (Context context = Context.cpu()) {
-      RoboCache.resample(
-          context,
-          Data.f32(shape(2, 2), 0, 10, 1, 11),
-          Data.f64(shape(2), 0, 1),
-          Data.f64(shape(1), 0.5),
-          out,
-          null,
-          params);
+      RoboCache.resample(context, values, times, clock, out, null, params);
       assertArrayEquals(new float[] {0.5f, 10}, Data.floats(out));
       params.setGroups();
-      RoboCache.resample(
-          context,
-          Data.f32(shape(2, 2), 0, 10, 1, 11),
-          Data.f64(shape(2), 0, 1),
-          Data.f64(shape(1), 0.5),
-          out,
-          null,
-          params);
+      RoboCache.resample(context, values, times, clock, out, null, params);
       assertArrayEquals(new float[] {0.5f, 10.5f}, Data.floats(out));
     }
     assertEquals(
