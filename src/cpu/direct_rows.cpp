@@ -86,12 +86,63 @@ HWY_INLINE void writeRow(const Pair<In>& rows, const Pair<In>& next, Compute<In>
 
 template <class In>
 Pair<In> pairOf(const RowTask& row, const RowTile& tile) {
-  const std::byte* right = row.weights.w == 0 ? row.sample : row.sample + tile.sample_bytes;
+  const std::byte* right = row.w == 0 ? row.sample : row.sample + tile.sample_bytes;
   return {reinterpret_cast<const In*>(row.sample), reinterpret_cast<const In*>(right)};
 }
 
+#if HWY_TARGET != HWY_STATIC_TARGET
+
+// Rows of up to two vectors, which may overlap, of the widest that they fill.
+template <class D, class In, class Out>
+HWY_INLINE void narrowRows(D d, const RowTile& tile) {
+  constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
+  if constexpr (kLanes > 1) {
+    if (tile.channels < kLanes) return narrowRows<hn::Half<D>, In, Out>(hn::Half<D>(), tile);
+  }
+  using V = Lanes<D>;
+  const int64_t second = tile.channels - kLanes;
+  for (int i = 0; i < tile.count; ++i) {
+    const RowTask& row = tile.rows[i];
+    Out* out = reinterpret_cast<Out*>(row.out);
+    if (row.sample == nullptr) {
+      std::fill_n(out, tile.channels, fillOf<Out>(tile));
+      continue;
+    }
+    if (tile.ahead > 0) {
+      const RowTask& next = tile.rows[std::min(i + tile.ahead, tile.known - 1)];
+      const Pair<In> soon = pairOf<In>(next.sample != nullptr ? next : row, tile);
+      prefetch(soon, 0);
+      if (second > 0) prefetch(soon, second);
+    }
+    const Pair<In> in = pairOf<In>(row, tile);
+    const V w(static_cast<Compute<In>>(row.w));
+    const auto none = w == V(0);
+    const auto write = [&](int64_t c) HWY_ATTR {
+      const V left(HWY_NAMESPACE::loadWide(d, in.left + c));
+      const V between = HWY_NAMESPACE::lerp(left, V(HWY_NAMESPACE::loadWide(d, in.right + c)), w);
+      const V value = select(none, left, between);
+      if (tile.stream) {
+        HWY_NAMESPACE::streamNarrow(d, value.lanes, out + c);
+      } else {
+        HWY_NAMESPACE::storeNarrow(d, value.lanes, out + c);
+      }
+    };
+    write(0);
+    if (second > 0) write(second);
+  }
+}
+
+#endif
+
 template <class In, class Out>
 void directRows(const RowTile& tile) {
+#if HWY_TARGET != HWY_STATIC_TARGET
+  const WidestTag<Compute<In>, Out> widest;
+  constexpr int64_t kNarrow = 2 * static_cast<int64_t>(hn::MaxLanes(WidestTag<Compute<In>, Out>()));
+  if (tile.channels > 0 && tile.channels <= kNarrow) {
+    return narrowRows<decltype(widest), In, Out>(widest, tile);
+  }
+#endif
   for (int i = 0; i < tile.count; ++i) {
     const RowTask& row = tile.rows[i];
     auto* out = reinterpret_cast<Out*>(row.out);
@@ -99,9 +150,9 @@ void directRows(const RowTile& tile) {
       std::fill_n(out, tile.channels, fillOf<Out>(tile));
       continue;
     }
-    const RowTask& next = tile.rows[std::min(i + tile.ahead, tile.count - 1)];
+    const RowTask& next = tile.rows[std::min(i + tile.ahead, tile.known - 1)];
     writeRow(pairOf<In>(row, tile), pairOf<In>(next.sample != nullptr ? next : row, tile),
-             static_cast<Compute<In>>(row.weights.w), out, tile.channels, tile.stream);
+             static_cast<Compute<In>>(row.w), out, tile.channels, tile.stream);
   }
 }
 
@@ -118,7 +169,7 @@ void stridedRows(const RowTile& tile) {
   for (int i = 0; i < tile.count; ++i) {
     const RowTask& row = tile.rows[i];
     rows[i] = {row.sample != nullptr ? pairOf<In>(row, tile) : Pair<In>{nullptr, nullptr},
-               static_cast<Compute<In>>(row.weights.w), reinterpret_cast<Out*>(row.out)};
+               static_cast<Compute<In>>(row.w), reinterpret_cast<Out*>(row.out)};
   }
   const Out fill = fillOf<Out>(tile);
   for (int64_t c = 0; c < tile.channels; ++c) {

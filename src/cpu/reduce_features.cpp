@@ -51,11 +51,24 @@ void FeatureReducer::sum(const Rows& rows, const Block& block, VoxelMode mode, d
       largest[f] = std::max(largest[f], magnitude(widen(row[f * rows.stride])));
     }
   }
+  bool finite = true;
+  int shifts[kBlock];
+  for (int64_t f = 0; f < block.features; ++f) {
+    const FixedSum<Number> sum(largest[f], block.count);
+    finite &= sum.finite();
+    shifts[f] = sum.shift;
+  }
   for (int64_t i = 0; i < block.count; ++i) {
     const In* row = rowOf<In>(rows, block, i);
-    for (int64_t f = 0; f < block.features; ++f) {
-      const FixedSum<Number> sum(largest[f], block.count);
-      sums[f] = sums[f] + sum.term(widen(row[f * rows.stride]));
+    if (finite) {
+      for (int64_t f = 0; f < block.features; ++f) {
+        sums[f] = sums[f] + toFixed(widen(row[f * rows.stride]), shifts[f]);
+      }
+    } else {
+      for (int64_t f = 0; f < block.features; ++f) {
+        const FixedSum<Number> sum(largest[f], block.count);
+        sums[f] = sums[f] + sum.term(widen(row[f * rows.stride]));
+      }
     }
   }
   for (int64_t f = 0; f < block.features; ++f) {

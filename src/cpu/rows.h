@@ -10,12 +10,12 @@
 
 namespace rbc {
 
-// One query's answer: the row `sample` as it is if weights.w is 0, else what the method makes of it
-// and of the rows around it.
+// One query's answer: the row `sample` as it is if w is 0, else what the method makes of it and of
+// the rows around it.
 struct RowTask {
   const std::byte* sample;  // null: write the fill value
   std::byte* out;
-  Weights<double> weights;  // of which all but w only cubic and pchip need
+  double w;
 };
 
 inline constexpr int kMostRows = 64;
@@ -23,8 +23,10 @@ inline constexpr int kMostRows = 64;
 // Some channels of a stream, of one method, for some queries.
 struct RowTile {
   const RowTask* rows;
-  int count;    // kMostRows at most
-  int ahead;    // how many rows before their use to prefetch them
+  const Weights<double>* weights;  // of each row, where the method takes four
+  int count;                       // kMostRows at most
+  int known;                       // `count`, or more: rows that will be due next
+  int ahead;                       // how many rows before their use to prefetch them
   bool stream;  // write past the caches; all rows of out are aligned and whole cache lines
   Method method;
   DType in;

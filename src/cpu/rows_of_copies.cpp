@@ -64,21 +64,22 @@ class Compact {
       const RowTask& row = tile_.rows[begin + i];
       CompactRow& compact = compact_[i];
       writes[i] = {compact.out, row.out + out_offset};
-      tasks_[i] = {row.sample == nullptr ? nullptr : compact.samples[1], compact.out, row.weights};
+      tasks_[i] = {row.sample == nullptr ? nullptr : compact.samples[1], compact.out, row.w};
       if (row.sample == nullptr) continue;
       const auto read = [&](int64_t step) {
         reads[num_reads++] = {row.sample + step * tile_.sample_bytes + in_offset,
                               compact.samples[1 + step]};
       };
-      const bool between = row.weights.w != 0;
+      const bool between = row.w != 0;
       const bool four = between && takesFour(tile_.method);
-      if (four && row.weights.before) read(-1);
+      if (four && tile_.weights[begin + i].before) read(-1);
       read(0);
       if (between) read(1);
-      if (four && row.weights.after) read(2);
+      if (four && tile_.weights[begin + i].after) read(2);
     }
     moveFunction(tile_.in)(reads, num_reads, tile_.in_stride, 1, channels);
-    part_.count = count;
+    part_.weights = tile_.weights + begin;
+    part_.count = part_.known = count;
     part_.channels = channels;
     part_.first_channel = tile_.first_channel + first;
     rows_(part_);

@@ -137,12 +137,12 @@ Widen<Number> widenFunction(DType in) {
 
 // The rows of a task that will be due soon: 2, or for methods that take four also the one after.
 // Inline, as GCC drops calls of functions that do nothing but prefetch.
-HWY_INLINE void prefetchRows(const RowTile& tile, const RowTask& task, int64_t first_byte,
-                             int64_t bytes) {
+HWY_INLINE void prefetchRows(const RowTile& tile, int i, int64_t first_byte, int64_t bytes) {
+  const RowTask& task = tile.rows[i];
   if (task.sample == nullptr) return;
   const std::byte* row = task.sample + first_byte;
-  const int rows = task.weights.w == 0 ? 1 : takesFour(tile.method) && task.weights.after ? 3 : 2;
-  for (int i = 0; i < rows; ++i, row += tile.sample_bytes) {
+  const int rows = task.w == 0 ? 1 : takesFour(tile.method) && tile.weights[i].after ? 3 : 2;
+  for (int k = 0; k < rows; ++k, row += tile.sample_bytes) {
     for (int64_t byte = 0; byte < bytes; byte += 64) hwy::Prefetch(row + byte);
   }
 }
@@ -164,7 +164,7 @@ void stagedRowsTo(const RowTile& tile) {
     if (affine) normalize.read(tile, first, count);
     for (int i = 0; i < tile.count; ++i) {
       const RowTask& row = tile.rows[i];
-      prefetchRows(tile, tile.rows[std::min(i + tile.ahead, tile.count - 1)], first * in_size,
+      prefetchRows(tile, std::min(i + tile.ahead, tile.known - 1), first * in_size,
                    count * in_size);
       Out* out = reinterpret_cast<Out*>(row.out) + first;
       if (row.sample == nullptr) {
@@ -176,10 +176,10 @@ void stagedRowsTo(const RowTile& tile) {
                      buffers[sample]);
       };
       const Number* values = read(1);
-      const auto w = static_cast<Number>(row.weights.w);
+      const auto w = static_cast<Number>(row.w);
       if (w != 0) {
         const Weights<Number> k =
-            four ? row.weights.as<Number>() : Weights<Number>{w, {}, false, false};
+            four ? tile.weights[i].as<Number>() : Weights<Number>{w, {}, false, false};
         Samples<Number> samples = {{values, values, read(2), values}};
         if (k.before) samples.v[0] = read(0);
         if (k.after) samples.v[3] = read(3);

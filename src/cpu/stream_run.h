@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "brackets.h"
 #include "fuse_problem.h"
 #include "rows.h"
-#include "tap_finder.h"
 
 namespace rbc {
 
@@ -25,9 +25,10 @@ struct ChannelRange {
 };
 
 // Some 4 KiB under way: cold rows of 512 bytes take half the time, rows of 1 KiB in L3 two thirds.
-// Beyond 32 KiB a row's first lines would be gone again when it is due.
+// Beyond 32 KiB a row's first lines would be gone again when it is due. Rows of a cache line come
+// sooner without: the processor sees their order for itself.
 inline int rowsAhead(int64_t row_bytes) {
-  if (row_bytes > 32 << 10) return 0;
+  if (row_bytes <= 64 || row_bytes > 32 << 10) return 0;
   return static_cast<int>(std::clamp<int64_t>((4 << 10) / std::max<int64_t>(row_bytes, 1), 1, 16));
 }
 
@@ -77,7 +78,9 @@ class StreamRun {
           rowsOf(plan.simd, {stream_.values_dtype, problem_.out_dtype, s.method, affine,
                              range.end - range.begin == 1 || adjoin})};
     }
+    find_brackets_ = findBrackets<Time>(plan.simd);
     capacity_ = std::clamp(kTasks / std::max(num_segments_, 1), 1, kMostRows);
+    ahead_ = std::min(rowsAhead(stream_.channels * in_size_), capacity_ / 4);
   }
 
   // Queries first .. last - 1, counted through the whole batch.
@@ -90,14 +93,10 @@ class StreamRun {
       const RowRange samples = samplesOf(stream_, b);
       const auto* times = static_cast<const Time*>(stream_.times) + b * stream_.times_stride[0] +
                           samples.begin * stride;
-      if (stride == 1) {
-        runRow(times, samples, b, begin, end);
-      } else {
-        runRow(TimeRow<Time>{times, stride}, samples, b, begin, end);
-      }
+      runRow({times, stride}, samples, b, begin, end);
       first += end - begin;
     }
-    flush();
+    flush(0);
   }
 
  private:
@@ -126,8 +125,7 @@ class StreamRun {
   };
 
   // Queries first .. last - 1 of row b against its samples, whose times are given.
-  template <class Times>
-  void runRow(const Times& times, const RowRange& samples, int64_t b, int64_t first,
+  void runRow(const TimeRow<Time>& times, const RowRange& samples, int64_t b, int64_t first,
               int64_t last) {
     const FuseProblem& p = problem_;
     const FuseStream& s = stream_;
@@ -145,65 +143,92 @@ class StreamRun {
         s.clock_offset,
         samples.count};
     const int64_t valid = clampIndex(queriesOf(p, b), first, last);
-    TapFinder<Time, Times> finder(times, samples.count);
-    if (num_segments_ == 1) {
-      const Segment only = segments_[0];  // a copy stays in registers
-      findTaps(row, times, &only, 1, &finder, first, valid);
-    } else {
-      findTaps(row, times, segments_, num_segments_, &finder, first, valid);
+    const TimesInOrder<Time> in_order(times, samples.count);
+    Pace pace;
+    while (first < valid) {
+      const int64_t end = std::min(valid, first + capacity_ - count_);
+      const int count = static_cast<int>(end - first);
+      const int64_t stride = row.queries.stride;
+      find_brackets_(in_order, {row.queries.first + first * stride, stride}, row.clock_offset,
+                     count, &pace, &brackets_);
+      if (row.mask != nullptr) std::fill_n(masks_, count, true);
+      for (int i = 0; i < num_segments_; ++i) {
+        setTasks(row, times, segments_[i], first, count, i * capacity_ + count_);
+      }
+      if (row.mask != nullptr) {
+        for (int k = 0; k < count; ++k) row.mask[(first + k) * row.mask_stride] = masks_[k];
+      }
+      if ((count_ += count) == capacity_) flush(ahead_);
+      first = end;
     }
     for (int64_t t = valid; t < last; ++t) {
       for (int i = 0; i < num_segments_; ++i) {
         tasks_[i * capacity_ + count_] = {
-            nullptr, row.out + t * row.query_bytes + segments_[i].out_bytes, {}};
+            nullptr, row.out + t * row.query_bytes + segments_[i].out_bytes, 0};
       }
       if (row.mask != nullptr) row.mask[t * row.mask_stride] = 0;
-      if (++count_ == capacity_) flush();
+      if (++count_ == capacity_) flush(ahead_);
     }
   }
 
-  template <class Times, class Finder>
-  __attribute__((always_inline)) void findTaps(const BatchRow& row, const Times& times,
-                                               const Segment* segments, int num_segments,
-                                               Finder* finder, int64_t first, int64_t last) {
-    while (first < last) {
-      const int count = count_;
-      const int capacity = capacity_;
-      const int64_t end = std::min(last, first + capacity - count);
-      RowTask* task = tasks_ + count;
-      for (int64_t t = first; t < end; ++t, ++task) {
-        const Time q = onClock(row.clock_offset, row.queries[t]);
-        const auto place = finder->bracket(q);
-        bool all = true;
-        for (int i = 0; i < num_segments; ++i) {
-          const Segment& segment = segments[i];
-          const Tap tap = finder->tap(place, q, segment.rules);
-          all &= tap.mask;
-          RowTask& to = task[i * capacity];
-          to.sample = tap.index < 0 ? nullptr
-                                    : row.values + tap.index * row.sample_bytes + segment.in_bytes;
-          to.out = row.out + t * row.query_bytes + segment.out_bytes;
-          to.weights.w = tap.weight;
-          if (takesFour(segment.rules.method)) {
-            to.weights = weightsOf(segment.rules.method, times, row.samples, tap);
-          }
-        }
-        if (row.mask != nullptr) row.mask[t * row.mask_stride] = all;
+  // The tasks of queries first .. first + count - 1, whose brackets were found, from `at` on.
+  void setTasks(const BatchRow& row, const TimeRow<Time>& times, const Segment& segment,
+                int64_t first, int count, int at) {
+    const Brackets<Time>& found = brackets_;
+    const Rules<Time> rules = segment.rules;
+    const std::byte* values = row.values + segment.in_bytes;
+    std::byte* out = row.out + first * row.query_bytes + segment.out_bytes;
+    RowTask* tasks = tasks_ + at;
+    if (found.all && !isStep(rules.method) && !rules.has_max_gap) {
+      using Math = TimeMath<Time>;
+      double w[kMostRows];
+      for (int k = 0; k < count; ++k) {  // divisions side by side
+        w[k] =
+            Math::ratio(Math::span(found.q[k], found.t0[k]), Math::span(found.t1[k], found.t0[k]));
       }
-      count_ = count + static_cast<int>(end - first);
-      if (count_ == capacity) flush();
-      first = end;
+      for (int k = 0; k < count; ++k) {
+        tasks[k] = {values + found.i[k] * row.sample_bytes, out + k * row.query_bytes, w[k]};
+      }
+    } else {
+      for (int k = 0; k < count; ++k) {
+        const Tap tap = tapAt(times, row.samples, k, rules);
+        tasks[k] = {tap.index < 0 ? nullptr : values + tap.index * row.sample_bytes,
+                    out + k * row.query_bytes, tap.weight};
+        masks_[k] &= tap.mask;
+      }
+    }
+    if (!takesFour(rules.method)) return;
+    for (int k = 0; k < count; ++k) {
+      weights_[at + k] =
+          weightsOf(rules.method, times, row.samples, Tap{found.i[k], tasks[k].w, true});
     }
   }
 
-  void flush() {
+  Tap tapAt(const TimeRow<Time>& times, int64_t n, int k, const Rules<Time>& rules) const {
+    const Time q = brackets_.q[k];
+    const int64_t i = brackets_.i[k];
+    if (i < 0) return outside(times, n, q, rules);
+    return tapIn(Bracket<Time, int64_t>{i, brackets_.t0[k], brackets_.t1[k]}, n, q, rules);
+  }
+
+  __attribute__((noinline)) static Tap outside(const TimeRow<Time>& times, int64_t n, Time q,
+                                               const Rules<Time>& rules) {
+    int64_t guess = -1;
+    return tapOf(times, n, q, rules, &guess);
+  }
+
+  // Computes the tasks but for the last `keep`, which stay: there is always a row to prefetch.
+  void flush(int keep) {
     const FuseProblem& p = problem_;
-    for (int i = 0; i < num_segments_ && count_ > 0; ++i) {
+    const int count = count_ - keep;
+    for (int i = 0; i < num_segments_ && count > 0; ++i) {
       const Segment& segment = segments_[i];
       const int64_t channels = segment.channels.end - segment.channels.begin;
       if (channels == 0) continue;  // it only has a say in the mask
       const RowTile tile = {
           tasks_ + i * capacity_,
+          weights_ + i * capacity_,
+          count,
           count_,
           rowsAhead(channels * in_size_),
           streams(plan_, stream_.out_begin + segment.channels.begin, channels),
@@ -220,8 +245,11 @@ class StreamRun {
           stream_.inv_std,
       };
       segment.rows(tile);
+      std::copy_n(tile.rows + count, keep, tasks_ + i * capacity_);
+      std::copy_n(tile.weights + count, takesFour(tile.method) ? keep : 0,
+                  weights_ + i * capacity_);
     }
-    count_ = 0;
+    count_ = keep;
   }
 
   const Plan& plan_;
@@ -230,10 +258,16 @@ class StreamRun {
   const int64_t in_size_;
   uint8_t* const mask_;
   int num_segments_ = 0;
+  FindBrackets<Time> find_brackets_;
   int capacity_;  // queries of a tile
+  int ahead_;     // that are known before their turn
   int count_ = 0;
   Segment segments_[kMostSegments];
-  RowTask tasks_[kTasks];  // `capacity_` of each segment
+  Brackets<Time> brackets_;
+  bool masks_[kMostRows] = {};  // of the queries in brackets_
+  // `capacity_` of each segment.
+  RowTask tasks_[kTasks];
+  Weights<double> weights_[kTasks];
 };
 
 }  // namespace rbc
