@@ -8,7 +8,6 @@
 #define ROBOCACHE_BINDINGS_PARAMS_ARGUMENT_H
 
 #include <stddef.h>
-#include <stdio.h>
 
 #include "tensor_argument.h"
 
@@ -99,16 +98,18 @@ static int openStruct(PyObject* tuple, swig_type_info* type, void* copy, size_t 
   return 0;
 }
 
-/* Describes the objects of a tuple from `first` on in the members of a struct; None: null. */
+/*
+ * Describes the objects of a tuple from `first` on in the members of a struct; None: null. For
+ * `stream` see ArgumentName.
+ */
 static int openMembers(PyObject* tuple, Py_ssize_t first, const TensorMember* members, int count,
-                       const char* prefix, rbcContext_t context, int writable,
-                       TensorArgument* arguments, void* structure) {
+                       int stream, rbcContext_t context, int writable, TensorArgument* arguments,
+                       void* structure) {
   for (int i = 0; i < count; ++i) {
     PyObject* object = PyTuple_GetItem(tuple, first + i);
     if (object == NULL) return -1;
     if (object == Py_None) continue;
-    char name[64];
-    snprintf(name, sizeof name, "%s%s", prefix, members[i].name);
+    const ArgumentName name = {members[i].name, stream};
     if (requireTensor(&arguments[i], object, name, context, writable) != 0) return -1;
     const rbcTensor* tensor = &arguments[i].tensor;
     memcpy((char*)structure + members[i].offset, &tensor, sizeof tensor);
@@ -117,7 +118,7 @@ static int openMembers(PyObject* tuple, Py_ssize_t first, const TensorMember* me
 }
 
 /* (ResampleParams, groups or None, then RESAMPLE_TENSORS); groups are rbcChannelGroup as bytes. */
-static int openResample(PyObject* tuple, const char* prefix, rbcContext_t context,
+static int openResample(PyObject* tuple, int stream, rbcContext_t context,
                         ResampleArgument* argument) {
   rbcResampleParams* params = &argument->params;
   if (openStruct(tuple, SWIGTYPE_p_rbcResampleParams, params, sizeof *params) != 0) return -1;
@@ -130,7 +131,7 @@ static int openResample(PyObject* tuple, const char* prefix, rbcContext_t contex
     params->groups = (const rbcChannelGroup*)bytes;
     params->num_groups = (int32_t)(size / (Py_ssize_t)sizeof(rbcChannelGroup));
   }
-  return openMembers(tuple, 2, RESAMPLE_TENSORS, NUM_RESAMPLE_TENSORS, prefix, context, 0,
+  return openMembers(tuple, 2, RESAMPLE_TENSORS, NUM_RESAMPLE_TENSORS, stream, context, 0,
                      argument->tensors, params);
 }
 
@@ -142,7 +143,7 @@ static void closeResample(ResampleArgument* argument) {
 static int openFuse(PyObject* tuple, rbcContext_t context, FuseArgument* argument) {
   rbcFuseParams* params = &argument->params;
   if (openStruct(tuple, SWIGTYPE_p_rbcFuseParams, params, sizeof *params) != 0) return -1;
-  return openMembers(tuple, 1, FUSE_TENSORS, NUM_FUSE_TENSORS, "", context, 0, argument->tensors,
+  return openMembers(tuple, 1, FUSE_TENSORS, NUM_FUSE_TENSORS, -1, context, 0, argument->tensors,
                      params);
 }
 
@@ -151,27 +152,25 @@ static void closeFuse(FuseArgument* argument) {
 }
 
 /* (values, times, a tuple for openResample, clock offset, clock offset in ticks) */
-static int openStream(PyObject* tuple, Py_ssize_t index, rbcContext_t context,
-                      StreamArgument* argument, rbcFuseStream* stream) {
-  PyObject *values, *times, *resample;
-  double offset = 0;
-  long long ticks = 0;
-  if (!PyArg_ParseTuple(tuple, "OOOdL", &values, &times, &resample, &offset, &ticks)) return -1;
-  char prefix[32];
-  char name[40];
-  snprintf(prefix, sizeof prefix, "streams[%d].", (int)index);
-  snprintf(name, sizeof name, "%svalues", prefix);
-  if (requireTensor(&argument->values, values, name, context, 0) != 0) return -1;
-  snprintf(name, sizeof name, "%stimes", prefix);
-  if (requireTensor(&argument->times, times, name, context, 0) != 0) return -1;
-  if (openResample(resample, prefix, context, &argument->resample) != 0) return -1;
+static int openStream(PyObject* tuple, int index, rbcContext_t context, StreamArgument* argument,
+                      rbcFuseStream* stream) {
+  PyObject* members[5];
+  for (int i = 0; i < 5; ++i) {
+    members[i] = PyTuple_GetItem(tuple, i);
+    if (members[i] == NULL) return -1;
+  }
+  const ArgumentName values = {"values", index};
+  const ArgumentName times = {"times", index};
+  if (requireTensor(&argument->values, members[0], values, context, 0) != 0) return -1;
+  if (requireTensor(&argument->times, members[1], times, context, 0) != 0) return -1;
+  if (openResample(members[2], index, context, &argument->resample) != 0) return -1;
   *stream = rbcFuseStreamInit();
   stream->values = &argument->values.tensor;
   stream->times = &argument->times.tensor;
   stream->params = &argument->resample.params;
-  stream->clock_offset = offset;
-  stream->clock_offset_ticks = ticks;
-  return 0;
+  stream->clock_offset = PyFloat_AsDouble(members[3]);
+  stream->clock_offset_ticks = PyLong_AsLongLong(members[4]);
+  return PyErr_Occurred() ? -1 : 0;
 }
 
 static int openStreams(PyObject* list, rbcContext_t context, StreamsArgument* argument) {
@@ -186,7 +185,7 @@ static int openStreams(PyObject* list, rbcContext_t context, StreamsArgument* ar
   argument->arguments = (StreamArgument*)(argument->streams + count);
   argument->count = count;
   for (Py_ssize_t i = 0; i < count; ++i) {
-    if (openStream(PyList_GetItem(list, i), i, context, &argument->arguments[i],
+    if (openStream(PyList_GetItem(list, i), (int)i, context, &argument->arguments[i],
                    &argument->streams[i]) != 0)
       return -1;
   }
@@ -214,7 +213,7 @@ static int openCloud(PyObject* tuple, rbcContext_t context, rbcVoxelGrid* grid,
     return -1;
   }
   memcpy(grid, bytes, sizeof *grid);
-  return openMembers(tuple, 2, members, NUM_CLOUD_TENSORS, "", context, 0, argument->tensors,
+  return openMembers(tuple, 2, members, NUM_CLOUD_TENSORS, -1, context, 0, argument->tensors,
                      params);
 }
 
@@ -226,7 +225,7 @@ static void closeCloud(CloudArgument* argument) {
 static int openVoxels(PyObject* tuple, rbcContext_t context, VoxelsArgument* argument) {
   rbcSparseVoxels* voxels = &argument->voxels;
   *voxels = rbcSparseVoxelsInit();
-  return openMembers(tuple, 0, VOXELS_TENSORS, NUM_VOXELS_TENSORS, "", context, 1,
+  return openMembers(tuple, 0, VOXELS_TENSORS, NUM_VOXELS_TENSORS, -1, context, 1,
                      argument->tensors, voxels);
 }
 

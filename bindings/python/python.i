@@ -74,7 +74,7 @@
 %define TENSOR_TYPEMAP(PATTERN, WRITABLE)
 %typemap(in) PATTERN (TensorArgument argument = NO_TENSOR) {
   if ($input != Py_None) {
-    if (requireTensor(&argument, $input, "$1_name", arg1, WRITABLE) != 0) SWIG_fail;
+    if (requireTensor(&argument, $input, argumentName("$1_name"), arg1, WRITABLE) != 0) SWIG_fail;
     $1 = &argument.tensor;
   }
 }
@@ -91,7 +91,7 @@ TENSOR_TYPEMAP(const rbcTensor* destination, 1)
 
 /* Parameters and streams: tuples that params_argument.h tells of. */
 %typemap(in) const rbcResampleParams* params (ResampleArgument opened = NO_RESAMPLE) {
-  if (openResample($input, "", arg1, &opened) != 0) SWIG_fail;
+  if (openResample($input, -1, arg1, &opened) != 0) SWIG_fail;
   $1 = &opened.params;
 }
 %typemap(freearg) const rbcResampleParams* params "closeResample(&opened$argnum);"

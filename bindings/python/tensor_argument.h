@@ -10,6 +10,7 @@
 #include <Python.h>
 #include <robocache/robocache.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "dlpack.h"
@@ -27,6 +28,25 @@ typedef struct TensorArgument {
 /* clang-format off */
 #define NO_TENSOR {.owner = NULL}
 /* clang-format on */
+
+/* What messages call an argument. It becomes text when there is a message to write. */
+typedef struct ArgumentName {
+  const char* text;
+  int stream; /* a member of streams[stream]; -1: an argument by itself */
+} ArgumentName;
+
+static ArgumentName argumentName(const char* text) {
+  const ArgumentName name = {text, -1};
+  return name;
+}
+
+/* Valid until the next call on this thread. */
+static const char* textOf(ArgumentName name) {
+  static _Thread_local char text[64];
+  if (name.stream < 0) return name.text;
+  snprintf(text, sizeof text, "streams[%d].%s", name.stream, name.text);
+  return text;
+}
 
 /* Leaves an exception that is set as it is, whatever the deleters run. */
 static void closeTensor(TensorArgument* argument) {
@@ -47,10 +67,10 @@ static void closeTensor(TensorArgument* argument) {
   argument->owner = NULL;
 }
 
-static int checkRank(const rbcTensor* tensor, const char* name) {
+static int checkRank(const rbcTensor* tensor, ArgumentName name) {
   if (tensor->ndim >= 0 && tensor->ndim <= RBC_MAX_NDIM) return 0;
-  PyErr_Format(PyExc_ValueError, "%s: rank is %d, expected 0 to %d", name, (int)tensor->ndim,
-               RBC_MAX_NDIM);
+  PyErr_Format(PyExc_ValueError, "%s: rank is %d, expected 0 to %d", textOf(name),
+               (int)tensor->ndim, RBC_MAX_NDIM);
   return -1;
 }
 
@@ -133,7 +153,8 @@ static int dtypeIs(PyObject* array, const char* expected) {
   return same;
 }
 
-static int arrayDType(PyObject* array, const ArrayStruct* from, const char* name, rbcDType* dtype) {
+static int arrayDType(PyObject* array, const ArrayStruct* from, ArgumentName name,
+                      rbcDType* dtype) {
   int code = -1;
   const char* advice = "";
   switch (from->kind) {
@@ -155,7 +176,7 @@ static int arrayDType(PyObject* array, const ArrayStruct* from, const char* name
     PyObject* given = PyObject_GetAttrString(array, "dtype");
     if (given == NULL) return -1;
     PyErr_Format(PyExc_TypeError, "%s: dtype is %S, expected a float, integer or bool dtype%s",
-                 name, given, advice);
+                 textOf(name), given, advice);
     Py_DECREF(given);
     return -1;
   }
@@ -165,23 +186,25 @@ static int arrayDType(PyObject* array, const ArrayStruct* from, const char* name
   return 0;
 }
 
-static int openArrayStruct(TensorArgument* argument, PyObject* array, const char* name,
+static int openArrayStruct(TensorArgument* argument, PyObject* array, ArgumentName name,
                            int writable) {
-  PyObject* capsule = PyObject_GetAttrString(array, "__array_struct__");
+  static PyObject* attribute = NULL; /* a string is made once */
+  if (attribute == NULL) attribute = PyUnicode_InternFromString("__array_struct__");
+  PyObject* capsule = attribute != NULL ? PyObject_GetAttr(array, attribute) : NULL;
   if (capsule == NULL) return -1;
   argument->owner = capsule;
   const ArrayStruct* from = (const ArrayStruct*)PyCapsule_GetPointer(capsule, NULL);
   if (from == NULL) return -1;
   rbcTensor* tensor = &argument->tensor;
   if (from->two != 2) {
-    PyErr_Format(PyExc_TypeError, "%s: its __array_struct__ has an unknown version", name);
+    PyErr_Format(PyExc_TypeError, "%s: its __array_struct__ has an unknown version", textOf(name));
     return -1;
   }
   tensor->ndim = from->ndim;
   if (checkRank(tensor, name) != 0) return -1;
   if (arrayDType(array, from, name, &tensor->dtype) != 0) return -1;
   if (writable && (from->flags & ARRAY_WRITEABLE) == 0) {
-    PyErr_Format(PyExc_ValueError, "%s: is read-only, expected an array to write to", name);
+    PyErr_Format(PyExc_ValueError, "%s: is read-only, expected an array to write to", textOf(name));
     return -1;
   }
   for (int i = 0; i < from->ndim; ++i) {
@@ -189,8 +212,8 @@ static int openArrayStruct(TensorArgument* argument, PyObject* array, const char
     const Py_ssize_t stride = from->strides[i];
     if (extent > 1 && stride % from->item_size != 0) {
       PyErr_Format(PyExc_ValueError,
-                   "%s: stride %d is %zd bytes, expected a multiple of the element's %d", name, i,
-                   stride, from->item_size);
+                   "%s: stride %d is %zd bytes, expected a multiple of the element's %d",
+                   textOf(name), i, stride, from->item_size);
       return -1;
     }
     argument->shape[i] = extent;
@@ -208,7 +231,7 @@ static int openArrayStruct(TensorArgument* argument, PyObject* array, const char
 /* ---- DLPack --------------------------------------------------------------------------------- */
 
 /* A producer that cannot describe its array says why: tells of which argument, without a stack. */
-static int blameArgument(const char* name) {
+static int blameArgument(ArgumentName name) {
   if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_RuntimeError))
     return -1;
   PyObject *type, *error, *trace;
@@ -216,8 +239,9 @@ static int blameArgument(const char* name) {
   PyObject* text = error != NULL ? PyObject_Str(error) : NULL;
   PyObject* lines = text != NULL ? PyUnicode_Splitlines(text, 0) : NULL;
   PyObject* line = lines != NULL && PyList_Size(lines) > 0 ? PyList_GetItem(lines, 0) : NULL;
-  if (line != NULL) PyErr_Format(PyExc_ValueError, "%s: %U", name, line);
-  if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "%s: cannot be described by DLPack", name);
+  if (line != NULL) PyErr_Format(PyExc_ValueError, "%s: %U", textOf(name), line);
+  if (!PyErr_Occurred())
+    PyErr_Format(PyExc_ValueError, "%s: cannot be described by DLPack", textOf(name));
   Py_XDECREF(lines);
   Py_XDECREF(text);
   Py_XDECREF(type);
@@ -227,15 +251,15 @@ static int blameArgument(const char* name) {
 }
 
 static int openManaged(TensorArgument* argument, DLManagedTensorVersioned* managed,
-                       const char* name, int writable) {
+                       ArgumentName name, int writable) {
   argument->versioned = managed; /* from here on closeTensor calls the deleter */
   if (managed->major != DLPACK_MAJOR) {
-    PyErr_Format(PyExc_BufferError, "%s: is in DLPack version %u, expected %d", name,
+    PyErr_Format(PyExc_BufferError, "%s: is in DLPack version %u, expected %d", textOf(name),
                  (unsigned)managed->major, DLPACK_MAJOR);
     return -1;
   }
   if (writable && (managed->flags & DLPACK_READ_ONLY) != 0) {
-    PyErr_Format(PyExc_ValueError, "%s: is read-only, expected an array to write to", name);
+    PyErr_Format(PyExc_ValueError, "%s: is read-only, expected an array to write to", textOf(name));
     return -1;
   }
   argument->tensor = managed->tensor;
@@ -243,7 +267,7 @@ static int openManaged(TensorArgument* argument, DLManagedTensorVersioned* manag
 }
 
 static int openExchange(TensorArgument* argument, const DLPackExchange* exchange, PyObject* object,
-                        const char* name, int writable) {
+                        ArgumentName name, int writable) {
   if (exchange->borrow != NULL) {
     if (exchange->borrow(object, &argument->tensor) != 0) return blameArgument(name);
     return checkRank(&argument->tensor, name);
@@ -293,7 +317,7 @@ static PyObject* callDLPack(PyObject* object, rbcContext_t context) {
   return result;
 }
 
-static int openDLPack(TensorArgument* argument, PyObject* object, const char* name,
+static int openDLPack(TensorArgument* argument, PyObject* object, ArgumentName name,
                       rbcContext_t context, int writable) {
   PyObject* capsule = callDLPack(object, context);
   if (capsule == NULL) return blameArgument(name);
@@ -309,7 +333,7 @@ static int openDLPack(TensorArgument* argument, PyObject* object, const char* na
     argument->tensor = argument->managed->tensor;
     result = checkRank(&argument->tensor, name);
   } else {
-    PyErr_Format(PyExc_TypeError, "%s: its __dlpack__ gave no DLPack capsule", name);
+    PyErr_Format(PyExc_TypeError, "%s: its __dlpack__ gave no DLPack capsule", textOf(name));
   }
   Py_DECREF(capsule);
   return result;
@@ -336,7 +360,7 @@ static void dropUntakenLegacy(PyObject* capsule) {
  * back: 0, -1 with an exception set, or 1 if the object is no array. `context` tells on which
  * stream the array will be used; it may be null.
  */
-static int openTensor(TensorArgument* argument, PyObject* object, const char* name,
+static int openTensor(TensorArgument* argument, PyObject* object, ArgumentName name,
                       rbcContext_t context, int writable) {
   const TypeEntry entry = lookUpType(Py_TYPE(object));
   switch (entry.protocol) {
@@ -348,16 +372,17 @@ static int openTensor(TensorArgument* argument, PyObject* object, const char* na
   return 1;
 }
 
-static void raiseNoArray(const char* name, PyObject* object) {
+static void raiseNoArray(ArgumentName name, PyObject* object) {
   PyObject* type = PyObject_GetAttrString((PyObject*)Py_TYPE(object), "__name__");
   if (type == NULL) return;
   PyErr_Format(PyExc_TypeError,
-               "%s: is a %S, expected an array (NumPy, torch, or any with __dlpack__)", name, type);
+               "%s: is a %S, expected an array (NumPy, torch, or any with __dlpack__)",
+               textOf(name), type);
   Py_DECREF(type);
 }
 
 /* openTensor, where what is no array is an error: 0, or -1 with an exception set. */
-static int requireTensor(TensorArgument* argument, PyObject* object, const char* name,
+static int requireTensor(TensorArgument* argument, PyObject* object, ArgumentName name,
                          rbcContext_t context, int writable) {
   const int opened = openTensor(argument, object, name, context, writable);
   if (opened > 0) raiseNoArray(name, object);
@@ -368,7 +393,7 @@ static int requireTensor(TensorArgument* argument, PyObject* object, const char*
 static rbcTensor* newTensor(PyObject* array, const char* name, rbcContext_t context) {
   TensorArgument* argument = (TensorArgument*)PyMem_Calloc(1, sizeof *argument);
   if (argument == NULL) return (rbcTensor*)PyErr_NoMemory();
-  if (requireTensor(argument, array, name, context, 0) != 0) {
+  if (requireTensor(argument, array, argumentName(name), context, 0) != 0) {
     closeTensor(argument);
     PyMem_Free(argument);
     return NULL;

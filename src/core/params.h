@@ -1,7 +1,6 @@
 // Reads a caller's parameter struct by the struct_size rule of base.h.
 #pragma once
 
-#include <algorithm>
 #include <cinttypes>
 #include <cstring>
 
@@ -37,8 +36,13 @@ Params readParams(const Params* given, const Params& defaults, uint32_t first_si
            argument, i, sizeof(Params));
     }
   }
-  Params params = defaults;
-  std::memcpy(static_cast<void*>(&params), given, std::min<size_t>(size, sizeof(Params)));
+  Params params;
+  if (size >= sizeof(Params)) {  // the usual case, and a few moves: the compiler knows the size
+    std::memcpy(static_cast<void*>(&params), given, sizeof(Params));
+  } else {
+    params = defaults;
+    std::memcpy(static_cast<void*>(&params), given, size);
+  }
   return params;
 }
 

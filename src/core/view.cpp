@@ -58,7 +58,10 @@ View normalize(const rbcTensor* tensor, const char* argument) {
 
   // One product serves the count and the compact strides: an extent of 0 must not hide an overflow.
   int64_t compact = 1;
+  int64_t low = 0;
+  int64_t high = size;
   bool empty = false;
+  bool fits = true;
   for (int i = raw.ndim - 1; i >= 0; --i) {
     const int64_t extent = raw.shape[i];
     if (extent < 0) {
@@ -66,9 +69,12 @@ View normalize(const rbcTensor* tensor, const char* argument) {
            i, extent);
     }
     view.shape[i] = extent;
-    view.strides[i] = raw.strides != nullptr && extent > 1 ? raw.strides[i] : compact;
+    view.strides[i] = compact;
     empty |= extent == 0;
-    if (__builtin_mul_overflow(compact, extent > 1 ? extent : 1, &compact)) {
+    if (extent < 2) continue;
+    if (raw.strides != nullptr) view.strides[i] = raw.strides[i];
+    fits &= growRange(extent, view.strides[i], size, &low, &high);
+    if (__builtin_mul_overflow(compact, extent, &compact)) {
       fail(RBC_STATUS_SHAPE_MISMATCH, "%s: shape %s overflows 64 bits", argument,
            shapeText(raw.ndim, raw.shape));
     }
@@ -96,16 +102,10 @@ View normalize(const rbcTensor* tensor, const char* argument) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "%s: byte_offset %" PRIu64 " overflows the address", argument,
          raw.byte_offset);
   }
-  if (first % static_cast<uintptr_t>(size) != 0) {
+  if ((first & static_cast<uintptr_t>(size - 1)) != 0) {  // sizes are powers of two
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "%s: data + byte_offset is not aligned to the %d bytes of a %s", argument,
          static_cast<int>(size), nameOf(view.dtype));
-  }
-  int64_t low = 0;
-  int64_t high = size;
-  bool fits = true;
-  for (int i = 0; i < view.ndim && fits; ++i) {
-    fits = growRange(view.shape[i], view.strides[i], size, &low, &high);
   }
   uintptr_t begin = 0;
   uintptr_t end = 0;

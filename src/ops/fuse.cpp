@@ -53,15 +53,17 @@ StreamArguments streamArguments(const rbcFuseStream* streams, int n) {
   if (stream.reserved0 != 0 || stream.reserved[0] != 0 || stream.reserved[1] != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "reserved: is not 0");
   }
-  const rbcResampleParams params = checkedParams(stream.params);
-  if (params.flags != 0) {
+  // The parameters are read to where they stay: a copy of what was just stored waits for it.
+  const StreamArguments arguments = {stream.values, stream.times, checkedParams(stream.params),
+                                     stream.clock_offset, stream.clock_offset_ticks};
+  if (arguments.params.flags != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "params.flags: are not 0, expected them in rbcFuseParams");
   }
-  if (params.query_lengths != nullptr) {
+  if (arguments.params.query_lengths != nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "params.query_lengths: are given, expected them in rbcFuseParams");
   }
-  return {stream.values, stream.times, params, stream.clock_offset, stream.clock_offset_ticks};
+  return arguments;
 }
 
 // Calls visitor(fusion, check_times) for the call, verified.

@@ -263,7 +263,7 @@ def _default(device_id: int) -> Context:
 def choose(backend: Any, device_id: int) -> Context:
     """The context for an operation on arrays of ``device_id``."""
     if backend is None:
-        return _default(device_id)
+        return _defaults.contexts.get(device_id) or _default(device_id)
     if isinstance(backend, Context):
         return backend
     if not isinstance(backend, str):

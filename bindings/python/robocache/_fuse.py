@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
 from ._context import CPU, Context, choose
-from ._frameworks import DTYPES, dtype_name, framework_of
+from ._frameworks import dtype_name, framework_of
 from ._params import Array, Numbers, Out, indices, queries
 from ._results import finished, out_shape, require_out
-from ._stream import Stream
+from ._stream import FLOAT_OF_BITS, Stream
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -19,21 +18,16 @@ if TYPE_CHECKING:
     from ._params import CallOptions
 
 _MOST_STREAMS = _core.FUSE_MAX_STREAMS
-_set_flags = _core.FuseParams_flags_set
-
-# Each float dtype as a set of bits whose union is that of the dtype which holds both.
-_FLOAT_BITS = {"float16": 0b001, "bfloat16": 0b010, "float32": 0b011, "float64": 0b111}
-_FLOAT_OF_BITS = {bits: name for name, bits in _FLOAT_BITS.items()}
-_BITS_OF_PAIR = {DTYPES[name]: bits for name, bits in _FLOAT_BITS.items()}
 
 
-@functools.lru_cache(maxsize=256)
-def _float_bits(dtype: Any) -> int:
-    """Those of a dtype; 0 if it is no float. What no tensor can have the library will refuse."""
-    try:
-        return _FLOAT_BITS.get(dtype_name(dtype), 0)
-    except TypeError:
-        return 0
+def _new_params(flags: int) -> Any:
+    params = _core.new_FuseParams()
+    _core.FuseParams_flags_set(params, flags)
+    return params
+
+
+# The extension copies a struct before it adds to it.
+_UNCHECKED, _CHECKED = _new_params(0), _new_params(_core.CHECK_TIMES)
 
 
 @overload
@@ -154,30 +148,29 @@ def fuse(
     context = choose(backend, framework.device(values, "streams[0].values"))
     ordered = context._follow(framework, values)
     query_times = queries(framework, query_times, times, values)
-    params = _core.new_FuseParams()
     if check_times is None:
         check_times = context._device_id == CPU
-    if check_times:
-        _set_flags(params, _core.CHECK_TIMES)
+    params = _CHECKED if check_times else _UNCHECKED
     if query_lengths is not None:
         query_lengths = indices(framework, query_lengths, "query_lengths", values)
 
     shape: tuple[int, ...] = ()
     if out is None or return_mask:
         shape = out_shape(values, query_times, options[4], context)[:-1]
+    owner = None
     if out is None:
-        promoted, channels = _dtype_and_channels(native, context)
+        promoted, channels = _dtype_and_channels(native)
         name = promoted if dtype is None else dtype_name(dtype)
         result = framework.empty(values, (*shape, channels), name, context)
     else:
-        require_out(out, dtype)
+        owner = require_out(out, dtype)
         result = out
     mask = framework.empty(values, (*shape, len(native)), "bool", context) if return_mask else None
 
     _core.rbc_fuse(context._handle, native, query_times, result, mask, (params, query_lengths))
     if not ordered:
         context.synchronize()
-    return finished(framework, result, out, mask)
+    return finished(framework, result, owner, mask)
 
 
 def _native(streams: Any) -> list[Any]:
@@ -200,17 +193,10 @@ def _native(streams: Any) -> list[Any]:
     return native
 
 
-def _dtype_and_channels(native: list[Any], context: Context) -> tuple[str, int]:
+def _dtype_and_channels(native: list[Any]) -> tuple[str, int]:
     """The float dtype that holds those of all float streams, and the sum of their channels."""
     bits = channels = 0
-    for values, *_ in native:
-        try:
-            bits |= _float_bits(values.dtype)
-            shape = values.shape
-        except AttributeError:
-            facts = _core.Tensor_describe(_core.new_Tensor(values, "values", context._handle))
-            bits |= _BITS_OF_PAIR.get(facts[2:4], 0)
-            shape = facts[4]
-        if shape:
-            channels += shape[-1]
-    return _FLOAT_OF_BITS.get(bits, "float32"), channels
+    for stream in native:
+        bits |= stream[-2]
+        channels += stream[-1]
+    return FLOAT_OF_BITS.get(bits, "float32"), channels

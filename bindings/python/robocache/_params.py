@@ -66,10 +66,13 @@ BOUNDS = {
     "extrapolate": _core.BOUNDS_EXTRAPOLATE,
 }
 ZERO = 0.0
+_LINEAR = "linear"
+_HOLD = "hold"
 
 _GROUP = struct.Struct("qqii")  # rbcChannelGroup
 
 # What is behind the properties of _abi.ResampleParams, at a tenth of the cost.
+_set_flags = _core.ResampleParams_flags_set
 _set_method = _core.ResampleParams_method_set
 _set_bounds = _core.ResampleParams_bounds_set
 _set_fill_value = _core.ResampleParams_fill_value_set
@@ -77,17 +80,43 @@ _set_max_gap = _core.ResampleParams_max_gap_set
 _set_tolerance = _core.ResampleParams_tolerance_set
 
 
-def rules(
-    method: Any, bounds: str, fill_value: float, max_gap: float | None, tolerance: float | None
-) -> tuple[Any, bytes | None]:
-    """The struct rbcResampleParams with all its scalars, and the groups that go with it."""
+def _new_params(flags: int) -> Any:
     params = _core.new_ResampleParams()
+    _set_flags(params, flags)
+    return params
+
+
+# What a call without options takes. The extension copies a struct before it adds to it.
+_DEFAULTS = {flags: (_new_params(flags), None) for flags in (0, _core.CHECK_TIMES)}
+
+
+def rules(
+    method: Any,
+    bounds: str,
+    fill_value: float,
+    max_gap: float | None,
+    tolerance: float | None,
+    flags: int = 0,
+) -> tuple[Any, bytes | None]:
+    """The struct rbcResampleParams with all its scalars, and the groups that go with it.
+
+    Both are shared with other calls, and only read.
+    """
+    if (
+        method is _LINEAR
+        and bounds is _HOLD
+        and fill_value is ZERO
+        and max_gap is None
+        and tolerance is None
+    ):
+        return _DEFAULTS[flags]
+    params = _new_params(flags)
     groups = None
-    if isinstance(method, Sequence) and not isinstance(method, str):
-        groups = _packed_groups(method)
-    elif method != "linear":
+    if isinstance(method, str) or not isinstance(method, Sequence):
         _set_method(params, code_of(METHODS, method, "method"))
-    if bounds != "hold":
+    else:
+        groups = _packed_groups(method)
+    if bounds != _HOLD:
         _set_bounds(params, code_of(BOUNDS, bounds, "bounds"))
     if fill_value is not ZERO:
         _set_fill_value(params, number(fill_value, "fill_value"))

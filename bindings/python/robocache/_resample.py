@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         pass
 
 
-_set_flags = _core.ResampleParams_flags_set
+_CHECK_TIMES = _core.CHECK_TIMES
 
 
 @overload
@@ -194,11 +194,10 @@ def resample(
     context = choose(backend, framework.device(values, "values"))
     ordered = context._follow(framework, values)
     query_times = queries(framework, query_times, times, values)
-    params, groups = rules(method, bounds, fill_value, max_gap, tolerance)
     if check_times is None:
         check_times = context._device_id == CPU
-    if check_times:
-        _set_flags(params, _core.CHECK_TIMES)
+    flags = _CHECK_TIMES if check_times else 0
+    params, groups = rules(method, bounds, fill_value, max_gap, tolerance, flags)
     if lengths is not None:
         lengths = indices(framework, lengths, "lengths", values)
     if query_lengths is not None:
@@ -215,11 +214,12 @@ def resample(
     shape: tuple[int, ...] = ()
     if out is None or return_mask:
         shape = out_shape(values, query_times, offsets, context)
+    owner = None
     if out is None:
         name = None if dtype is None else dtype_name(dtype)
         result = framework.empty(values, shape, name, context)
     else:
-        require_out(out, dtype)
+        owner = require_out(out, dtype)
         result = out
     mask = framework.empty(values, shape[:-1], "bool", context) if return_mask else None
 
@@ -234,4 +234,4 @@ def resample(
         raise
     if not ordered:
         context.synchronize()
-    return finished(framework, result, out, mask)
+    return finished(framework, result, owner, mask)

@@ -6,7 +6,7 @@ from typing import Any
 
 from . import _core
 from ._context import Context
-from ._frameworks import Framework, dtype_name, dtype_of, examine, written
+from ._frameworks import Framework, dtype_name, dtype_of, examine
 
 
 def shape_of(array: Any, name: str, context: Context) -> Any:
@@ -18,35 +18,41 @@ def shape_of(array: Any, name: str, context: Context) -> Any:
 
 def out_shape(values: Any, query_times: Any, offsets: Any, context: Context) -> tuple[int, ...]:
     """[B,T,D] or [T,D]; anything where the ranks are wrong, of which the library tells."""
-    values = shape_of(values, "values", context)
-    query_times = shape_of(query_times, "query_times", context)
-    if not 2 <= len(values) <= 3 or len(query_times) == 0:
+    try:
+        rows, ticks = values.shape, query_times.shape
+    except AttributeError:
+        rows = shape_of(values, "values", context)
+        ticks = shape_of(query_times, "query_times", context)
+    rank = len(rows)
+    if not 2 <= rank <= 3 or not ticks:
         return (0,)
     if offsets is None:  # torch takes an extent faster than a slice of them
-        if len(values) == 3:
-            return values[0], query_times[-1], values[2]
-        return query_times[-1], values[1]
-    return (*batch_of(values, offsets, context), query_times[-1], values[-1])
+        return (rows[0], ticks[-1], rows[2]) if rank == 3 else (ticks[-1], rows[1])
+    return (*batch_of(rows, offsets, context), ticks[-1], rows[-1])
 
 
 def batch_of(shape: tuple[int, ...], offsets: Any, context: Context) -> tuple[int, ...]:
     """(B,), or () without batch, for rows of this shape."""
     if offsets is None:
-        return shape[:-2]
+        return tuple(shape[:-2])  # of torch's own Size
     return (max(0, sum(shape_of(offsets, "offsets", context)) - 1),)
 
 
-def require_out(out: Any, dtype: Any) -> None:
-    """``out`` has to be what can be written to, with the dtype that is given beside it."""
-    examine(out, "out")
+def require_out(out: Any, dtype: Any) -> Framework:
+    """The library of ``out``, which has to have the dtype that is given beside it."""
+    owner = examine(out, "out")
     if dtype is not None and dtype_name(dtype) != dtype_of(out, "out"):
         raise TypeError(f"dtype: is {dtype_name(dtype)}, but out is {dtype_of(out, 'out')}")
+    return owner
 
 
-def finished(framework: Framework, result: Any, out: Any, beside: Any) -> Any:
-    """The result, or a tuple of it and what is asked for beside, as the library's own arrays."""
-    if out is None:
+def finished(framework: Framework, result: Any, owner: Framework | None, beside: Any) -> Any:
+    """The result, or a tuple of it and what is asked for beside, as the library's own arrays.
+
+    ``owner`` is the library of an ``out`` that was given.
+    """
+    if owner is None:
         result = framework.finish(result)
     else:
-        written(out)
+        owner.written(result)
     return result if beside is None else (result, framework.finish(beside))

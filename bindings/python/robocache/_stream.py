@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import operator
 from dataclasses import dataclass
 from typing import Any, Generic
 
 from . import _core
 from ._context import choose
-from ._frameworks import framework_of
+from ._frameworks import DTYPES, dtype_name, framework_of
 from ._params import (
     ZERO,
     Array,
@@ -26,14 +27,19 @@ from ._params import (
 
 _NO_OFFSET = (0.0, 0)
 
+# Each float dtype as a set of bits whose union is that of the dtype which holds both.
+_FLOAT_BITS = {"float16": 0b001, "bfloat16": 0b010, "float32": 0b011, "float64": 0b111}
+FLOAT_OF_BITS = {bits: name for name, bits in _FLOAT_BITS.items()}
+_BITS_OF_PAIR = {DTYPES[name]: bits for name, bits in _FLOAT_BITS.items()}
+
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Stream(Generic[Array]):
     """One sensor's samples at its own times, and how :func:`fuse` resamples them.
 
     A stream keeps references, not copies: arrays that are written anew are read anew by the next
-    call. It cannot be changed (``dataclasses.replace`` makes another), and serves any number of
-    calls and threads.
+    call. It cannot be changed (``dataclasses.replace`` makes another), nor may the dtype and the
+    channels of ``values`` be, and serves any number of calls and threads.
 
     Parameters
     ----------
@@ -119,9 +125,9 @@ class Stream(Generic[Array]):
             mean = mean_of(framework, mean, values)
         inv_std = None if std is None else inverse_of(framework, std, values)
         offset = _NO_OFFSET if clock_offset == 0 else _offset(clock_offset, times)
-        # As the extension takes a stream.
+        # As the extension takes a stream, and what it adds to a result that is to be made.
         options = (params, groups, lengths, None, offsets, mean, inv_std)
-        self.__dict__["_native"] = (values, times, options, *offset)
+        self.__dict__["_native"] = (values, times, options, *offset, *_bits_and_channels(values))
 
     def __repr__(self) -> str:
         parts = []
@@ -163,6 +169,26 @@ def _offset(offset: Any, times: Any) -> tuple[float, int]:
             f"expected a number in the unit of times of float{bits}"
         )
     return float(offset), 0
+
+
+def _bits_and_channels(values: Any) -> tuple[int, int]:
+    """Which of _FLOAT_BITS the dtype has, 0 if it is no float; and the last extent, or 0."""
+    try:
+        bits, shape = _float_bits(values.dtype), values.shape
+    except AttributeError:
+        context = choose("cpu", 0)
+        facts = _core.Tensor_describe(_core.new_Tensor(values, "values", context._handle))
+        bits, shape = _BITS_OF_PAIR.get(facts[2:4], 0), facts[4]
+    return bits, shape[-1] if shape else 0
+
+
+@functools.lru_cache(maxsize=256)
+def _float_bits(dtype: Any) -> int:
+    """Those of a dtype. What no tensor can have the library will refuse."""
+    try:
+        return _FLOAT_BITS.get(dtype_name(dtype), 0)
+    except TypeError:
+        return 0
 
 
 def _text(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from . import _core
 from ._clouds import packed_grid, volume
 from ._context import Context, choose
-from ._frameworks import SEQUENCES, examine, framework_of, written
+from ._frameworks import SEQUENCES, examine, framework_of
 from ._params import Array, code_of, indices, number
 from ._results import batch_of, shape_of
 
@@ -177,8 +177,7 @@ def voxelize_tsdf(
         weight = framework.zeros(points, extents, "float32", context)
         ordered = context._join(framework, points) and ordered
     else:
-        examine(tsdf, "tsdf")
-        examine(weight, "weight")
+        owners = examine(tsdf, "tsdf"), examine(weight, "weight")
     dropped = None
     if return_dropped:
         batch = batch_of(shape_of(points, "points", context), offsets, context)
@@ -191,6 +190,6 @@ def voxelize_tsdf(
     if new:
         tsdf, weight = framework.finish(tsdf), framework.finish(weight)
     else:
-        written(tsdf)
-        written(weight)
+        owners[0].written(tsdf)
+        owners[1].written(weight)
     return (tsdf, weight) if dropped is None else (tsdf, weight, framework.finish(dropped))

@@ -182,6 +182,7 @@ def voxelize(
     batch: tuple[int, ...] = ()
     if out is None or return_dropped:
         batch = batch_of(shape_of(points, "points", context), offsets, context)
+    owner = None
     if out is None:
         if mode in REDUCTIONS:
             name = float_dtype(reduced, reduced_name, context)
@@ -193,7 +194,7 @@ def voxelize(
             name = dtype_name(dtype)
         result = framework.empty(points, volume(batch, shape, *channels), name, context)
     else:
-        require_out(out, dtype)
+        owner = require_out(out, dtype)
         result = out
     dropped = framework.empty(points, batch, "int64", context) if return_dropped else None
 
@@ -201,4 +202,4 @@ def voxelize(
     _core.rbc_voxelize(context._handle, points, features, result, dropped, options)
     if not ordered:
         context.synchronize()
-    return finished(framework, result, out, dropped)
+    return finished(framework, result, owner, dropped)
