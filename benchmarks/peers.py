@@ -28,6 +28,7 @@ import os
 import pathlib
 import re
 import sys
+import time
 from typing import Any
 
 import render
@@ -39,6 +40,8 @@ from comparison.timing import Bench, host_samples, time_peers
 from comparison.voxel_cases import VOXEL_CPU_CASES, VOXEL_CUDA_CASES, VoxelCase
 from tqdm import tqdm
 
+NO_CASE = 3  # exit status
+
 
 def main() -> int:
     arguments = parse_arguments()
@@ -47,6 +50,9 @@ def main() -> int:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.cores])
     bench = make_bench(arguments)
     cases = arguments.case or default_cases(bench, arguments.only)
+    if not (cases or arguments.overhead_only):
+        print("peers.py: --only leaves no case")
+        return NO_CASE
     result: dict[str, Any] = {
         "environment": environment(bench.facts(), bench.torch),
         "cases": [],
@@ -55,23 +61,27 @@ def main() -> int:
     if not arguments.overhead_only:
         copy_bandwidth = bench.copy_bandwidth()
         for case in tqdm(cases, desc="cases", disable=None):
+            begin = time.monotonic()
             result["cases"].append(run_case(bench, case, copy_bandwidth, arguments))
+            print(f"{case}: {time.monotonic() - begin:.1f} s", file=sys.stderr, flush=True)
+            write(arguments.json, json.dumps(result, indent=1))  # lest a later one takes it along
     if bench.torch is not None and not (arguments.no_changing_shapes or arguments.overhead_only):
         result["changing"] = changing_shapes.run(bench, not arguments.no_compile, arguments.rounds)
     if not arguments.no_overhead:
         result["overhead"] = overhead(bench, arguments)
     text = render.render_peers(result)
     print(text)
-    for path, content in (
-        (arguments.json, json.dumps(result, indent=1)),
-        (arguments.markdown, text),
-    ):
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content + "\n")
+    write(arguments.json, json.dumps(result, indent=1))
+    write(arguments.markdown, text)
     peers = [peer for case in result["cases"] for peer in case["peers"].values()]
     peers += result.get("changing", [])
     return 1 if any("error" in peer for peer in peers) else 0
+
+
+def write(path: pathlib.Path | None, content: str) -> None:
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content + "\n")
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -73,6 +73,14 @@ def roofline(groups: dict[str, list[dict[str, Any]]]) -> Figure:
                 zorder=2 if label == "sweep" else 3,
             )
             largest = max([largest, *(e["bytes"] for e in chosen)])
+    copies = render.copies(groups)
+    axis.plot(
+        [size for size, _ in copies],
+        [size / us * 1e-3 for size, us in copies],
+        "k:",
+        label="copies of that size, cold" if len(copies) > 1 else None,
+        linewidth=1,
+    )
     roof = groups["cuda/copy"][0]["GB/s"]
     launch = groups["cuda/empty_kernel"][0]["us"]
     corner = roof * 1e9 * launch * 1e-6  # bytes

@@ -69,10 +69,44 @@ def bench_entries(result: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     return groups
 
 
+def copies(groups: dict[str, list[dict[str, Any]]]) -> list[tuple[float, float]]:
+    """Bytes and microseconds of copies, by size: the faster kind, cold where that differs."""
+    found: dict[tuple[float, bool], float] = {}
+    for entry in groups.get("cuda/copy", []):
+        if not entry["failed"]:
+            size = (entry["bytes"], entry["parts"][-1:] == ["hot"])
+            found[size] = min(entry["us"], found.get(size, entry["us"]))
+    return sorted(
+        (size, us) for (size, hot), us in found.items() if not (hot and (size, False) in found)
+    )
+
+
+def _add_over_copy(groups: dict[str, list[dict[str, Any]]], l2_bytes: float) -> None:
+    """x_copy: the time over that of a copy of as many bytes, between the sizes that were measured;
+    of cold calls, and of those that leave nothing of themselves in L2.
+    """
+    measured = copies(groups)
+    for group, entries in groups.items():
+        if not group.startswith("cuda/") or group == "cuda/copy":
+            continue
+        cold = {tuple(entry["parts"][:-1]) for entry in entries if entry["parts"][-1:] == ["cold"]}
+        for entry in entries:
+            *case, kind = entry["parts"] or [""]
+            large = kind == "hot" and tuple(case) not in cold and entry.get("bytes", 0) > l2_bytes
+            if entry["failed"] or not (kind == "cold" or large):
+                continue
+            for (less, before), (more, after) in zip(measured, measured[1:]):
+                if less <= entry["bytes"] <= more:
+                    part = (entry["bytes"] - less) / (more - less)
+                    entry["x_copy"] = entry["us"] / (before + part * (after - before))
+                    break
+
+
 def _bench_table(group: str, entries: list[dict[str, Any]]) -> str:
     counters = {
         "floor us": "floor_us",
         "x floor": "x_floor",
+        "x copy": "x_copy",
         "GB/s": "GB/s",
         "in range": "in_range",
         "p99": "p99_us",
@@ -94,9 +128,11 @@ def _bench_table(group: str, entries: list[dict[str, Any]]) -> str:
         header += ["rows", "G points/s"]
         rows = [row + _points_per_second(entry) for row, entry in zip(rows, entries)]
     if group.endswith("/methods"):
-        header += ["rows", "/ linear", "/ linear, a byte"]
+        header += ["/ linear", "/ linear, a byte"]
         rows = [row + cells for row, cells in zip(rows, _over_linear(entries))]
     used = [i for i in range(len(header)) if i < 2 or any(row[i] for row in rows)]
+    if min((entry.get("in_range", 1) for entry in entries), default=1) == 1:
+        used = [i for i in used if header[i] != "in range"]  # see the text
     return table([header[i] for i in used], [[row[i] for i in used] for row in rows])
 
 
@@ -108,9 +144,7 @@ def _points_per_second(entry: dict[str, Any]) -> list[str]:
 
 
 def _over_linear(entries: list[dict[str, Any]]) -> list[list[str]]:
-    """Of each method the rows that it reads, its time over linear's, and its time for a byte over
-    linear's for one.
-    """
+    """Of each method its time over linear's, and its time for a byte over linear's for one."""
 
     def key(entry: dict[str, Any], method: str) -> tuple[str, ...]:
         case = entry["parts"][0].rpartition(" ")[0]
@@ -121,11 +155,11 @@ def _over_linear(entries: list[dict[str, Any]]) -> list[list[str]]:
     for entry in entries:
         linear = by_name.get(key(entry, "linear"))
         if entry["failed"] or linear is None or linear["failed"]:
-            cells.append(["", "", ""])
+            cells.append(["", ""])
             continue
         ratio = entry["us"] / linear["us"]
         bytes_ratio = entry["bytes"] / linear["bytes"]
-        cells.append([f"{entry['rows']:.0f}", f"{ratio:.2f}", f"{ratio / bytes_ratio:.2f}"])
+        cells.append([f"{ratio:.2f}", f"{ratio / bytes_ratio:.2f}"])
     return cells
 
 
@@ -176,7 +210,9 @@ def render_bench(result: dict[str, Any]) -> str:
         "cpu_threads",
     )
     parts = [facts({key: context.get(key) for key in keys})]
-    for group, entries in bench_entries(result).items():
+    groups = bench_entries(result)
+    _add_over_copy(groups, float(context.get("gpu_l2_bytes", 0)))
+    for group, entries in groups.items():
         is_sweep = group.endswith("/sweep")
         parts += _sweep_tables(entries) if is_sweep else [_bench_table(group, entries)]
     return "\n\n".join(parts)
@@ -220,14 +256,20 @@ def _changing_shapes(entries: list[dict[str, Any]]) -> list[str]:
     return parts + [f"Skipped {e['name']}: {e['skipped']}" for e in entries if "skipped" in e]
 
 
+_MOST_COLUMNS = 8
+
+
 def _peer_tables(op: str, cases: list[dict[str, Any]]) -> list[str]:
+    """Cases side by side; those of voxels by what becomes of the points, as others do each."""
     names = list(dict.fromkeys(name for case in cases for name in case["peers"]))
-    rows = [
-        [case["case"], number(case["floor_us"]), *(_cell(case["peers"].get(n)) for n in names)]
-        for case in cases
-    ]
-    title = f"{op}, {cases[0]['device']}, us ± half the quartiles' distance"
-    parts = [table([title, "floor", *names], rows), _ratios(op, cases)]
+    kinds = list(dict.fromkeys(_kind(case) for case in cases))
+    parts = []
+    for kind in kinds:
+        some = [case for case in cases if _kind(case) == kind]
+        count = -(-len(some) // (_MOST_COLUMNS - 1))  # of tables
+        for k in range(count):
+            part = some[k * len(some) // count : (k + 1) * len(some) // count]
+            parts.append(_peer_table(f"{op} {kind}".strip(), part))
     for name in names:
         compiled = [
             f"{case['case']}: {number(case['peers'][name]['compile_s'])} s"
@@ -252,7 +294,28 @@ def _peer_tables(op: str, cases: list[dict[str, Any]]) -> list[str]:
     return parts
 
 
+def _kind(case: dict[str, Any]) -> str:
+    kind, slash, _ = case["case"].partition("/")
+    return kind if slash else ""
+
+
+def _peer_table(title: str, cases: list[dict[str, Any]]) -> str:
+    names = list(dict.fromkeys(name for case in cases for name in case["peers"]))
+    rows = [["floor", *(number(case["floor_us"]) for case in cases)]]
+    for name in names:
+        cells = [_cell(case["peers"].get(name)) + _over_ours(case["peers"], name) for case in cases]
+        if any(cell not in ("", "skipped") for cell in cells):
+            rows.append([name, *cells])
+    header = [f"{title}, {cases[0]['device']}, us", *(_within(case) for case in cases)]
+    return table(header, rows)
+
+
+def _within(case: dict[str, Any]) -> str:
+    return str(case["case"]).removeprefix(_kind(case)).removeprefix("/")
+
+
 def _cell(peer: Any) -> str:
+    """The median, and half the distance of the quartiles in percent of it."""
     if peer is None:
         return ""
     if "error" in peer:
@@ -263,21 +326,13 @@ def _cell(peer: Any) -> str:
     return f"{number(peer['median_us'])} ± {half:.0%}"
 
 
-def _ratios(op: str, cases: list[dict[str, Any]]) -> str:
-    """Each peer's time over ours: the plain call's, and under a graph the replay's."""
-    names = list(dict.fromkeys(name for case in cases for name in case["peers"]))
-    others = [name for name in names if not name.startswith("robocache")]
-    rows = []
-    for own in ("robocache", "robocache, graph"):
-        for case in cases:
-            times = {name: peer.get("median_us") for name, peer in case["peers"].items()}
-            ours = times.get(own)
-            if ours is not None:
-                ratios = (
-                    None if times.get(name) is None else times[name] / ours for name in others
-                )
-                rows.append([f"{case['case']}, {own}", *map(number, ratios)])
-    return table([f"{op}: peer / ours", *others], rows)
+def _over_ours(peers: dict[str, Any], name: str) -> str:
+    """A peer's time over ours: under a graph over ours under one."""
+    own = "robocache, graph" if name.endswith(", graph") else "robocache"
+    times = [peers.get(n, {}).get("median_us") for n in (name, own)]
+    if name.startswith("robocache") or None in times:
+        return ""
+    return f", {number(times[0] / times[1])} x"
 
 
 # ---- training.py ---------------------------------------------------------------------------------
@@ -297,23 +352,33 @@ def _loop_table(loop: dict[str, Any]) -> list[str]:
         f"{loop['data']}, B={loop['batch']}: {streams} -> {loop['ticks']} {loop['dtype']}, "
         f"{loop['step']} step"
     )
-    header = [title, "us a step", "/ no alignment", "episodes/s", "waits", "alignment", "share"]
+    header = [
+        title,
+        "us a step",
+        "/ no alignment",
+        "episodes/s",
+        "waits",
+        "alignment",
+        "its share",
+        "its host time",
+    ]
     ways = loop["ways"]
     without = ways.get("no alignment", {}).get("median_us")
     rows = []
     for name, way in ways.items():
-        row = [name, _cell(way)]
+        row = [f"{name} (deviates)" if "deviates" in way else name, _cell(way)]
         if "median_us" in way:
             over = None if without is None else way["median_us"] / without
             share = f"{way['share']:.2%}" if "share" in way else ""
             row += [number(over), number(way["episodes/s"]), number(way["wait_us"])]
-            row += [number(way.get("alignment_us")), share]
+            row += [number(way.get("alignment_us")), share, number(way.get("alignment_host_us"))]
         rows.append(row + [""] * (len(header) - len(row)))
     notes = [
         f"First call of {name}: {number(way['compile_s'])} s"
         for name, way in ways.items()
         if "compile_s" in way
     ]
+    notes += [f"{n} deviates: {way['deviates']}" for n, way in ways.items() if "deviates" in way]
     notes += [f"FAILED {name}: {way['error']}" for name, way in ways.items() if "error" in way]
     return [table(header, rows), *notes]
 

@@ -7,7 +7,9 @@
 #   test      every test; those on CUDA run here
 #   sanitize  some of the tests on CUDA under compute-sanitizer's memcheck and racecheck
 #   bench     robocache_bench, the CUDA part
-#   peers     benchmarks/peers.py against torch on CUDA; NumPy, SciPy and torch on two CPU cores
+#   peers     benchmarks/peers.py, a JSON file for each block of tables in docs/performance.md: on
+#             CUDA resample, fuse and calls (peers-cuda), sparse voxels (sparse-cuda) and grids
+#             (voxels-cuda); on two CPU cores all of them (peers-cpu); within 400 s
 #   training  benchmarks/training.py: a training loop by RoboCache and by others (some 90 s); real
 #             episodes from ROBOCACHE_DATA/unitree_g1
 #
@@ -25,13 +27,15 @@
 #                       with a network:
 #                         apt-get download libhwy-dev
 #                         pip download --no-deps 'swig>=4.2'
+#                       and spconv, cumm, pccm, ccimport, fire, lark, termcolor, portalocker for
+#                       one more peer
 #   SANITIZE_TESTS=f    doctest's filter (default: those of the operations on CUDA, but none that go
 #                       through the same cases again, or random ones)
 #   SANITIZE_SECONDS=s  the limit of its runs, which go side by side (default 300)
 #   BENCH_FILTER=regex  of the benchmarks and peers those whose name has it, such as fuse,
 #                       methods, 'fuse/B=1:', 'voxelize/sparse' or 'fuse|methods'
-#   BENCH_ARGS, PEERS_ARGS, TRAINING_ARGS   further arguments of robocache_bench, of peers.py on
-#                       CUDA, and of training.py
+#   BENCH_ARGS, PEERS_ARGS, TRAINING_ARGS   further arguments of robocache_bench, of peers.py, and
+#                       of training.py
 # shellcheck disable=SC2317 # the stages are called by their names
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -144,24 +148,43 @@ run_sanitize() {
 run_bench() {
   rm -f "$LOG_DIR/bench.json"
   # shellcheck disable=SC2086 # several arguments
-  build/release/benchmarks/robocache_bench --benchmark_filter="^cuda/.*(${BENCH_FILTER:-.})" \
+  build/release/benchmarks/robocache_bench --benchmark_filter="^cuda/(copy|.*(${BENCH_FILTER:-.}))" \
     --benchmark_out="$LOG_DIR/bench.json" --benchmark_out_format=json --seconds=0.1 \
     ${BENCH_ARGS:-}
   local status=$?
   tables+=("$LOG_DIR/bench.json")
-  ((status == 0)) && grep -q '"name": "cuda/' "$LOG_DIR/bench.json"
+  # Copies come with every filter.
+  ((status == 0)) && grep '"name": "cuda/' "$LOG_DIR/bench.json" | grep -qv '"cuda/copy'
 }
 
+# What a run has found when its time is up is kept.
 run_peers() {
-  local failed=0 chosen=()
-  [[ -z $BENCH_FILTER ]] || chosen=(--only "$BENCH_FILTER" --no-overhead --no-changing-shapes)
-  rm -f "$LOG_DIR"/peers-{cuda,cpu}.json
-  # shellcheck disable=SC2086 # several arguments
-  "$PYTHON" benchmarks/peers.py --device cuda --json "$LOG_DIR/peers-cuda.json" \
-    ${chosen[@]+"${chosen[@]}"} ${PEERS_ARGS:-} || failed=1
-  "$PYTHON" benchmarks/peers.py --device cpu --cores 2 --json "$LOG_DIR/peers-cpu.json" \
-    --no-overhead --no-changing-shapes ${chosen[@]+"${chosen[@]}"} || failed=1
-  tables+=("$LOG_DIR/peers-cuda.json" "$LOG_DIR/peers-cpu.json")
+  local failed=0 name seconds only arguments status
+  local -A cuda=([peers-cuda]='(resample|fuse)/' [sparse-cuda]=voxelize/sparse
+    [voxels-cuda]='voxelize/(?!sparse)')
+  while read -r name seconds; do
+    only="^(?=${cuda[$name]:-})(?=.*(${BENCH_FILTER:-}))"
+    arguments=(--device cuda)
+    [[ $name != peers-cpu ]] || arguments=(--device cpu --cores 2 --rounds 9)
+    if [[ $name != peers-cuda || -n $BENCH_FILTER ]]; then
+      arguments+=(--no-overhead --no-changing-shapes)
+    fi
+    rm -f "$LOG_DIR/$name.json"
+    echo "--- $name"
+    # shellcheck disable=SC2086 # several arguments
+    timeout "$seconds" "$PYTHON" benchmarks/peers.py "${arguments[@]}" --only "$only" \
+      --json "$LOG_DIR/$name.json" ${PEERS_ARGS:-} </dev/null
+    status=$?
+    echo "--- $name: status $status"
+    # 3: the filter leaves none of its cases.
+    [[ $status == 0 || ($status == 3 && -n $BENCH_FILTER) ]] || failed=1
+    tables+=("$LOG_DIR/$name.json")
+  done <<'END'
+peers-cuda 180
+sparse-cuda 60
+voxels-cuda 80
+peers-cpu 80
+END
   return "$failed"
 }
 
@@ -169,7 +192,7 @@ run_training() {
   rm -f "$LOG_DIR/training.json"
   tables+=("$LOG_DIR/training.json")
   # shellcheck disable=SC2086 # several arguments
-  "$PYTHON" benchmarks/training.py --device cuda --json "$LOG_DIR/training.json" ${TRAINING_ARGS:-}
+  timeout 180 "$PYTHON" benchmarks/training.py --device cuda --json "$LOG_DIR/training.json" ${TRAINING_ARGS:-}
 }
 
 # --- All of them ----------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def environment(device_facts: dict[str, Any], torch: Any) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """ROBOCACHE_COMMIT where it is set, as a copy may come without its history; or this checkout's."""
+    """ROBOCACHE_COMMIT, as a copy may come without its history; or this checkout's."""
     if given := os.environ.get("ROBOCACHE_COMMIT"):
         return given
     command = ["git", "-C", str(pathlib.Path(__file__).parent), "describe", "--always", "--dirty"]

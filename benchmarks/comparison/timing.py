@@ -122,7 +122,9 @@ def guarded(work: Work) -> str | None:
     try:
         work()
     except Exception as error:  # noqa: BLE001 - a peer that fails must not hide the others
-        return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        # A worker's begins with its stack.
+        return text if len(text) <= 300 else f"{text[:100]} ... {text[-200:]}"
     return None
 
 

@@ -26,8 +26,8 @@ VOXEL_CUDA_CASES = [
     "sparse mean/100k 352x400x20 sweeps",
     "sparse mean/1M 1000x1000x40 uniform",
     "sparse mean/1M 1000x1000x40 sweeps",
-    "sparse mean/10M 2000x2000x100 uniform",
     "sparse mean/32x100k 352x400x20 sweeps",
+    "sparse mean/10M 2000x2000x100 uniform",
 ]
 VOXEL_CPU_CASES = [
     "occupancy/500k 128^3 uniform",

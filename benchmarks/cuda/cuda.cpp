@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <deque>
-#include <memory>
-#include <utility>
-#include <vector>
+#include <string>
 
 #include "../backends.h"
 #include "../case_data.h"
 #include "../last_data.h"
 #include "../voxel_data.h"
+#include "copies.h"
 #include "device.h"
 #include "device_set.h"
 #include "plain_voxels.h"
@@ -32,34 +30,6 @@ struct Device {
   int64_t l2_bytes = 0;
   std::string name;
 };
-
-// ---- copy ---------------------------------------------------------------------------------------
-
-constexpr size_t kCopyBytes = size_t{2} << 30;
-
-Samples timeCopy() {
-  const Stream stream;
-  DeviceMemory source(kCopyBytes), destination(kCopyBytes);
-  support::Random random(1);
-  std::vector<uint64_t> noise(size_t{1} << 20);
-  for (uint64_t& bits : noise) bits = random.bits();
-  source.fill(noise.data(), noise.size() * sizeof(uint64_t));
-  destination.poison();
-  return collectDevice(stream, [&] {
-    checkCuda(cudaMemcpyAsync(destination.data(), source.data(), kCopyBytes,
-                              cudaMemcpyDeviceToDevice, stream.get()),
-              "cudaMemcpyAsync");
-  });
-}
-
-// Measured once a run.
-const Samples& copySamples() {
-  static const Samples samples = timeCopy();
-  return samples;
-}
-
-// Bytes read plus bytes written a second.
-double copyBandwidth() { return 2.0 * static_cast<double>(kCopyBytes) / copySamples().median; }
 
 // ---- benchmarks ---------------------------------------------------------------------------------
 
@@ -260,9 +230,7 @@ void addCudaBenchmarks() {
   benchmark::AddCustomContext("cuda_driver", std::to_string(driver));
   benchmark::AddCustomContext("cuda_runtime", std::to_string(runtime));
 
-  add("cuda/copy", [](benchmark::State& state) {
-    reportTraffic(state, copySamples(), 2 * static_cast<int64_t>(kCopyBytes), copyBandwidth());
-  });
+  addCopyBenchmarks(l2_bytes);
   add("cuda/empty_kernel", benchEmpty);
   for (const bool overlaps : {false, true}) {
     add(std::string("cuda/enqueue/kernel") + (overlaps ? ", overlapping" : ""),

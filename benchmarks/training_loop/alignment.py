@@ -33,12 +33,21 @@ def with_robocache(episodes: Episodes, batch: Any, dtype: torch.dtype) -> Aligne
 
 
 def with_torch(episodes: Episodes, batch: Any, dtype: torch.dtype) -> Aligned:
-    clock = batch[0]
-    parts, masks = [], []
-    for sensor, (values, times, lengths) in zip(episodes.sensors, streams_of(episodes, batch)):
-        part, mask = _torch_stream(sensor, values, times, lengths, clock, dtype)
-        parts.append(part)
-        masks.append(mask)
+    return torch_streams(episodes.sensors, streams_of(episodes, batch), batch[0], dtype)
+
+
+def torch_streams(
+    sensors: list[Sensor], streams: list[Any], clock: torch.Tensor, dtype: torch.dtype
+) -> Aligned:
+    """What torch.compile takes as one function, of streams that were told apart before it.
+
+    torch 2.11 compiles a searchsorted in a view as one in what lies first in the view's memory: of
+    streams that it told apart itself it would take the times of the first one.
+    """
+    aligned = [
+        _torch_stream(sensor, *stream, clock, dtype) for sensor, stream in zip(sensors, streams)
+    ]
+    parts, masks = zip(*aligned)
     return torch.cat(parts, 2), torch.stack(masks, 2)
 
 
@@ -53,7 +62,8 @@ def _torch_stream(
     right = torch.minimum(right, last)
     before, after = times.gather(1, left), times.gather(1, right)
     gap = after - before
-    weight = torch.where(gap > 0, (clock - before) / gap, 0).clamp_(0, 1)
+    # Beyond an end both rows are the same. No torch.where: it copies its 0 to the GPU, and waits.
+    weight = ((clock - before) / gap.clamp(min=torch.finfo(gap.dtype).tiny)).clamp_(0, 1)
 
     batch, samples, channels = values.shape
     rows = values.view(batch * samples, channels)

@@ -82,7 +82,7 @@ Collate = Callable[[Episodes, Any], Any]
 
 
 class Batches(torch.utils.data.Dataset):
-    """Batch i is the same for every collate function."""
+    """Batch i holds the same episodes for every collate function."""
 
     def __init__(self, episodes: Episodes, size: int, collate: Collate) -> None:
         self.episodes = episodes
@@ -90,27 +90,47 @@ class Batches(torch.utils.data.Dataset):
         self.collate = collate
 
     def __getitem__(self, index: int) -> Any:
+        return self.collate(self.episodes, self.chosen(index))
+
+    def chosen(self, index: int) -> Any:
         count = len(self.episodes.recordings)
-        chosen = np.random.default_rng(index).integers(count, size=self.size)
-        return self.collate(self.episodes, chosen)
+        return np.random.default_rng(index).integers(count, size=self.size)
 
 
 def raw_batch(episodes: Episodes, chosen: Any) -> tuple[torch.Tensor, ...]:
     """Clocks [B,T], lengths [N,B], and all streams, padded: times and values behind each other."""
-    batch, sensors = len(chosen), episodes.sensors
-    clocks = np.stack([episodes.clocks[e] for e in chosen])
-    lengths = np.empty((len(sensors), batch), np.int64)
-    samples = batch * sum(sensor.longest for sensor in sensors)
-    times = np.full(samples, np.inf, clocks.dtype)
-    values = np.zeros(batch * sum(s.longest * s.channels for s in sensors), np.float32)
-    tensors = tuple(map(torch.from_numpy, (clocks, lengths, times, values)))
+    tensors = empty_batch(episodes, len(chosen))
+    fill_batch(episodes, chosen, tensors)
+    return tensors
+
+
+def empty_batch(episodes: Episodes, size: int, pinned: bool = False) -> tuple[torch.Tensor, ...]:
+    sensors = episodes.sensors
+    samples = size * sum(sensor.longest for sensor in sensors)
+    numbers = size * sum(sensor.longest * sensor.channels for sensor in sensors)
+    seconds = torch.from_numpy(episodes.clocks[0]).dtype
+    return tuple(
+        torch.empty(shape, dtype=dtype, pin_memory=pinned)
+        for shape, dtype in (
+            ((size, TICKS), seconds),
+            ((len(sensors), size), torch.int64),
+            ((samples,), seconds),
+            ((numbers,), torch.float32),
+        )
+    )
+
+
+def fill_batch(episodes: Episodes, chosen: Any, tensors: tuple[torch.Tensor, ...]) -> None:
+    clocks, lengths = (tensor.numpy() for tensor in tensors[:2])
+    for b, e in enumerate(chosen):
+        clocks[b] = episodes.clocks[e]
     for n, (v, t, _) in enumerate(streams_of(episodes, tensors)):
         v, t = v.numpy(), t.numpy()
         for b, e in enumerate(chosen):
             stamps, rows = episodes.recordings[e][n]
-            lengths[n, b] = stamps.size
-            t[b, : stamps.size], v[b, : stamps.size] = stamps, rows
-    return tensors
+            size = lengths[n, b] = stamps.size
+            t[b, :size], v[b, :size] = stamps, rows
+            t[b, size:], v[b, size:] = np.inf, 0
 
 
 def streams_of(

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 WAYS = {
     "robocache",
+    "robocache, raw batches from workers",
     "torch",
     "np.interp in workers",
     "scipy interp1d in workers",
@@ -38,6 +39,7 @@ def check(loop: dict) -> None:
     assert set(loop["ways"]) == WAYS
     for name, way in loop["ways"].items():
         assert way["median_us"] > 0 and way["episodes/s"] > 0, name
+        assert "deviates" not in way, name
     assert 0 < loop["ways"]["robocache"]["share"] < 1
 
 

@@ -1,0 +1,119 @@
+#include "copies.h"
+
+#include <algorithm>
+#include <deque>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "../measure.h"
+#include "device.h"
+#include "support/random.h"
+
+namespace bench {
+namespace {
+
+constexpr size_t kLargest = size_t{2} << 30;
+constexpr double kGraphSeconds = 100e-6;  // what a graph is to last at least
+constexpr int64_t kMega = 1'000'000;
+
+std::vector<uint64_t> noise() {
+  support::Random random(1);
+  std::vector<uint64_t> words(size_t{1} << 20);
+  for (uint64_t& bits : words) bits = random.bits();
+  return words;
+}
+
+// Source and destination.
+struct Pair {
+  explicit Pair(size_t bytes) : source(bytes), destination(bytes) {
+    static const std::vector<uint64_t> words = noise();
+    source.fill(words.data(), words.size() * sizeof(uint64_t));
+    destination.poison();
+  }
+  void enqueue(cudaStream_t stream) const {
+    checkCuda(cudaMemcpyAsync(destination.data(), source.data(), source.bytes(),
+                              cudaMemcpyDeviceToDevice, stream),
+              "cudaMemcpyAsync");
+  }
+  void check() const {
+    std::vector<char> read(source.bytes()), written(source.bytes());
+    for (auto* side : {&read, &written}) {
+      checkCuda(cudaMemcpy(side->data(), (side == &read ? source : destination).data(),
+                           side->size(), cudaMemcpyDeviceToHost),
+                "cudaMemcpy");
+    }
+    if (read != written) throw std::runtime_error("is no copy");
+  }
+
+  DeviceMemory source, destination;
+};
+
+// Measured once a run.
+const Samples& largestSamples() {
+  static const Samples samples = [] {
+    const Stream stream;
+    const Pair pair(kLargest);
+    return collectDevice(stream, [&] { pair.enqueue(stream.get()); });
+  }();
+  return samples;
+}
+
+// How a copy is made.
+enum class By { kMemcpy, kKernel };
+
+// Cold: one graph goes through so many pairs that each has left L2 when its turn comes again.
+void benchCopy(benchmark::State& state, int64_t moved, By by, bool cold, int64_t l2_bytes) {
+  int major = 0;
+  checkCuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0),
+            "cudaDeviceGetAttribute");
+  const Stream stream;
+  std::deque<Pair> pairs;
+  const int64_t count = cold ? 4 * l2_bytes / moved + 2 : 1;
+  while (static_cast<int64_t>(pairs.size()) < count)
+    pairs.emplace_back(static_cast<size_t>(moved / 2));
+  const double floor = static_cast<double>(moved) / copyBandwidth();
+  const int64_t nodes = std::max(count, static_cast<int64_t>(kGraphSeconds / floor) + 1);
+  const Graph graph(stream, nodes, [&](int64_t i) {
+    const Pair& pair = pairs[static_cast<size_t>(i % count)];
+    if (by == By::kMemcpy) {
+      pair.enqueue(stream.get());
+    } else {
+      checkCuda(launchCopy(pair.source.data(), pair.destination.data(), moved / 32, major >= 9,
+                           stream.get()),
+                "launchCopy");
+    }
+  });
+  graph.launch(stream);
+  stream.synchronize();
+  for (const Pair& pair : pairs) pair.check();
+
+  Samples samples = collectDevice(stream, [&] { graph.launch(stream); });
+  for (double* seconds : {&samples.median, &samples.low, &samples.high})
+    *seconds /= static_cast<double>(nodes);
+  reportTraffic(state, samples, moved, copyBandwidth());
+}
+
+}  // namespace
+
+double copyBandwidth() { return 2.0 * static_cast<double>(kLargest) / largestSamples().median; }
+
+void addCopyBenchmarks(int64_t l2_bytes) {
+  add("cuda/copy", [](benchmark::State& state) {
+    reportTraffic(state, largestSamples(), 2 * static_cast<int64_t>(kLargest), copyBandwidth());
+  });
+  for (const int64_t size : {1, 4, 16, 64, 256}) {
+    const int64_t moved = size * kMega;
+    for (const By by : {By::kMemcpy, By::kKernel}) {
+      const std::string name =
+          "cuda/copy/" + std::to_string(size) + " MB" + (by == By::kMemcpy ? "" : ", kernel");
+      for (const bool cold : {false, true}) {
+        if (cold && moved > 4 * l2_bytes) continue;  // leaves nothing behind for the next one
+        add(name + (cold ? "/cold" : "/hot"),
+            [=](benchmark::State& state) { benchCopy(state, moved, by, cold, l2_bytes); });
+      }
+    }
+  }
+}
+
+}  // namespace bench
