@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kWarp = 32;
 constexpr int kWarpsPerBlock = 4;
-constexpr int kBlocks = 8;  // that must fit on a multiprocessor, which bounds the registers
+constexpr int kBlocks = 6;  // that must fit on a multiprocessor, which bounds the registers
 
 // Channels of one method, as vectors: what a lane takes at once.
 struct SegmentTask {
@@ -93,17 +93,18 @@ union QuerySlot {
   Query<double> in_double;
 };
 
-// A query of the batch, and a guess at its sample.
-struct QueryIndex {
+// What a lane keeps of its query from segment to segment: in shared memory, for the registers.
+struct QueryState {
   int64_t b;
   int64_t t;
-  int64_t guess;
+  int64_t guess;  // at its sample
+  bool mask;
 };
 
 // Writes the slot of a query for the channels from `channel` on, and returns its mask.
 template <class Time, bool kDoubles>
 __device__ __forceinline__ bool findQuery(const FuseProblem& p, const StreamTask& task,
-                                          Method method, int64_t channel, QueryIndex* query,
+                                          Method method, int64_t channel, QueryState* query,
                                           QuerySlot* slot) {
   const FuseStream& s = task.stream;
   const int64_t b = query->b;
@@ -132,7 +133,7 @@ __device__ __forceinline__ bool findQuery(const FuseProblem& p, const StreamTask
 
 template <bool kDoubles>
 __device__ __forceinline__ bool findQuery(const FuseProblem& p, const StreamTask& task,
-                                          Method method, int64_t channel, QueryIndex* query,
+                                          Method method, int64_t channel, QueryState* query,
                                           QuerySlot* slot) {
   switch (p.time_dtype) {
     case DType::F32: return findQuery<float, kDoubles>(p, task, method, channel, query, slot);
@@ -466,7 +467,7 @@ __device__ __forceinline__ int streamOf(const FuseLaunch<Form>& launch, int64_t 
 
 template <class Out, class Form>
 __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t unit,
-                                       QuerySlot* slots) {
+                                       QuerySlot* slots, QueryState* states) {
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
   const FuseProblem& p = launch.problem;
   const int n = streamOf(launch, unit);
@@ -479,12 +480,12 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t u
   const int64_t left = p.batch * p.queries - group * task.group;
   const int count = left < task.group ? static_cast<int>(left) : task.group;
   const bool writes_mask = p.mask != nullptr && first == 0;
-  QueryIndex query;
+  QueryState& query = states[lane];
   query.b = launch.per_row(flat);
   query.t = flat - query.b * p.queries;
   query.guess = -1;
+  query.mask = true;
 
-  bool mask = true;
   const int end_segment = task.stream.first_segment + task.stream.num_segments;
   for (int i = task.stream.first_segment; i < end_segment; ++i) {
     const SegmentTask& segment = launch.segments[i];
@@ -495,7 +496,8 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t u
     if (from >= to && !writes_mask) continue;
     const int64_t channel = segment.begin + (from - segment.first_vector) * segment.count;
     if (lane < count) {
-      mask &= findQuery<Form::kDoubles>(p, task, segment.method, channel, &query, &slots[lane]);
+      query.mask &=
+          findQuery<Form::kDoubles>(p, task, segment.method, channel, &query, &slots[lane]);
     }
     __syncwarp();
     letNextLaunchBegin();
@@ -508,7 +510,7 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t u
   }
   if (writes_mask && lane < count) {
     p.mask[query.b * p.mask_stride[0] + query.t * p.mask_stride[1] + n * p.mask_stride[2]] =
-        mask ? 1 : 0;
+        query.mask ? 1 : 0;
   }
 }
 
@@ -516,12 +518,13 @@ template <class Out, class Form>
 __global__ void __launch_bounds__(kWarp* kWarpsPerBlock, kBlocks)
     fuseKernel(const __grid_constant__ FuseLaunch<Form> launch) {
   __shared__ QuerySlot block_slots[kWarpsPerBlock][kWarp];
-  QuerySlot* slots = block_slots[threadIdx.x / kWarp];
+  __shared__ QueryState block_states[kWarpsPerBlock][kWarp];
+  const auto warp = static_cast<int>(threadIdx.x / kWarp);
   waitForLaunchesAhead();  // nothing is read or written before the launches ahead are done
   const int64_t warps = static_cast<int64_t>(gridDim.x) * kWarpsPerBlock;
-  for (int64_t unit = static_cast<int64_t>(blockIdx.x) * kWarpsPerBlock + threadIdx.x / kWarp;
-       unit < launch.units; unit += warps) {
-    doUnit<Out>(launch, unit, slots);
+  for (int64_t unit = static_cast<int64_t>(blockIdx.x) * kWarpsPerBlock + warp; unit < launch.units;
+       unit += warps) {
+    doUnit<Out>(launch, unit, block_slots[warp], block_states[warp]);
   }
 }
 

@@ -29,6 +29,11 @@ namespace {
 // Chosen by measurement on an H200, see docs/performance.md.
 constexpr int kThreads = 128;
 
+// Streams of a launch: arguments travel with it, so a few get a small struct.
+constexpr int kFewStreams = 8;
+constexpr int kManyStreams = 64;
+static_assert(kManyStreams == kMostStreams);
+
 // Methods whose kernels are alike.
 enum class Kind {
   kLine,      // a sample, or a line between two
@@ -44,8 +49,7 @@ constexpr int kUnroll = kKind == Kind::kFourRows         ? 1
                                                          : 2;
 
 // Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
-// spills; of four rows one more, as 24 to 72 bytes of spills cost less than the warps give (cubic 114
-// against 122 us, pchip 162 against 171).
+// spills. Of four rows eight, not seven: cubic takes 114 instead of 122 us, pchip 162 instead of 171.
 template <Kind kKind>
 constexpr int kBlocks = kKind == Kind::kTwoRows ? 7 : 8;
 
@@ -74,7 +78,6 @@ template <int kStreams>
 struct RowsLaunch {
   FuseProblem problem;
   Divider per_row;  // queries
-  int32_t units;
   RowsTask tasks[kStreams];
 };
 
@@ -249,6 +252,22 @@ __device__ __forceinline__ Query<In, Out, kKind> findQuery(const FuseProblem& p,
   }
 }
 
+// The stream that a unit belongs to. Tasks that are not there begin past all units.
+template <int kStreams>
+__device__ __forceinline__ int streamOf(const RowsLaunch<kStreams>& launch, int32_t unit) {
+  int n = 0;
+  if constexpr (kStreams <= kFewStreams) {
+#pragma unroll
+    for (int i = 1; i < kStreams; ++i) n += unit >= launch.tasks[i].first_unit ? 1 : 0;
+  } else {
+#pragma unroll
+    for (int step = kStreams / 2; step > 0; step /= 2) {
+      if (unit >= launch.tasks[n + step].first_unit) n += step;
+    }
+  }
+  return n;
+}
+
 template <class In, class Out, class Time, Kind kKind, int kStreams, int kBytes>
 __global__ void __launch_bounds__(kThreads, kBlocks<kKind>)
     fuseRowsKernel(const __grid_constant__ RowsLaunch<kStreams> launch) {
@@ -260,84 +279,79 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kKind>)
   const auto flat_end = static_cast<int32_t>(p.batch * p.queries);
   waitForLaunchesAhead();  // nothing is read or written before the launches ahead are done
 
-  for (auto unit = static_cast<int32_t>(blockIdx.x); unit < launch.units;
-       unit += static_cast<int32_t>(gridDim.x)) {
-    int n = 0;
-#pragma unroll
-    for (int i = 1; i < kStreams; ++i) n += unit >= launch.tasks[i].first_unit ? 1 : 0;
-    const RowsTask& task = launch.tasks[n];
-    const FuseStream& s = task.stream;
-    const auto range = static_cast<int>(task.range.divisor);
-    const int32_t own = unit - task.first_unit;
-    const int32_t group = task.ranges(own);
-    const int32_t first_vector = (own - group * static_cast<int32_t>(task.ranges.divisor)) * range;
-    const int32_t flat_group = group * task.group;
-    const int32_t flat = flat_group + thread;
-    if (thread < task.group && flat < flat_end) {
-      const int32_t b = launch.per_row(flat);
-      uint8_t* mask =
-          p.mask != nullptr && first_vector == 0 ? p.mask + n * p.mask_stride[2] : nullptr;
-      queries[thread] = findQuery<In, Out, Time, kKind>(
-          p, s, task.method, b, flat - b * static_cast<int32_t>(p.queries), mask);
-    }
-    __syncthreads();
-    letNextLaunchBegin();
+  // A unit and no more: a loop over units would keep in registers what all of them share, so that
+  // two blocks fewer fit on a multiprocessor.
+  const auto unit = static_cast<int32_t>(blockIdx.x);
+  const int n = streamOf(launch, unit);
+  const RowsTask& task = launch.tasks[n];
+  const FuseStream& s = task.stream;
+  const auto range = static_cast<int>(task.range.divisor);
+  const int32_t own = unit - task.first_unit;
+  const int32_t group = task.ranges(own);
+  const int32_t first_vector = (own - group * static_cast<int32_t>(task.ranges.divisor)) * range;
+  const int32_t flat_group = group * task.group;
+  const int32_t flat = flat_group + thread;
+  if (thread < task.group && flat < flat_end) {
+    const int32_t b = launch.per_row(flat);
+    uint8_t* mask =
+        p.mask != nullptr && first_vector == 0 ? p.mask + n * p.mask_stride[2] : nullptr;
+    queries[thread] = findQuery<In, Out, Time, kKind>(
+        p, s, task.method, b, flat - b * static_cast<int32_t>(p.queries), mask);
+  }
+  __syncthreads();
+  letNextLaunchBegin();
 
-    // The thread's items are (query k, vector v), as many apart as there are threads.
-    const int32_t left = flat_end - flat_group;
-    const int count = left < task.group ? left : task.group;
-    const int32_t vectors = task.vectors - first_vector;
-    const bool affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
-    int k = task.range(thread);
-    int v = thread - k * range;
-    while (k < count) {
-      RowPacks<Pack<In, kCount>, kKind> rows[kPairs];
-      Out* target[kPairs];
-      QueryWeight<Compute<In>, kKind> weight[kPairs];
-      bool valid[kPairs];
-      int channel[kPairs];
+  // The thread's items are (query k, vector v), as many apart as there are threads.
+  const int32_t left = flat_end - flat_group;
+  const int count = left < task.group ? left : task.group;
+  const int32_t vectors = task.vectors - first_vector;
+  const bool affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
+  int k = task.range(thread);
+  int v = thread - k * range;
+  while (k < count) {
+    RowPacks<Pack<In, kCount>, kKind> rows[kPairs];
+    Out* target[kPairs];
+    QueryWeight<Compute<In>, kKind> weight[kPairs];
+    bool valid[kPairs];
+    int channel[kPairs];
 #pragma unroll
-      for (int u = 0; u < kPairs; ++u) {
-        target[u] = nullptr;
-        if (k < count && v < vectors) {
-          const Query<In, Out, kKind> query = queries[k];
-          channel[u] = (first_vector + v) * kCount;
-          valid[u] = query.source != nullptr;
-          weight[u] = query.weight;
-          target[u] = query.target + channel[u];
-          if (valid[u]) loadRows<kKind>(query, channel[u], s.values_stride[1], &rows[u]);
-        }
-        k += task.step_queries;
-        v += task.step_vectors;
-        if (v >= range) {
-          v -= range;
-          ++k;
-        }
+    for (int u = 0; u < kPairs; ++u) {
+      target[u] = nullptr;
+      if (k < count && v < vectors) {
+        const Query<In, Out, kKind> query = queries[k];
+        channel[u] = (first_vector + v) * kCount;
+        valid[u] = query.source != nullptr;
+        weight[u] = query.weight;
+        target[u] = query.target + channel[u];
+        if (valid[u]) loadRows<kKind>(query, channel[u], s.values_stride[1], &rows[u]);
       }
-#pragma unroll
-      for (int u = 0; u < kPairs; ++u) {
-        if (target[u] == nullptr) continue;
-        Pack<Out, kCount> result;
-        if (valid[u]) {
-          Compute<In> values[kCount];
-          blend(rows[u], task.method, weight[u], values);
-          if (kKind != Kind::kLine && affine) normalize(s, channel[u], values);
-          result = narrowPack<Out>(values);
-        } else {
-          Out fill;
-          memcpy(&fill, &s.fill_bits, sizeof fill);
-          for (Out& element : result.element) element = fill;
-        }
-        store(target[u], result);
+      k += task.step_queries;
+      v += task.step_vectors;
+      if (v >= range) {
+        v -= range;
+        ++k;
       }
     }
-    __syncthreads();  // the queries are overwritten by the next round
+#pragma unroll
+    for (int u = 0; u < kPairs; ++u) {
+      if (target[u] == nullptr) continue;
+      Pack<Out, kCount> result;
+      if (valid[u]) {
+        Compute<In> values[kCount];
+        blend(rows[u], task.method, weight[u], values);
+        if (kKind != Kind::kLine && affine) normalize(s, channel[u], values);
+        result = narrowPack<Out>(values);
+      } else {
+        Out fill;
+        memcpy(&fill, &s.fill_bits, sizeof fill);
+        for (Out& element : result.element) element = fill;
+      }
+      store(target[u], result);
+    }
   }
 }
 
 // ---- dispatch -----------------------------------------------------------------------------------
-
-constexpr int kFewStreams = 8;
 
 // Whether every row of the stream's channels can be read and written in whole aligned packs.
 template <class In, class Out, int kBytes>
@@ -373,6 +387,7 @@ constexpr bool hasKernel() {
   constexpr bool kSame = std::is_same_v<In, Out>;
   constexpr bool kNarrows = std::is_same_v<In, float> && sizeof(Out) < sizeof(In);
   if (kBytes < 16 && kStreams == 1) return false;
+  if (kStreams == kManyStreams && kKind == Kind::kFourRows) return false;
   if (kBytes == 8 && (kKind != Kind::kLine || sizeof(In) == 8)) return false;
   if constexpr (kKind == Kind::kLine) {
     return kSame || kNarrows || (std::is_same_v<Out, float> && !kSame);
@@ -407,7 +422,6 @@ cudaError_t launch(const FuseProblem& p, const LaunchDevice& device, cudaStream_
     task.ranges = Divider(tiling.ranges);
     units += tiling.groups * tiling.ranges;
   }
-  arguments.units = static_cast<int32_t>(units);
   return launchBlocks(fuseRowsKernel<In, Out, Time, kKind, kStreams, kBytes>, &arguments, units,
                       kThreads, device, stream);
 }
@@ -446,8 +460,7 @@ struct Kernels {
 
 // The launcher of the problem's kernel, or null if there is none.
 Launcher launcherOf(const FuseProblem& p) {
-  if (p.num_streams > kFewStreams || !isFloat(p.out_dtype) || !isFloat(p.streams[0].values_dtype))
-    return nullptr;
+  if (!isFloat(p.out_dtype) || !isFloat(p.streams[0].values_dtype)) return nullptr;
   Kind kind = Kind::kLine;  // of all streams: kTwoRows includes kLine
   bool quaternions = false;
   bool angles = false;
@@ -477,6 +490,10 @@ Launcher launcherOf(const FuseProblem& p) {
           single &= suitsPacks<In, Out, kSingle>(p, p.streams[n]);
         }
         Launcher found = nullptr;
+        if (p.num_streams > kFewStreams) {
+          if (whole) return Kernels<kManyStreams, 16, In, Out, Time>::find(kind);
+          return single ? Kernels<kManyStreams, kSingle, In, Out, Time>::find(kind) : nullptr;
+        }
         if (whole) {
           found = p.num_streams == 1 ? Kernels<1, 16, In, Out, Time>::find(kind)
                                      : Kernels<kFewStreams, 16, In, Out, Time>::find(kind);

@@ -19,6 +19,7 @@
 #include "launch.h"
 #include "launch_order.cuh"
 #include "load_kernels.h"
+#include "packs.cuh"
 #include "points.cuh"
 
 namespace rbc {
@@ -34,6 +35,22 @@ __device__ __forceinline__ int64_t firstOfThread() {
   return (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) * kPoints;
 }
 
+template <class T>
+__device__ __forceinline__ void storeFour(T* array, int64_t first, int64_t count,
+                                          const T (&four)[kPoints]) {
+  if (first + kPoints <= count) {
+    Pack<T, kPoints> pack;
+#pragma unroll
+    for (int k = 0; k < kPoints; ++k) pack.element[k] = four[k];
+    *reinterpret_cast<Pack<T, kPoints>*>(array + first) = pack;
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < kPoints; ++k) {
+    if (first + k < count) array[first + k] = four[k];
+  }
+}
+
 // ---- ranked -------------------------------------------------------------------------------------
 
 // The rows first .. first + kPoints - 1 of an array, as one word where all are there.
@@ -46,18 +63,6 @@ __device__ __forceinline__ void loadFour(const int32_t* array, int64_t first, in
   }
 #pragma unroll
   for (int k = 0; k < kPoints; ++k) four[k] = first + k < count ? array[first + k] : -1;
-}
-
-__device__ __forceinline__ void storeFour(int32_t* array, int64_t first, int64_t count,
-                                          const int32_t (&four)[kPoints]) {
-  if (first + kPoints <= count) {
-    *reinterpret_cast<int4*>(array + first) = make_int4(four[0], four[1], four[2], four[3]);
-    return;
-  }
-#pragma unroll
-  for (int k = 0; k < kPoints; ++k) {
-    if (first + k < count) array[first + k] = four[k];
-  }
 }
 
 template <class Number>
@@ -185,14 +190,17 @@ __global__ void __launch_bounds__(kThreads)
   waitForLaunchesAhead();
   DropCounter drops(a.source);
   const int64_t first = firstOfThread();
-  Signed<Key> keys[kPoints];
-  loadKeys<Loader>(a.source, first, keys, &drops);
+  Signed<Key> found[kPoints];
+  loadKeys<Loader>(a.source, first, found, &drops);
+  Key keys[kPoints];
+  int32_t rows[kPoints];
 #pragma unroll
   for (int k = 0; k < kPoints; ++k) {
-    if (first + k >= a.source.total) break;
-    a.keys[first + k] = keys[k] >= 0 ? static_cast<Key>(keys[k]) : a.none;
-    a.rows[first + k] = static_cast<int32_t>(first + k);
+    keys[k] = found[k] >= 0 ? static_cast<Key>(found[k]) : a.none;
+    rows[k] = static_cast<int32_t>(first + k);
   }
+  storeFour(a.keys, first, a.source.total, keys);
+  storeFour(a.rows, first, a.source.total, rows);
   drops.finish();
 }
 

@@ -37,6 +37,7 @@ template <class Storage>
 struct RowLoader {
   using Number = Compute<Storage>;
   static constexpr bool kOneCloud = false;
+  static constexpr bool kWords = false;  // whole words are loaded
 
   static bool suits(const PointClouds&) { return true; }
 
@@ -64,6 +65,7 @@ struct RowLoader {
 struct TripleLoader {
   using Number = float;
   static constexpr bool kOneCloud = false;
+  static constexpr bool kWords = true;
 
   static bool suits(const PointClouds& c) {
     return c.dtype == DType::F32 && c.stride[2] == 1 && c.stride[1] == 3 &&
@@ -90,6 +92,7 @@ struct TripleLoader {
 struct QuadLoader {
   using Number = float;
   static constexpr bool kOneCloud = false;
+  static constexpr bool kWords = true;
 
   static bool suits(const PointClouds& c) {
     return c.dtype == DType::F32 && c.columns >= 4 && c.stride[2] == 1 && c.stride[1] % 4 == 0 &&
@@ -131,21 +134,6 @@ decltype(auto) visitLoader(const PointClouds& clouds, Visitor&& visitor) {
   });
 }
 
-// Calls visitor(Tag<Loader>) for each loader that this may find, until one call fails.
-template <class Visitor>
-cudaError_t forEachLoader(Visitor&& visitor) {
-  cudaError_t error = visitor(Tag<OneCloud<TripleLoader>>{});
-  if (error == cudaSuccess) error = visitor(Tag<OneCloud<QuadLoader>>{});
-  if (error == cudaSuccess) error = visitor(Tag<TripleLoader>{});
-  if (error == cudaSuccess) error = visitor(Tag<QuadLoader>{});
-  for (const DType dtype : kFloatDTypes) {
-    if (error != cudaSuccess) break;
-    error = visitFloat(
-        dtype, [&](auto tag) { return visitor(Tag<RowLoader<typename decltype(tag)::type>>{}); });
-  }
-  return error;
-}
-
 // The cloud that a packed row may belong to: the last that begins at or before it.
 __device__ inline int64_t cloudAround(const PointClouds& c, int64_t row) {
   int64_t low = 0;
@@ -160,6 +148,18 @@ __device__ inline int64_t cloudAround(const PointClouds& c, int64_t row) {
   }
   return low;
 }
+
+// The rows of a cloud's points.
+struct ValidRows {
+  int32_t begin;
+  int32_t end;
+
+  __device__ ValidRows(const PointClouds& c, int64_t cloud) {
+    const RowRange range = pointsOf(c, cloud);
+    begin = static_cast<int32_t>(range.begin);
+    end = static_cast<int32_t>(range.begin + range.count);
+  }
+};
 
 // Points of one thread that lie in no voxel, counted by cloud.
 template <class Source>
@@ -228,23 +228,25 @@ __device__ __forceinline__ void loadKeys(const Source& s, int64_t first, Key (&k
       drops->addIf(!inside && valid);
     }
   } else {
+    // There are no more rows than 32 bits tell apart.
     const PointClouds& c = s.clouds;
-    int64_t cloud = c.packed() ? cloudAround(c, first) : s.per_cloud(first);
-    int64_t row = c.packed() ? first : first - cloud * c.rows;
-    RowRange range = pointsOf(c, cloud);
+    const auto rows = static_cast<int32_t>(c.rows);
+    int64_t cloud = c.packed() ? cloudAround(c, first) : s.per_cloud(static_cast<int32_t>(first));
+    int32_t row = static_cast<int32_t>(c.packed() ? first : first - cloud * rows);
+    ValidRows valid(c, cloud);
 #pragma unroll
     for (int k = 0; k < kPoints; ++k) {
       if (first + k >= s.total) break;
       if (c.packed()) {
-        if (row >= range.begin + range.count && cloud + 1 < c.clouds) {
+        if (row >= valid.end && cloud + 1 < c.clouds) {
           cloud = cloudAround(c, row);
-          range = pointsOf(c, cloud);
+          valid = ValidRows(c, cloud);
         }
-      } else if (row == c.rows) {
+      } else if (row == rows) {
         row = 0;
-        range = pointsOf(c, ++cloud);
+        valid = ValidRows(c, ++cloud);
       }
-      if (row >= range.begin && row - range.begin < range.count) {
+      if (row >= valid.begin && row < valid.end) {
         VoxelIndex voxel;
         if (voxelOf(s.grid, p[k], &voxel)) {
           keys[k] = voxelKey<Key>(s.extents, cloud, voxel);

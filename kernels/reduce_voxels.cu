@@ -166,38 +166,42 @@ __device__ __forceinline__ void reduceFeatures(const ReduceArguments& a, int32_t
   }
 }
 
+// Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
+// spills. Left to itself, the compiler spills for one more.
+template <class In, int kPack>
+constexpr int kFewBlocks = sizeof(In) == 8 && kPack > 1 ? 4 : 5;
+constexpr int kChunkBlocks = 4;
+
 // kPack features a lane.
 template <class In, class Out, int kPack>
-__global__ void __launch_bounds__(kThreads) reduceFew(const __grid_constant__ ReduceArguments a) {
+__global__ void __launch_bounds__(kThreads, kFewBlocks<In, kPack>)
+    reduceFew(const __grid_constant__ ReduceArguments a) {
   waitForLaunchesAhead();
   const int lanes = 1 << a.few_lanes_log2;
-  const int64_t thread = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  const int64_t groups = static_cast<int64_t>(gridDim.x) * kThreads >> a.few_lanes_log2;
-  const int lane = static_cast<int>(thread) & (lanes - 1);
+  const int64_t v = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) >> a.few_lanes_log2;
+  const int32_t first = (static_cast<int32_t>(threadIdx.x) & (lanes - 1)) * kPack;
   const int64_t voxels = *a.groups.num;
-  const int64_t rows = a.target.dense ? voxels : max(voxels, a.target.capacity);
-  for (int64_t v = thread >> a.few_lanes_log2; v < rows; v += groups) {
-    Out result[kPack] = {};
-    if (v >= voxels) {  // a row of no voxel
-      auto* out = static_cast<Out*>(a.target.data) + v * a.target.stride[0];
-      for (int64_t f = lane * kPack; f < a.features.count; f += lanes * kPack) {
-        storeFeatures(a, out, f, result);
-      }
-      continue;
-    }
-    const auto voxel = static_cast<int32_t>(v);
-    const int32_t begin = a.groups.starts[voxel];
-    const int32_t end = a.groups.starts[voxel + 1];
-    if (end - begin > kFewPoints) {
-      if (lane == 0) pushChunks(a, voxel, begin, end);
-      continue;
-    }
-    Out* out = targetRow<Out>(a.target, a.groups, voxel);
-    if (out == nullptr) continue;
-    for (int64_t f = lane * kPack; f < a.features.count; f += lanes * kPack) {
-      reduceFeatures<In>(a, begin, end, f, result);
+  Out result[kPack] = {};
+  if (v >= voxels) {  // a row of no voxel
+    if (a.target.dense || v >= a.target.capacity) return;
+    auto* out = static_cast<Out*>(a.target.data) + v * a.target.stride[0];
+    for (int64_t f = first; f < a.features.count; f += lanes * kPack) {
       storeFeatures(a, out, f, result);
     }
+    return;
+  }
+  const auto voxel = static_cast<int32_t>(v);
+  const int32_t begin = a.groups.starts[voxel];
+  const int32_t end = a.groups.starts[voxel + 1];
+  if (end - begin > kFewPoints) {
+    if (first == 0) pushChunks(a, voxel, begin, end);
+    return;
+  }
+  Out* out = targetRow<Out>(a.target, a.groups, voxel);
+  if (out == nullptr) return;
+  for (int64_t f = first; f < a.features.count; f += lanes * kPack) {
+    reduceFeatures<In>(a, begin, end, f, result);
+    storeFeatures(a, out, f, result);
   }
 }
 
@@ -258,8 +262,9 @@ __device__ T overChunk(const ReduceArguments& a, const Chunk& chunk, const Chunk
   T all = first;
   if (feature < a.features.count) {
 #pragma unroll 4
-    for (int64_t i = chunk.begin + lanes.point; i < chunk.end; i += lanes.points) {
-      const Number x = widen(a.features.row<In>(a.groups.order[i])[feature * a.features.stride[2]]);
+    for (int32_t i = lanes.point; i < chunk.end - chunk.begin; i += lanes.points) {
+      const Number x = widen(
+          a.features.row<In>(a.groups.order[chunk.begin + i])[feature * a.features.stride[2]]);
       all = combine(all, term(x));
     }
   }
@@ -279,7 +284,7 @@ __device__ bool cameLast(const ReduceArguments& a, const Chunk& chunk, uint32_t 
 
 // kSecond: the second pass, over the chunks of large voxels alone.
 template <class In, class Out, bool kSecond>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kChunkBlocks)
     reduceChunks(const __grid_constant__ ReduceArguments a) {
   using Number = Compute<In>;
   using Key = OrderKey<Number>;

@@ -31,7 +31,6 @@ constexpr int kWarp = 32;
 constexpr int kBinThreads = 512;
 constexpr int kGroups = 4;  // of kPoints a thread
 constexpr int kTile = kBinThreads * kGroups * kPoints;
-constexpr int kBinBytes = kTile * static_cast<int>(sizeof(int32_t) + sizeof(uint16_t));  // shared
 constexpr int kMostRun = 16;    // tiles of a block: their begins make up a sector of memory
 constexpr int kMostBins = 512;  // one a thread
 constexpr int kCellThreads = 1024;
@@ -137,9 +136,10 @@ struct BinArguments {
 };
 
 // Clears what the next launch counts in. If sampled, counts the words of the grid that neighbouring
-// points come to, by a hash of as many bits as make collisions rare.
+// points come to, by a hash of as many bits as make collisions rare. Few blocks: one to a
+// multiprocessor.
 template <class Loader>
-__global__ void __launch_bounds__(kSampleThreads)
+__global__ void __launch_bounds__(kSampleThreads, 1)
     prepareBins(const __grid_constant__ BinArguments<typename Loader::Number> a) {
   constexpr int kHashBits = 15;
   __shared__ uint32_t seen[(1 << kHashBits) / kWarp];
@@ -227,49 +227,28 @@ __device__ void planUnits(const Bins& bins, const BinScratch& s, Storage& storag
 }
 
 // The bins of a tile's points, side by side in `staged`; the thread's bin begins at *begin and the
-// points are *kept in all.
+// points are *kept in all. All is unrolled: the more loads are on their way the better.
 template <class Loader, class Scan, class Source, class Storage>
-__device__ void sortTile(const Source& source, const Bins& bins, int64_t tile, uint32_t* cursors,
-                         int32_t* keys, uint16_t* staged, DropCounter<Source>* drops,
-                         Storage& storage, uint32_t* begin, uint32_t* kept) {
+__device__ void sortTile(const Source& source, const Bins& bins, int64_t tile, uint32_t* begins,
+                         uint16_t* staged, DropCounter<Source>* drops, Storage& storage,
+                         uint32_t* begin, uint32_t* kept) {
   const auto thread = static_cast<int>(threadIdx.x);
-  cursors[thread] = 0;
+  begins[thread] = 0;
   __syncthreads();
-  // Neighbours often share a bin.
-#pragma unroll 1
+  const int64_t first = tile * kTile + thread * kPoints;
+  int32_t keys[kGroups][kPoints];
+  uint32_t within[kGroups][kPoints / 2];  // which of its bin's points, half a word each
+#pragma unroll
   for (int g = 0; g < kGroups; ++g) {
-    const int group = g * kBinThreads + thread;
-    int32_t four[kPoints];
-    loadKeys<Loader>(source, tile * kTile + group * kPoints, four, drops);
-    reinterpret_cast<int4*>(keys)[group] = make_int4(four[0], four[1], four[2], four[3]);
-    uint32_t run = 1;
+    loadKeys<Loader>(source, first + g * kBinThreads * kPoints, keys[g], drops);
+    uint32_t at[kPoints] = {};
+    uint32_t run = 1;  // of neighbours in one bin
 #pragma unroll
     for (int k = 0; k < kPoints; ++k, ++run) {
-      const int bin = four[k] >> bins.shift;  // -1 for none
-      if (k + 1 < kPoints && four[k + 1] >> bins.shift == bin) continue;
-      if (bin >= 0) atomicAdd(&cursors[bin], run);
-      run = 0;
-    }
-  }
-  __syncthreads();
-  Scan(storage).ExclusiveSum(cursors[thread], *begin, *kept);
-  cursors[thread] = *begin;
-  __syncthreads();
-
-  // The begin of a bin moves on with each of its points.
-  const auto place = static_cast<uint32_t>(bins.cells() - 1);
-#pragma unroll 1
-  for (int g = 0; g < kGroups; ++g) {
-    const int4 four = reinterpret_cast<const int4*>(keys)[g * kBinThreads + thread];
-    const int32_t key[kPoints] = {four.x, four.y, four.z, four.w};
-    uint32_t at[kPoints];
-    uint32_t run = 1;
-#pragma unroll
-    for (int k = 0; k < kPoints; ++k, ++run) {
-      const int bin = key[k] >> bins.shift;
-      if (k + 1 < kPoints && key[k + 1] >> bins.shift == bin) continue;
+      const int bin = keys[g][k] >> bins.shift;  // -1 for none
+      if (k + 1 < kPoints && keys[g][k + 1] >> bins.shift == bin) continue;
       if (bin >= 0) {
-        const uint32_t end = atomicAdd(&cursors[bin], run) + run;
+        const uint32_t end = atomicAdd(&begins[bin], run) + run;
 #pragma unroll
         for (int j = 0; j <= k; ++j) {
           if (static_cast<uint32_t>(k - j) < run) at[j] = end - static_cast<uint32_t>(k - j) - 1;
@@ -278,27 +257,37 @@ __device__ void sortTile(const Source& source, const Bins& bins, int64_t tile, u
       run = 0;
     }
 #pragma unroll
+    for (int k = 0; k < kPoints; k += 2) within[g][k / 2] = at[k] | at[k + 1] << 16;
+  }
+  __syncthreads();
+  Scan(storage).ExclusiveSum(begins[thread], *begin, *kept);
+  begins[thread] = *begin;
+  __syncthreads();
+
+  const auto place = static_cast<uint32_t>(bins.cells() - 1);
+#pragma unroll
+  for (int g = 0; g < kGroups; ++g) {
+#pragma unroll
     for (int k = 0; k < kPoints; ++k) {
-      if (key[k] >= 0) {
-        staged[at[k]] = static_cast<uint16_t>(static_cast<uint32_t>(key[k]) & place);
-      }
+      const int32_t key = keys[g][k];
+      if (key < 0) continue;
+      const uint32_t at = begins[key >> bins.shift] + (within[g][k / 2] >> k % 2 * 16 & 0xffff);
+      staged[at] = static_cast<uint16_t>(static_cast<uint32_t>(key) & place);
     }
   }
   __syncthreads();
 }
 
-// Blocks of a multiprocessor: as many as its shared memory holds, where the registers suffice.
+// Blocks of a multiprocessor: as many as the registers suffice for.
 template <class Loader>
-constexpr int kBinBlocks = sizeof(typename Loader::Number) == 8 ? 2 : 3;
+constexpr int kBinBlocks = Loader::kWords ? 2 : 1;
 
 template <class Loader>
 __global__ void __launch_bounds__(kBinThreads, kBinBlocks<Loader>)
     binPoints(const __grid_constant__ BinArguments<typename Loader::Number> a) {
   using Scan = cub::BlockScan<uint32_t, kBinThreads>;
-  extern __shared__ uint4 memory[];
-  auto* keys = reinterpret_cast<int32_t*>(memory);
-  auto* staged = reinterpret_cast<uint16_t*>(keys + kTile);
-  __shared__ uint32_t cursors[kMostBins];
+  __shared__ alignas(16) uint16_t staged[kTile];
+  __shared__ uint32_t tile_begins[kMostBins];
   __shared__ uint16_t begins[kMostBins + 1][kMostRun];
   __shared__ typename Scan::TempStorage scan;
   __shared__ bool last;
@@ -318,7 +307,7 @@ __global__ void __launch_bounds__(kBinThreads, kBinBlocks<Loader>)
   for (int t = 0; t < run; ++t) {
     uint32_t begin;
     uint32_t kept;
-    sortTile<Loader, Scan>(a.source, bins, first + t, cursors, keys, staged, &drops, scan, &begin,
+    sortTile<Loader, Scan>(a.source, bins, first + t, tile_begins, staged, &drops, scan, &begin,
                            &kept);
     begins[thread][t] = static_cast<uint16_t>(begin);
     if (thread == kMostBins - 1) begins[kMostBins][t] = static_cast<uint16_t>(kept);
@@ -521,23 +510,21 @@ __global__ void __launch_bounds__(kCellThreads) addParts(const __grid_constant__
   const Bins& bins = a.bins;
   waitForLaunchesAhead();
   if (a.sampled && *a.scratch.coherent != 0) return;
-  const uint32_t cuts = *a.scratch.cuts_used;
-  for (uint32_t c = blockIdx.x; c < cuts; c += gridDim.x) {
-    const Unit unit = a.scratch.cuts[c];
-    const int slice = (bins.cells() / 16 + unit.parts - 1) / unit.parts * 16;
-    const int begin = min(bins.cells(), unit.part * slice);
-    const int end = min(bins.cells(), begin + slice);
-    for (int i = begin + static_cast<int>(threadIdx.x); i < end; i += kCellThreads) {
-      Cell cell = 0;
-      for (int part = 0; part < unit.parts; ++part) {
-        addCell(&cell, partCells<Cell>(a.scratch, bins, unit, part)[i]);
-      }
-      cells[i - begin] = cell;
+  if (blockIdx.x >= *a.scratch.cuts_used) return;
+  const Unit unit = a.scratch.cuts[blockIdx.x];
+  const auto* parts = partCells<Cell>(a.scratch, bins, unit, 0);
+  const int slice = (bins.cells() / 16 + unit.parts - 1) / unit.parts * 16;
+  const int begin = min(bins.cells(), unit.part * slice);
+  const int end = min(bins.cells(), begin + slice);
+  for (int i = begin + static_cast<int>(threadIdx.x); i < end; i += kCellThreads) {
+    Cell cell = 0;
+    for (int part = 0; part < unit.parts; ++part) {
+      addCell(&cell, parts[i + (part << bins.shift)]);
     }
-    __syncthreads();
-    writeBin<Element>(a, unit.bin, cells - begin, begin, end);
-    __syncthreads();
+    cells[i - begin] = cell;
   }
+  __syncthreads();
+  writeBin<Element>(a, unit.bin, cells - begin, begin, end);
 }
 
 template <class Cell, class Element>
@@ -549,9 +536,8 @@ cudaError_t launchCells(const VoxelizeProblem& p, const Bins& bins, const BinScr
   const cudaError_t error = launchBlocks(countCells<Cell, Element>, &arguments, units, kCellThreads,
                                          device, stream, bytes);
   if (error != cudaSuccess || bins.most_parts == 0) return error;
-  const int64_t blocks = std::min<int64_t>(bins.most_parts, 2 * device.multiprocessors);
-  return launchBlocks(addParts<Cell, Element>, &arguments, blocks, kCellThreads, device, stream,
-                      bytes / 2);
+  return launchBlocks(addParts<Cell, Element>, &arguments, bins.most_parts, kCellThreads, device,
+                      stream, bytes / 2);
 }
 
 template <class Cell>
@@ -569,8 +555,7 @@ cudaError_t launch(const VoxelizeProblem& p, void* memory, const int32_t** coher
     const cudaError_t first =
         launchBlocks(prepareBins<Loader>, &arguments, kSamples, kSampleThreads, device, stream);
     if (first != cudaSuccess) return first;
-    return launchBlocks(binPoints<Loader>, &arguments, bins.blocks(), kBinThreads, device, stream,
-                        kBinBytes);
+    return launchBlocks(binPoints<Loader>, &arguments, bins.blocks(), kBinThreads, device, stream);
   });
   if (error != cudaSuccess) return error;
   return visitCellElement(p.out.dtype, [&](auto tag) {
@@ -627,10 +612,6 @@ cudaError_t launchVoxelBins(const VoxelizeProblem& p, void* scratch, const int32
 
 cudaError_t loadVoxelBins(const LaunchDevice& device) {
   cudaError_t error = loadKernelsBeside(countCells<uint8_t, uint8_t>);
-  if (error == cudaSuccess) {
-    error = forEachLoader(
-        [](auto tag) { return allowShared(binPoints<typename decltype(tag)::type>, kBinBytes); });
-  }
   if (error == cudaSuccess) error = allowCells<uint8_t>(VoxelMode::kOccupancy, device);
   if (error == cudaSuccess) error = allowCells<uint32_t>(VoxelMode::kCount, device);
   return error;

@@ -51,8 +51,12 @@ __device__ void addToCell(uint32_t* cell) {
   atomicAdd(cell, 1u);
 }
 
+// Blocks that must fit on a multiprocessor; 0 leaves it to the compiler, which of doubles spills.
+template <class Loader>
+constexpr int kPointBlocks = sizeof(typename Loader::Number) == 8 ? 4 : 0;
+
 template <class Loader, class Cell, bool kLook>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kPointBlocks<Loader>)
     addPoints(const __grid_constant__ MarkArguments<typename Loader::Number> a) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads * kPoints;
   auto* cells = static_cast<Cell*>(a.cells);

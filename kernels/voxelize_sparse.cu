@@ -107,17 +107,18 @@ __global__ void __launch_bounds__(kThreads) emitRows(const __grid_constant__ Emi
   int64_t lost_voxels = 0;
   int64_t lost_points = 0;
   int64_t clipped_points = 0;
+#pragma unroll 4
   for (int64_t row = threadOfGrid(); row < end; row += threadsOfGrid()) {
     int32_t at[4] = {-1, -1, -1, -1};
     int32_t n = 0;
     if (row < num) {
       const int64_t voxel = a.voxels != nullptr ? a.voxels[row] : row;
-      const VoxelPlace place = a.places(g.keys[voxel]);
+      const VoxelPlace place = a.places(__ldg(&g.keys[voxel]));
       at[0] = static_cast<int32_t>(place.cloud);
       at[1] = static_cast<int32_t>(place.x);
       at[2] = static_cast<int32_t>(place.y);
       at[3] = static_cast<int32_t>(place.z);
-      n = g.starts[voxel + 1] - g.starts[voxel];
+      n = __ldg(&g.starts[voxel + 1]) - __ldg(&g.starts[voxel]);
     }
     if (row >= p.capacity) {
       ++lost_voxels;
