@@ -41,12 +41,15 @@ enum class Kind {
   kFourRows,  // any formula of four samples, and normalization
 };
 
-// Vectors in flight a thread: 1024,500,250,256 bf16 takes 96.5 us with 2, 100.8 with 1; with 3 f32
-// spills and takes 1.2 times as long. Of single channels more fit.
-template <Kind kKind, class In, int kCount>
-constexpr int kUnroll = kKind == Kind::kFourRows         ? 1
-                        : kCount == 1 && sizeof(In) <= 4 ? 4
-                                                         : 2;
+// Vectors in flight a thread. Lines of 16-bit floats, one stream: 1024,500,250,256 bf16 takes 94.9 us
+// with 4, 95.7 with 3, 101.4 with 2; but of several streams two are better (B=512: 87.7 us, not 90).
+// With 3 f32 takes 4 to 10 % longer. Of single channels more fit.
+template <Kind kKind, class In, int kCount, int kStreams>
+constexpr int vectorsInFlight() {
+  if (kKind == Kind::kFourRows) return 1;
+  if (kCount == 1) return sizeof(In) <= 4 ? 4 : 2;
+  return kKind == Kind::kLine && kStreams == 1 && sizeof(In) == 2 ? 4 : 2;
+}
 
 // Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
 // spills. Of four rows eight, not seven: cubic takes 114 instead of 122 us, pchip 162 instead of 171.
@@ -272,7 +275,7 @@ template <class In, class Out, class Time, Kind kKind, int kStreams, int kBytes>
 __global__ void __launch_bounds__(kThreads, kBlocks<kKind>)
     fuseRowsKernel(const __grid_constant__ RowsLaunch<kStreams> launch) {
   constexpr int kCount = kPackCount<In, Out, kBytes>;
-  constexpr int kPairs = kUnroll<kKind, In, kCount>;
+  constexpr int kPairs = vectorsInFlight<kKind, In, kCount, kStreams>();
   __shared__ Query<In, Out, kKind> queries[kThreads];
   const auto thread = static_cast<int>(threadIdx.x);
   const FuseProblem& p = launch.problem;

@@ -31,7 +31,7 @@ constexpr int kWarp = 32;
 constexpr int kBinThreads = 512;
 constexpr int kGroups = 4;  // of kPoints a thread
 constexpr int kTile = kBinThreads * kGroups * kPoints;
-constexpr int kMostRun = 16;    // tiles of a block: their begins make up a sector of memory
+constexpr int kMostRun = 8;     // tiles of a block
 constexpr int kMostBins = 512;  // one a thread
 constexpr int kCellThreads = 1024;
 constexpr int kMostParts = 64;
@@ -227,17 +227,17 @@ __device__ void planUnits(const Bins& bins, const BinScratch& s, Storage& storag
 }
 
 // The bins of a tile's points, side by side in `staged`; the thread's bin begins at *begin and the
-// points are *kept in all. All is unrolled: the more loads are on their way the better.
+// points are *kept in all. All is unrolled: the more loads are on their way the better. `within` has
+// room for which of its bin's points each is, as registers have not.
 template <class Loader, class Scan, class Source, class Storage>
 __device__ void sortTile(const Source& source, const Bins& bins, int64_t tile, uint32_t* begins,
-                         uint16_t* staged, DropCounter<Source>* drops, Storage& storage,
-                         uint32_t* begin, uint32_t* kept) {
+                         uint2* within, uint16_t* staged, DropCounter<Source>* drops,
+                         Storage& storage, uint32_t* begin, uint32_t* kept) {
   const auto thread = static_cast<int>(threadIdx.x);
   begins[thread] = 0;
   __syncthreads();
   const int64_t first = tile * kTile + thread * kPoints;
   int32_t keys[kGroups][kPoints];
-  uint32_t within[kGroups][kPoints / 2];  // which of its bin's points, half a word each
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
     loadKeys<Loader>(source, first + g * kBinThreads * kPoints, keys[g], drops);
@@ -256,8 +256,7 @@ __device__ void sortTile(const Source& source, const Bins& bins, int64_t tile, u
       }
       run = 0;
     }
-#pragma unroll
-    for (int k = 0; k < kPoints; k += 2) within[g][k / 2] = at[k] | at[k + 1] << 16;
+    within[g * kBinThreads + thread] = make_uint2(at[0] | at[1] << 16, at[2] | at[3] << 16);
   }
   __syncthreads();
   Scan(storage).ExclusiveSum(begins[thread], *begin, *kept);
@@ -267,11 +266,13 @@ __device__ void sortTile(const Source& source, const Bins& bins, int64_t tile, u
   const auto place = static_cast<uint32_t>(bins.cells() - 1);
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
+    const uint2 pairs = within[g * kBinThreads + thread];
 #pragma unroll
     for (int k = 0; k < kPoints; ++k) {
       const int32_t key = keys[g][k];
       if (key < 0) continue;
-      const uint32_t at = begins[key >> bins.shift] + (within[g][k / 2] >> k % 2 * 16 & 0xffff);
+      const uint32_t pair = k < 2 ? pairs.x : pairs.y;
+      const uint32_t at = begins[key >> bins.shift] + (pair >> k % 2 * 16 & 0xffff);
       staged[at] = static_cast<uint16_t>(static_cast<uint32_t>(key) & place);
     }
   }
@@ -287,6 +288,7 @@ __global__ void __launch_bounds__(kBinThreads, kBinBlocks<Loader>)
     binPoints(const __grid_constant__ BinArguments<typename Loader::Number> a) {
   using Scan = cub::BlockScan<uint32_t, kBinThreads>;
   __shared__ alignas(16) uint16_t staged[kTile];
+  __shared__ uint2 within[kTile / kPoints];  // which of its bin's points each is, in 16 bits
   __shared__ uint32_t tile_begins[kMostBins];
   __shared__ uint16_t begins[kMostBins + 1][kMostRun];
   __shared__ typename Scan::TempStorage scan;
@@ -307,8 +309,8 @@ __global__ void __launch_bounds__(kBinThreads, kBinBlocks<Loader>)
   for (int t = 0; t < run; ++t) {
     uint32_t begin;
     uint32_t kept;
-    sortTile<Loader, Scan>(a.source, bins, first + t, tile_begins, staged, &drops, scan, &begin,
-                           &kept);
+    sortTile<Loader, Scan>(a.source, bins, first + t, tile_begins, within, staged, &drops, scan,
+                           &begin, &kept);
     begins[thread][t] = static_cast<uint16_t>(begin);
     if (thread == kMostBins - 1) begins[kMostBins][t] = static_cast<uint16_t>(kept);
     auto* out = reinterpret_cast<uint4*>(s.staged + (first + t) * kTile);

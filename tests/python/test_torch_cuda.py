@@ -569,7 +569,7 @@ def test_devices_of_clouds_must_agree():
         rbc.voxelize(points, offsets=np.array([0, 100]), **grid)
     with pytest.raises(ValueError, match="^sensors: lives on device"):
         rbc.voxelize_tsdf(points, torch.zeros(3), **TSDF)
-    with pytest.raises(ValueError, match="^out: lives on device"):
+    with pytest.raises(ValueError, match="^points: lives on device"):
         rbc.voxelize(points, backend="cpu", **grid)
 
 
