@@ -45,7 +45,7 @@ enum class Kind {
 // with 4, 95.7 with 3, 101.4 with 2; but of several streams two are better (B=512: 87.7 us, not 90).
 // With 3 f32 takes 4 to 10 % longer. Of single channels more fit.
 template <Kind kKind, class In, int kCount, int kStreams>
-constexpr int vectorsInFlight() {
+RBC_HD constexpr int vectorsInFlight() {
   if (kKind == Kind::kFourRows) return 1;
   if (kCount == 1) return sizeof(In) <= 4 ? 4 : 2;
   return kKind == Kind::kLine && kStreams == 1 && sizeof(In) == 2 ? 4 : 2;

@@ -18,7 +18,7 @@ struct Brackets {
   int64_t i[kMostRows];  // -1: q is NaN or lies outside
   Time t0[kMostRows];    // times[i]
   Time t1[kMostRows];    // times[i + 1]
-  bool all;              // no query is NaN, outside, or at the last sample
+  bool all;              // no query is NaN, outside, at the last sample, or at one at -inf
 };
 
 // A row of n times.

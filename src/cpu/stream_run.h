@@ -177,6 +177,7 @@ class StreamRun {
     const Brackets<Time>& found = brackets_;
     const Rules<Time> rules = segment.rules;
     const std::byte* values = row.values + segment.in_bytes;
+    const bool four = takesFour(rules.method);
     std::byte* out = row.out + first * row.query_bytes + segment.out_bytes;
     RowTask* tasks = tasks_ + at;
     if (found.all && !isStep(rules.method) && !rules.has_max_gap) {
@@ -189,18 +190,18 @@ class StreamRun {
       for (int k = 0; k < count; ++k) {
         tasks[k] = {values + found.i[k] * row.sample_bytes, out + k * row.query_bytes, w[k]};
       }
+      for (int k = 0; k < count && four; ++k) {
+        weights_[at + k] = weightsOf(rules.method, times, row.samples, Tap{found.i[k], w[k], true});
+      }
     } else {
       for (int k = 0; k < count; ++k) {
         const Tap tap = tapAt(times, row.samples, k, rules);
         tasks[k] = {tap.index < 0 ? nullptr : values + tap.index * row.sample_bytes,
                     out + k * row.query_bytes, tap.weight};
         masks_[k] &= tap.mask;
+        // Of the tap: where times hold a NaN it may have a place though its query has none.
+        if (four) weights_[at + k] = weightsOf(rules.method, times, row.samples, tap);
       }
-    }
-    if (!takesFour(rules.method)) return;
-    for (int k = 0; k < count; ++k) {
-      weights_[at + k] =
-          weightsOf(rules.method, times, row.samples, Tap{found.i[k], tasks[k].w, true});
     }
   }
 

@@ -303,6 +303,47 @@ TEST_CASE("rules: NaN and infinite queries") {
   CHECK(resampled(kTimes, {kInf, -kInf}) == Result{{50, 10}, {0, 0}});
 }
 
+TEST_CASE("rules: a first sample at -inf, in a row long enough for vectors") {
+  Times times = {-kInf};
+  for (int i = 1; i < 40; ++i) times.push_back(i);
+  for (const Method method : kMethods) {
+    CHECK(resampled(times, {-kInf, 1, 38, 39}, with(method)) ==
+          Result{{10, 20, 390, 400}, {1, 1, 1, 1}});
+  }
+}
+
+// Their values are unspecified, but nothing outside the arrays is read or written: between pages
+// that fault, at every level of SIMD.
+TEST_CASE("rules: unchecked times that are NaN or out of order do no harm") {
+  for (const int32_t level : support::simdLevels()) {
+    rbcContextParams params = rbcContextParamsInit();
+    params.backend = RBC_BACKEND_CPU;
+    params.simd = level;
+    const robocache::Context context(params);
+    for (const int64_t n : {1, 2, 7, 8, 16, 17, 100}) {
+      for (const support::Flush flush : {support::Flush::kBegin, support::Flush::kEnd}) {
+        for (const int bad : {0, 1, 2}) {
+          support::GuardedMemory times(sizeof(double) * static_cast<size_t>(n), flush);
+          support::GuardedMemory values(sizeof(float) * static_cast<size_t>(n), flush);
+          auto* time = reinterpret_cast<double*>(times.data());
+          std::fill_n(reinterpret_cast<float*>(values.data()), n, 1.0f);
+          for (int64_t i = 0; i < n; ++i) time[i] = bad == 2 ? -static_cast<double>(i) : i;
+          if (bad < 2) time[bad * (n - 1)] = kNaN;
+          Times queries = {kNaN, -kInf, kInf};
+          for (int i = -3; i < 2 * n + 6; ++i) queries.push_back(i * 0.5);
+          const auto count = static_cast<int64_t>(queries.size());
+          std::vector<float> out(queries.size());
+          for (const Method method : kMethods) {
+            robocache::resample(context, {reinterpret_cast<float*>(values.data()), {n, 1}},
+                                {time, {n}}, {queries.data(), {count}}, {out.data(), {count, 1}},
+                                with(method));
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("rules: times at which f32 would fail") {
   // Nanoseconds since the epoch, a millisecond apart: f32 could not tell them by two minutes.
   constexpr int64_t kEpoch = 1700000000000000000;

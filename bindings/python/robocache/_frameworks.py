@@ -290,7 +290,11 @@ class _Torch(Framework):
             if device_id == CPU:
                 if self._empty_cpu is not None:
                     return self._empty_cpu(shape, _compact(shape), kind)
-            elif self._empty_cuda is not None and device_id == self._current_device():
+            elif (
+                self._empty_cuda is not None
+                and like.is_cuda
+                and device_id == self._current_device()
+            ):
                 return self._empty_cuda(shape, _compact(shape), kind)
         return like.new_empty(shape, dtype=kind)
 
