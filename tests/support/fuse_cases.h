@@ -65,6 +65,39 @@ inline std::vector<StreamCase> robotStreams() {
   return {pose, inertial, features, contacts};
 }
 
+enum class ManyKind { kLines, kFormulas };
+
+// Streams of one dtype, by methods of a kind, that differ in all else. `odd`: of widths that no
+// vectors make up, so without quaternions.
+inline std::vector<StreamCase> manyStreams(int count, rbcDType dtype, ManyKind kind, bool odd) {
+  constexpr int32_t kLines[] = {RBC_METHOD_LINEAR, RBC_METHOD_PREVIOUS, RBC_METHOD_LINEAR,
+                                RBC_METHOD_NEAREST, RBC_METHOD_NEXT};
+  constexpr int32_t kFormulas[] = {RBC_METHOD_SLERP, RBC_METHOD_LINEAR, RBC_METHOD_ANGLE,
+                                   RBC_METHOD_NEXT, RBC_METHOD_LINEAR};
+  std::vector<StreamCase> streams(static_cast<size_t>(count));
+  for (int n = 0; n < count; ++n) {
+    StreamCase& s = streams[static_cast<size_t>(n)];
+    s.values = dtype;
+    s.method = kind == ManyKind::kLines ? kLines[n % 5] : kFormulas[n % 5];
+    if (odd && s.method == RBC_METHOD_SLERP) s.method = RBC_METHOD_ANGLE;
+    s.channels = odd ? 1 + n % 7 : 8 * (1 + n % 3);
+    s.samples = 5 + 3 * n % 40;
+    s.bounds = n % 4 == 1 ? RBC_BOUNDS_FILL : RBC_BOUNDS_HOLD;
+    if (n % 8 == 2) s.bounds = s.method == RBC_METHOD_LINEAR ? RBC_BOUNDS_EXTRAPOLATE : s.bounds;
+    s.fill_value = n - 4;
+    s.lengths = n % 6 == 3;
+    s.absent = s.lengths && n % 12 == 9;
+    s.packed = n % 6 == 4;
+    s.shared_times = n % 6 == 5;
+    s.clock_offset = n % 3 == 1 ? 0.004 : 0;
+    if (n % 5 == 4) s.max_gap = 1.5;
+    if (isStep(s.method) && n % 3 == 0) s.tolerance = 0.5;
+    s.mean = kind == ManyKind::kFormulas && n % 5 == 1;
+    s.inv_std = kind == ManyKind::kFormulas && n % 4 == 1;
+  }
+  return streams;
+}
+
 }  // namespace detail
 
 // ---- the table ----------------------------------------------------------------------------------
@@ -307,6 +340,80 @@ inline std::vector<FuseCase> fuseCases() {
     c.streams[0].channels = 4;
     c.streams[1].channels = 3;
   });
+
+  // More streams than few, alike enough for one kernel: rows of whole vectors, and of single channels.
+  constexpr rbcDType kPairs[][2] = {{kF32, kBF16}, {kBF16, kBF16}, {kBF16, kF32},
+                                    {kF32, kF32},  {kF16, kF32},   {kF64, kF64}};
+  int pairs = 0;
+  for (const auto& [values, out] : kPairs) {
+    // 33 streams and 64 of one pair each.
+    const int most = pairs++ == 0 ? 33 : pairs == 2 ? 64 : 9;
+    for (const int streams : {16, most}) {
+      for (const bool odd : {false, true}) {
+        for (const auto kind : {detail::ManyKind::kLines, detail::ManyKind::kFormulas}) {
+          add("many alike", [&, from = values, to = out](auto& c) {
+            c.out = to;
+            c.streams = detail::manyStreams(streams, from, kind, odd);
+            c.query_lengths = streams == 16;
+            c.mask = streams != 9;
+            c.mask_layout = odd ? Layout::kStrided : Layout::kContiguous;
+            c.order = QueryOrder::kRandom;
+            c.batch = 5;
+            c.queries = streams > 16 ? 5 : 11;
+          });
+        }
+      }
+    }
+  }
+  // One among them that no such kernel takes.
+  for (const int other : {0, 11}) {
+    const auto addOther = [&](const char* name, auto&& edit) {
+      add(std::string("many alike but for one ") + name, [&](auto& c) {
+        c.queries = 7;
+        c.streams = detail::manyStreams(12, kF32, detail::ManyKind::kLines, false);
+        edit(c.streams[static_cast<size_t>(other)]);
+      });
+    };
+    addOther("of a cubic", [](auto& stream) { stream.method = RBC_METHOD_CUBIC; });
+    addOther("of doubles", [](auto& stream) { stream.values = kF64; });
+    addOther("of integers", [](auto& stream) {
+      stream.values = kI16;
+      stream.method = RBC_METHOD_NEAREST;
+    });
+    addOther("in groups", [](auto& stream) {
+      stream.setGroups({{4, RBC_METHOD_LINEAR}, {4, RBC_METHOD_PREVIOUS}});
+    });
+    addOther("that is strided", [](auto& stream) { stream.values_layout = Layout::kStrided; });
+    addOther("that is misaligned",
+             [](auto& stream) { stream.values_layout = Layout::kMisaligned; });
+    addOther("normalized by doubles", [](auto& stream) {
+      stream.mean = stream.inv_std = true;
+      stream.affine = kF64;
+    });
+    addOther("without channels", [](auto& stream) { stream.channels = 0; });
+    addOther("without samples", [](auto& stream) { stream.samples = 0; });
+  }
+  for (const Layout layout : {Layout::kPaddedRows, Layout::kMisaligned, Layout::kPermuted}) {
+    add(std::string("many alike, out ") + nameOf(layout), [&](auto& c) {
+      c.streams = detail::manyStreams(17, kBF16, detail::ManyKind::kLines, false);
+      c.out = kBF16;
+      c.out_layout = layout;
+      c.queries = 11;
+    });
+  }
+  // A row of them is shared out among blocks.
+  for (const rbcDType out : {kF32, kBF16}) {
+    add("one query of many wide streams", [&](auto& c) {
+      c.batch = c.queries = 1;
+      c.out = out;
+      c.streams.assign(9, {});
+      int64_t channels = 1024;
+      for (StreamCase& stream : c.streams) {
+        stream.samples = 3;
+        stream.channels = channels -= 8;
+      }
+    });
+  }
 
   // Groups: as many as there may be, in few streams and in many.
   for (const int streams : {1, 4, 64}) {

@@ -7,6 +7,50 @@ using support::Context;
 using support::FuseCase;
 using support::FuseInputs;
 using support::Run;
+using support::StreamCase;
+
+// So many queries that blocks of CUDA's kernels go several rounds, with all of their loads in flight.
+std::vector<FuseCase> manyRounds() {
+  std::vector<FuseCase> cases;
+  const auto add = [&](const char* name, int streams, int64_t queries, rbcDType out,
+                       const StreamCase& stream) {
+    FuseCase c;
+    c.name = name;
+    c.seed = 8001 + cases.size();
+    c.batch = 40;
+    c.queries = queries;
+    c.out = out;
+    c.order = support::QueryOrder::kRandom;
+    c.streams.assign(static_cast<size_t>(streams), stream);
+    cases.push_back(std::move(c));
+  };
+  StreamCase lines;
+  lines.samples = 20;
+  lines.channels = 64;
+  lines.values = support::kBF16;
+  lines.bounds = RBC_BOUNDS_FILL;
+  lines.fill_value = 3;
+  add("bf16", 1, 1700, support::kBF16, lines);
+  add("16 streams of bf16", 16, 110, support::kBF16, lines);
+  lines.values = support::kF16;
+  add("f16 to f32", 1, 1001, support::kF32, lines);
+  lines.channels = 72;
+  add("f16, ranges that no round divides", 1, 1001, support::kF16, lines);
+  lines.values = support::kF32;
+  add("f32 to bf16", 1, 1001, support::kBF16, lines);
+  lines.channels = 33;
+  add("single channels", 1, 1001, support::kF32, lines);
+  add("single channels of 9 streams", 9, 110, support::kF32, lines);
+  StreamCase formulas = lines;
+  formulas.channels = 36;
+  formulas.mean = true;
+  for (const int32_t method : {RBC_METHOD_LINEAR, RBC_METHOD_SLERP, RBC_METHOD_CUBIC}) {
+    formulas.method = method;
+    add("a formula", 1, 1001, support::kF32, formulas);
+    add("a formula in 9 streams", 9, 110, support::kF32, formulas);
+  }
+  return cases;
+}
 
 }  // namespace
 
@@ -53,6 +97,13 @@ TEST_CASE("fuse cuda: the bits of the CPU, and the same again") {
   std::vector<FuseCase> cases = support::fuseCases();
   for (FuseCase& c : support::randomFuseCases(3000, 300)) cases.push_back(std::move(c));
   support::checkBackends(cuda, cases);
+}
+
+TEST_CASE("large: fuse cuda, blocks of several rounds") {
+  std::string why;
+  const Context cuda = support::cudaContext(&why);
+  if (cuda == nullptr) SKIP_BECAUSE(why);
+  support::checkBackends(cuda, manyRounds());
 }
 
 TEST_CASE("reference: a wrong bit and a wrong mask of a fusion are told") {
