@@ -1,5 +1,5 @@
-// Fusion on CUDA where rows are alike: a few streams of one float dtype, each by methods of one kind,
-// in rows that whole aligned packs of channels make up, or single channels where there are none. It
+// Fusion on CUDA where rows are alike: streams of one float dtype, each by methods of one kind, in
+// rows that whole aligned packs of channels make up, or single channels where most make up none. It
 // is the case of training batches; fuse.cu does the rest. What is known at compile time here -
 // dtypes, the kind of method - leaves registers for more warps, and those hide the latency of the
 // memory: fuse.cu takes 1.3 times as long.
@@ -383,7 +383,7 @@ Kind kindOf(const FuseStream& s, Method method) {
 }
 
 // Which kernels there are: the dtypes that training meets; four rows of wide vectors for one stream
-// alone, vectors of 8 bytes for lines alone. Each costs a fifth of a second of compilation for each
+// alone, and for no more than eight; vectors of 8 bytes for lines alone, of eight streams at most. Each costs a fifth of a second of compilation for each
 // architecture.
 template <class In, class Out, Kind kKind, int kStreams, int kBytes>
 constexpr bool hasKernel() {
@@ -487,11 +487,15 @@ Launcher launcherOf(const FuseProblem& p) {
         bool whole = true;  // 16 bytes at once
         bool half = true;
         bool single = !quaternions && !(angles && kind == Kind::kFourRows);
+        int64_t in_packs = 0;  // channels more than those in none
         for (int n = 0; n < p.num_streams; ++n) {
-          whole &= suitsPacks<In, Out, 16>(p, p.streams[n]);
+          const bool packs = suitsPacks<In, Out, 16>(p, p.streams[n]);
+          in_packs += packs ? p.streams[n].channels : -p.streams[n].channels;
+          whole &= packs;
           half &= suitsPacks<In, Out, 8>(p, p.streams[n]);
           single &= suitsPacks<In, Out, kSingle>(p, p.streams[n]);
         }
+        single &= in_packs <= 0;  // else fuse.cu, which takes each stream by the packs that it has
         Launcher found = nullptr;
         if (p.num_streams > kFewStreams) {
           if (whole) return Kernels<kManyStreams, 16, In, Out, Time>::find(kind);

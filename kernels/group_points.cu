@@ -26,6 +26,7 @@ namespace rbc {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kBlocks = 4;  // of a multiprocessor at least; the compiler spills to gain a fifth
 
 constexpr int kWordBits = 64;
 
@@ -73,7 +74,7 @@ struct MarkArguments {
 };
 
 template <class Loader>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocks)
     markVoxels(const __grid_constant__ MarkArguments<typename Loader::Number> a) {
   waitForLaunchesAhead();
   DropCounter drops(a.source);
@@ -185,7 +186,7 @@ template <class Key>
 using Signed = std::conditional_t<sizeof(Key) == 4, int32_t, int64_t>;
 
 template <class Loader, class Key>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocks)
     makeKeys(const __grid_constant__ KeyArguments<typename Loader::Number, Key> a) {
   waitForLaunchesAhead();
   DropCounter drops(a.source);

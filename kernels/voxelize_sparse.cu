@@ -97,7 +97,7 @@ __device__ void addOverWarp(int64_t* at, int64_t value) {
 }
 
 // A row a thread: of a voxel, of none, or beyond the capacity and only counted.
-__global__ void __launch_bounds__(kThreads) emitRows(const __grid_constant__ EmitArguments a) {
+__global__ void __launch_bounds__(kThreads, 3) emitRows(const __grid_constant__ EmitArguments a) {
   waitForLaunchesAhead();
   const SparseProblem& p = a.problem;
   const PointGroups& g = a.groups;

@@ -1,6 +1,7 @@
 // Occupancy and counts of many points, which CUDA does by bins: the CPU's bits.
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <vector>
 
 #include "support/expect.h"
@@ -11,6 +12,7 @@ namespace {
 using support::CloudPattern;
 using support::Context;
 using support::VoxelizeCase;
+using support::VoxelizeInputs;
 
 // A little more than where bins begin.
 VoxelizeCase manyPoints(const char* name, uint64_t seed) {
@@ -32,6 +34,31 @@ VoxelizeCase with(VoxelizeCase c, CloudPattern pattern, int32_t mode, rbcDType o
   c.mode = mode;
   c.out = out;
   return c;
+}
+
+// So many points, anywhere in the grid and around it, that a block of threads sorts several tiles of
+// them. Of three coordinates a point, each one of 1024: drawing them is quick.
+VoxelizeInputs manyTiles(int64_t points, rbcDType dtype, int32_t mode, rbcDType out) {
+  VoxelizeInputs in;
+  in.c = with(manyPoints("many tiles", 7401), CloudPattern::kUniform, mode, out);
+  in.c.points = points;
+  in.c.dtype = dtype;
+  support::Random random(in.c.seed);
+  uint64_t numbers[3][1024];
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto extent = static_cast<double>(in.c.shape[axis]);
+    for (uint64_t& number : numbers[axis])
+      number = support::encode(dtype, random.uniform(-1, extent + 1));
+  }
+  in.points = support::Array(dtype, {points, 3});
+  const auto size = static_cast<size_t>(support::sizeOf(dtype));
+  std::byte* at = in.points.memory().data();
+  for (int64_t i = 0; i < points; ++i) {
+    const uint64_t bits = random.bits();
+    for (int axis = 0; axis < 3; ++axis, at += size)
+      std::memcpy(at, &numbers[axis][bits >> 10 * axis & 1023], size);
+  }
+  return in;
 }
 
 }  // namespace
@@ -68,6 +95,7 @@ TEST_CASE("large: voxelize cuda by bins, of any kind") {
   packed.name = "packed";
   packed.lengths = false;
   packed.packed = true;
+  packed.points = 4'300'000;  // of the first cloud; the second has none, and the third one
   packed.columns = 4;
   packed.dtype = support::kF64;
   cases.push_back(packed);
@@ -79,6 +107,29 @@ TEST_CASE("large: voxelize cuda by bins, of any kind") {
   cases.push_back(outside);
   cases.push_back(with(manyPoints("all outside", 7109), CloudPattern::kOutside, RBC_VOXEL_COUNT,
                        support::kI32));
+  // Every way to load points, in one cloud and in several, onto a grid that takes them as they are.
+  VoxelizeCase flags = batch;
+  flags.name = "occupied in a batch";
+  flags.mode = RBC_VOXEL_OCCUPANCY;
+  flags.out = support::kU8;
+  flags.out_layout = support::Layout::kContiguous;
+  flags.empty_value = 0;
+  cases.push_back(flags);
+  flags.name = "occupied in a batch by a sweep";
+  flags.pattern = CloudPattern::kSweep;
+  cases.push_back(flags);
+  VoxelizeCase words = manyPoints("packed rows of words", 7111);
+  words.batched = words.packed = true;
+  words.clouds = 4;
+  words.columns = 4;
+  words.setGrid(50, 41, 33);
+  cases.push_back(words);
+  for (const rbcDType dtype : {support::kF32, support::kBF16}) {
+    VoxelizeCase rows = manyPoints("rows", 7112);
+    rows.dtype = dtype;
+    rows.columns = 4;
+    cases.push_back(rows);
+  }
   // Many cut bins: all points in a third of some 500 bins.
   VoxelizeCase cuts = manyPoints("more cuts than blocks", 7110);
   cuts.batched = true;
@@ -87,6 +138,19 @@ TEST_CASE("large: voxelize cuda by bins, of any kind") {
   cuts.setGrid(177, 177, 177);
   cases.push_back(cuts);
   support::checkBackends(cuda, cases);
+}
+
+TEST_CASE("large: voxelize cuda by bins, several tiles a block") {
+  std::string why;
+  const Context cuda = support::cudaContext(&why);
+  if (cuda == nullptr) SKIP_BECAUSE(why);
+  const Context cpu = support::cpuContext();
+  // Three tiles a block, and one for the last block; then eight, the most.
+  const VoxelizeInputs inputs[] = {
+      manyTiles(12'590'001, support::kF32, RBC_VOXEL_OCCUPANCY, support::kU8),
+      manyTiles(12'590'001, support::kF32, RBC_VOXEL_COUNT, support::kI32),
+      manyTiles(34'000'003, support::kF16, RBC_VOXEL_COUNT, support::kI64)};
+  for (const VoxelizeInputs& in : inputs) support::checkSame(in, cpu, cuda, "on CUDA");
 }
 
 TEST_CASE("large: voxelize cuda, counts of points that fall together") {
