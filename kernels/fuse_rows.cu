@@ -382,9 +382,9 @@ Kind kindOf(const FuseStream& s, Method method) {
                                                                         : Kind::kLine;
 }
 
-// Which kernels there are: the dtypes that training meets; four rows of wide vectors for one stream
-// alone, and for no more than eight; vectors of 8 bytes for lines alone, of eight streams at most. Each costs a fifth of a second of compilation for each
-// architecture.
+// Which kernels there are: the dtypes that training meets; four rows for one stream alone, or by single
+// channels for up to eight; vectors of 8 bytes for lines alone, of up to eight. Each costs a fifth of a
+// second of compilation for each architecture.
 template <class In, class Out, Kind kKind, int kStreams, int kBytes>
 constexpr bool hasKernel() {
   constexpr bool kSame = std::is_same_v<In, Out>;
