@@ -154,7 +154,7 @@ run_bench() {
   local status=$?
   tables+=("$LOG_DIR/bench.json")
   # Copies come with every filter.
-  ((status == 0)) && grep '"name": "cuda/' "$LOG_DIR/bench.json" | grep -qv '"cuda/copy'
+  ((status == 0)) && (($(grep '"name": "cuda/' "$LOG_DIR/bench.json" | grep -cv '"cuda/copy') > 0))
 }
 
 # What a run has found when its time is up is kept.

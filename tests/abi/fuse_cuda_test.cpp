@@ -80,6 +80,8 @@ TEST_CASE("fuse cuda: one kernel whatever the number of streams, captured withou
       check(cudaMemcpyAsync(call.queryData(), arrays.queries.memory().data(),
                             arrays.queries.memory().bytes(), cudaMemcpyHostToDevice, stream.get()));
     }
+    // The arrays are freed in the order of another stream, which does not wait for the last copy.
+    check(cudaStreamSynchronize(stream.get()));
     check(cudaGraphExecDestroy(exec));
     check(cudaGraphDestroy(graph));
   }
