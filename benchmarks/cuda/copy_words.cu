@@ -1,4 +1,5 @@
 #include "copies.h"
+#include "launch_config.h"
 
 namespace bench {
 namespace {
@@ -31,16 +32,8 @@ __global__ void __launch_bounds__(kThreads)
 cudaError_t launchCopy(const void* source, void* destination, int64_t words, bool overlaps,
                        cudaStream_t stream) {
   constexpr int64_t kBlockWords = int64_t{kThreads} * kWords;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(static_cast<unsigned>((words + kBlockWords - 1) / kBlockWords));
-  config.blockDim = dim3(kThreads);
-  config.stream = stream;
-  cudaLaunchAttribute overlap = {};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &overlap;
-  config.numAttrs = overlaps ? 1 : 0;
-  return cudaLaunchKernelEx(&config, copyWords, static_cast<const uint4*>(source),
+  const LaunchConfig launch((words + kBlockWords - 1) / kBlockWords, kThreads, overlaps, stream);
+  return cudaLaunchKernelEx(&launch.config, copyWords, static_cast<const uint4*>(source),
                             static_cast<uint4*>(destination), words);
 }
 

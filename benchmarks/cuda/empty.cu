@@ -1,4 +1,5 @@
 #include "device.h"
+#include "launch_config.h"
 
 namespace bench {
 namespace {
@@ -19,18 +20,11 @@ cudaError_t launchEmpty(cudaStream_t stream) {
 }
 
 cudaError_t launchArguments(cudaStream_t stream, bool overlaps) {
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(1);
-  config.blockDim = dim3(32);
-  config.stream = stream;
-  cudaLaunchAttribute overlap = {};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &overlap;
-  config.numAttrs = overlaps ? 1 : 0;
+  const LaunchConfig launch(1, 32, overlaps, stream);
   Arguments arguments = {};
   void* list[] = {&arguments};
-  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernelOfArguments), list);
+  return cudaLaunchKernelExC(&launch.config, reinterpret_cast<const void*>(kernelOfArguments),
+                             list);
 }
 
 }  // namespace bench
