@@ -26,7 +26,8 @@ namespace rbc {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kBlocks = 4;  // of a multiprocessor at least; the compiler spills to gain a fifth
+constexpr int kBlocks =
+    4;  // of a multiprocessor at least: left to itself, the compiler spills for one more
 
 constexpr int kWordBits = 64;
 
