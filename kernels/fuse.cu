@@ -46,6 +46,7 @@ struct StreamTask {
   int32_t group;   // queries of a unit
   int32_t value_bytes;
   int32_t out_bytes;
+  float pace;      // for prefetchTimes()
   bool in_double;  // computed so
   bool packed_affine;
 };
@@ -108,10 +109,11 @@ __device__ __forceinline__ bool findQuery(const FuseProblem& p, const StreamTask
                                           QuerySlot* slot) {
   const FuseStream& s = task.stream;
   const int64_t b = query->b;
+  const QueryTime<Time> time = queryAt<Time>(p, s, b, query->t);
+  if (query->guess < 0) prefetchTimes<Time>(s, b, query->t, task.pace);
   const RowRange samples = samplesOf(s, b);
   const auto times = timesOf<Time>(s, b, samples);
-  const Tap tap = findTap(times, samples.count, queryAt<Time>(p, s, b, query->t),
-                          rulesOf<Time>(s, method), &query->guess);
+  const Tap tap = findTap(times, samples.count, time, rulesOf<Time>(s, method), &query->guess);
   const char* source = nullptr;
   if (tap.index >= 0) {
     source = static_cast<const char*>(s.values) +
@@ -566,6 +568,7 @@ void describe(const FuseProblem& p, int multiprocessors, FuseLaunch<Form>* launc
     const FuseStream& s = task.stream = p.streams[n];
     task.value_bytes = sizeOf(s.values_dtype);
     task.out_bytes = sizeOf(p.out_dtype);
+    task.pace = paceOf(p, s);
     task.in_double = computesInDouble(s.values_dtype);
     task.packed_affine = suitsPacks(s.mean) && suitsPacks(s.inv_std);
     task.vectors = 0;

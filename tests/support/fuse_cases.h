@@ -134,6 +134,17 @@ inline std::vector<FuseCase> fuseCases() {
       });
     }
   }
+  // Enough queries that a GPU cuts a wide stream's into smaller groups than the others', the last of
+  // which have none left.
+  for (const int64_t narrow : {1, 8}) {
+    add("one wide stream among narrow ones", [&](auto& c) {
+      c.batch = 4;
+      c.queries = 1861;
+      c.streams.assign(static_cast<size_t>(narrow + 1), {});
+      for (StreamCase& stream : c.streams) stream.channels = 4;
+      c.streams[1].channels = 64;
+    });
+  }
   // One tick of a control loop.
   add("one query", [](auto& c) {
     c.batch = c.queries = 1;
