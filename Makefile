@@ -79,7 +79,8 @@ bench-gpu: run-bench ## Benchmark the CUDA backend (needs a GPU)
 run-bench: deps-bench
 	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=OFF -DROBOCACHE_BUILD_BENCHMARKS=ON
 	cmake --build --preset release --target robocache_bench
-	build/release/benchmarks/robocache_bench --benchmark_filter='$(BACKEND)' $(BENCH_ARGS)
+	build/release/benchmarks/robocache_bench --benchmark_filter='$(BACKEND)' \
+	  --benchmark_context=commit=$$(git describe --always --dirty || echo unknown) $(BENCH_ARGS)
 
 .PHONY: asan tsan
 asan: deps-test $(STAMPS)/test ## Run the C++ tests under AddressSanitizer and UBSan

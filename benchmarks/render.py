@@ -202,6 +202,7 @@ def render_bench(result: dict[str, Any]) -> str:
     keys = (
         "date",
         "robocache",
+        "commit",
         "gpu",
         "cuda_driver",
         "cuda_runtime",

@@ -19,6 +19,7 @@
 #   LOG_DIR=dir         logs, JSON and tables (default build/gpu)
 #   PYTHON=python3      has torch, numpy, scipy, pandas, pytest, hypothesis, tqdm, matplotlib and
 #                       scikit-build-core; the package is installed into it
+#   ROBOCACHE_COMMIT=c  what tables call this state of the sources (default: as git does)
 #   CUDA_ARCH=90        build for this architecture instead of that of the GPU
 #   ROBOCACHE_PREFIX=d  a prefix with headers and CMake packages that the system lacks
 #                       (d/include/hwy, ...)
@@ -150,6 +151,7 @@ run_bench() {
   # shellcheck disable=SC2086 # several arguments
   build/release/benchmarks/robocache_bench --benchmark_filter="^cuda/(copy|.*(${BENCH_FILTER:-.}))" \
     --benchmark_out="$LOG_DIR/bench.json" --benchmark_out_format=json --seconds=0.1 \
+    --benchmark_context=commit="${ROBOCACHE_COMMIT:-$(git describe --always --dirty || echo unknown)}" \
     ${BENCH_ARGS:-}
   local status=$?
   tables+=("$LOG_DIR/bench.json")
