@@ -55,7 +55,8 @@ struct RowsKind {
   DType in;
   DType out;
   Method method;
-  bool affine;      // mean or inv_std is given
+  bool affine;  // mean or inv_std is given
+  int64_t channels;
   bool contiguous;  // in_stride and out_stride are 1, or there is one channel
 };
 
@@ -77,6 +78,10 @@ RowsFunction directRows(SimdLevel level, DType in, DType out, bool contiguous);
 // Everything else that ends in a float, by steps: to the compute type, the method, mean and
 // inv_std, to the type of out. Contiguous.
 RowsFunction stagedRows(SimdLevel level, DType in, DType out);
+
+// The same for rows of fewer than kNarrow channels, by methods of two samples.
+inline constexpr int64_t kNarrow = 16;
+RowsFunction narrowRows(SimdLevel level, DType in, DType out);
 
 // Has a contiguous function compute a strided tile.
 void rowsOfCopies(const RowTile& tile, RowsFunction function);

@@ -76,7 +76,7 @@ class StreamRun {
           range.begin * stream_.values_stride[2] * in_size_,
           range.begin * problem_.out_stride[2] * plan.out_size,
           rowsOf(plan.simd, {stream_.values_dtype, problem_.out_dtype, s.method, affine,
-                             range.end - range.begin == 1 || adjoin})};
+                             range.end - range.begin, range.end - range.begin == 1 || adjoin})};
     }
     find_brackets_ = findBrackets<Time>(plan.simd);
     capacity_ = std::clamp(kTasks / std::max(num_segments_, 1), 1, kMostRows);
