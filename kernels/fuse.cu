@@ -52,21 +52,24 @@ struct StreamTask {
 };
 
 // What a kernel is made for. Arguments travel with the launch, so a few streams get a small struct;
-// and without doubles it has registers left, which makes it 10 percent faster.
+// and without doubles and long indexes it has registers left.
 struct FewFloats {
   static constexpr int kStreams = 8;
   static constexpr int kSegments = 32;
   static constexpr bool kDoubles = false;
+  using Index = int32_t;  // of recordings, samples and queries
 };
 struct Few {
   static constexpr int kStreams = 8;
   static constexpr int kSegments = 32;
   static constexpr bool kDoubles = true;
+  using Index = int64_t;
 };
 struct Many {
   static constexpr int kStreams = kMostStreams;
   static constexpr int kSegments = kMostSegments;
   static constexpr bool kDoubles = true;
+  using Index = int64_t;
 };
 
 template <class Form>
@@ -89,76 +92,86 @@ struct Query {
 };
 
 // Room for either kind.
+template <bool kDoubles>
 union QuerySlot {
   Query<float> in_float;
   Query<double> in_double;
 };
+template <>
+union QuerySlot<false> {
+  Query<float> in_float;
+};
 
 // What a lane keeps of its query from segment to segment: in shared memory, for the registers.
+template <class Index>
 struct QueryState {
-  int64_t b;
-  int64_t t;
-  int64_t guess;  // at its sample
+  Index b;
+  Index t;
+  Index guess;  // at its sample
   bool mask;
 };
 
 // Writes the slot of a query for the channels from `channel` on, and returns its mask.
-template <class Time, bool kDoubles>
+template <class Time, bool kDoubles, class Index>
 __device__ __forceinline__ bool findQuery(const FuseProblem& p, const StreamTask& task,
-                                          Method method, int64_t channel, QueryState* query,
-                                          QuerySlot* slot) {
+                                          Method method, int64_t channel, QueryState<Index>* query,
+                                          QuerySlot<kDoubles>* slot) {
   const FuseStream& s = task.stream;
-  const int64_t b = query->b;
-  const QueryTime<Time> time = queryAt<Time>(p, s, b, query->t);
-  if (query->guess < 0) prefetchTimes<Time>(s, b, query->t, task.pace);
-  const RowRange samples = samplesOf(s, b);
-  const auto times = timesOf<Time>(s, b, samples);
-  const Tap tap = findTap(times, samples.count, time, rulesOf<Time>(s, method), &query->guess);
+  const Index b = query->b;
+  const Index t = query->t;
+  const auto rows = sampleRowsOf<Time, Index>(s, task.pace);
+  if (query->guess < 0) prefetchTimes(rows, b, t);
+  const auto samples = recordingOf<Time>(rows, b);
+  const auto tap = findTap(queryRowsOf<Time, Index>(p), b, t, offsetAs<Time>(s.clock_offset),
+                           samples, rulesOf<Time>(s, method), &query->guess);
   const char* source = nullptr;
   if (tap.index >= 0) {
-    source = static_cast<const char*>(s.values) +
-             (b * s.values_stride[0] + (samples.begin + tap.index) * s.values_stride[1] +
-              channel * s.values_stride[2]) *
-                 task.value_bytes;
+    const auto values = batchRows<Index>(static_cast<const char*>(s.values), s.values_stride[0],
+                                         s.values_stride[1], task.value_bytes);
+    source =
+        values.at(b, samples.begin + tap.index) + channel * s.values_stride[2] * task.value_bytes;
   }
-  char* target = static_cast<char*>(p.out) + (b * p.out_stride[0] + query->t * p.out_stride[1] +
-                                              (s.out_begin + channel) * p.out_stride[2]) *
-                                                 task.out_bytes;
-  const Weights<double> weights = weightsOf(method, times, samples.count, tap);
-  if (kDoubles && task.in_double) {
-    slot->in_double = {source, target, weights};
-  } else {
-    slot->in_float = {source, target, weights.as<float>()};
+  const auto out =
+      batchRows<Index>(static_cast<char*>(p.out), p.out_stride[0], p.out_stride[1], task.out_bytes);
+  char* target = out.at(b, t) + (s.out_begin + channel) * p.out_stride[2] * task.out_bytes;
+  const Weights<double> weights = weightsOf(method, samples.times, samples.count, tap);
+  if constexpr (kDoubles) {
+    if (task.in_double) {
+      slot->in_double = {source, target, weights};
+      return tap.mask;
+    }
   }
+  slot->in_float = {source, target, weights.as<float>()};
   return tap.mask;
 }
 
-template <bool kDoubles>
+template <bool kDoubles, class Index>
 __device__ __forceinline__ bool findQuery(const FuseProblem& p, const StreamTask& task,
-                                          Method method, int64_t channel, QueryState* query,
-                                          QuerySlot* slot) {
+                                          Method method, int64_t channel, QueryState<Index>* query,
+                                          QuerySlot<kDoubles>* slot) {
   switch (p.time_dtype) {
-    case DType::F32: return findQuery<float, kDoubles>(p, task, method, channel, query, slot);
-    case DType::F64: return findQuery<double, kDoubles>(p, task, method, channel, query, slot);
-    default: return findQuery<int64_t, kDoubles>(p, task, method, channel, query, slot);
+    case DType::F32: return findQuery<float>(p, task, method, channel, query, slot);
+    case DType::F64: return findQuery<double>(p, task, method, channel, query, slot);
+    default: return findQuery<int64_t>(p, task, method, channel, query, slot);
   }
 }
 
 // ---- the walk -----------------------------------------------------------------------------------
 
 // A warp's part of one segment: `count` queries times `width` vectors.
+template <bool kDoubles>
 struct Part {
   const FuseProblem& problem;
   const StreamTask& task;
-  const QuerySlot* slots;
+  const QuerySlot<kDoubles>* slots;
   int64_t channel;  // the first
   int count;
   int width;
 };
 
 // Calls visit(query, v) for the lane's items, 32 apart.
-template <class Number, class Visitor>
-__device__ __forceinline__ void visitItems(const Part& part, Visitor&& visit) {
+template <class Number, bool kDoubles, class Visitor>
+__device__ __forceinline__ void visitItems(const Part<kDoubles>& part, Visitor&& visit) {
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
   const int width = part.width;
   const int step_queries = kWarp / width;
@@ -185,7 +198,8 @@ struct PackedAccess {
   using Raw = Pack<In, kElements>;
   static constexpr int kCount = kElements;
 
-  __device__ __forceinline__ explicit PackedAccess(const Part&) {}
+  template <bool kDoubles>
+  __device__ __forceinline__ explicit PackedAccess(const Part<kDoubles>&) {}
 
   __device__ __forceinline__ Raw read(const char* row, int v) const {
     return load<Raw>(row + v * static_cast<int>(sizeof(Raw)));
@@ -205,7 +219,8 @@ struct SingleAccess {
   using Raw = Pack<In, 1>;
   static constexpr int kCount = 1;
 
-  __device__ __forceinline__ explicit SingleAccess(const Part& part)
+  template <bool kDoubles>
+  __device__ __forceinline__ explicit SingleAccess(const Part<kDoubles>& part)
       : in_step(part.task.stream.values_stride[2] * static_cast<int>(sizeof(In))),
         out_step(part.problem.out_stride[2] * static_cast<int>(sizeof(Out))) {}
 
@@ -232,7 +247,8 @@ struct AnyAccess {
   };
   static constexpr int kCount = kElements;
 
-  __device__ __forceinline__ explicit AnyAccess(const Part& part)
+  template <bool kDoubles>
+  __device__ __forceinline__ explicit AnyAccess(const Part<kDoubles>& part)
       : dtype(part.task.stream.values_dtype),
         in_step(part.task.stream.values_stride[2] * part.task.value_bytes),
         out_step(part.problem.out_stride[2] * static_cast<int>(sizeof(Out))) {}
@@ -358,8 +374,8 @@ __device__ __forceinline__ Out fillOf(const FuseStream& s) {
   return fill;
 }
 
-template <Method kMethod, class Access, class Out>
-__device__ __forceinline__ void writeBy(const Part& part) {
+template <Method kMethod, class Access, class Out, bool kDoubles>
+__device__ __forceinline__ void writeBy(const Part<kDoubles>& part) {
   using Number = typename Access::Number;
   constexpr int kCount = Access::kCount;
   const FuseStream& s = part.task.stream;
@@ -386,8 +402,8 @@ template <class In, class Out>
 constexpr int kPackCount = sizeof(In) == 8 ? 2 : 16 / static_cast<int>(sizeof(Out));
 
 // Linear and the steps, of floats.
-template <class In, class Out>
-__device__ __forceinline__ void writeLines(const Part& part, bool packed) {
+template <class In, class Out, bool kDoubles>
+__device__ __forceinline__ void writeLines(const Part<kDoubles>& part, bool packed) {
   if (packed) {
     writeBy<Method::kLinear, PackedAccess<In, Out, kPackCount<In, Out>>, Out>(part);
   } else {
@@ -396,8 +412,8 @@ __device__ __forceinline__ void writeLines(const Part& part, bool packed) {
 }
 
 // Any method, of any dtype.
-template <class Number, class Out>
-__device__ __forceinline__ void writeAny(const Part& part, Method method) {
+template <class Number, class Out, bool kDoubles>
+__device__ __forceinline__ void writeAny(const Part<kDoubles>& part, Method method) {
   using Channel = AnyAccess<Number, Out, 1>;
   using Quaternion = AnyAccess<Number, Out, 4>;
   switch (method) {
@@ -410,8 +426,8 @@ __device__ __forceinline__ void writeAny(const Part& part, Method method) {
 }
 
 // Integers that stay what they are.
-template <class Word>
-__device__ __forceinline__ void copyWords(const Part& part) {
+template <class Word, bool kDoubles>
+__device__ __forceinline__ void copyWords(const Part<kDoubles>& part) {
   const FuseStream& s = part.task.stream;
   const int64_t in_step = s.values_stride[2] * part.task.value_bytes;
   const int64_t out_step = part.problem.out_stride[2] * static_cast<int>(sizeof(Word));
@@ -426,7 +442,8 @@ __device__ __forceinline__ void copyWords(const Part& part) {
 struct Words {};
 
 template <class Out, bool kDoubles>
-__device__ __forceinline__ void writeSegment(const Part& part, Method method, bool packed) {
+__device__ __forceinline__ void writeSegment(const Part<kDoubles>& part, Method method,
+                                             bool packed) {
   if constexpr (std::is_same_v<Out, Words>) {
     switch (part.task.out_bytes) {
       case 1: return copyWords<uint8_t>(part);
@@ -469,7 +486,9 @@ __device__ __forceinline__ int streamOf(const FuseLaunch<Form>& launch, int64_t 
 
 template <class Out, class Form>
 __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t unit,
-                                       QuerySlot* slots, QueryState* states) {
+                                       QuerySlot<Form::kDoubles>* slots,
+                                       QueryState<typename Form::Index>* states) {
+  using Index = typename Form::Index;
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
   const FuseProblem& p = launch.problem;
   const int n = streamOf(launch, unit);
@@ -482,9 +501,9 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t u
   const int64_t left = p.batch * p.queries - group * task.group;
   const int count = left < task.group ? static_cast<int>(left) : task.group;
   const bool writes_mask = p.mask != nullptr && first == 0;
-  QueryState& query = states[lane];
-  query.b = launch.per_row(flat);
-  query.t = flat - query.b * p.queries;
+  QueryState<Index>& query = states[lane];
+  query.b = launch.per_row(static_cast<Index>(flat));
+  query.t = static_cast<Index>(flat) - query.b * static_cast<Index>(p.queries);
   query.guess = -1;
   query.mask = true;
 
@@ -504,9 +523,9 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t u
     __syncwarp();
     letNextLaunchBegin();
     if (from < to) {
-      writeSegment<Out, Form::kDoubles>(
-          {p, task, slots, channel, count, static_cast<int>(to - from)}, segment.method,
-          segment.packed);
+      const Part<Form::kDoubles> part = {p,       task,  slots,
+                                         channel, count, static_cast<int>(to - from)};
+      writeSegment<Out>(part, segment.method, segment.packed);
     }
     __syncwarp();  // the slots are overwritten by the next round
   }
@@ -519,8 +538,8 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t u
 template <class Out, class Form>
 __global__ void __launch_bounds__(kWarp* kWarpsPerBlock, kBlocks)
     fuseKernel(const __grid_constant__ FuseLaunch<Form> launch) {
-  __shared__ QuerySlot block_slots[kWarpsPerBlock][kWarp];
-  __shared__ QueryState block_states[kWarpsPerBlock][kWarp];
+  __shared__ QuerySlot<Form::kDoubles> block_slots[kWarpsPerBlock][kWarp];
+  __shared__ QueryState<typename Form::Index> block_states[kWarpsPerBlock][kWarp];
   const auto warp = static_cast<int>(threadIdx.x / kWarp);
   waitForLaunchesAhead();  // nothing is read or written before the launches ahead are done
   const int64_t warps = static_cast<int64_t>(gridDim.x) * kWarpsPerBlock;
@@ -611,11 +630,15 @@ decltype(auto) visitOut(DType out, Visitor&& visitor) {
 cudaError_t launchFuse(const FuseProblem& p, const LaunchDevice& device, cudaStream_t stream) {
   const bool few = p.num_streams <= Few::kStreams && p.num_segments <= Few::kSegments;
   bool doubles = false;
-  for (int n = 0; n < p.num_streams; ++n) doubles |= computesInDouble(p.streams[n].values_dtype);
+  bool short_indexes = true;
+  for (int n = 0; n < p.num_streams; ++n) {
+    doubles |= computesInDouble(p.streams[n].values_dtype);
+    short_indexes &= suitsShortIndexes(p, p.streams[n]);
+  }
   return visitOut(p.out_dtype, [&](auto tag) {
     using Out = typename decltype(tag)::type;
     if constexpr (!std::is_same_v<Out, Words>) {
-      if (few && !doubles) return launch<Out, FewFloats>(p, device, stream);
+      if (few && !doubles && short_indexes) return launch<Out, FewFloats>(p, device, stream);
       if (few) return launch<Out, Few>(p, device, stream);
     }
     return launch<Out, Many>(p, device, stream);

@@ -135,7 +135,8 @@ class Finder {
 template <class Time>
 void findAll(const TimesInOrder<Time>& row, const TimeRow<Time>& queries, const TimeOffset& offset,
              int count, Pace* pace, Brackets<Time>* found) {
-  for (int k = 0; k < count; ++k) found->q[k] = onClock(offset, queries[k]);
+  const Time ahead = offsetAs<Time>(offset);
+  for (int k = 0; k < count; ++k) found->q[k] = TimeMath<Time>::shifted(queries[k], ahead);
   found->all = TimeMath<Time>::span(row.first, row.first) == 0;  // not -inf, where a line has no w
   if (row.times.stride == 1) {
     Finder(row.times.first, row, found).find(count, pace);

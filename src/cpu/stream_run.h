@@ -103,6 +103,8 @@ class StreamRun {
   static constexpr int kTasks = 4 * kMostRows;
   static_assert(kTasks >= kMostSegments);
 
+  using Tap = rbc::Tap<Time, int64_t>;
+
   struct Segment {
     Rules<Time> rules;
     ChannelRange channels;
@@ -182,7 +184,7 @@ class StreamRun {
     RowTask* tasks = tasks_ + at;
     if (found.all && !isStep(rules.method) && !rules.has_max_gap) {
       using Math = TimeMath<Time>;
-      double w[kMostRows];
+      typename Math::Ratio w[kMostRows];
       for (int k = 0; k < count; ++k) {  // divisions side by side
         w[k] =
             Math::ratio(Math::span(found.q[k], found.t0[k]), Math::span(found.t1[k], found.t0[k]));

@@ -50,14 +50,17 @@ struct Rules {
 
 // The answer: sample `index` if weight is 0, else sample `index` and its right neighbour by
 // `weight`; or nothing.
+template <class Time, class Index>
 struct Tap {
-  int64_t index;  // -1: invalid, write the fill value
-  double weight;
-  bool mask;
-};
+  using Ratio = typename TimeMath<Time>::Ratio;
 
-RBC_HD Tap invalidTap() { return {-1, 0.0, false}; }
-RBC_HD Tap sampleTap(int64_t index, bool mask) { return {index, 0.0, mask}; }
+  Index index;  // -1: invalid, write the fill value
+  Ratio weight;
+  bool mask;
+
+  static RBC_HD Tap none() { return {-1, Ratio(0), false}; }
+  static RBC_HD Tap sample(Index i, bool mask) { return {i, Ratio(0), mask}; }
+};
 
 // The last i of 0 .. n-1 with times[i] <= q (or < q), or -1: gallops from `guess`, then bisects. n
 // > 0.
@@ -115,36 +118,41 @@ RBC_HD Index evenGuess(Time first, Time q, Index n, float rate) {
 namespace detail {
 
 template <class Row, class Time, class Index>
-RBC_HD Tap tapBefore(const Row& times, Index n, Time q, Time first, const Rules<Time>& rules) {
+RBC_HD Tap<Time, Index> tapBefore(const Row& times, Index n, Time q, Time first,
+                                  const Rules<Time>& rules) {
   using Math = TimeMath<Time>;
+  using Tap = Tap<Time, Index>;
   if (rules.has_tolerance) {
     const bool valid = rules.method != Method::kPrevious && Math::span(first, q) <= rules.tolerance;
-    return valid ? sampleTap(0, true) : invalidTap();
+    return valid ? Tap::sample(0, true) : Tap::none();
   }
-  if (rules.bounds == Bounds::kHold) return sampleTap(0, false);
-  if (rules.bounds == Bounds::kFill) return invalidTap();
+  if (rules.bounds == Bounds::kHold) return Tap::sample(0, false);
+  if (rules.bounds == Bounds::kFill) return Tap::none();
   const Index i = lastBefore<true>(times, n, first, Index{0});
-  if (i < 0 || i + 1 >= n) return invalidTap();
+  if (i < 0 || i + 1 >= n) return Tap::none();
   return {i, -Math::ratio(Math::span(first, q), Math::span(times[i + 1], first)), false};
 }
 
 template <class Row, class Time, class Index>
-RBC_HD Tap tapAfter(const Row& times, Index n, Time q, Time last, const Rules<Time>& rules) {
+RBC_HD Tap<Time, Index> tapAfter(const Row& times, Index n, Time q, Time last,
+                                 const Rules<Time>& rules) {
   using Math = TimeMath<Time>;
+  using Tap = Tap<Time, Index>;
   if (rules.has_tolerance) {
     const bool valid = rules.method != Method::kNext && Math::span(q, last) <= rules.tolerance;
-    return valid ? sampleTap(n - 1, true) : invalidTap();
+    return valid ? Tap::sample(n - 1, true) : Tap::none();
   }
-  if (rules.bounds == Bounds::kHold) return sampleTap(n - 1, false);
-  if (rules.bounds == Bounds::kFill) return invalidTap();
+  if (rules.bounds == Bounds::kHold) return Tap::sample(n - 1, false);
+  if (rules.bounds == Bounds::kFill) return Tap::none();
   const Index i = lastBefore<false>(times, n, last, n - 1);
-  if (i < 0 || i + 1 >= n) return invalidTap();
+  if (i < 0 || i + 1 >= n) return Tap::none();
   return {i, Math::ratio(Math::span(q, times[i]), Math::span(last, times[i])), false};
 }
 
 template <class Time, class Index>
-RBC_HD Tap tapBetween(Index i, Time t0, Time t1, Time q, const Rules<Time>& rules) {
+RBC_HD Tap<Time, Index> tapBetween(Index i, Time t0, Time t1, Time q, const Rules<Time>& rules) {
   using Math = TimeMath<Time>;
+  using Tap = Tap<Time, Index>;
   const auto after = Math::span(q, t0);
   const auto ahead = Math::span(t1, q);
   const auto gap = Math::span(t1, t0);
@@ -154,12 +162,12 @@ RBC_HD Tap tapBetween(Index i, Time t0, Time t1, Time q, const Rules<Time>& rule
     const Index sample = i + static_cast<Index>(!earlier);  // no branch: it could not be predicted
     if (rules.has_tolerance) {
       const bool valid = (earlier ? after : ahead) <= rules.tolerance;
-      return valid ? sampleTap(sample, true) : invalidTap();
+      return valid ? Tap::sample(sample, true) : Tap::none();
     }
-    if (rules.has_max_gap && gap > rules.max_gap) return invalidTap();
-    return sampleTap(sample, true);
+    if (rules.has_max_gap && gap > rules.max_gap) return Tap::none();
+    return Tap::sample(sample, true);
   }
-  if (rules.has_max_gap && gap > rules.max_gap) return invalidTap();
+  if (rules.has_max_gap && gap > rules.max_gap) return Tap::none();
   return {i, Math::ratio(after, gap), true};
 }
 
@@ -211,32 +219,50 @@ RBC_HD Bracket<Time, Index> bracketOf(const Row& times, Index n, Time q, Index g
 
 // The tap of query q in the bracket that bracketOf() finds, of a row of n times.
 template <class Time, class Index>
-RBC_HD Tap tapIn(const Bracket<Time, Index>& bracket, Index n, Time q, const Rules<Time>& rules) {
-  if (bracket.t0 == q) return sampleTap(bracket.i, true);
-  if (bracket.i + 1 >= n) return invalidTap();  // times do not ascend
+RBC_HD Tap<Time, Index> tapIn(const Bracket<Time, Index>& bracket, Index n, Time q,
+                              const Rules<Time>& rules) {
+  using Tap = Tap<Time, Index>;
+  if (bracket.t0 == q) return Tap::sample(bracket.i, true);
+  if (bracket.i + 1 >= n) return Tap::none();  // times do not ascend
   return detail::tapBetween(bracket.i, bracket.t0, bracket.t1, q, rules);
 }
 
-// The tap of query q in a row of n times. `*guess` is where to search first (-1: no idea); it
-// becomes the bracket that was found, a good guess for the next query. Index is int64_t, or int32_t
-// where n fits.
+// The first and the last of a row of times.
+template <class Time>
+struct Ends {
+  Time first;
+  Time last;
+};
+
+// The tap of query q in a row of n > 0 times, whose ends are known. `*guess` is where to search first
+// (-1: no idea); it becomes the bracket that was found, a good guess for the next query. Index is
+// int64_t, or int32_t where n fits.
 template <class Row, class Time, class Index>
-RBC_HD Tap tapOf(const Row& times, Index n, Time q, const Rules<Time>& rules, Index* guess) {
-  if (n <= 0) return invalidTap();
-  const Time first = times[0];
-  const Time last = times[n - 1];
+RBC_HD Tap<Time, Index> tapOf(const Row& times, Index n, const Ends<Time>& ends, Time q,
+                              const Rules<Time>& rules, Index* guess) {
+  using Tap = Tap<Time, Index>;
+  const Time first = ends.first;
+  const Time last = ends.last;
   const bool before = q < first;
   const bool after = q > last;
   if (before | after | TimeMath<Time>::isNaN(q)) {  // not ||: the loads need not await each other
     if (before) return detail::tapBefore(times, n, q, first, rules);
-    return after ? detail::tapAfter(times, n, q, last, rules) : invalidTap();
+    return after ? detail::tapAfter(times, n, q, last, rules) : Tap::none();
   }
   const float rate = evenRate(first, last, n);
   const Index start = *guess >= 0 && *guess < n ? *guess : evenGuess(first, q, n, rate);
   const Bracket<Time, Index> bracket = bracketOf(times, n, q, start, rate);
-  if (bracket.i < 0) return invalidTap();  // times hold a NaN
+  if (bracket.i < 0) return Tap::none();  // times hold a NaN
   *guess = bracket.i;
   return tapIn(bracket, n, q, rules);
+}
+
+// The same of any row.
+template <class Row, class Time, class Index>
+RBC_HD Tap<Time, Index> tapOf(const Row& times, Index n, Time q, const Rules<Time>& rules,
+                              Index* guess) {
+  if (n <= 0) return Tap<Time, Index>::none();
+  return tapOf(times, n, Ends<Time>{times[0], times[n - 1]}, q, rules, guess);
 }
 
 // The intervals around sample i, whose right neighbour lies in the row, and beside it.
@@ -252,10 +278,11 @@ RBC_HD Intervals intervalsAt(const Row& times, Index n, Index i) {
 }
 
 // What the method's formula has to know of a query. as<float>() rounds it for f32.
-template <class Row, class Index>
-RBC_HD Weights<double> weightsOf(Method method, const Row& times, Index n, const Tap& tap) {
+template <class Row, class Time, class Index>
+RBC_HD Weights<double> weightsOf(Method method, const Row& times, Index n,
+                                 const Tap<Time, Index>& tap) {
   if (tap.weight != 0 && takesFour(method)) {
-    const Intervals intervals = intervalsAt(times, n, static_cast<Index>(tap.index));
+    const Intervals intervals = intervalsAt(times, n, tap.index);
     return method == Method::kCubic ? cubicWeights(tap.weight, intervals)
                                     : pchipWeights(tap.weight, intervals);
   }

@@ -10,20 +10,22 @@ namespace rbc {
 template <class Time>
 struct TimeMath {  // float and double
   using Span = Time;
+  using Ratio = Time;
   static RBC_HD bool isNaN(Time t) { return t != t; }
   static RBC_HD Span span(Time later, Time earlier) { return later - earlier; }
-  static RBC_HD double ratio(Span part, Span whole) { return static_cast<double>(part / whole); }
+  static RBC_HD Ratio ratio(Span part, Span whole) { return part / whole; }
   static RBC_HD Time shifted(Time t, Time offset) { return t - offset; }
 };
 
 template <>
 struct TimeMath<int64_t> {
   using Span = uint64_t;  // the difference of two i64 always fits
+  using Ratio = double;
   static RBC_HD bool isNaN(int64_t) { return false; }
   static RBC_HD Span span(int64_t later, int64_t earlier) {
     return static_cast<uint64_t>(later) - static_cast<uint64_t>(earlier);
   }
-  static RBC_HD double ratio(Span part, Span whole) {
+  static RBC_HD Ratio ratio(Span part, Span whole) {
     return static_cast<double>(part) / static_cast<double>(whole);
   }
   // Saturates.
@@ -35,16 +37,12 @@ struct TimeMath<int64_t> {
   }
 };
 
-// A row of times in memory. Stride is int64_t, or int32_t where it fits, which makes a GPU's
-// addresses cheaper.
-template <class Time, class Stride = int64_t>
+// A row of times in memory.
+template <class Time>
 struct TimeRow {
   const Time* first;
-  Stride stride;  // in elements
-  template <class Index>
-  RBC_HD Time operator[](Index i) const {
-    return first[static_cast<int64_t>(i) * stride];
-  }
+  int64_t stride;  // in elements
+  RBC_HD Time operator[](int64_t i) const { return first[i * stride]; }
 };
 
 }  // namespace rbc

@@ -111,14 +111,13 @@ RBC_HD uint64_t limitAs<int64_t>(const TimeLimit& limit) {
   return limit.ticks;
 }
 
-// A query on a stream's own clock.
 template <class Time>
-RBC_HD Time onClock(const TimeOffset& offset, Time q) {
-  return TimeMath<Time>::shifted(q, static_cast<Time>(offset.real));
+RBC_HD Time offsetAs(const TimeOffset& offset) {
+  return static_cast<Time>(offset.real);
 }
 template <>
-RBC_HD int64_t onClock<int64_t>(const TimeOffset& offset, int64_t q) {
-  return TimeMath<int64_t>::shifted(q, offset.ticks);
+RBC_HD int64_t offsetAs<int64_t>(const TimeOffset& offset) {
+  return offset.ticks;
 }
 
 template <class Time>

@@ -32,17 +32,19 @@ rbc::Rules<Time> rules(rbc::Method method, rbc::Bounds bounds = rbc::Bounds::kHo
 }
 
 template <class Time>
-rbc::Tap tap(const std::vector<Time>& times, Time q, const rbc::Rules<Time>& r,
-             int64_t guess = -1) {
+rbc::Tap<Time, int64_t> tap(const std::vector<Time>& times, Time q, const rbc::Rules<Time>& r,
+                            int64_t guess = -1) {
   const WatchedRow<Time> row{&times};
-  const rbc::Tap result = rbc::tapOf(row, static_cast<int64_t>(times.size()), q, r, &guess);
+  const auto result = rbc::tapOf(row, static_cast<int64_t>(times.size()), q, r, &guess);
   CHECK(row.strays == 0);
   CHECK(guess >= -1);
   return result;
 }
 
-bool isTap(const rbc::Tap& t, int64_t index, double weight, bool mask) {
-  return t.index == index && t.weight == weight && t.mask == mask;
+template <class Time>
+bool isTap(const rbc::Tap<Time, int64_t>& t, int64_t index, double weight, bool mask) {
+  return t.index == index && t.weight == static_cast<typename rbc::TimeMath<Time>::Ratio>(weight) &&
+         t.mask == mask;
 }
 
 using rbc::Bounds;
@@ -125,7 +127,7 @@ TEST_CASE_TEMPLATE("locate: whatever the times are, no read strays and the searc
     r.tolerance = r.max_gap = 1;
     int64_t guess = random.below(n + 20) - 10;
     const WatchedRow<Time> row{&times};
-    const rbc::Tap t = rbc::tapOf(row, n, q, r, &guess);
+    const auto t = rbc::tapOf(row, n, q, r, &guess);
     wrong += row.strays == 0 && row.reads < 100 ? 0 : 1;
     // What a kernel reads next: sample `index`, and its neighbour if there is a weight.
     const int64_t reach = t.weight == 0 ? t.index : t.index + 1;
@@ -149,7 +151,7 @@ TEST_CASE("locate: unsorted ticks neither stray nor overflow") {
     if (r.method == Method::kLinear) r.bounds = static_cast<Bounds>(random.below(3));
     int64_t guess = random.below(n + 20) - 10;
     const WatchedRow<int64_t> row{&times};
-    const rbc::Tap t = rbc::tapOf(row, n, static_cast<int64_t>(random.bits()), r, &guess);
+    const auto t = rbc::tapOf(row, n, static_cast<int64_t>(random.bits()), r, &guess);
     wrong += row.strays == 0 && (t.weight == 0 ? t.index : t.index + 1) < n ? 0 : 1;
   }
   CHECK(wrong == 0);
