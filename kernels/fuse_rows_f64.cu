@@ -1,0 +1,10 @@
+#include "fuse_rows_launch.cuh"
+
+namespace rbc {
+namespace rows {
+
+template Launcher launcherOf<double>(const FuseProblem&);
+template cudaError_t loadKernels<double>();
+
+}  // namespace rows
+}  // namespace rbc
