@@ -26,7 +26,17 @@ namespace {
 
 constexpr int kWarp = 32;
 constexpr int kWarpsPerBlock = 4;
-constexpr int kBlocks = 6;  // that must fit on a multiprocessor, which bounds the registers
+
+// Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
+// spills, which nvcc makes on sm_100 where there are six and long indexes.
+template <class Form>
+constexpr int blocksThatFit() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1100
+  return Form::kDoubles ? 5 : 6;
+#else
+  return 6;
+#endif
+}
 
 // Channels of one method, as vectors: what a lane takes at once.
 struct SegmentTask {
@@ -536,7 +546,7 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t u
 }
 
 template <class Out, class Form>
-__global__ void __launch_bounds__(kWarp* kWarpsPerBlock, kBlocks)
+__global__ void __launch_bounds__(kWarp* kWarpsPerBlock, blocksThatFit<Form>())
     fuseKernel(const __grid_constant__ FuseLaunch<Form> launch) {
   __shared__ QuerySlot<Form::kDoubles> block_slots[kWarpsPerBlock][kWarp];
   __shared__ QueryState<typename Form::Index> block_states[kWarpsPerBlock][kWarp];
