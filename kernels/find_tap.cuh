@@ -1,8 +1,8 @@
 // The search of one query, for kernels.
 //
 // Index is int64_t, or int32_t where indexes and steps fit, which makes an address one multiplication
-// and saves registers. A search is some 150 instructions then, but the memory's latencies are what it
-// takes: loads that need not wait for each other are made together.
+// and saves registers. The rest of a search are the memory's latencies: loads that need not wait for
+// each other are made together.
 #pragma once
 
 #include "fuse_problem.h"
