@@ -2,7 +2,7 @@
 // rows that whole aligned packs of channels make up, or single channels where most make up none. It
 // is the case of training batches; fuse.cu does the rest. What is known at compile time here -
 // dtypes, the kind of method - leaves registers for more warps, and those hide the latency of the
-// memory: fuse.cu takes 1.3 times as long.
+// memory: fuse.cu took 1.3 times as long.
 //
 // A block takes a group of up to 128 consecutive queries of the flattened [B,T] and a range of a
 // stream's channels. First each thread finds the tap of one query: one search a query. Then the
@@ -48,8 +48,8 @@ enum class Kind {
 
 // Vectors in flight a thread. Lines of one stream: 1024,500,250,256 bf16 takes 94.9 us with 4, 95.7
 // with 3, 101.4 with 2. Of several streams 3 would suit wide rows (B=512: 78.4 us, not 80.4) but not
-// narrow ones (16 streams of 4 channels: 52.7, not 46.9). Of single channels more fit: with 7 instead
-// of 4 D = 13 bf16 takes 7.0 instead of 9.2 us.
+// narrow ones (16 streams of 4 channels: 52.7, not 46.9). Of single channels more fit: 7 are what does
+// not spill.
 template <Kind kKind, class In, int kCount, int kStreams>
 RBC_HD constexpr int vectorsInFlight() {
   if (kKind == Kind::kFourRows) return 1;
@@ -59,7 +59,7 @@ RBC_HD constexpr int vectorsInFlight() {
 
 // Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
 // spills. Of four rows eight, not seven: cubic takes 114 instead of 122 us, pchip 162 instead of 171.
-// Of single channels of many streams ten, not nine: they search more than they load, and 32 streams
+// Of single channels of several streams ten, not nine: they search more than they load, and 32 streams
 // of two channels take 89 us, not 99.
 template <Kind kKind, int kStreams, int kBytes>
 constexpr int blocksThatFit() {
@@ -99,7 +99,7 @@ struct RowsLaunch {
   Divider turns;       // units of a turn
   Divider per_stream;  // the same of a stream
   bool in_turns;       // more than one turn
-  bool alike;          // as many units of each stream
+  bool even;           // as many units of each stream
   RowsTask<Time> tasks[kStreams];
 };
 
@@ -277,7 +277,7 @@ __device__ __forceinline__ Query<Compute<In>, kKind> findQuery(const QueryRows<i
 template <class Time, int kStreams>
 __device__ __forceinline__ int streamOf(const RowsLaunch<Time, kStreams>& launch, int32_t unit) {
   if (kStreams == 1) return 0;
-  if (launch.alike) return launch.per_stream(unit);
+  if (launch.even) return launch.per_stream(unit);
   int n = 0;
   if constexpr (kStreams <= kFewStreams) {
 #pragma unroll
