@@ -38,7 +38,9 @@ PointSort::PointSort(const KeySpace& space, int64_t least_buckets, int unsorted_
   wide_ = voxels > static_cast<int64_t>(kNoKey<uint32_t>);
   threads_ = static_cast<int>(std::clamp<int64_t>(points_ / kThreadPoints, 1, threads));
   const int64_t wanted = std::max<int64_t>({points_ / kBucketPoints, least_buckets, 1});
-  shift_ = std::max(bitsOf(voxels) - bitsOf(std::min(wanted, kMostBuckets)), 0);
+  // A shift by all bits of a key is undefined: keys of 2^31 and more, in 32 bits, take two buckets.
+  const int most_shift = (wide_ ? 64 : 32) - 1;
+  shift_ = std::clamp(bitsOf(voxels) - bitsOf(std::min(wanted, kMostBuckets)), 0, most_shift);
   buckets_ = ((voxels - 1) >> shift_) + 1;
   unsorted_bits_ = std::min(unsorted_bits, shift_);
   passes_ = static_cast<int>(divideUp(shift_ - unsorted_bits_, kMostDigitBits));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "overlap.h"
+#include "scratch_cutter.h"
 
 namespace rbc {
 namespace {
@@ -13,7 +14,33 @@ double rounded(double x, bool in_double) {
   return in_double ? x : static_cast<double>(static_cast<float>(x));
 }
 
+// The entries of lengths and offsets.
+int64_t indexesOf(const rbcContext& context, const PointClouds& points) {
+  if (context.backend->id != RBC_BACKEND_CPU) return 0;
+  return (points.lengths.data != nullptr ? points.clouds : 0) +
+         (points.offsets.data != nullptr ? points.clouds + 1 : 0);
+}
+
 }  // namespace
+
+size_t workspaceBytes(const rbcContext& context, const PointClouds& points, size_t bytes) {
+  ScratchCutter parts(nullptr);
+  parts.take<int64_t>(indexesOf(context, points));
+  parts.take<std::byte>(static_cast<int64_t>(bytes));
+  return parts.used();
+}
+
+Scratch workspaceFor(rbcContext& context, PointClouds* points, size_t bytes) {
+  const Scratch whole = workspace(context, workspaceBytes(context, *points, bytes));
+  const int64_t indexes = indexesOf(context, *points);
+  if (indexes == 0) return whole;
+  ScratchCutter parts(whole.data);
+  auto* copies = parts.take<int64_t>(indexes);
+  points->lengths = copyOf(points->lengths, points->clouds, copies);
+  points->offsets = copyOf(points->offsets, points->clouds + 1, copies);
+  requireRagged(points->lengths, points->offsets, points->clouds, points->rows, "points");
+  return {parts.take<std::byte>(static_cast<int64_t>(bytes)), bytes};
+}
 
 void requireFloat(const View& view, const char* argument) {
   if (!isFloat(view.dtype)) {

@@ -56,6 +56,13 @@ class CloudCall {
   bool batched_ = false;
 };
 
+// The workspace of an operation that takes `bytes` itself: on the CPU, copies of lengths and offsets
+// come on top.
+size_t workspaceBytes(const rbcContext& context, const PointClouds& points, size_t bytes);
+
+// What is left of it for the operation, once `points` has its lengths and offsets there, verified.
+Scratch workspaceFor(rbcContext& context, PointClouds* points, size_t bytes);
+
 // Fails unless the dtype is a float.
 void requireFloat(const View& view, const char* argument);
 

@@ -98,10 +98,9 @@ rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, int32_t 
   return rbc::guard([&] {
     const rbc::DefaultFloats floats;
     rbcContext& c = rbc::requireContext(context);
-    rbc::visitCall(c, {streams, num_streams, query_times, out, mask, params},
-                   [&](const rbc::Fusion& fusion, bool check_times) {
-                     fusion.run(c, check_times, "streams");
-                   });
+    rbc::visitCall(
+        c, {streams, num_streams, query_times, out, mask, params},
+        [&](rbc::Fusion& fusion, bool check_times) { fusion.run(c, check_times, "streams"); });
   });
 }
 
@@ -113,8 +112,9 @@ rbcStatus_t rbcFuseWorkspaceSize(rbcContext_t context, const rbcFuseStream* stre
     const rbc::DefaultFloats floats;
     if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
     const rbcContext& c = rbc::requireContext(context);
-    rbc::visitCall(
-        c, {streams, num_streams, query_times, out, mask, params},
-        [&](const rbc::Fusion&, bool check_times) { *bytes = rbc::checkBytes(c, check_times); });
+    rbc::visitCall(c, {streams, num_streams, query_times, out, mask, params},
+                   [&](rbc::Fusion& fusion, bool check_times) {
+                     *bytes = fusion.workspaceBytes(check_times);
+                   });
   });
 }

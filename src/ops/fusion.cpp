@@ -1,5 +1,6 @@
 #include "fusion.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cmath>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include "overlap.h"
 #include "params.h"
 #include "real.h"
+#include "scratch_cutter.h"
 
 namespace rbc {
 namespace {
@@ -295,8 +297,32 @@ const FuseProblem& Fusion::finish(int mask_rank) {
   return p;
 }
 
-void Fusion::run(rbcContext& context, bool check_times, const char* stream_array) const {
+template <class Visitor>
+void Fusion::visitHostIndexes(Visitor&& visit) {
+  FuseProblem& p = problem_;
+  if (context_.backend->id != RBC_BACKEND_CPU) return;
+  const auto visitArray = [&](IndexArray& array, int64_t entries) {
+    if (array.data != nullptr) visit(array, entries);
+  };
+  for (int n = 0; n < p.num_streams; ++n) {
+    visitArray(streams_[n].lengths, p.batch);
+    visitArray(streams_[n].offsets, p.batch + 1);
+  }
+  visitArray(p.query_lengths, p.batch);
+}
+
+size_t Fusion::workspaceBytes(bool check_times) {
+  ScratchCutter copies(nullptr);
+  visitHostIndexes([&](const IndexArray&, int64_t entries) { copies.take<int64_t>(entries); });
+  return std::max(copies.used(), checkBytes(context_, check_times));
+}
+
+void Fusion::run(rbcContext& context, bool check_times, const char* stream_array) {
   const FuseProblem& p = problem_;
+  ScratchCutter copies(workspace(context, workspaceBytes(check_times)).data);
+  visitHostIndexes([&](IndexArray& array, int64_t entries) {
+    array = copyOf(array, entries, copies.take<int64_t>(entries));
+  });
   for (int n = 0; n < p.num_streams; ++n) {
     checkStream(context, p, n, check_times, stream_array);
   }

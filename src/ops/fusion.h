@@ -45,15 +45,21 @@ class Fusion {
   // `mask_rank` counts the dimensions of a batch's mask: 2 for [B,T], 3 for [B,T,N].
   const FuseProblem& finish(int mask_rank);
 
+  // The workspace that run() takes.
+  size_t workspaceBytes(bool check_times);
+
   // Verifies times (if asked to), lengths and offsets, and computes. `stream_array` is the name
-  // of the array of streams in errors, or null.
-  void run(rbcContext& context, bool check_times, const char* stream_array) const;
+  // of the array of streams in errors, or null. To be called once.
+  void run(rbcContext& context, bool check_times, const char* stream_array);
 
  private:
   // An optional vector of `count` entries, straight to its place: a copy of what has just been put
   // together makes the processor wait.
   void read(const rbcTensor* tensor, const char* argument, int64_t count, IndexArray* array) const;
   void read(const rbcTensor* tensor, const char* argument, int64_t count, RealArray* array) const;
+  // Calls visit(array, entries) for all lengths and offsets that the host can read.
+  template <class Visitor>
+  void visitHostIndexes(Visitor&& visit);
   // An input lives where the context can reach it, and no output writes to it.
   void requireInput(const View& view, const char* argument) const;
 

@@ -15,6 +15,12 @@ IndexArray indexArrayOf(const View& view, const char* argument, int64_t count) {
   return {view.data, view.strides[0], view.dtype == DType::I64};
 }
 
+IndexArray copyOf(const IndexArray& array, int64_t count, int64_t* copy) {
+  if (array.data == nullptr) return array;
+  for (int64_t i = 0; i < count; ++i) copy[i] = array[i];
+  return {copy, 1, true};
+}
+
 int64_t findBadLength(const IndexArray& lengths, int64_t batch, int64_t rows) {
   if (lengths.data == nullptr) return -1;
   for (int64_t b = 0; b < batch; ++b) {

@@ -44,6 +44,10 @@ RBC_HD RowRange rangeOf(const IndexArray& lengths, const IndexArray& offsets, in
 // An i32 or i64 tensor of `count` entries.
 IndexArray indexArrayOf(const View& view, const char* argument, int64_t count);
 
+// The array as `copy` of `count` entries, for arrays that the host can read: what has been verified
+// is what is used then, whoever writes the caller's. Null stays null.
+IndexArray copyOf(const IndexArray& array, int64_t count, int64_t* copy);
+
 // The first index whose entry is out of range, or -1; for arrays that the host can read. data may
 // be null.
 int64_t findBadLength(const IndexArray& lengths, int64_t batch, int64_t rows);

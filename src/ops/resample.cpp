@@ -39,7 +39,7 @@ rbcStatus_t rbcResample(rbcContext_t context, const rbcTensor* values, const rbc
     rbcContext& c = rbc::requireContext(context);
     rbc::visitCall(
         c, {values, times, query_times, out, mask, params},
-        [&](const rbc::Fusion& fusion, bool check_times) { fusion.run(c, check_times, nullptr); });
+        [&](rbc::Fusion& fusion, bool check_times) { fusion.run(c, check_times, nullptr); });
   });
 }
 
@@ -51,8 +51,9 @@ rbcStatus_t rbcResampleWorkspaceSize(rbcContext_t context, const rbcTensor* valu
     const rbc::DefaultFloats floats;
     if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
     const rbcContext& c = rbc::requireContext(context);
-    rbc::visitCall(
-        c, {values, times, query_times, out, mask, params},
-        [&](const rbc::Fusion&, bool check_times) { *bytes = rbc::checkBytes(c, check_times); });
+    rbc::visitCall(c, {values, times, query_times, out, mask, params},
+                   [&](rbc::Fusion& fusion, bool check_times) {
+                     *bytes = fusion.workspaceBytes(check_times);
+                   });
   });
 }

@@ -120,9 +120,9 @@ rbcStatus_t rbcVoxelizeTsdf(rbcContext_t context, const rbcTensor* points, const
   return rbc::guard([&] {
     const rbc::DefaultFloats floats;
     rbcContext& c = rbc::requireContext(context);
-    const rbc::TsdfProblem p = rbc::problemOf(c, {points, sensors, tsdf, weight, dropped, params});
+    rbc::TsdfProblem p = rbc::problemOf(c, {points, sensors, tsdf, weight, dropped, params});
     if (p.points.clouds == 0) return;
-    const rbc::Scratch scratch = rbc::workspace(c, c.backend->tsdfBytes(*c.state, p));
+    const rbc::Scratch scratch = rbc::workspaceFor(c, &p.points, c.backend->tsdfBytes(*c.state, p));
     c.backend->tsdf(*c.state, p, scratch);
   });
 }
@@ -136,6 +136,8 @@ rbcStatus_t rbcVoxelizeTsdfWorkspaceSize(rbcContext_t context, const rbcTensor* 
     if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
     const rbcContext& c = rbc::requireContext(context);
     const rbc::TsdfProblem p = rbc::problemOf(c, {points, sensors, tsdf, weight, dropped, params});
-    *bytes = p.points.clouds == 0 ? 0 : c.backend->tsdfBytes(*c.state, p);
+    *bytes = p.points.clouds == 0
+                 ? 0
+                 : rbc::workspaceBytes(c, p.points, c.backend->tsdfBytes(*c.state, p));
   });
 }

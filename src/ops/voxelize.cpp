@@ -99,9 +99,10 @@ rbcStatus_t rbcVoxelize(rbcContext_t context, const rbcTensor* points, const rbc
   return rbc::guard([&] {
     const rbc::DefaultFloats floats;
     rbcContext& c = rbc::requireContext(context);
-    const rbc::VoxelizeProblem p = rbc::problemOf(c, {points, features, out, dropped, params});
+    rbc::VoxelizeProblem p = rbc::problemOf(c, {points, features, out, dropped, params});
     if (p.points.clouds == 0) return;
-    const rbc::Scratch scratch = rbc::workspace(c, c.backend->voxelizeBytes(*c.state, p));
+    const rbc::Scratch scratch =
+        rbc::workspaceFor(c, &p.points, c.backend->voxelizeBytes(*c.state, p));
     c.backend->voxelize(*c.state, p, scratch);
   });
 }
@@ -115,6 +116,8 @@ rbcStatus_t rbcVoxelizeWorkspaceSize(rbcContext_t context, const rbcTensor* poin
     if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
     const rbcContext& c = rbc::requireContext(context);
     const rbc::VoxelizeProblem p = rbc::problemOf(c, {points, features, out, dropped, params});
-    *bytes = p.points.clouds == 0 ? 0 : c.backend->voxelizeBytes(*c.state, p);
+    *bytes = p.points.clouds == 0
+                 ? 0
+                 : rbc::workspaceBytes(c, p.points, c.backend->voxelizeBytes(*c.state, p));
   });
 }

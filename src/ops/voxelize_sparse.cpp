@@ -150,8 +150,9 @@ rbcStatus_t rbcVoxelizeSparse(rbcContext_t context, const rbcTensor* points,
   return rbc::guard([&] {
     const rbc::DefaultFloats floats;
     rbcContext& c = rbc::requireContext(context);
-    const rbc::SparseProblem p = rbc::problemOf(c, points, features, voxels, params);
-    const rbc::Scratch scratch = rbc::workspace(c, c.backend->voxelizeSparseBytes(*c.state, p));
+    rbc::SparseProblem p = rbc::problemOf(c, points, features, voxels, params);
+    const rbc::Scratch scratch =
+        rbc::workspaceFor(c, &p.points, c.backend->voxelizeSparseBytes(*c.state, p));
     c.backend->voxelizeSparse(*c.state, p, scratch);
   });
 }
@@ -164,6 +165,6 @@ rbcStatus_t rbcVoxelizeSparseWorkspaceSize(rbcContext_t context, const rbcTensor
     if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
     const rbcContext& c = rbc::requireContext(context);
     const rbc::SparseProblem p = rbc::problemOf(c, points, features, voxels, params);
-    *bytes = c.backend->voxelizeSparseBytes(*c.state, p);
+    *bytes = rbc::workspaceBytes(c, p.points, c.backend->voxelizeSparseBytes(*c.state, p));
   });
 }

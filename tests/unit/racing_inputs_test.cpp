@@ -1,0 +1,177 @@
+// Offsets and lengths that another thread writes during the calls. The results are anybody's guess,
+// but nothing may be read or written outside the tensors: what a call verified is what it uses.
+#include <atomic>
+#include <thread>
+
+#include "robocache/robocache.h"
+#include "support/expect.h"
+#include "support/random.h"
+#include "support/run.h"
+
+namespace {
+
+using support::Array;
+using support::Context;
+
+constexpr int64_t kRows = 6000;
+constexpr int64_t kBatch = 40;
+constexpr int kCalls = 1500;
+
+// Rows cut evenly into kBatch parts, and a thread that spoils and mends some of the entries.
+class RacingOffsets {
+ public:
+  RacingOffsets() : array_(support::kI64, {kBatch + 1}) {
+    for (int64_t i = 0; i <= kBatch; ++i) set(i, i * kRows / kBatch);
+    writer_ = std::thread([this] {
+      constexpr int64_t kWrong[] = {-1,        INT64_MIN, INT64_MAX, int64_t{1} << 33,
+                                    kRows + 1, 0,         kRows};
+      support::Random random(7);
+      while (!stop_.load(std::memory_order_relaxed)) {
+        const int64_t i = random.below(kBatch + 1);
+        set(i, random.pick(kWrong));
+        set(i, i * kRows / kBatch);
+      }
+    });
+  }
+  ~RacingOffsets() {
+    stop_ = true;
+    writer_.join();
+  }
+
+  rbcTensor tensor() const { return array_.tensor(); }
+
+ private:
+  void set(int64_t i, int64_t value) {
+    auto* entry = reinterpret_cast<int64_t*>(array_.memory().data()) + i;
+    __atomic_store_n(entry, value, __ATOMIC_RELAXED);
+  }
+
+  Array array_;
+  std::atomic<bool> stop_{false};
+  std::thread writer_;
+};
+
+Array randomFloats(std::vector<int64_t> shape) {
+  Array array(support::kF32, std::move(shape));
+  support::Random random(3);
+  for (size_t i = 0; i < array.memory().bytes() / sizeof(float); ++i) {
+    reinterpret_cast<float*>(array.memory().data())[i] = static_cast<float>(random.uniform(0, 16));
+  }
+  return array;
+}
+
+// Each call succeeds, or says that the offsets are wrong.
+template <class Call>
+void checkCalls(const char* operation, Call&& call) {
+  for (int i = 0; i < kCalls; ++i) {
+    const rbcStatus_t status = call();
+    if (status == RBC_STATUS_SUCCESS) continue;
+    CHECK_MESSAGE(status == RBC_STATUS_INVALID_ARGUMENT, operation);
+    CHECK_MESSAGE(support::tells(rbcGetLastError(), {"offsets"}), operation, ": ",
+                  std::string(rbcGetLastError()));
+  }
+}
+
+void setGrid(rbcVoxelGrid* grid) {
+  for (int axis = 0; axis < 3; ++axis) {
+    grid->voxel_size[axis] = 1;
+    grid->shape[axis] = 16;
+  }
+}
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kRacesAreErrors = true;
+#else
+constexpr bool kRacesAreErrors = false;
+#endif
+
+}  // namespace
+
+TEST_CASE("racing inputs: offsets of points") {
+  if (kRacesAreErrors) SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
+  for (const int threads : {1, 3}) {
+    const Context context = support::cpuContext(threads);
+    const RacingOffsets racing;
+    const rbcTensor offsets = racing.tensor();
+    const Array points = randomFloats({kRows, 3});
+    const Array sensors = randomFloats({kBatch, 3});
+    const Array dropped(support::kI64, {kBatch});
+    const Array counts(support::kI32, {kBatch, 16, 16, 16});
+    const Array means(support::kF32, {kBatch, 16, 16, 16, 3});
+    const Array volumes[] = {Array(support::kF32, {16, 16, 16}),
+                             Array(support::kF32, {16, 16, 16})};
+    const Array coords(support::kI32, {kRows, 4});
+    const Array num_voxels(support::kI64, {});
+    const Array point_to_voxel(support::kI32, {kRows});
+    const rbcTensor points_tensor = points.tensor();
+    const rbcTensor sensors_tensor = sensors.tensor();
+    const rbcTensor dropped_tensor = dropped.tensor();
+
+    rbcVoxelizeParams dense = rbcVoxelizeParamsInit();
+    setGrid(&dense.grid);
+    dense.offsets = &offsets;
+    const std::pair<int32_t, const Array*> modes[] = {{RBC_VOXEL_COUNT, &counts},
+                                                      {RBC_VOXEL_MEAN, &means}};
+    for (const auto& [mode, out] : modes) {
+      dense.mode = mode;
+      const rbcTensor out_tensor = out->tensor();
+      checkCalls("rbcVoxelize", [&] {
+        return rbcVoxelize(context.get(), &points_tensor, nullptr, &out_tensor, &dropped_tensor,
+                           &dense);
+      });
+    }
+
+    rbcVoxelizeSparseParams sparse = rbcVoxelizeSparseParamsInit();
+    setGrid(&sparse.grid);
+    sparse.offsets = &offsets;
+    rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+    const rbcTensor outputs[] = {coords.tensor(), num_voxels.tensor(), point_to_voxel.tensor()};
+    voxels.coords = &outputs[0];
+    voxels.num_voxels = &outputs[1];
+    voxels.point_to_voxel = &outputs[2];
+    voxels.dropped = &dropped_tensor;
+    checkCalls("rbcVoxelizeSparse", [&] {
+      return rbcVoxelizeSparse(context.get(), &points_tensor, nullptr, &voxels, &sparse);
+    });
+
+    rbcTsdfParams tsdf = rbcTsdfParamsInit();
+    setGrid(&tsdf.grid);
+    tsdf.offsets = &offsets;
+    tsdf.truncation = 2;
+    for (const Array& volume : volumes) {
+      std::memset(volume.memory().data(), 0, volume.memory().bytes());
+    }
+    const rbcTensor volume_tensors[] = {volumes[0].tensor(), volumes[1].tensor()};
+    checkCalls("rbcVoxelizeTsdf", [&] {
+      return rbcVoxelizeTsdf(context.get(), &points_tensor, &sensors_tensor, &volume_tensors[0],
+                             &volume_tensors[1], &dropped_tensor, &tsdf);
+    });
+  }
+}
+
+TEST_CASE("racing inputs: offsets of samples") {
+  if (kRacesAreErrors) SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
+  for (const int threads : {1, 3}) {
+    const Context context = support::cpuContext(threads);
+    const RacingOffsets racing;
+    const rbcTensor offsets = racing.tensor();
+    const Array values = randomFloats({kRows, 2});
+    Array times(support::kF64, {kRows});
+    for (int64_t i = 0; i < kRows; ++i) {
+      reinterpret_cast<double*>(times.memory().data())[i] = static_cast<double>(i);
+    }
+    Array queries(support::kF64, {20});
+    std::memset(queries.memory().data(), 0, queries.memory().bytes());
+    const Array out(support::kF32, {kBatch, 20, 2});
+    const rbcTensor tensors[] = {values.tensor(), times.tensor(), queries.tensor(), out.tensor()};
+    rbcResampleParams params = rbcResampleParamsInit();
+    params.offsets = &offsets;
+    for (const uint32_t flags : {uint32_t{0}, uint32_t{RBC_CHECK_TIMES}}) {
+      params.flags = flags;
+      checkCalls("rbcResample", [&] {
+        return rbcResample(context.get(), &tensors[0], &tensors[1], &tensors[2], &tensors[3],
+                           nullptr, &params);
+      });
+    }
+  }
+}
