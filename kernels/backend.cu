@@ -17,7 +17,7 @@
 #include "voxelize.h"
 #include "voxelize_sparse.h"
 
-namespace rbc {
+namespace rbc::cuda {
 namespace {
 
 struct CudaState : BackendState {
@@ -311,7 +311,7 @@ void tsdf(BackendState& state, const TsdfProblem& problem, Scratch scratch) {
 
 }  // namespace
 
-const Backend kCudaBackend = {
+const Backend kBackend = {
     RBC_BACKEND_CUDA, open,         close,
     describe,         warmUp,       reaches,
     device,           setStream,    stream,
@@ -322,4 +322,4 @@ const Backend kCudaBackend = {
     voxelizeSparse,   tsdfBytes,    tsdf,
 };
 
-}  // namespace rbc
+}  // namespace rbc::cuda

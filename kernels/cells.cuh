@@ -4,7 +4,7 @@
 #include "real.h"
 #include "voxel_places.cuh"
 
-namespace rbc {
+namespace rbc::cuda {
 
 // Where the cells of all clouds go, in the order of their keys.
 struct CellOutput {
@@ -106,4 +106,4 @@ cudaError_t forEachCellElement(Visitor&& visitor) {
   return error;
 }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -8,7 +8,7 @@
 #include "load_kernels.h"
 #include "locate.h"
 
-namespace rbc {
+namespace rbc::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -120,4 +120,4 @@ cudaError_t launchCheckTimes(const FuseProblem& p, const FuseStream& s, unsigned
 
 cudaError_t loadCheckTimes() { return loadKernelsBeside(findTimes<float>); }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -5,7 +5,7 @@
 
 #include "fuse_problem.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 // Writes the first defect of a stream's times, lengths and offsets, and of the query lengths, to
 // *defect, in device memory, with `keys` as scratch.
@@ -15,4 +15,4 @@ cudaError_t launchCheckTimes(const FuseProblem& problem, const FuseStream& sampl
 
 cudaError_t loadCheckTimes();
 
-}  // namespace rbc
+}  // namespace rbc::cuda

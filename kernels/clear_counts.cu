@@ -6,7 +6,7 @@
 #include "launch_order.cuh"
 #include "load_kernels.h"
 
-namespace rbc {
+namespace rbc::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -37,4 +37,4 @@ cudaError_t clearCounts(const Output<1>& counts, int64_t count, const LaunchDevi
 
 cudaError_t loadClearCounts() { return loadKernelsBeside(clear); }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

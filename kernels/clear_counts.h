@@ -6,7 +6,7 @@
 #include "launch_device.h"
 #include "voxel_problem.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 // Makes the i64 of an output 0; its data may be null.
 cudaError_t clearCounts(const Output<1>& counts, int64_t count, const LaunchDevice& device,
@@ -14,4 +14,4 @@ cudaError_t clearCounts(const Output<1>& counts, int64_t count, const LaunchDevi
 
 cudaError_t loadClearCounts();
 
-}  // namespace rbc
+}  // namespace rbc::cuda

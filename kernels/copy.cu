@@ -4,7 +4,7 @@
 
 #include "load_kernels.h"
 
-namespace rbc {
+namespace rbc::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -59,4 +59,4 @@ cudaError_t launchCopy(const View& source, const View& destination, cudaStream_t
 
 cudaError_t loadCopy() { return loadKernelsBeside(copyKernel<uint8_t>); }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -5,11 +5,11 @@
 
 #include "view.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 // Same shape and dtype, both on the device; count > 0.
 cudaError_t launchCopy(const View& source, const View& destination, cudaStream_t stream);
 
 cudaError_t loadCopy();
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -5,7 +5,7 @@
 
 #include "status.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 inline void checkCuda(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
@@ -14,4 +14,4 @@ inline void checkCuda(cudaError_t error, const char* what) {
        "CUDA: %s failed: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -5,7 +5,7 @@
 
 #include "platform.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 // n / divisor by one multiplication for n < 2^31, as in Granlund and Montgomery, "Division by
 // invariant integers using multiplication" (1994); by the 64-bit division beyond that.
@@ -35,4 +35,4 @@ struct Divider {
   }
 };
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -4,7 +4,7 @@
 #include "divider.cuh"
 #include "voxel_problem.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 struct FeatureRows {
   const void* data;
@@ -31,4 +31,4 @@ inline FeatureRows featureRowsOf(const Features& f, const PointClouds& points) {
           points.rows, flat};
 }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -7,7 +7,7 @@
 
 #include "fuse_problem.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 // ---- addresses ----------------------------------------------------------------------------------
 
@@ -179,4 +179,4 @@ __device__ __forceinline__ Tap<Time, Index> findTap(const QueryRows<Index>& quer
                guess);
 }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -21,7 +21,7 @@
 #include "slerp.h"
 #include "tiling.h"
 
-namespace rbc {
+namespace rbc::cuda {
 namespace {
 
 constexpr int kWarp = 32;
@@ -657,4 +657,4 @@ cudaError_t launchFuse(const FuseProblem& p, const LaunchDevice& device, cudaStr
 
 cudaError_t loadFuse() { return loadKernelsBeside(fuseKernel<Words, Many>); }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -6,11 +6,11 @@
 #include "fuse_problem.h"
 #include "launch_device.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 // One launch, nothing else.
 cudaError_t launchFuse(const FuseProblem& problem, const LaunchDevice& device, cudaStream_t stream);
 
 cudaError_t loadFuse();
 
-}  // namespace rbc
+}  // namespace rbc::cuda

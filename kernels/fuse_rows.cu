@@ -2,7 +2,7 @@
 
 #include "fuse_rows_launch.h"
 
-namespace rbc {
+namespace rbc::cuda {
 namespace {
 
 rows::Launcher launcherOf(const FuseProblem& p) {
@@ -27,4 +27,4 @@ cudaError_t loadFuseRows() {
   return cudaSuccess;
 }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -6,7 +6,7 @@
 #include "fuse_problem.h"
 #include "launch_device.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 // Whether launchFuseRows() does it; launchFuse() does everything.
 bool suitsRows(const FuseProblem& problem);
@@ -17,4 +17,4 @@ cudaError_t launchFuseRows(const FuseProblem& problem, const LaunchDevice& devic
 
 cudaError_t loadFuseRows();
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -20,7 +20,7 @@
 #include "packs.cuh"
 #include "slerp.h"
 
-namespace rbc {
+namespace rbc::cuda {
 namespace rows {
 
 // Chosen by measurement on an H200, see docs/performance.md.
@@ -437,4 +437,4 @@ __global__ void __launch_bounds__(kThreads, blocksThatFit<kKind, kStreams, kByte
 }
 
 }  // namespace rows
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -8,7 +8,7 @@
 #include "load_kernels.h"
 #include "tiling.h"
 
-namespace rbc {
+namespace rbc::cuda {
 namespace rows {
 
 // A unit writes some 16 KB, or 32 KB where a query costs more. But first of all there should be
@@ -223,4 +223,4 @@ cudaError_t loadKernels() {
 }
 
 }  // namespace rows
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -6,7 +6,7 @@
 #include "fuse_problem.h"
 #include "launch_device.h"
 
-namespace rbc {
+namespace rbc::cuda {
 namespace rows {
 
 using Launcher = cudaError_t (*)(const FuseProblem&, const LaunchDevice&, cudaStream_t);
@@ -19,4 +19,4 @@ template <class Time>
 cudaError_t loadKernels();
 
 }  // namespace rows
-}  // namespace rbc
+}  // namespace rbc::cuda

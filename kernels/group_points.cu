@@ -22,7 +22,7 @@
 #include "packs.cuh"
 #include "points.cuh"
 
-namespace rbc {
+namespace rbc::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -394,4 +394,4 @@ cudaError_t PointGrouping::launch(const LaunchDevice& device, cudaStream_t strea
 
 cudaError_t loadGroupPoints() { return loadKernelsBeside(orderPoints); }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

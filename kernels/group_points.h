@@ -7,7 +7,7 @@
 #include "scratch_cutter.h"
 #include "voxel_problem.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 // In scratch, on the device. Voxels that hold points are numbered in the order of their keys.
 struct PointGroups {
@@ -69,4 +69,4 @@ class PointGrouping {
 
 cudaError_t loadGroupPoints();
 
-}  // namespace rbc
+}  // namespace rbc::cuda

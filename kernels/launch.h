@@ -7,7 +7,7 @@
 
 #include "launch_device.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 // The most bytes that the arguments of a launch may take.
 inline constexpr size_t kMostArgumentBytes = 32764;
@@ -33,4 +33,4 @@ cudaError_t launchBlocks(void (*kernel)(Arguments), Arguments* arguments, int64_
   return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), list);
 }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

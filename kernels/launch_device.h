@@ -1,7 +1,7 @@
 // What a launcher has to know of the device.
 #pragma once
 
-namespace rbc {
+namespace rbc::cuda {
 
 struct LaunchDevice {
   int multiprocessors;
@@ -10,4 +10,4 @@ struct LaunchDevice {
   bool overlaps;           // a launch may begin while the one before it ends
 };
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -1,7 +1,7 @@
 // How a kernel stands to the launches before and after it, where launchBlocks() lets them overlap.
 #pragma once
 
-namespace rbc {
+namespace rbc::cuda {
 
 // Nothing that these have written may be read before, and nothing that they use may be written.
 __device__ __forceinline__ void waitForLaunchesAhead() {
@@ -17,4 +17,4 @@ __device__ __forceinline__ void letNextLaunchBegin() {
 #endif
 }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

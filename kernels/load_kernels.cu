@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace rbc {
+namespace rbc::cuda {
 namespace {
 
 // A function of the driver, which is not linked: the library has to load where there is none.
@@ -66,4 +66,4 @@ cudaError_t loadKernelsBeside(const void* kernel) {
   return static_cast<cudaError_t>(result);  // the runtime has the driver's numbers
 }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

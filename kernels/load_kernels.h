@@ -3,7 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
-namespace rbc {
+namespace rbc::cuda {
 
 // Loads all kernels of the source file that the given one is compiled in, CUB's among them. CUDA
 // loads a kernel at its first use otherwise, which takes its time, may wait for the work on other
@@ -15,4 +15,4 @@ cudaError_t loadKernelsBeside(void (*kernel)(Arguments...)) {
   return loadKernelsBeside(reinterpret_cast<const void*>(kernel));
 }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -5,7 +5,7 @@
 
 #include "real.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 template <class T, int kCount>
 struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) Pack {
@@ -79,4 +79,4 @@ __device__ __forceinline__ Pack<Out, kCount> narrowPack(const Number (&values)[k
   return out;
 }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

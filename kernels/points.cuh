@@ -4,7 +4,7 @@
 #include "divider.cuh"
 #include "voxel_problem.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 // What a kernel gets of the clouds and the grid.
 template <class Number>
@@ -259,4 +259,4 @@ __device__ __forceinline__ void loadKeys(const Source& s, int64_t first, Key (&k
   }
 }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

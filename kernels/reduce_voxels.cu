@@ -17,7 +17,7 @@
 #include "packs.cuh"
 #include "voxel_reduce.h"
 
-namespace rbc {
+namespace rbc::cuda {
 namespace {
 
 constexpr int kWarp = 32;
@@ -432,4 +432,4 @@ cudaError_t VoxelReduction::launch(const PointGroups& groups, const VoxelTarget&
 
 cudaError_t loadReduceVoxels() { return loadKernelsBeside(reduceFew<float, float, 1>); }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -6,7 +6,7 @@
 #include "group_points.h"
 #include "voxel_places.cuh"
 
-namespace rbc {
+namespace rbc::cuda {
 
 // Where a voxel's features go: by its place in the grid, or by its row in a list.
 struct VoxelTarget {
@@ -45,4 +45,4 @@ class VoxelReduction {
 
 cudaError_t loadReduceVoxels();
 
-}  // namespace rbc
+}  // namespace rbc::cuda

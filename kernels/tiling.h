@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace rbc {
+namespace rbc::cuda {
 
 // A unit is one group of queries times one range of a row's vectors of channels.
 struct Tiling {
@@ -38,4 +38,4 @@ inline Tiling tilingOf(int64_t queries, int64_t vectors, const TilingLimits& lim
   return {group, groups, vectors, range, ranges};
 }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

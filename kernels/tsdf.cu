@@ -14,7 +14,7 @@
 #include "scratch_cutter.h"
 #include "tsdf.h"
 
-namespace rbc {
+namespace rbc::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -225,4 +225,4 @@ cudaError_t launchTsdf(const TsdfProblem& p, void* scratch, const LaunchDevice& 
 
 cudaError_t loadTsdf() { return loadKernelsBeside(average); }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -6,7 +6,7 @@
 #include "launch_device.h"
 #include "tsdf_problem.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 size_t tsdfScratchBytes(const TsdfProblem& problem);
 
@@ -16,4 +16,4 @@ cudaError_t launchTsdf(const TsdfProblem& problem, void* scratch, const LaunchDe
 
 cudaError_t loadTsdf();
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -24,7 +24,7 @@
 #include "points.cuh"
 #include "scratch_cutter.h"
 
-namespace rbc {
+namespace rbc::cuda {
 namespace {
 
 constexpr int kWarp = 32;
@@ -619,4 +619,4 @@ cudaError_t loadVoxelBins(const LaunchDevice& device) {
   return error;
 }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

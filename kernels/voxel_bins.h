@@ -6,7 +6,7 @@
 #include "launch_device.h"
 #include "voxel_problem.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 // Whether occupancy or count of the problem is better done by bins than by atomics on the grid.
 bool suitsBins(const VoxelizeProblem& problem, const LaunchDevice& device);
@@ -21,4 +21,4 @@ cudaError_t launchVoxelBins(const VoxelizeProblem& problem, void* scratch, const
 
 cudaError_t loadVoxelBins(const LaunchDevice& device);
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -4,7 +4,7 @@
 #include "divider.cuh"
 #include "voxel_problem.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 struct VoxelPlaces {
   Divider per_column;  // voxels along z
@@ -27,4 +27,4 @@ struct VoxelPlaces {
   }
 };
 
-}  // namespace rbc
+}  // namespace rbc::cuda

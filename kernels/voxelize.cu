@@ -16,7 +16,7 @@
 #include "scratch_cutter.h"
 #include "voxel_bins.h"
 
-namespace rbc {
+namespace rbc::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -362,4 +362,4 @@ cudaError_t launchVoxelize(const VoxelizeProblem& p, void* scratch, const Launch
 
 cudaError_t loadVoxelize() { return loadKernelsBeside(fillGrid<uint8_t>); }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

@@ -6,7 +6,7 @@
 #include "launch_device.h"
 #include "voxel_problem.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 size_t voxelizeScratchBytes(const VoxelizeProblem& problem, const LaunchDevice& device);
 
@@ -16,4 +16,4 @@ cudaError_t launchVoxelize(const VoxelizeProblem& problem, void* scratch,
 
 cudaError_t loadVoxelize();
 
-}  // namespace rbc
+}  // namespace rbc::cuda

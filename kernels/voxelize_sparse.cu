@@ -12,7 +12,7 @@
 #include "load_kernels.h"
 #include "reduce_voxels.h"
 
-namespace rbc {
+namespace rbc::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -306,4 +306,4 @@ cudaError_t launchVoxelizeSparse(const SparseProblem& p, void* scratch, const La
 
 cudaError_t loadVoxelizeSparse() { return loadKernelsBeside(emitRows); }
 
-}  // namespace rbc
+}  // namespace rbc::cuda

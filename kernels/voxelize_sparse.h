@@ -6,7 +6,7 @@
 #include "launch_device.h"
 #include "voxel_problem.h"
 
-namespace rbc {
+namespace rbc::cuda {
 
 size_t voxelizeSparseScratchBytes(const SparseProblem& problem, const LaunchDevice& device);
 
@@ -16,4 +16,4 @@ cudaError_t launchVoxelizeSparse(const SparseProblem& problem, void* scratch,
 
 cudaError_t loadVoxelizeSparse();
 
-}  // namespace rbc
+}  // namespace rbc::cuda

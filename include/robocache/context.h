@@ -3,7 +3,8 @@
  *
  * A context is one device and one stream at a time, with the workspace and the threads that
  * operations use. Contexts are independent: use any number of them from any threads, one thread a
- * context at a time. After fork(), a child may use CPU contexts, its own and those made before; a
+ * context at a time: a call on a context that another thread's call is using is UNSUPPORTED, and
+ * does nothing. After fork(), a child may use CPU contexts, its own and those made before; a
  * CUDA context made before is refused there, since CUDA itself does not survive a fork.
  * SPDX-License-Identifier: Apache-2.0
  */

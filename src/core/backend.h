@@ -62,9 +62,14 @@ struct Backend {
   void (*tsdf)(BackendState& state, const TsdfProblem& problem, Scratch scratch);
 };
 
-extern const Backend kCpuBackend;
+// Each backend has a namespace of its own, and one such table.
+namespace cpu {
+extern const Backend kBackend;
+}
 #if RBC_WITH_CUDA
-extern const Backend kCudaBackend;
+namespace cuda {
+extern const Backend kBackend;
+}
 #endif
 
 }  // namespace rbc

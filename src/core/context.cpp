@@ -44,8 +44,8 @@ rbcContextParams checkedParams(const rbcContextParams* given) {
 
 void openCuda(rbcContext& context, const rbcContextParams& params) {
 #if RBC_WITH_CUDA
-  context.state = kCudaBackend.open(params);
-  context.backend = &kCudaBackend;
+  context.state = cuda::kBackend.open(params);
+  context.backend = &cuda::kBackend;
 #else
   static_cast<void>(context);
   static_cast<void>(params);
@@ -54,8 +54,8 @@ void openCuda(rbcContext& context, const rbcContextParams& params) {
 }
 
 void openCpu(rbcContext& context, const rbcContextParams& params) {
-  context.state = kCpuBackend.open(params);
-  context.backend = &kCpuBackend;
+  context.state = cpu::kBackend.open(params);
+  context.backend = &cpu::kBackend;
 }
 
 void openAuto(rbcContext& context, const rbcContextParams& params) {
@@ -102,9 +102,16 @@ struct Destroyer {
 
 constexpr size_t kWorkspaceUnit = 1 << 16;
 
+void takeContext(rbcContext& context) {
+  if (!context.busy.exchange(true, std::memory_order_acquire)) return;
+  fail(RBC_STATUS_UNSUPPORTED,
+       "context: is in use by another thread, or by the call that its allocator serves; make one "
+       "context for each thread");
+}
+
 }  // namespace
 
-rbcContext& requireContext(rbcContext_t context) {
+ContextUse::ContextUse(rbcContext_t context) : context_(context) {
   if (context == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "context: is null");
   if (lostByFork(*context)) {
     fail(RBC_STATUS_NOT_AVAILABLE,
@@ -112,7 +119,7 @@ rbcContext& requireContext(rbcContext_t context) {
          "here, or start "
          "the process by spawn");
   }
-  return *context;
+  takeContext(*context);
 }
 
 void requireReachable(const rbcContext& context, const View& view, const char* argument) {
@@ -198,46 +205,48 @@ rbcStatus_t rbcContextCreate(const rbcContextParams* params, rbcContext_t* conte
 
 rbcStatus_t rbcContextDestroy(rbcContext_t context) {
   return rbc::guard([&] {
-    if (context != nullptr) rbc::drop(context);
+    if (context == nullptr) return;
+    rbc::takeContext(*context);  // for good
+    rbc::drop(context);
   });
 }
 
 rbcStatus_t rbcContextSetStream(rbcContext_t context, void* stream) {
   return rbc::guard([&] {
-    rbcContext& c = rbc::requireContext(context);
-    c.backend->setStream(*c.state, stream);
+    const rbc::ContextUse c(context);
+    c->backend->setStream(*c->state, stream);
   });
 }
 
 rbcStatus_t rbcContextGetStream(rbcContext_t context, void** stream) {
   return rbc::guard([&] {
-    const rbcContext& c = rbc::requireContext(context);
+    const rbc::ContextUse c(context);
     if (stream == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "stream: is null");
-    *stream = c.backend->stream(*c.state);
+    *stream = c->backend->stream(*c->state);
   });
 }
 
 rbcStatus_t rbcContextSynchronize(rbcContext_t context) {
   return rbc::guard([&] {
-    rbcContext& c = rbc::requireContext(context);
-    c.backend->synchronize(*c.state);
+    const rbc::ContextUse c(context);
+    c->backend->synchronize(*c->state);
   });
 }
 
 rbcStatus_t rbcContextReserve(rbcContext_t context, size_t bytes) {
-  return rbc::guard([&] { rbc::workspace(rbc::requireContext(context), bytes); });
+  return rbc::guard([&] { rbc::workspace(*rbc::ContextUse(context), bytes); });
 }
 
 rbcStatus_t rbcContextWarmUp(rbcContext_t context) {
   return rbc::guard([&] {
-    rbcContext& c = rbc::requireContext(context);
-    c.backend->warmUp(*c.state);
+    const rbc::ContextUse c(context);
+    c->backend->warmUp(*c->state);
   });
 }
 
 rbcStatus_t rbcContextGetInfo(rbcContext_t context, rbcContextInfo* info) {
   return rbc::guard([&] {
-    const rbcContext& c = rbc::requireContext(context);
+    const rbc::ContextUse c(context);
     if (info == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "info: is null");
     uint32_t size = 0;
     std::memcpy(&size, info, sizeof size);
@@ -247,11 +256,11 @@ rbcStatus_t rbcContextGetInfo(rbcContext_t context, rbcContextInfo* info) {
                 sizeof(rbcContextInfo));
     }
     rbcContextInfo result = rbcContextInfoInit();
-    result.backend = c.backend->id;
+    result.backend = c->backend->id;
     result.built_with_cuda = RBC_WITH_CUDA;
-    result.workspace_bytes = c.workspace.bytes;
-    std::memcpy(result.cuda_unavailable, c.cuda_unavailable, sizeof result.cuda_unavailable);
-    c.backend->describe(*c.state, &result);
+    result.workspace_bytes = c->workspace.bytes;
+    std::memcpy(result.cuda_unavailable, c->cuda_unavailable, sizeof result.cuda_unavailable);
+    c->backend->describe(*c->state, &result);
     result.struct_size = size;
     std::memcpy(static_cast<void*>(info), &result, std::min<size_t>(size, sizeof result));
   });

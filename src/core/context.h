@@ -12,13 +12,27 @@ struct rbcContext {
   rbc::Scratch workspace = {};
   uint64_t fork_generation = 0;        // forks of this process before the context was made
   std::atomic<int64_t> references{1};  // the caller's, and one for every owned tensor
+  std::atomic<bool> busy{false};       // a call uses it
   char cuda_unavailable[256] = {};
 };
 
 namespace rbc {
 
-// Fails if the context is null or cannot be used (a CUDA context in a forked child).
-rbcContext& requireContext(rbcContext_t context);
+// A call's use of its context, from beginning to end. Fails if the context is null, cannot be used (a
+// CUDA context in a forked child), or is in use: calls share its workspace and its threads.
+class ContextUse {
+ public:
+  explicit ContextUse(rbcContext_t context);
+  ~ContextUse() { context_->busy.store(false, std::memory_order_release); }
+  ContextUse(const ContextUse&) = delete;
+  ContextUse& operator=(const ContextUse&) = delete;
+
+  rbcContext& operator*() const { return *context_; }
+  rbcContext* operator->() const { return context_; }
+
+ private:
+  rbcContext* context_;
+};
 
 // Fails with DEVICE_MISMATCH unless the context's device can use the tensor's memory.
 void requireReachable(const rbcContext& context, const View& view, const char* argument);

@@ -87,7 +87,8 @@ rbcStatus_t rbcTensorCreate(rbcContext_t context, rbcDType dtype, int32_t ndim,
                             const int64_t* shape, rbcOwnedTensor_t* tensor) {
   return guard([&] {
     *rbc::requireResult(tensor, "tensor") = nullptr;
-    rbcContext& c = rbc::requireContext(context);
+    const rbc::ContextUse use(context);
+    rbcContext& c = *use;
     auto owned = std::make_unique<rbcOwnedTensor>();
     // Normalizing a description at a made-up aligned address checks rank, extents and dtype, as for
     // any tensor.
@@ -130,7 +131,8 @@ rbcStatus_t rbcTensorGetView(rbcOwnedTensor_t tensor, int32_t writable, rbcTenso
 rbcStatus_t rbcTensorCopy(rbcContext_t context, const rbcTensor* source,
                           const rbcTensor* destination) {
   return guard([&] {
-    rbcContext& c = rbc::requireContext(context);
+    const rbc::ContextUse use(context);
+    rbcContext& c = *use;
     const rbc::View from = rbc::normalize(source, "source");
     const rbc::View to = rbc::normalize(destination, "destination");
     rbc::requireShape(to, "destination", from.ndim, from.shape);

@@ -13,7 +13,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace rbc {
+namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_STATIC_TARGET
@@ -62,11 +62,11 @@ bool stepsAscend(const Time* times, int64_t n) {
 #endif
 
 }  // namespace HWY_NAMESPACE
-}  // namespace rbc
+}  // namespace rbc::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace rbc {
+namespace rbc::cpu {
 
 template <class Time>
 bool ascends(SimdLevel level, const Time* times, int64_t n) {
@@ -83,5 +83,5 @@ template bool ascends(SimdLevel, const float*, int64_t);
 template bool ascends(SimdLevel, const double*, int64_t);
 template bool ascends(SimdLevel, const int64_t*, int64_t);
 
-}  // namespace rbc
+}  // namespace rbc::cpu
 #endif  // HWY_ONCE

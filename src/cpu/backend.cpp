@@ -14,7 +14,7 @@
 #include "cpu_state.h"
 #include "status.h"
 
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 // The CPUs that this process may run on.
@@ -101,7 +101,7 @@ size_t checkTimesBytes() { return 0; }
 
 }  // namespace
 
-const Backend kCpuBackend = {
+const Backend kBackend = {
     RBC_BACKEND_CPU,
     open,
     close,
@@ -116,16 +116,16 @@ const Backend kCpuBackend = {
     allocate,
     release,
     useWorkspace,
-    copyOnCpu,
+    copy,
     checkTimesBytes,
-    checkTimesOnCpu,
-    fuseOnCpu,
-    voxelizeBytesOnCpu,
-    voxelizeOnCpu,
-    voxelizeSparseBytesOnCpu,
-    voxelizeSparseOnCpu,
-    tsdfBytesOnCpu,
-    tsdfOnCpu,
+    checkTimes,
+    fuse,
+    voxelizeBytes,
+    voxelize,
+    voxelizeSparseBytes,
+    voxelizeSparse,
+    tsdfBytes,
+    tsdf,
 };
 
-}  // namespace rbc
+}  // namespace rbc::cpu

@@ -12,7 +12,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace rbc {
+namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
 // Samples that are looked at at once.
@@ -146,11 +146,11 @@ void findAll(const TimesInOrder<Time>& row, const TimeRow<Time>& queries, const 
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace rbc
+}  // namespace rbc::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace rbc {
+namespace rbc::cpu {
 
 template <class Time>
 FindBrackets<Time> findBrackets(SimdLevel level) {
@@ -166,5 +166,5 @@ template FindBrackets<float> findBrackets(SimdLevel);
 template FindBrackets<double> findBrackets(SimdLevel);
 template FindBrackets<int64_t> findBrackets(SimdLevel);
 
-}  // namespace rbc
+}  // namespace rbc::cpu
 #endif  // HWY_ONCE

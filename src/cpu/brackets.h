@@ -9,7 +9,7 @@
 #include "rows.h"
 #include "simd.h"
 
-namespace rbc {
+namespace rbc::cpu {
 
 // The brackets of up to kMostRows queries.
 template <class Time>
@@ -54,4 +54,4 @@ using FindBrackets = void (*)(const TimesInOrder<Time>& row, const TimeRow<Time>
 template <class Time>
 FindBrackets<Time> findBrackets(SimdLevel level);
 
-}  // namespace rbc
+}  // namespace rbc::cpu

@@ -10,7 +10,7 @@
 #include "fuse_problem.h"
 #include "row_line.h"
 
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 constexpr int64_t kChunkTimes = 1 << 14;  // some 2 us
@@ -91,7 +91,7 @@ void findTimeDefect(CpuState& state, const FuseStream& s, int64_t batch, TimesDe
 
 }  // namespace
 
-void checkTimesOnCpu(BackendState& backend_state, const FuseProblem& p, int stream, Scratch,
+void checkTimes(BackendState& backend_state, const FuseProblem& p, int stream, Scratch,
                      TimesDefect* defect) {
   const FuseStream& s = p.streams[stream];
   *defect = {};
@@ -101,4 +101,4 @@ void checkTimesOnCpu(BackendState& backend_state, const FuseProblem& p, int stre
   });
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

@@ -17,7 +17,7 @@
 #include "real.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace rbc {
+namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 #if HWY_TARGET != HWY_STATIC_TARGET
 
@@ -159,7 +159,7 @@ HWY_INLINE void streamNarrow(D d, hn::Vec<D> x, Out* to) {
 
 #endif  // HWY_TARGET != HWY_STATIC_TARGET
 }  // namespace HWY_NAMESPACE
-}  // namespace rbc
+}  // namespace rbc::cpu
 HWY_AFTER_NAMESPACE();
 
 #endif  // include guard

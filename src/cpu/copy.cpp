@@ -5,7 +5,7 @@
 
 #include "cpu_state.h"
 
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 // Below this, threads do not pay: see kThreadBytes in fuse.cpp.
@@ -78,7 +78,7 @@ void copyFrom(const Copy& copy, int dim, CopyLine line, const std::byte* from, s
 
 }  // namespace
 
-void copyOnCpu(BackendState& state, const View& source, const View& destination) {
+void copy(BackendState& state, const View& source, const View& destination) {
   if (source.count == 0) return;
   const int size = sizeOf(source.dtype);
   const Copy copy = simplified(source, destination);
@@ -98,4 +98,4 @@ void copyOnCpu(BackendState& state, const View& source, const View& destination)
   });
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

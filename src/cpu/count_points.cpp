@@ -4,7 +4,7 @@
 
 #include "real.h"
 
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 template <class Out>
@@ -81,4 +81,4 @@ void PointCounter::write(const PointCounter& counter, const VoxelLine& line,
   }
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

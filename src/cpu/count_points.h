@@ -4,7 +4,7 @@
 #include "dense_voxels.h"
 #include "sort_points.h"
 
-namespace rbc {
+namespace rbc::cpu {
 
 // Voxels whose points are counted at once, in counters that stay in the caches: 64 KiB.
 inline constexpr int kCounterBits = 14;
@@ -32,4 +32,4 @@ class PointCounter {
   Write write_;
 };
 
-}  // namespace rbc
+}  // namespace rbc::cpu

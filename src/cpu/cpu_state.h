@@ -5,7 +5,7 @@
 #include "simd.h"
 #include "thread_pool.h"
 
-namespace rbc {
+namespace rbc::cpu {
 
 struct CpuState : BackendState {
   CpuState(int threads, SimdLevel level) noexcept : simd(level), pool(threads) {}
@@ -16,15 +16,15 @@ struct CpuState : BackendState {
 
 inline CpuState& cpuState(BackendState& state) { return static_cast<CpuState&>(state); }
 
-void copyOnCpu(BackendState& state, const View& source, const View& destination);
-void checkTimesOnCpu(BackendState& state, const FuseProblem& problem, int stream, Scratch scratch,
+void copy(BackendState& state, const View& source, const View& destination);
+void checkTimes(BackendState& state, const FuseProblem& problem, int stream, Scratch scratch,
                      TimesDefect* defect);
-void fuseOnCpu(BackendState& state, const FuseProblem& problem);
-size_t voxelizeBytesOnCpu(const BackendState& state, const VoxelizeProblem& problem);
-void voxelizeOnCpu(BackendState& state, const VoxelizeProblem& problem, Scratch scratch);
-size_t voxelizeSparseBytesOnCpu(const BackendState& state, const SparseProblem& problem);
-void voxelizeSparseOnCpu(BackendState& state, const SparseProblem& problem, Scratch scratch);
-size_t tsdfBytesOnCpu(const BackendState& state, const TsdfProblem& problem);
-void tsdfOnCpu(BackendState& state, const TsdfProblem& problem, Scratch scratch);
+void fuse(BackendState& state, const FuseProblem& problem);
+size_t voxelizeBytes(const BackendState& state, const VoxelizeProblem& problem);
+void voxelize(BackendState& state, const VoxelizeProblem& problem, Scratch scratch);
+size_t voxelizeSparseBytes(const BackendState& state, const SparseProblem& problem);
+void voxelizeSparse(BackendState& state, const SparseProblem& problem, Scratch scratch);
+size_t tsdfBytes(const BackendState& state, const TsdfProblem& problem);
+void tsdf(BackendState& state, const TsdfProblem& problem, Scratch scratch);
 
-}  // namespace rbc
+}  // namespace rbc::cpu

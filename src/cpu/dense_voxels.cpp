@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace rbc {
+namespace rbc::cpu {
 
 DenseVoxels::DenseVoxels(const VoxelizeProblem& p)
     : space_{p.points, {}, {0, 1, 2}},
@@ -70,4 +70,4 @@ void DenseVoxels::clear(const DenseVoxels& voxels, std::byte* data, int64_t coun
   }
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

@@ -6,7 +6,7 @@
 #include "point_keys.h"
 #include "voxel_problem.h"
 
-namespace rbc {
+namespace rbc::cpu {
 
 // Voxels begin .. begin + count - 1 by their keys, which lie `stride` bytes apart.
 struct VoxelLine {
@@ -85,4 +85,4 @@ class DenseCursor {
   int64_t done_ = 0;  // of the line
 };
 
-}  // namespace rbc
+}  // namespace rbc::cpu

@@ -18,7 +18,7 @@
 #include "lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace rbc {
+namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
 // Two rows of channels.
@@ -197,11 +197,11 @@ RowsFunction directRowsFor(DType in, DType out, bool contiguous) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace rbc
+}  // namespace rbc::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace rbc {
+namespace rbc::cpu {
 
 RowsFunction directRows(SimdLevel level, DType in, DType out, bool contiguous) {
 #if HWY_ARCH_X86_64
@@ -212,5 +212,5 @@ RowsFunction directRows(SimdLevel level, DType in, DType out, bool contiguous) {
   return HWY_STATIC_DISPATCH(directRowsFor)(in, out, contiguous);
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu
 #endif  // HWY_ONCE

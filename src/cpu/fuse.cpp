@@ -8,7 +8,7 @@
 #include "hwy/cache_control.h"
 #include "stream_run.h"
 
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 constexpr int64_t kChannelBlock = 4096;
@@ -102,7 +102,7 @@ void runAll(CpuState& state, const Plan& plan) {
 
 }  // namespace
 
-void fuseOnCpu(BackendState& backend_state, const FuseProblem& p) {
+void fuse(BackendState& backend_state, const FuseProblem& p) {
   const int64_t out_size = sizeOf(p.out_dtype);
   CpuState& state = cpuState(backend_state);
   const Plan plan = {p, state.simd, out_size,
@@ -110,4 +110,4 @@ void fuseOnCpu(BackendState& backend_state, const FuseProblem& p) {
   visitTime(p.time_dtype, [&](auto time) { runAll<typename decltype(time)::type>(state, plan); });
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

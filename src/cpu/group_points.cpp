@@ -2,7 +2,7 @@
 
 #include "scratch_cutter.h"
 
-namespace rbc {
+namespace rbc::cpu {
 
 size_t PointGroups::bytes() const {
   ScratchCutter parts(nullptr);
@@ -39,4 +39,4 @@ int64_t PointGroups::listGroups(int64_t bucket) const {
   });
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

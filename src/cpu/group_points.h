@@ -5,7 +5,7 @@
 
 #include "sort_points.h"
 
-namespace rbc {
+namespace rbc::cpu {
 
 // A voxel with its points, by their numbers in the line of all clouds.
 struct PointGroup {
@@ -75,4 +75,4 @@ class PointGroups {
   int64_t* before_ = nullptr;
 };
 
-}  // namespace rbc
+}  // namespace rbc::cpu

@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 
 #if HWY_TARGET == HWY_STATIC_TARGET
 
-namespace rbc {
+namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
 using rbc::cubic;
@@ -57,11 +57,11 @@ HWY_INLINE void storeQuaternions(const V (&q)[4], Scalar<V>* to) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace rbc
+}  // namespace rbc::cpu
 
 #else
 
-namespace rbc {
+namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -184,18 +184,17 @@ HWY_INLINE void storeQuaternions(const V (&q)[4], Scalar<V>* to) {
 }
 
 }  // namespace HWY_NAMESPACE
+}  // namespace rbc::cpu
 
 template <class D>
-struct ScalarOf<HWY_NAMESPACE::Lanes<D>> {
+struct rbc::ScalarOf<rbc::cpu::HWY_NAMESPACE::Lanes<D>> {
   using type = hwy::HWY_NAMESPACE::TFromD<D>;
 };
-
-}  // namespace rbc
 
 // The formulas, once more in this level's namespace.
 #define RBC_FORMULAS_AGAIN
 #undef RBC_FORMULAS
-#define RBC_FORMULAS rbc::HWY_NAMESPACE
+#define RBC_FORMULAS rbc::cpu::HWY_NAMESPACE
 #include "hermite.h"
 #include "interpolate.h"
 #include "slerp.h"

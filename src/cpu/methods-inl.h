@@ -15,7 +15,7 @@
 #include "locate.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace rbc {
+namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
 // Rows v0 .. v3 around a query, from the block's first channel on.
@@ -102,7 +102,7 @@ MethodFunction<Number> methodFunction(Method method) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace rbc
+}  // namespace rbc::cpu
 HWY_AFTER_NAMESPACE();
 
 #endif  // include guard

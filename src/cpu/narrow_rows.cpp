@@ -16,7 +16,7 @@
 #include "row_steps-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace rbc {
+namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
 // ---- methods, with a weight of its own for each element -----------------------------------------
@@ -169,11 +169,11 @@ RowsFunction narrowRowsFor(DType in, DType out) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace rbc
+}  // namespace rbc::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace rbc {
+namespace rbc::cpu {
 
 RowsFunction narrowRows(SimdLevel level, DType in, DType out) {
 #if HWY_ARCH_X86_64
@@ -184,5 +184,5 @@ RowsFunction narrowRows(SimdLevel level, DType in, DType out) {
   return HWY_STATIC_DISPATCH(narrowRowsFor)(in, out);
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu
 #endif  // HWY_ONCE

@@ -12,7 +12,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace rbc {
+namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
 // Of `count` points of a cloud from `first` on. Returns how many are in no voxel. Without branches:
@@ -47,11 +47,11 @@ auto keysOfCloudFor(DType points) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace rbc
+}  // namespace rbc::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 template <class Key>
@@ -93,5 +93,5 @@ template void findKeys(SimdLevel level, const KeySpace& space, int64_t begin, in
 template void findKeys(SimdLevel level, const KeySpace& space, int64_t begin, int64_t end,
                        uint64_t* keys, const Output<1>& dropped);
 
-}  // namespace rbc
+}  // namespace rbc::cpu
 #endif  // HWY_ONCE

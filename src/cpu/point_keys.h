@@ -6,7 +6,7 @@
 #include "simd.h"
 #include "voxel_problem.h"
 
-namespace rbc {
+namespace rbc::cpu {
 
 // Where points lie, with the axes of the grid in any order: keys ascend by cloud, then by axis 0 of
 // `grid`, 1 and 2.
@@ -28,4 +28,4 @@ template <class Key>
 void findKeys(SimdLevel level, const KeySpace& space, int64_t begin, int64_t end, Key* keys,
               const Output<1>& dropped);
 
-}  // namespace rbc
+}  // namespace rbc::cpu

@@ -6,7 +6,7 @@
 #include "row_line.h"
 #include "voxel_problem.h"
 
-namespace rbc {
+namespace rbc::cpu {
 
 // Offsets in elements of the rows of a tensor [B,N,...], or [N,...].
 class PointRows {
@@ -43,4 +43,4 @@ void visitClouds(const PointClouds& points, int64_t begin, int64_t end, Visitor&
   });
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

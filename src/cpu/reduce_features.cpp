@@ -5,7 +5,7 @@
 #include "real.h"
 #include "voxel_reduce.h"
 
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 // Features that are reduced side by side.
@@ -138,4 +138,4 @@ void FeatureReducer::copy(int32_t point, const FeatureRow& out) const {
 
 void FeatureReducer::clear(const FeatureRow& out) const { run(zero, nullptr, 0, out); }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

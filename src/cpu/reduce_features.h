@@ -4,7 +4,7 @@
 #include "point_rows.h"
 #include "voxel_problem.h"
 
-namespace rbc {
+namespace rbc::cpu {
 
 // Where a row of features is written.
 struct FeatureRow {
@@ -74,4 +74,4 @@ class FeatureReducer {
   Write write_;
 };
 
-}  // namespace rbc
+}  // namespace rbc::cpu

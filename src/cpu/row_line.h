@@ -5,7 +5,7 @@
 
 #include "ragged.h"
 
-namespace rbc {
+namespace rbc::cpu {
 
 // Padded rows, `rows` a member, or packed ones, `rows` in all.
 struct RowLine {
@@ -53,4 +53,4 @@ bool visitPieces(const RowLine& line, int64_t begin, int64_t end, Visitor&& visi
   return false;
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

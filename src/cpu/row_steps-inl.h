@@ -19,7 +19,7 @@
 #include "rows.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace rbc {
+namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
 constexpr int64_t kBlock = 512;
@@ -143,7 +143,7 @@ Widen<Number> widenFunction(DType in) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace rbc
+}  // namespace rbc::cpu
 HWY_AFTER_NAMESPACE();
 
 #endif  // include guard

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 // Samples as they are: integers that stay what they are.
@@ -55,4 +55,4 @@ Rows rowsOf(SimdLevel level, const RowsKind& kind) {
   return {stagedRows(level, kind.in, kind.out), !kind.contiguous};
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

@@ -8,7 +8,7 @@
 #include "fuse_problem.h"
 #include "simd.h"
 
-namespace rbc {
+namespace rbc::cpu {
 
 // One query's answer: the row `sample` as it is if w is 0, else what the method makes of it and of
 // the rows around it.
@@ -86,4 +86,4 @@ RowsFunction narrowRows(SimdLevel level, DType in, DType out);
 // Has a contiguous function compute a strided tile.
 void rowsOfCopies(const RowTile& tile, RowsFunction function);
 
-}  // namespace rbc
+}  // namespace rbc::cpu

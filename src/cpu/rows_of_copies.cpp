@@ -5,7 +5,7 @@
 
 #include "rows.h"
 
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 constexpr int64_t kChannels = 16;  // whole quaternions
@@ -106,4 +106,4 @@ void rowsOfCopies(const RowTile& tile, RowsFunction function) {
   }
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

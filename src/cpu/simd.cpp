@@ -6,7 +6,7 @@
 
 #include "status.h"
 
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 #if defined(__x86_64__)
@@ -53,4 +53,4 @@ SimdLevel chooseSimd(int32_t requested) {
   return level;
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

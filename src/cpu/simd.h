@@ -7,7 +7,7 @@
 
 #include "robocache/context.h"
 
-namespace rbc {
+namespace rbc::cpu {
 
 enum class SimdLevel : int32_t {
   kPortable = RBC_SIMD_PORTABLE,
@@ -18,4 +18,4 @@ enum class SimdLevel : int32_t {
 // The level for rbcContextParams.simd; fails with NOT_AVAILABLE if this machine lacks it.
 SimdLevel chooseSimd(int32_t requested);
 
-}  // namespace rbc
+}  // namespace rbc::cpu

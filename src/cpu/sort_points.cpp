@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 // Points of a bucket, whose sorting then stays in the first-level cache.
@@ -161,4 +161,4 @@ void PointSort::sortBucket(const Parts& parts, int64_t bucket) const {
   }
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

@@ -8,7 +8,7 @@
 #include "point_keys.h"
 #include "scratch_cutter.h"
 
-namespace rbc {
+namespace rbc::cpu {
 
 template <class Key>
 struct PointEntry {
@@ -84,4 +84,4 @@ class PointSort {
   int64_t* begins_ = nullptr;  // of buckets, and the end
 };
 
-}  // namespace rbc
+}  // namespace rbc::cpu

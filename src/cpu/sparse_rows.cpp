@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 // Sets all bytes of the elements, as many at once as adjoin.
@@ -106,4 +106,4 @@ FeatureRow SparseRows::groupedAt(int64_t row, int64_t i) const {
           out.stride[2]};
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

@@ -8,7 +8,7 @@
 #include "reduce_features.h"
 #include "voxel_problem.h"
 
-namespace rbc {
+namespace rbc::cpu {
 
 class SparseRows {
  public:
@@ -42,4 +42,4 @@ class SparseRows {
   PointRows points_;  // of point_to_voxel
 };
 
-}  // namespace rbc
+}  // namespace rbc::cpu

@@ -19,7 +19,7 @@
 #include "row_steps-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace rbc {
+namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
 // The rows of a task that will be due soon: 2, or for methods that take four also the one after.
@@ -90,11 +90,11 @@ RowsFunction stagedRowsFor(DType in, DType out) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace rbc
+}  // namespace rbc::cpu
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace rbc {
+namespace rbc::cpu {
 
 RowsFunction stagedRows(SimdLevel level, DType in, DType out) {
 #if HWY_ARCH_X86_64
@@ -105,5 +105,5 @@ RowsFunction stagedRows(SimdLevel level, DType in, DType out) {
   return HWY_STATIC_DISPATCH(stagedRowsFor)(in, out);
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu
 #endif  // HWY_ONCE

@@ -9,7 +9,7 @@
 #include "fuse_problem.h"
 #include "rows.h"
 
-namespace rbc {
+namespace rbc::cpu {
 
 struct Plan {
   const FuseProblem& problem;
@@ -273,4 +273,4 @@ class StreamRun {
   Weights<double> weights_[kTasks];
 };
 
-}  // namespace rbc
+}  // namespace rbc::cpu

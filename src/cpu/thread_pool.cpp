@@ -17,7 +17,7 @@
 #include "float_environment.h"
 #include "fork.h"
 
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 // Waits some 20 us for what another thread will soon do: cheaper than to sleep and be woken. Gives
@@ -183,4 +183,4 @@ void ThreadPool::run(const Job& job, int threads) noexcept {
   crew.work_done.wait(lock, isDone);
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace rbc {
+namespace rbc::cpu {
 
 class ThreadPool {
  public:
@@ -52,4 +52,4 @@ class ThreadPool {
   uint64_t fork_generation_ = 0;  // of crew_
 };
 
-}  // namespace rbc
+}  // namespace rbc::cpu

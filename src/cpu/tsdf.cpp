@@ -15,7 +15,7 @@
 #include "scratch_cutter.h"
 #include "tsdf_problem.h"
 
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 constexpr int64_t kBlock = 64;             // voxels
@@ -143,11 +143,11 @@ void average(const TsdfProblem& p, const Sums& sums, int64_t block) {
 
 }  // namespace
 
-size_t tsdfBytesOnCpu(const BackendState&, const TsdfProblem& p) {
+size_t tsdfBytes(const BackendState&, const TsdfProblem& p) {
   return sumsIn(nullptr, p).bytes;
 }
 
-void tsdfOnCpu(BackendState& backend_state, const TsdfProblem& p, Scratch scratch) {
+void tsdf(BackendState& backend_state, const TsdfProblem& p, Scratch scratch) {
   CpuState& state = cpuState(backend_state);
   const Sums sums = sumsIn(scratch.data, p);
   std::memset(sums.blocks, kUntouched, static_cast<size_t>(sums.num_blocks));
@@ -167,4 +167,4 @@ void tsdfOnCpu(BackendState& backend_state, const TsdfProblem& p, Scratch scratc
   });
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

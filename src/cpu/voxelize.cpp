@@ -8,7 +8,7 @@
 #include "group_points.h"
 #include "reduce_features.h"
 
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 // Of out, that a bucket should write at most.
@@ -63,17 +63,17 @@ void reduceFeatures(CpuState& state, const VoxelizeProblem& p, const DenseVoxels
 
 }  // namespace
 
-size_t voxelizeBytesOnCpu(const BackendState& state, const VoxelizeProblem& p) {
+size_t voxelizeBytes(const BackendState& state, const VoxelizeProblem& p) {
   const int threads = static_cast<const CpuState&>(state).pool.threads();
   const DenseVoxels voxels(p);
   return reducesFeatures(p.mode) ? groupsFor(p, voxels, threads).bytes()
                                  : sortFor(voxels, threads).bytes();
 }
 
-void voxelizeOnCpu(BackendState& state, const VoxelizeProblem& p, Scratch scratch) {
+void voxelize(BackendState& state, const VoxelizeProblem& p, Scratch scratch) {
   const DenseVoxels voxels(p);
   (reducesFeatures(p.mode) ? reduceFeatures : countPoints)(cpuState(state), p, voxels,
                                                            scratch.data);
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

@@ -9,7 +9,7 @@
 #include "scratch_cutter.h"
 #include "sparse_rows.h"
 
-namespace rbc {
+namespace rbc::cpu {
 namespace {
 
 constexpr int64_t kChunkRows = 1024;
@@ -59,13 +59,13 @@ void orderByFirstPoint(ThreadPool& pool, const PointGroups& groups, int64_t poin
 
 }  // namespace
 
-size_t voxelizeSparseBytesOnCpu(const BackendState& state, const SparseProblem& p) {
+size_t voxelizeSparseBytes(const BackendState& state, const SparseProblem& p) {
   const KeySpace space = spaceOf(p);
   const PointGroups groups(space, 1, static_cast<const CpuState&>(state).pool.threads());
   return Parts(nullptr, p, groups).scratch.used();
 }
 
-void voxelizeSparseOnCpu(BackendState& backend_state, const SparseProblem& p, Scratch scratch) {
+void voxelizeSparse(BackendState& backend_state, const SparseProblem& p, Scratch scratch) {
   CpuState& state = cpuState(backend_state);
   ThreadPool& pool = state.pool;
   const KeySpace space = spaceOf(p);
@@ -106,4 +106,4 @@ void voxelizeSparseOnCpu(BackendState& backend_state, const SparseProblem& p, Sc
   }
 }
 
-}  // namespace rbc
+}  // namespace rbc::cpu

@@ -97,7 +97,8 @@ rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, int32_t 
                     const rbcFuseParams* params) {
   return rbc::guard([&] {
     const rbc::DefaultFloats floats;
-    rbcContext& c = rbc::requireContext(context);
+    const rbc::ContextUse use(context);
+    rbcContext& c = *use;
     rbc::visitCall(
         c, {streams, num_streams, query_times, out, mask, params},
         [&](rbc::Fusion& fusion, bool check_times) { fusion.run(c, check_times, "streams"); });
@@ -111,7 +112,8 @@ rbcStatus_t rbcFuseWorkspaceSize(rbcContext_t context, const rbcFuseStream* stre
   return rbc::guard([&] {
     const rbc::DefaultFloats floats;
     if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
-    const rbcContext& c = rbc::requireContext(context);
+    const rbc::ContextUse use(context);
+    rbcContext& c = *use;
     rbc::visitCall(c, {streams, num_streams, query_times, out, mask, params},
                    [&](rbc::Fusion& fusion, bool check_times) {
                      *bytes = fusion.workspaceBytes(check_times);

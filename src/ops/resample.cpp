@@ -36,7 +36,8 @@ rbcStatus_t rbcResample(rbcContext_t context, const rbcTensor* values, const rbc
                         const rbcResampleParams* params) {
   return rbc::guard([&] {
     const rbc::DefaultFloats floats;
-    rbcContext& c = rbc::requireContext(context);
+    const rbc::ContextUse use(context);
+    rbcContext& c = *use;
     rbc::visitCall(
         c, {values, times, query_times, out, mask, params},
         [&](rbc::Fusion& fusion, bool check_times) { fusion.run(c, check_times, nullptr); });
@@ -50,7 +51,8 @@ rbcStatus_t rbcResampleWorkspaceSize(rbcContext_t context, const rbcTensor* valu
   return rbc::guard([&] {
     const rbc::DefaultFloats floats;
     if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
-    const rbcContext& c = rbc::requireContext(context);
+    const rbc::ContextUse use(context);
+    rbcContext& c = *use;
     rbc::visitCall(c, {values, times, query_times, out, mask, params},
                    [&](rbc::Fusion& fusion, bool check_times) {
                      *bytes = fusion.workspaceBytes(check_times);

@@ -119,7 +119,8 @@ rbcStatus_t rbcVoxelizeTsdf(rbcContext_t context, const rbcTensor* points, const
                             const rbcTensor* dropped, const rbcTsdfParams* params) {
   return rbc::guard([&] {
     const rbc::DefaultFloats floats;
-    rbcContext& c = rbc::requireContext(context);
+    const rbc::ContextUse use(context);
+    rbcContext& c = *use;
     rbc::TsdfProblem p = rbc::problemOf(c, {points, sensors, tsdf, weight, dropped, params});
     if (p.points.clouds == 0) return;
     const rbc::Scratch scratch = rbc::workspaceFor(c, &p.points, c.backend->tsdfBytes(*c.state, p));
@@ -134,7 +135,8 @@ rbcStatus_t rbcVoxelizeTsdfWorkspaceSize(rbcContext_t context, const rbcTensor* 
   return rbc::guard([&] {
     const rbc::DefaultFloats floats;
     if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
-    const rbcContext& c = rbc::requireContext(context);
+    const rbc::ContextUse use(context);
+    rbcContext& c = *use;
     const rbc::TsdfProblem p = rbc::problemOf(c, {points, sensors, tsdf, weight, dropped, params});
     *bytes = p.points.clouds == 0
                  ? 0

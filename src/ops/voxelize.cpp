@@ -98,7 +98,8 @@ rbcStatus_t rbcVoxelize(rbcContext_t context, const rbcTensor* points, const rbc
                         const rbcVoxelizeParams* params) {
   return rbc::guard([&] {
     const rbc::DefaultFloats floats;
-    rbcContext& c = rbc::requireContext(context);
+    const rbc::ContextUse use(context);
+    rbcContext& c = *use;
     rbc::VoxelizeProblem p = rbc::problemOf(c, {points, features, out, dropped, params});
     if (p.points.clouds == 0) return;
     const rbc::Scratch scratch =
@@ -114,7 +115,8 @@ rbcStatus_t rbcVoxelizeWorkspaceSize(rbcContext_t context, const rbcTensor* poin
   return rbc::guard([&] {
     const rbc::DefaultFloats floats;
     if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
-    const rbcContext& c = rbc::requireContext(context);
+    const rbc::ContextUse use(context);
+    rbcContext& c = *use;
     const rbc::VoxelizeProblem p = rbc::problemOf(c, {points, features, out, dropped, params});
     *bytes = p.points.clouds == 0
                  ? 0

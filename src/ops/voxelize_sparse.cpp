@@ -149,7 +149,8 @@ rbcStatus_t rbcVoxelizeSparse(rbcContext_t context, const rbcTensor* points,
                               const rbcVoxelizeSparseParams* params) {
   return rbc::guard([&] {
     const rbc::DefaultFloats floats;
-    rbcContext& c = rbc::requireContext(context);
+    const rbc::ContextUse use(context);
+    rbcContext& c = *use;
     rbc::SparseProblem p = rbc::problemOf(c, points, features, voxels, params);
     const rbc::Scratch scratch =
         rbc::workspaceFor(c, &p.points, c.backend->voxelizeSparseBytes(*c.state, p));
@@ -163,7 +164,8 @@ rbcStatus_t rbcVoxelizeSparseWorkspaceSize(rbcContext_t context, const rbcTensor
   return rbc::guard([&] {
     const rbc::DefaultFloats floats;
     if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
-    const rbcContext& c = rbc::requireContext(context);
+    const rbc::ContextUse use(context);
+    rbcContext& c = *use;
     const rbc::SparseProblem p = rbc::problemOf(c, points, features, voxels, params);
     *bytes = rbc::workspaceBytes(c, p.points, c.backend->voxelizeSparseBytes(*c.state, p));
   });

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -178,6 +179,37 @@ def test_threads_use_contexts_of_their_own():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_a_context_in_use_by_another_thread_is_refused():
+    context = rbc.Context("cpu", threads=2)
+    points = np.zeros((200_000, 3), np.float32)
+    refused = threading.Event()
+    failures = []
+
+    def work():
+        deadline = time.monotonic() + 30
+        while not refused.is_set() and not failures:
+            try:
+                rbc.voxelize(
+                    points, origin=0, voxel_size=1, shape=(64, 64, 64), mode="count", backend=context
+                )
+                assert time.monotonic() < deadline, "no call was refused"
+            except rbc.RoboCacheError as error:
+                assert error.status == rbc.Status.UNSUPPORTED
+                assert "in use by another thread" in str(error)
+                refused.set()
+            except BaseException as error:
+                failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert refused.is_set()
+    assert rbc.resample([[0.0], [1.0]], [0.0, 1.0], [0.5], backend=context)[0, 0] == 0.5
 
 
 @pytest.mark.parametrize("fused", [False, True])

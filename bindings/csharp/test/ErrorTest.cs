@@ -1,5 +1,6 @@
 using System;
 using System.Globalization;
+using System.Threading;
 using RoboCache;
 
 /// Every status as its exception, with the message of the C library.
@@ -41,6 +42,38 @@ static class ErrorTest {
       second.Times = new float[4];
       context.Fuse(new FuseStream[] {Stream(), second}, queries, new float[2, 4]);
     });
+  }
+
+  [Test]
+  static void AContextInUseByAnotherThread() {
+    float[,] points = new float[200000, 3];
+    string refusal = null;
+    Exception failure = null;
+    using (Context context = Context.Cpu(2)) {
+      ThreadStart work = () => {
+        VoxelizeParams parameters = new VoxelizeParams {Mode = Rbc.VoxelCount};
+        parameters.Grid = new VoxelGrid(new double[3], new double[] {1, 1, 1},
+                                        new long[] {64, 64, 64});
+        int[,,] counts = new int[64, 64, 64];
+        DateTime end = DateTime.UtcNow.AddSeconds(30);
+        while (refusal == null && failure == null && DateTime.UtcNow < end) {
+          try {
+            context.Voxelize(points, null, counts, null, parameters);
+          } catch (NotSupportedException refused) {
+            refusal = refused.Message;
+          } catch (Exception other) {
+            failure = other;
+          }
+        }
+      };
+      Thread second = new Thread(work);
+      second.Start();
+      work();
+      second.Join();
+      Expect.Equal(null, failure);
+      Expect.True(refusal != null && refusal.Contains("in use by another thread"), refusal);
+      context.WarmUp(); // the next call works
+    }
   }
 
   [Test]

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 class ErrorTest {
@@ -43,6 +44,40 @@ class ErrorTest {
     Tensor narrow = Tensor.allocate(DType.FLOAT32, 1, 1);
     message = thrown(IllegalArgumentException.class, values, times, clock, narrow, null);
     assertTrue(message.startsWith("out: "), message);
+  }
+
+  @Test
+  void aContextInUseByAnotherThread() throws InterruptedException {
+    Tensor points = Tensor.allocate(DType.FLOAT32, 200_000, 3);
+    AtomicReference<String> refusal = new AtomicReference<>();
+    AtomicReference<Throwable> failure = new AtomicReference<>();
+    try (Context context = Context.cpu()) {
+      Runnable work =
+          () -> {
+            Tensor counts = Tensor.allocate(DType.INT32, 64, 64, 64);
+            VoxelizeParams params = new VoxelizeParams();
+            params.setMode(RoboCache.VOXEL_COUNT);
+            params.setGrid(
+                new VoxelGrid(new double[3], new double[] {1, 1, 1}, new long[] {64, 64, 64}));
+            long end = System.nanoTime() + 30_000_000_000L;
+            while (refusal.get() == null && failure.get() == null && System.nanoTime() < end) {
+              try {
+                RoboCache.voxelize(context, points, null, counts, null, params);
+              } catch (UnsupportedOperationException refused) {
+                refusal.set(refused.getMessage());
+              } catch (Throwable other) {
+                failure.set(other);
+              }
+            }
+          };
+      Thread other = new Thread(work);
+      other.start();
+      work.run();
+      other.join();
+      assertEquals(null, failure.get());
+      assertTrue(refusal.get().contains("in use by another thread"), refusal.get());
+      context.warmUp(); // the next call works
+    }
   }
 
   @Test

@@ -1,0 +1,141 @@
+// One context in several threads at once: the second call is refused, and nothing is spoiled.
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "robocache/robocache.h"
+#include "support/expect.h"
+#include "support/run.h"
+
+namespace {
+
+using support::Context;
+
+// An allocator whose first request waits until it is let go: a call that is surely under way.
+struct Gate {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool entered = false;
+  bool open = false;
+
+  static void* allocate(void* self, size_t bytes, size_t, void*) {
+    Gate& gate = *static_cast<Gate*>(self);
+    std::unique_lock<std::mutex> lock(gate.mutex);
+    gate.entered = true;
+    gate.changed.notify_all();
+    gate.changed.wait(lock, [&] { return gate.open; });
+    return std::malloc(bytes);
+  }
+  static void release(void*, void* pointer, size_t, void*) { std::free(pointer); }
+
+  void waitUntilEntered() {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return entered; });
+  }
+  void letGo() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    open = true;
+    changed.notify_all();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("shared context: every function is refused while another thread is in a call") {
+  Gate gate;
+  rbcContextParams params = rbcContextParamsInit();
+  params.backend = RBC_BACKEND_CPU;
+  params.num_threads = 2;
+  params.allocator = {Gate::allocate, Gate::release, &gate};
+  const Context owner = support::makeContext(params);
+  rbcContext_t context = owner.get();
+  rbcStatus_t status = RBC_STATUS_INTERNAL;
+  std::thread other([&] { status = rbcContextReserve(context, 1 << 20); });
+  gate.waitUntilEntered();
+
+  rbcContextInfo info = rbcContextInfoInit();
+  void* stream = nullptr;
+  size_t bytes = 0;
+  rbcOwnedTensor_t tensor = nullptr;
+  const int64_t shape[] = {1};
+  const std::function<rbcStatus_t()> calls[] = {
+      [&] { return rbcContextReserve(context, 1); },
+      [&] { return rbcContextSetStream(context, nullptr); },
+      [&] { return rbcContextGetStream(context, &stream); },
+      [&] { return rbcContextSynchronize(context); },
+      [&] { return rbcContextWarmUp(context); },
+      [&] { return rbcContextGetInfo(context, &info); },
+      [&] { return rbcContextDestroy(context); },
+      [&] { return rbcTensorCreate(context, support::kF32, 1, shape, &tensor); },
+      [&] { return rbcTensorCopy(context, nullptr, nullptr); },
+      [&] { return rbcResample(context, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr); },
+      [&] {
+        return rbcResampleWorkspaceSize(context, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                        nullptr, &bytes);
+      },
+      [&] { return rbcFuse(context, nullptr, 0, nullptr, nullptr, nullptr, nullptr); },
+      [&] {
+        return rbcFuseWorkspaceSize(context, nullptr, 0, nullptr, nullptr, nullptr, nullptr,
+                                    &bytes);
+      },
+      [&] { return rbcVoxelize(context, nullptr, nullptr, nullptr, nullptr, nullptr); },
+      [&] {
+        return rbcVoxelizeWorkspaceSize(context, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                        &bytes);
+      },
+      [&] { return rbcVoxelizeSparse(context, nullptr, nullptr, nullptr, nullptr); },
+      [&] {
+        return rbcVoxelizeSparseWorkspaceSize(context, nullptr, nullptr, nullptr, nullptr, &bytes);
+      },
+      [&] {
+        return rbcVoxelizeTsdf(context, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+      },
+      [&] {
+        return rbcVoxelizeTsdfWorkspaceSize(context, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                            nullptr, &bytes);
+      },
+  };
+  int number = 0;
+  for (const auto& call : calls) {
+    CAPTURE(number);
+    CHECK_FAILS(call(), RBC_STATUS_UNSUPPORTED, "context:", "in use by another thread");
+    ++number;
+  }
+  gate.letGo();
+  other.join();
+  CHECK(status == RBC_STATUS_SUCCESS);
+  CHECK_SUCCEEDS(rbcContextReserve(context, 1 << 21));
+  CHECK_SUCCEEDS(rbcContextGetInfo(context, &info));
+}
+
+TEST_CASE("shared context: calls of four threads are right or refused") {
+  support::ResampleCase c;
+  c.batch = 6;
+  c.samples = 500;
+  c.queries = 500;
+  c.channels = 96;
+  c.lengths = true;
+  const support::ResampleInputs in = support::makeInputs(c);
+  const support::ResampleOutput expected = support::run(support::cpuContext(1), in).output;
+  const Context context = support::cpuContext(3);
+  std::atomic<int> right{0};
+  std::atomic<int> wrong{0};
+  const auto work = [&] {
+    for (int i = 0; i < 200; ++i) {
+      try {
+        const support::ResampleRun run = support::run(context, in);
+        const bool refused = run.status == RBC_STATUS_UNSUPPORTED;
+        (refused || run.output == expected ? right : wrong).fetch_add(1);
+      } catch (const std::runtime_error&) {  // what `run` asks of the context besides
+      }
+    }
+  };
+  std::thread threads[] = {std::thread(work), std::thread(work), std::thread(work)};
+  work();
+  for (std::thread& thread : threads) thread.join();
+  CHECK(right > 0);
+  CHECK(wrong == 0);
+  CHECK((support::run(context, in).output == expected));
+}
