@@ -2,8 +2,28 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <new>
+#include <type_traits>
+#include <utility>
 
 #include "backend.h"
+
+namespace rbc {
+
+// Room for what a call puts together: callers may have small stacks.
+struct CallMemory {
+  alignas(64) std::byte bytes[32 << 10];
+
+  // In the place of what the call before has made here.
+  template <class T, class... Arguments>
+  T& make(Arguments&&... arguments) {
+    static_assert(sizeof(T) <= sizeof bytes && std::is_trivially_destructible_v<T>);
+    return *new (bytes) T(std::forward<Arguments>(arguments)...);
+  }
+};
+
+}  // namespace rbc
 
 struct rbcContext {
   const rbc::Backend* backend = nullptr;
@@ -14,6 +34,7 @@ struct rbcContext {
   std::atomic<int64_t> references{1};  // the caller's, and one for every owned tensor
   std::atomic<bool> busy{false};       // a call uses it
   char cuda_unavailable[256] = {};
+  rbc::CallMemory call_memory;
 };
 
 namespace rbc {

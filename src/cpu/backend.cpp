@@ -102,30 +102,14 @@ size_t checkTimesBytes() { return 0; }
 }  // namespace
 
 const Backend kBackend = {
-    RBC_BACKEND_CPU,
-    open,
-    close,
-    describe,
-    warmUp,
-    reaches,
-    device,
-    setStream,
-    stream,
-    synchronize,
-    capturing,
-    allocate,
-    release,
-    useWorkspace,
-    copy,
-    checkTimesBytes,
-    checkTimes,
-    fuse,
-    voxelizeBytes,
-    voxelize,
-    voxelizeSparseBytes,
-    voxelizeSparse,
-    tsdfBytes,
-    tsdf,
+    RBC_BACKEND_CPU, open,         close,
+    describe,        warmUp,       reaches,
+    device,          setStream,    stream,
+    synchronize,     capturing,    allocate,
+    release,         useWorkspace, copy,
+    checkTimesBytes, checkTimes,   fuse,
+    voxelizeBytes,   voxelize,     voxelizeSparseBytes,
+    voxelizeSparse,  tsdfBytes,    tsdf,
 };
 
 }  // namespace rbc::cpu

@@ -92,7 +92,7 @@ void findTimeDefect(CpuState& state, const FuseStream& s, int64_t batch, TimesDe
 }  // namespace
 
 void checkTimes(BackendState& backend_state, const FuseProblem& p, int stream, Scratch,
-                     TimesDefect* defect) {
+                TimesDefect* defect) {
   const FuseStream& s = p.streams[stream];
   *defect = {};
   if (findIndexDefect(p, s, defect)) return;

@@ -29,8 +29,7 @@ PointCounter::PointCounter(const VoxelizeProblem& p, const DenseVoxels& voxels,
       isFloat(p.out.dtype) ? visitFloat(p.out.dtype, writeOf) : visitInteger(p.out.dtype, writeOf);
 }
 
-void PointCounter::count(int64_t bucket) const {
-  constexpr int64_t kCounters = int64_t{1} << kCounterBits;
+void PointCounter::count(int64_t bucket, Counters* counters) const {
   const int64_t end = sort_.firstKey(bucket + 1);
   sort_.visit(bucket, [&](const auto* entry, const std::byte*) {
     const auto* last = entry + sort_.count(bucket);
@@ -40,7 +39,7 @@ void PointCounter::count(int64_t bucket) const {
         clear(first, past);
         continue;
       }
-      uint32_t counts[kCounters];
+      uint32_t* counts = counters->counts;
       std::fill_n(counts, past - first, 0u);
       for (; entry != last && static_cast<int64_t>(entry->key) < past; ++entry) {
         ++counts[static_cast<int64_t>(entry->key) - first];

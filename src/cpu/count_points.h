@@ -6,15 +6,19 @@
 
 namespace rbc::cpu {
 
-// Voxels whose points are counted at once, in counters that stay in the caches: 64 KiB.
+// Voxels whose points are counted at once, in counters that stay in the caches.
 inline constexpr int kCounterBits = 14;
+inline constexpr int64_t kCounters = int64_t{1} << kCounterBits;
+struct Counters {
+  uint32_t counts[kCounters];
+};
 
 // Writes a bucket's voxels. The points are sorted by all but the lowest kCounterBits of their keys.
 class PointCounter {
  public:
   PointCounter(const VoxelizeProblem& problem, const DenseVoxels& voxels, const PointSort& sort);
 
-  void count(int64_t bucket) const;
+  void count(int64_t bucket, Counters* counters) const;
 
  private:
   // Voxels begin .. end - 1, which hold no point.

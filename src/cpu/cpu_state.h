@@ -8,7 +8,7 @@
 namespace rbc::cpu {
 
 struct CpuState : BackendState {
-  CpuState(int threads, SimdLevel level) noexcept : simd(level), pool(threads) {}
+  CpuState(int threads, SimdLevel level) : simd(level), pool(threads) {}
 
   const SimdLevel simd;
   ThreadPool pool;
@@ -18,7 +18,7 @@ inline CpuState& cpuState(BackendState& state) { return static_cast<CpuState&>(s
 
 void copy(BackendState& state, const View& source, const View& destination);
 void checkTimes(BackendState& state, const FuseProblem& problem, int stream, Scratch scratch,
-                     TimesDefect* defect);
+                TimesDefect* defect);
 void fuse(BackendState& state, const FuseProblem& problem);
 size_t voxelizeBytes(const BackendState& state, const VoxelizeProblem& problem);
 void voxelize(BackendState& state, const VoxelizeProblem& problem, Scratch scratch);

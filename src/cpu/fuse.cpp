@@ -2,6 +2,7 @@
 // streams and their channels as well.
 
 #include <algorithm>
+#include <new>
 
 #include "cpu_state.h"
 #include "fuse_problem.h"
@@ -42,7 +43,7 @@ struct Part {
 };
 
 template <class Time>
-void runPart(const Plan& plan, const Part& part) {
+void runPart(const Plan& plan, const Part& part, ThreadMemory& memory) {
   const FuseProblem& p = plan.problem;
   const int64_t row_bytes = std::max<int64_t>(p.channels * plan.out_size, 1);
   const int64_t band =
@@ -55,8 +56,9 @@ void runPart(const Plan& plan, const Part& part) {
       const int64_t left = clampIndex(part.left - column, 0, columns);
       const int64_t right = clampIndex(part.right - column, 0, columns);
       if (left < right) {
-        StreamRun<Time> run(plan, n, {columnBegin(s, left), columnBegin(s, right)});
-        run.run(first, std::min(part.last, first + band));
+        auto* run = new (memory.as<StreamRun<Time>>())
+            StreamRun<Time>(plan, n, {columnBegin(s, left), columnBegin(s, right)});
+        run->run(first, std::min(part.last, first + band));
       }
       column += columns;
     }
@@ -84,20 +86,23 @@ void runAll(CpuState& state, const Plan& plan) {
   }
   const int64_t threads = std::clamp<int64_t>(bytes / kThreadBytes, 1, state.pool.threads());
   if (threads == 1) {
-    runPart<Time>(plan, {0, queries, 0, columns});
+    runPart<Time>(plan, {0, queries, 0, columns}, state.pool.memory());
     return;
   }
   // Where queries are few, streams and channels are cut as well.
   const int64_t chunks = std::min(threads * kChunksPerThread, bytes / kChunkBytes);
   const int64_t query_parts = std::min(chunks, queries);
   const int64_t column_parts = std::min(divideUp(chunks, query_parts), columns);
-  state.pool.parallelFor(query_parts * column_parts, static_cast<int>(threads), [&](int64_t i) {
-    const int64_t part = i / column_parts;
-    const int64_t side = i % column_parts;
-    runPart<Time>(
-        plan, {partBegin(queries, query_parts, part), partBegin(queries, query_parts, part + 1),
-               partBegin(columns, column_parts, side), partBegin(columns, column_parts, side + 1)});
-  });
+  state.pool.parallelFor(
+      query_parts * column_parts, static_cast<int>(threads), [&](int64_t i, ThreadMemory& memory) {
+        const int64_t part = i / column_parts;
+        const int64_t side = i % column_parts;
+        runPart<Time>(
+            plan,
+            {partBegin(queries, query_parts, part), partBegin(queries, query_parts, part + 1),
+             partBegin(columns, column_parts, side), partBegin(columns, column_parts, side + 1)},
+            memory);
+      });
 }
 
 }  // namespace

@@ -106,13 +106,16 @@ void narrowRowsTo(const RowTile& tile) {
   const int64_t weights = tile.method == Method::kSlerp ? channels / 4 : channels;  // of a row
   const int64_t most = kBlock / channels;
   const Widen<Number> widen = widenFunction<Number>(tile.in);
-  alignas(64) std::byte raw[2][kBlock * sizeof(Number)];
-  alignas(64) Number v1[kBlock];
-  alignas(64) Number v2[kBlock];
-  alignas(64) Number w[kBlock + kLanes<V>];
-  alignas(64) Number result[kBlock];
-  alignas(64) Out out[kBlock];
-  Affine<Number> normalize;
+  struct Buffers {
+    alignas(64) std::byte raw[2][kBlock * sizeof(Number)];
+    alignas(64) Number v1[kBlock];
+    alignas(64) Number v2[kBlock];
+    alignas(64) Number w[kBlock + kLanes<V>];
+    alignas(64) Number result[kBlock];
+    alignas(64) Out out[kBlock];
+    Affine<Number> normalize;
+  };
+  auto& [raw, v1, v2, w, result, out, normalize] = *tile.buffers->as<Buffers>();
   if (affine) {
     normalize.read(tile, 0, channels);
     normalize.repeat(channels, std::min<int64_t>(most, tile.count) * channels);

@@ -20,6 +20,17 @@ struct RowTask {
 
 inline constexpr int kMostRows = 64;
 
+// Room for the steps between a sample and its row of out, whoever computes it.
+struct RowBuffers {
+  alignas(64) std::byte bytes[44 << 10];
+
+  template <class T>
+  T* as() {
+    static_assert(sizeof(T) <= sizeof bytes && alignof(T) <= 64);
+    return reinterpret_cast<T*>(bytes);
+  }
+};
+
 // Some channels of a stream, of one method, for some queries.
 struct RowTile {
   const RowTask* rows;
@@ -39,6 +50,7 @@ struct RowTile {
   int64_t first_channel;  // into mean and inv_std
   RealArray mean;
   RealArray inv_std;
+  RowBuffers* buffers;
 };
 
 // The fill value as an element of out.

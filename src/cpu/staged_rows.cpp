@@ -42,9 +42,12 @@ void stagedRowsTo(const RowTile& tile) {
   const int64_t in_size = sizeOf(tile.in);
   const Widen<Number> widen = widenFunction<Number>(tile.in);
   const MethodFunction<Number> method = methodFunction<Number>(tile.method);
-  alignas(64) Number buffers[4][kBlock];
-  alignas(64) Number result[kBlock];
-  Affine<Number> normalize;
+  struct Buffers {
+    alignas(64) Number samples[4][kBlock];
+    alignas(64) Number result[kBlock];
+    Affine<Number> normalize;
+  };
+  auto& [buffers, result, normalize] = *tile.buffers->as<Buffers>();
   for (int64_t first = 0; first < tile.channels; first += kBlock) {
     const int64_t count = std::min(kBlock, tile.channels - first);
     const bool whole = count % step == 0;

@@ -246,6 +246,7 @@ class StreamRun {
           segment.channels.begin,
           stream_.mean,
           stream_.inv_std,
+          &buffers_,
       };
       segment.rows(tile);
       std::copy_n(tile.rows + count, keep, tasks_ + i * capacity_);
@@ -271,6 +272,7 @@ class StreamRun {
   // `capacity_` of each segment.
   RowTask tasks_[kTasks];
   Weights<double> weights_[kTasks];
+  RowBuffers buffers_;
 };
 
 }  // namespace rbc::cpu

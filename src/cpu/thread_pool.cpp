@@ -64,18 +64,19 @@ struct ThreadPool::Crew {
   Job job{};                        // under the mutex, as are the next two
   int seats = 0;                    // workers that may still join the job
   bool stopping = false;
+  std::unique_ptr<ThreadMemory[]> memories;  // of the workers
   std::vector<std::thread> workers;
   void* next_abandoned = nullptr;
 
-  void takeChunks(const Job& from) noexcept {
+  void takeChunks(const Job& from, ThreadMemory& memory) noexcept {
     for (;;) {
       const int64_t i = next.fetch_add(1, std::memory_order_relaxed);
       if (i >= from.chunks) return;
-      from.call(from.context, i);
+      from.call(from.context, i, memory);
     }
   }
 
-  void serve(int number) noexcept {
+  void serve(int number, ThreadMemory& memory) noexcept {
     char name[16];
     std::snprintf(name, sizeof name, "robocache-%d", number);
     pthread_setname_np(pthread_self(), name);
@@ -97,7 +98,7 @@ struct ThreadPool::Crew {
       working.fetch_add(1, std::memory_order_relaxed);
       const Job mine = job;
       lock.unlock();
-      takeChunks(mine);
+      takeChunks(mine, memory);
       lock.lock();
       if (working.fetch_sub(1, std::memory_order_release) == 1) work_done.notify_one();
     }
@@ -112,8 +113,8 @@ std::atomic<void*> abandoned{nullptr};
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) noexcept
-    : threads_(threads), fork_generation_(forkGeneration()) {}
+ThreadPool::ThreadPool(int threads)
+    : threads_(threads), memory_(new ThreadMemory), fork_generation_(forkGeneration()) {}
 
 void ThreadPool::leaveParentsCrew() noexcept {
   if (fork_generation_ == forkGeneration()) return;
@@ -142,9 +143,11 @@ void ThreadPool::start() noexcept {
   if (crew_ == nullptr) return;
   const SignalsBlocked blocked;
   try {
+    crew_->memories.reset(new ThreadMemory[static_cast<size_t>(threads_ - 1)]);
     crew_->workers.reserve(static_cast<size_t>(threads_ - 1));
     for (int i = 1; i < threads_; ++i) {
-      crew_->workers.emplace_back([crew = crew_, i] { crew->serve(i); });
+      crew_->workers.emplace_back(
+          [crew = crew_, i] { crew->serve(i, crew->memories[static_cast<size_t>(i - 1)]); });
     }
   } catch (const std::exception&) {
     // The system has no more threads or memory for us: those that there are do the work.
@@ -154,7 +157,7 @@ void ThreadPool::start() noexcept {
 void ThreadPool::run(const Job& job, int threads) noexcept {
   start();
   if (crew_ == nullptr) {
-    for (int64_t i = 0; i < job.chunks; ++i) job.call(job.context, i);
+    for (int64_t i = 0; i < job.chunks; ++i) job.call(job.context, i, *memory_);
     return;
   }
   Crew& crew = *crew_;
@@ -172,7 +175,7 @@ void ThreadPool::run(const Job& job, int threads) noexcept {
   } else {
     for (int i = 0; i < useful; ++i) crew.work_posted.notify_one();
   }
-  crew.takeChunks(job);
+  crew.takeChunks(job, *memory_);
   {
     const std::lock_guard<std::mutex> lock(crew.mutex);
     crew.seats = 0;  // who wakes up late finds nothing to do

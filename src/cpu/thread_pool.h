@@ -4,15 +4,28 @@
 // those of the parent do not exist.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 
 namespace rbc::cpu {
 
+// Room that a thread has for the work on a chunk: the caller's stack may be small.
+struct ThreadMemory {
+  alignas(64) std::byte bytes[96 << 10];
+
+  template <class T>
+  T* as() {
+    static_assert(sizeof(T) <= sizeof bytes && alignof(T) <= 64);
+    return reinterpret_cast<T*>(bytes);
+  }
+};
+
 class ThreadPool {
  public:
   // `threads` counts the calling thread too.
-  explicit ThreadPool(int threads) noexcept;
+  explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -22,24 +35,34 @@ class ThreadPool {
   // Starts the workers now. Where the system refuses threads, there are fewer, or none.
   void start() noexcept;
 
+  // Of the thread that calls.
+  ThreadMemory& memory() { return *memory_; }
+
   // Calls body(0), ... body(chunks - 1), each once and in any order, on at most `threads` threads,
-  // the calling one among them. Returns when all are done. The body must not throw.
+  // the calling one among them; or body(0, memory), ... with the thread's own. Returns when all are
+  // done. The body must not throw.
   template <class Body>
   void parallelFor(int64_t chunks, int threads, Body&& body) noexcept {
+    using Plain = std::remove_reference_t<Body>;
+    const auto call = [](void* context, int64_t i, ThreadMemory& memory) {
+      if constexpr (std::is_invocable_v<Plain&, int64_t, ThreadMemory&>) {
+        (*static_cast<Plain*>(context))(i, memory);
+      } else {
+        (*static_cast<Plain*>(context))(i);
+      }
+    };
+    void* context = const_cast<void*>(static_cast<const void*>(&body));
     if (threads <= 1 || chunks <= 1 || threads_ <= 1) {
-      for (int64_t i = 0; i < chunks; ++i) body(i);
+      for (int64_t i = 0; i < chunks; ++i) call(context, i, *memory_);
       return;
     }
-    using Plain = std::remove_reference_t<Body>;
-    run({[](void* context, int64_t i) { (*static_cast<Plain*>(context))(i); },
-         const_cast<void*>(static_cast<const void*>(&body)), chunks},
-        threads);
+    run({call, context, chunks}, threads);
   }
 
  private:
   struct Crew;
   struct Job {
-    void (*call)(void* context, int64_t chunk);
+    void (*call)(void* context, int64_t chunk, ThreadMemory& memory);
     void* context;
     int64_t chunks;
   };
@@ -48,6 +71,7 @@ class ThreadPool {
   void leaveParentsCrew() noexcept;
 
   int threads_;
+  std::unique_ptr<ThreadMemory> memory_;
   Crew* crew_ = nullptr;
   uint64_t fork_generation_ = 0;  // of crew_
 };

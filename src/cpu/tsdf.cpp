@@ -143,9 +143,7 @@ void average(const TsdfProblem& p, const Sums& sums, int64_t block) {
 
 }  // namespace
 
-size_t tsdfBytes(const BackendState&, const TsdfProblem& p) {
-  return sumsIn(nullptr, p).bytes;
-}
+size_t tsdfBytes(const BackendState&, const TsdfProblem& p) { return sumsIn(nullptr, p).bytes; }
 
 void tsdf(BackendState& backend_state, const TsdfProblem& p, Scratch scratch) {
   CpuState& state = cpuState(backend_state);

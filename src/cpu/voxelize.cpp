@@ -41,8 +41,9 @@ void countPoints(CpuState& state, const VoxelizeProblem& p, const DenseVoxels& v
   PointSort sort = sortFor(voxels, state.pool.threads());
   sort.sort(state, scratch, p.dropped);
   const PointCounter counter(p, voxels, sort);
-  state.pool.parallelFor(sort.buckets(), writingThreads(p, state.pool, sort),
-                         [&](int64_t bucket) { counter.count(bucket); });
+  state.pool.parallelFor(
+      sort.buckets(), writingThreads(p, state.pool, sort),
+      [&](int64_t bucket, ThreadMemory& memory) { counter.count(bucket, memory.as<Counters>()); });
 }
 
 void reduceFeatures(CpuState& state, const VoxelizeProblem& p, const DenseVoxels& voxels,

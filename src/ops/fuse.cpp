@@ -68,14 +68,15 @@ StreamArguments streamArguments(const rbcFuseStream* streams, int n) {
 
 // Calls visitor(fusion, check_times) for the call, verified.
 template <class Visitor>
-void visitCall(const rbcContext& context, const Arguments& call, Visitor&& visitor) {
+void visitCall(rbcContext& context, const Arguments& call, Visitor&& visitor) {
   const rbcFuseParams params = checkedFuseParams(call.params);
   if (call.num_streams < 1 || call.num_streams > kMostStreams) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "num_streams: is %d, expected 1 to %d", call.num_streams,
          kMostStreams);
   }
   if (call.streams == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "streams: is null");
-  Fusion fusion(context, {call.query_times, call.out, call.mask, params.query_lengths});
+  const SharedArguments shared = {call.query_times, call.out, call.mask, params.query_lengths};
+  auto& fusion = context.call_memory.make<Fusion>(context, shared);
   fusion.requireFloatOut();
   for (int n = 0; n < call.num_streams; ++n) {
     try {

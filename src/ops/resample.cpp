@@ -20,9 +20,10 @@ struct Arguments {
 
 // Calls visitor(fusion, check_times) for the call, verified.
 template <class Visitor>
-void visitCall(const rbcContext& context, const Arguments& call, Visitor&& visitor) {
+void visitCall(rbcContext& context, const Arguments& call, Visitor&& visitor) {
   const rbcResampleParams params = checkedParams(call.params);
-  Fusion fusion(context, {call.query_times, call.out, call.mask, params.query_lengths});
+  const SharedArguments shared = {call.query_times, call.out, call.mask, params.query_lengths};
+  auto& fusion = context.call_memory.make<Fusion>(context, shared);
   fusion.add({call.values, call.times, params, 0, 0});
   fusion.finish(2);
   visitor(fusion, (params.flags & RBC_CHECK_TIMES) != 0);

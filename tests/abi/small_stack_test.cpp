@@ -1,0 +1,107 @@
+// Calls from threads with small stacks: docs/abi.md promises how much is enough.
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+#include "fuse_kinds.h"
+#include "support/expect.h"
+#include "voxelize_kinds.h"
+
+namespace {
+
+using support::Context;
+using Call = std::function<rbcStatus_t()>;
+
+constexpr size_t kPromised = 32 << 10;
+
+// Runs the call in a thread on `bytes` of stack that inaccessible pages surround. Returns how deep it
+// went below the thread's first function, or 0 if it failed.
+size_t stackOf(const Call& call, size_t bytes) {
+  struct Run {
+    const Call& call;
+    const unsigned char* stack;
+    size_t used;
+  };
+  constexpr size_t kPage = 4096;
+  void* mapped = mmap(nullptr, bytes + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(mapped != MAP_FAILED);
+  auto* stack = static_cast<unsigned char*>(mapped) + kPage;
+  REQUIRE(mprotect(stack, bytes, PROT_READ | PROT_WRITE) == 0);
+  std::memset(stack, 0xA5, bytes);
+  Run run = {call, stack, 0};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  REQUIRE(pthread_attr_setstack(&attributes, stack, bytes) == 0);
+  pthread_t thread;
+  const auto body = [](void* argument) -> void* {
+    Run& r = *static_cast<Run*>(argument);
+    const auto* top = static_cast<const unsigned char*>(__builtin_frame_address(0));
+    if (r.call() == RBC_STATUS_SUCCESS) {
+      r.used = static_cast<size_t>(
+          top - std::find_if(r.stack, top, [](unsigned char byte) { return byte != 0xA5; }));
+    }
+    return nullptr;
+  };
+  const int created = pthread_create(&thread, &attributes, body, &run);
+  if (created == 0) pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  munmap(mapped, bytes + 2 * kPage);
+  REQUIRE(created == 0);
+  return run.used;
+}
+
+void checkStack(const std::string& name, const Call& call) {
+  const size_t used = stackOf(call, 1 << 20);
+  CHECK_MESSAGE(used > 0, name, " fails: ", std::string(rbcGetLastError()));
+  CHECK_MESSAGE(used <= kPromised, name, " takes ", used, " bytes");
+  // What glibc keeps there of the thread itself is not the call's.
+  CHECK_MESSAGE(stackOf(call, kPromised + (16 << 10)) > 0, name);
+}
+
+}  // namespace
+
+TEST_CASE("small stack: fusion of every kind of stream") {
+  if (RBC_TEST_SANITIZED) SKIP_BECAUSE("instrumented code takes more stack");
+  for (const int threads : {1, 3}) {
+    const Context context = support::cpuContext(threads);
+    for (const int count : {1, 8, 64}) {
+      const fuse_kinds::Arrays arrays(count, 200);
+      const fuse_kinds::Call call(context, arrays);
+      checkStack(std::to_string(count) + " streams", [&] { return call.run(context); });
+    }
+  }
+}
+
+TEST_CASE("small stack: voxelization of every kind") {
+  if (RBC_TEST_SANITIZED) SKIP_BECAUSE("instrumented code takes more stack");
+  for (const int threads : {1, 3}) {
+    const Context context = support::cpuContext(threads);
+    for (const voxelize_kinds::Kind& kind : voxelize_kinds::kKinds) {
+      const voxelize_kinds::Inputs in(kind);
+      const voxelize_kinds::Call call(context, in, kind);
+      checkStack(kind.name, [&] { return call.run(context); });
+    }
+  }
+}
+
+TEST_CASE("small stack: resampling by every method, dtype and layout") {
+  if (RBC_TEST_SANITIZED) SKIP_BECAUSE("instrumented code takes more stack");
+  std::vector<support::ResampleCase> cases = support::resampleCases();
+  for (support::ResampleCase& c : support::methodCases()) cases.push_back(std::move(c));
+  for (const int32_t level : support::simdLevels()) {
+    const Context context = support::cpuContext(1, level);
+    for (const support::ResampleCase& c : cases) {
+      const support::ResampleInputs in = support::makeInputs(c);
+      size_t deepest = 0;
+      const support::ResampleRun run = support::run(context, in, [&](const auto& call) {
+        deepest = stackOf(call, 1 << 20);
+        return RBC_STATUS_SUCCESS;
+      });
+      CHECK_MESSAGE(run.status == RBC_STATUS_SUCCESS, c.name);
+      CHECK_MESSAGE(deepest <= kPromised, c.name, " takes ", deepest, " bytes");
+    }
+  }
+}
