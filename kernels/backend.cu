@@ -272,8 +272,8 @@ void checkTimes(BackendState& state, const FuseProblem& problem, int stream, Scr
 void fuse(BackendState& state, const FuseProblem& problem) {
   const CudaState& cuda = own(state);
   const DeviceGuard guard(cuda.device);
-  checkCuda((suitsRows(problem) ? launchFuseRows : launchFuse)(problem, cuda.launch, cuda.stream),
-            "the launch");
+  const FuseLauncher rows = rowsLauncherOf(problem);
+  checkCuda((rows != nullptr ? rows : launchFuse)(problem, cuda.launch, cuda.stream), "the launch");
 }
 
 // CUB tells sizes for the current device.

@@ -3,19 +3,10 @@
 #include "fuse_rows_launch.h"
 
 namespace rbc::cuda {
-namespace {
 
-rows::Launcher launcherOf(const FuseProblem& p) {
+FuseLauncher rowsLauncherOf(const FuseProblem& p) {
   return visitTime(p.time_dtype,
                    [&](auto time) { return rows::launcherOf<typename decltype(time)::type>(p); });
-}
-
-}  // namespace
-
-bool suitsRows(const FuseProblem& p) { return launcherOf(p) != nullptr; }
-
-cudaError_t launchFuseRows(const FuseProblem& p, const LaunchDevice& device, cudaStream_t stream) {
-  return launcherOf(p)(p, device, stream);
 }
 
 cudaError_t loadFuseRows() {

@@ -8,12 +8,12 @@
 
 namespace rbc::cuda {
 
-// Whether launchFuseRows() does it; launchFuse() does everything.
-bool suitsRows(const FuseProblem& problem);
-
 // One launch, nothing else.
-cudaError_t launchFuseRows(const FuseProblem& problem, const LaunchDevice& device,
-                           cudaStream_t stream);
+using FuseLauncher = cudaError_t (*)(const FuseProblem& problem, const LaunchDevice& device,
+                                     cudaStream_t stream);
+
+// The launcher of the kernel that suits the problem, or null: launchFuse() does everything.
+FuseLauncher rowsLauncherOf(const FuseProblem& problem);
 
 cudaError_t loadFuseRows();
 

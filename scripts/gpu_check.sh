@@ -5,7 +5,8 @@
 #
 #   build     the library for this GPU, tests, benchmarks, and the Python package
 #   test      every test; those on CUDA run here
-#   sanitize  some of the tests on CUDA under compute-sanitizer's memcheck and racecheck
+#   sanitize  some of the tests on CUDA under compute-sanitizer's memcheck, racecheck, initcheck and
+#             synccheck
 #   bench     robocache_bench, the CUDA part
 #   peers     benchmarks/peers.py, a JSON file for each block of tables in docs/performance.md: on
 #             CUDA resample, fuse and calls (peers-cuda), sparse voxels (sparse-cuda) and grids
@@ -124,7 +125,7 @@ run_sanitize() {
   local -A runs=()
   [[ -z ${SANITIZE_TESTS:-} ]] || filters=("$SANITIZE_TESTS")
   for filter in "${filters[@]}"; do
-    for tool in memcheck racecheck; do
+    for tool in memcheck racecheck initcheck synccheck; do
       run="$tool-${#runs[@]}"
       timeout "$SANITIZE_SECONDS" compute-sanitizer --tool "$tool" --error-exitcode 9 \
         build/release/tests/robocache_tests --test-case="$filter" --test-case-exclude="$repeats" \

@@ -140,7 +140,8 @@ decltype(auto) visitTime(DType dtype, Visitor&& visitor) {
 
 // What checking may find in the data; the first in the order of the kinds, then of row and index.
 struct TimesDefect {
-  enum Kind : int32_t { kNone, kOffset, kLength, kQueryLength, kTime };
+  // As wide as what follows: a GPU writes the struct, and padding would come back undefined.
+  enum Kind : int64_t { kNone, kOffset, kLength, kQueryLength, kTime };
   Kind kind;
   int64_t row;
   int64_t index;  // kTime: into the row
