@@ -11,11 +11,8 @@
 namespace rbc {
 namespace {
 
-constexpr uint32_t kFirstParamsSize = sizeof(rbcContextParams);
-
 rbcContextParams checkedParams(const rbcContextParams* given) {
-  const rbcContextParams params =
-      readParams(given, rbcContextParamsInit(), kFirstParamsSize, "params");
+  const rbcContextParams params = readParams(given, rbcContextParamsInit(), "params");
   if (params.backend < RBC_BACKEND_AUTO || params.backend > RBC_BACKEND_CUDA) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "params: backend is %d, expected RBC_BACKEND_AUTO, _CPU or _CUDA", params.backend);
@@ -248,8 +245,7 @@ rbcStatus_t rbcContextGetInfo(rbcContext_t context, rbcContextInfo* info) {
   return rbc::guard([&] {
     const rbc::ContextUse c(context);
     if (info == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "info: is null");
-    uint32_t size = 0;
-    std::memcpy(&size, info, sizeof size);
+    const uint32_t size = rbc::structSize(info);
     if (size < sizeof size) {
       rbc::fail(RBC_STATUS_INVALID_ARGUMENT,
                 "info: struct_size is %" PRIu32 ", expected %zu (use rbcContextInfoInit)", size,

@@ -4,18 +4,20 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "first_sizes.h"
+#include "read_once.h"
 #include "status.h"
 
 namespace rbc {
 
-// `defaults` comes from the initializer; `first_size` is the struct's size in the first release
-// that had it.
+// The struct_size that opens a caller's struct. Read it once: no more than it said may be touched.
+inline uint32_t structSize(const void* given) { return readOnce<uint32_t>(given); }
+
+// `size` is what structSize() gave, `defaults` what the initializer does.
 template <class Params>
-Params readParams(const Params* given, const Params& defaults, uint32_t first_size,
-                  const char* argument) {
-  if (given == nullptr) return defaults;
-  uint32_t size = 0;
-  std::memcpy(&size, given, sizeof size);
+Params readParams(const void* given, uint32_t size, const Params& defaults, const char* argument) {
+  constexpr uint32_t first_size = kFirstSize<Params>;
+  static_assert(first_size <= sizeof(Params), "structs only grow");
   if (size < first_size) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "%s: struct_size is %" PRIu32 ", expected at least %" PRIu32
@@ -27,7 +29,7 @@ Params readParams(const Params* given, const Params& defaults, uint32_t first_si
          "%s: struct_size is %" PRIu32 ", expected %zu (use the struct's initializer)", argument,
          size, sizeof(Params));
   }
-  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  const auto* bytes = static_cast<const unsigned char*>(given);
   for (uint32_t i = sizeof(Params); i < size; ++i) {
     if (bytes[i] != 0) {
       fail(RBC_STATUS_INVALID_ARGUMENT,
@@ -44,6 +46,12 @@ Params readParams(const Params* given, const Params& defaults, uint32_t first_si
     std::memcpy(static_cast<void*>(&params), given, size);
   }
   return params;
+}
+
+// The same of a struct that stands alone; null means the defaults.
+template <class Params>
+Params readParams(const Params* given, const Params& defaults, const char* argument) {
+  return given == nullptr ? defaults : readParams(given, structSize(given), defaults, argument);
 }
 
 }  // namespace rbc

@@ -164,7 +164,8 @@ rbcStatus_t rbcTensorImportDLPack(DLManagedTensor* managed, rbcOwnedTensor_t* te
     *rbc::requireResult(tensor, "tensor") = nullptr;
     rbc::requireResult(managed, "managed");
     auto owned = std::make_unique<rbcOwnedTensor>();
-    rbc::describe(*owned, rbc::normalize(&managed->dl_tensor, "managed"), managed->dl_tensor.dtype);
+    const rbcTensor described = managed->dl_tensor;
+    rbc::describe(*owned, rbc::normalize(&described, "managed"), described.dtype);
     owned->managed = managed;
     *tensor = owned.release();
   });
@@ -183,7 +184,8 @@ rbcStatus_t rbcTensorImportDLPackVersioned(DLManagedTensorVersioned* managed,
            "managed: DLPack major version is %" PRIu32 ", expected %" PRIu32, major, kDLPackMajor);
     }
     auto owned = std::make_unique<rbcOwnedTensor>();
-    rbc::describe(*owned, rbc::normalize(&managed->dl_tensor, "managed"), managed->dl_tensor.dtype);
+    const rbcTensor described = managed->dl_tensor;
+    rbc::describe(*owned, rbc::normalize(&described, "managed"), described.dtype);
     owned->read_only = (managed->flags & kDLPackReadOnly) != 0;
     owned->managed_versioned = managed;
     *tensor = owned.release();

@@ -3,6 +3,8 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "read_once.h"
+
 namespace rbc {
 namespace {
 
@@ -41,19 +43,25 @@ bool View::contiguous() const noexcept {
 
 View normalize(const rbcTensor* tensor, const char* argument) {
   if (tensor == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is null", argument);
-  const rbcTensor& raw = *tensor;
-  if (raw.ndim < 0 || raw.ndim > RBC_MAX_NDIM) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "%s: rank is %d, expected 0 to %d", argument, raw.ndim,
+  // Each field, extent and stride is read once: another thread may change them after the checks.
+  const auto ndim = readOnce<int32_t>(&tensor->ndim);
+  const auto* const shape = readOnce<const int64_t*>(&tensor->shape);
+  const auto* const strides = readOnce<const int64_t*>(&tensor->strides);
+  auto* const data = readOnce<std::byte*>(&tensor->data);
+  const auto byte_offset = readOnce<uint64_t>(&tensor->byte_offset);
+  if (ndim < 0 || ndim > RBC_MAX_NDIM) {
+    fail(RBC_STATUS_SHAPE_MISMATCH, "%s: rank is %d, expected 0 to %d", argument, ndim,
          RBC_MAX_NDIM);
   }
-  if (raw.ndim > 0 && raw.shape == nullptr) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: shape is null, expected %d extents", argument, raw.ndim);
+  if (ndim > 0 && shape == nullptr) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: shape is null, expected %d extents", argument, ndim);
   }
 
   View view;
-  view.device = raw.device;
-  view.dtype = dtypeOf(raw.dtype, argument);
-  view.ndim = raw.ndim;
+  view.device = tensor->device;
+  view.dtype = dtypeOf(tensor->dtype, argument);
+  view.ndim = ndim;
+  for (int i = 0; i < ndim; ++i) view.shape[i] = readOnce<int64_t>(shape + i);
   const int64_t size = sizeOf(view.dtype);
 
   // One product serves the count and the compact strides: an extent of 0 must not hide an overflow.
@@ -62,21 +70,20 @@ View normalize(const rbcTensor* tensor, const char* argument) {
   int64_t high = size;
   bool empty = false;
   bool fits = true;
-  for (int i = raw.ndim - 1; i >= 0; --i) {
-    const int64_t extent = raw.shape[i];
+  for (int i = ndim - 1; i >= 0; --i) {
+    const int64_t extent = view.shape[i];
     if (extent < 0) {
       fail(RBC_STATUS_SHAPE_MISMATCH, "%s: extent %d is %" PRId64 ", expected 0 or more", argument,
            i, extent);
     }
-    view.shape[i] = extent;
     view.strides[i] = compact;
     empty |= extent == 0;
     if (extent < 2) continue;
-    if (raw.strides != nullptr) view.strides[i] = raw.strides[i];
+    if (strides != nullptr) view.strides[i] = readOnce<int64_t>(strides + i);
     fits &= growRange(extent, view.strides[i], size, &low, &high);
     if (__builtin_mul_overflow(compact, extent, &compact)) {
       fail(RBC_STATUS_SHAPE_MISMATCH, "%s: shape %s overflows 64 bits", argument,
-           shapeText(raw.ndim, raw.shape));
+           shapeText(ndim, view.shape));
     }
   }
   view.count = empty ? 0 : compact;
@@ -84,23 +91,23 @@ View normalize(const rbcTensor* tensor, const char* argument) {
   int64_t bytes = 0;
   if (__builtin_mul_overflow(compact, size, &bytes)) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "%s: shape %s of %s overflows 64 bits", argument,
-         shapeText(raw.ndim, raw.shape), nameOf(view.dtype));
+         shapeText(ndim, view.shape), nameOf(view.dtype));
   }
   if (empty) {
-    view.data = static_cast<std::byte*>(raw.data);
+    view.data = data;
     view.begin = view.end = view.data;
     return view;
   }
 
-  if (raw.data == nullptr) {
+  if (data == nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "%s: data is null, expected %" PRId64 " elements", argument,
          view.count);
   }
-  const auto address = reinterpret_cast<uintptr_t>(raw.data);
+  const auto address = reinterpret_cast<uintptr_t>(data);
   uintptr_t first = 0;
-  if (__builtin_add_overflow(address, raw.byte_offset, &first)) {
+  if (__builtin_add_overflow(address, byte_offset, &first)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "%s: byte_offset %" PRIu64 " overflows the address", argument,
-         raw.byte_offset);
+         byte_offset);
   }
   if ((first & static_cast<uintptr_t>(size - 1)) != 0) {  // sizes are powers of two
     fail(RBC_STATUS_INVALID_ARGUMENT,

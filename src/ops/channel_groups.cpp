@@ -81,17 +81,20 @@ int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment
     return 1;
   }
 
+  // A copy, so that what was verified is what counts, whoever changes the caller's array meanwhile.
+  rbcChannelGroup groups[kMostSegments];
+  std::copy_n(params.groups, params.num_groups, groups);
   int order[kMostSegments];
   for (int i = 0; i < params.num_groups; ++i) {
-    checkGroup(params.groups[i], i, channels);
+    checkGroup(groups[i], i, channels);
     order[i] = i;
   }
   std::sort(order, order + params.num_groups,
-            [&](int a, int b) { return params.groups[a].begin < params.groups[b].begin; });
+            [&](int a, int b) { return groups[a].begin < groups[b].begin; });
   int count = 0;
   int64_t covered = 0;
   for (int i = 0; i < params.num_groups; ++i) {
-    const rbcChannelGroup& group = params.groups[order[i]];
+    const rbcChannelGroup& group = groups[order[i]];
     if (group.begin < covered) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "groups[%d]: shares channel %" PRId64 " with groups[%d]",
            order[i], group.begin, order[i - 1]);

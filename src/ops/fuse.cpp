@@ -13,8 +13,6 @@
 namespace rbc {
 namespace {
 
-constexpr uint32_t kFirstStreamSize = sizeof(rbcFuseStream);
-constexpr uint32_t kFirstParamsSize = sizeof(rbcFuseParams);
 static_assert(RBC_FUSE_MAX_STREAMS == kMostStreams);
 static_assert(RBC_MAX_CHANNEL_GROUPS == kMostSegments);
 
@@ -28,7 +26,7 @@ struct Arguments {
 };
 
 rbcFuseParams checkedFuseParams(const rbcFuseParams* given) {
-  const rbcFuseParams params = readParams(given, rbcFuseParamsInit(), kFirstParamsSize, "params");
+  const rbcFuseParams params = readParams(given, rbcFuseParamsInit(), "params");
   checkFlags(params.flags);
   for (const uint64_t reserved : params.reserved) {
     if (reserved != 0) fail(RBC_STATUS_INVALID_ARGUMENT, "params: reserved is not 0");
@@ -36,20 +34,14 @@ rbcFuseParams checkedFuseParams(const rbcFuseParams* given) {
   return params;
 }
 
-// The n-th stream of the caller's array, whose elements are as large as the caller knows them.
-StreamArguments streamArguments(const rbcFuseStream* streams, int n) {
-  uint32_t size = 0;
-  std::memcpy(&size, streams, sizeof size);
-  const auto* given =
-      reinterpret_cast<const unsigned char*>(streams) + size_t{size} * static_cast<size_t>(n);
-  uint32_t own_size = 0;
-  std::memcpy(&own_size, given, sizeof own_size);
-  if (own_size != size) {  // before a byte of it is read that may lie beyond the array
+// A stream of the caller's array, whose elements are `stride` bytes apart, as the first one says.
+StreamArguments streamArguments(const unsigned char* given, uint32_t stride) {
+  const uint32_t size = structSize(given);
+  if (size != stride) {  // before a byte of it is read that may lie beyond the array
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "struct_size: is %" PRIu32 ", expected %" PRIu32 " as streams[0]", own_size, size);
+         "struct_size: is %" PRIu32 ", expected %" PRIu32 " as streams[0]", size, stride);
   }
-  const rbcFuseStream stream = readParams(reinterpret_cast<const rbcFuseStream*>(given),
-                                          rbcFuseStreamInit(), kFirstStreamSize, "struct_size");
+  const rbcFuseStream stream = readParams(given, size, rbcFuseStreamInit(), "struct_size");
   if (stream.reserved0 != 0 || stream.reserved[0] != 0 || stream.reserved[1] != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "reserved: is not 0");
   }
@@ -78,9 +70,11 @@ void visitCall(rbcContext& context, const Arguments& call, Visitor&& visitor) {
   const SharedArguments shared = {call.query_times, call.out, call.mask, params.query_lengths};
   auto& fusion = context.call_memory.make<Fusion>(context, shared);
   fusion.requireFloatOut();
+  const auto* const streams = reinterpret_cast<const unsigned char*>(call.streams);
+  const uint32_t stride = structSize(streams);
   for (int n = 0; n < call.num_streams; ++n) {
     try {
-      fusion.add(streamArguments(call.streams, n));
+      fusion.add(streamArguments(streams + size_t{stride} * static_cast<size_t>(n), stride));
     } catch (const Error&) {
       prefixLastError("streams[%d].", n);
       throw;

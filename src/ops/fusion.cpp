@@ -17,8 +17,6 @@
 namespace rbc {
 namespace {
 
-constexpr uint32_t kFirstParamsSize = sizeof(rbcResampleParams);
-
 TimeLimit limitOf(double limit, DType time_dtype) {
   if (std::isinf(limit)) return {0, 0, false};
   if (time_dtype == DType::F32) limit = static_cast<double>(static_cast<float>(limit));
@@ -98,8 +96,7 @@ void checkFlags(uint32_t flags) {
 }
 
 rbcResampleParams checkedParams(const rbcResampleParams* given) {
-  const rbcResampleParams params =
-      readParams(given, rbcResampleParamsInit(), kFirstParamsSize, "params");
+  const rbcResampleParams params = readParams(given, rbcResampleParamsInit(), "params");
   checkFlags(params.flags);
   if (params.bounds < RBC_BOUNDS_HOLD || params.bounds > RBC_BOUNDS_EXTRAPOLATE) {
     fail(RBC_STATUS_INVALID_ARGUMENT,

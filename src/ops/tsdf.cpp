@@ -13,7 +13,6 @@
 namespace rbc {
 namespace {
 
-constexpr uint32_t kFirstParamsSize = sizeof(rbcTsdfParams);
 static_assert(RBC_TSDF_WEIGHT_CONSTANT == static_cast<int>(TsdfWeighting::kConstant) &&
               RBC_TSDF_WEIGHT_INVERSE_SQUARE == static_cast<int>(TsdfWeighting::kInverseSquare));
 
@@ -30,7 +29,7 @@ rbcTsdfParams checkedParams(const rbcTsdfParams* given) {
   if (given == nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid and a truncation");
   }
-  const rbcTsdfParams params = readParams(given, rbcTsdfParamsInit(), kFirstParamsSize, "params");
+  const rbcTsdfParams params = readParams(given, rbcTsdfParamsInit(), "params");
   if ((params.flags & ~RBC_TSDF_CARVE) != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "flags: 0x%" PRIx32 " has unknown bits, expected RBC_TSDF_CARVE or 0", params.flags);

@@ -12,7 +12,6 @@
 namespace rbc {
 namespace {
 
-constexpr uint32_t kFirstParamsSize = sizeof(rbcVoxelizeParams);
 static_assert(RBC_VOXEL_OCCUPANCY == static_cast<int>(VoxelMode::kOccupancy) &&
               RBC_VOXEL_COUNT == static_cast<int>(VoxelMode::kCount) &&
               RBC_VOXEL_SUM == static_cast<int>(VoxelMode::kSum) &&
@@ -30,8 +29,7 @@ struct Arguments {
 
 rbcVoxelizeParams checkedParams(const rbcVoxelizeParams* given) {
   if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid");
-  const rbcVoxelizeParams params =
-      readParams(given, rbcVoxelizeParamsInit(), kFirstParamsSize, "params");
+  const rbcVoxelizeParams params = readParams(given, rbcVoxelizeParamsInit(), "params");
   if (params.flags != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "flags: 0x%" PRIx32 " has unknown bits, expected 0",
          params.flags);

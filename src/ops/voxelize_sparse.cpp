@@ -10,15 +10,12 @@
 namespace rbc {
 namespace {
 
-constexpr uint32_t kFirstParamsSize = sizeof(rbcVoxelizeSparseParams);
-constexpr uint32_t kFirstVoxelsSize = sizeof(rbcSparseVoxels);
 static_assert(RBC_VOXEL_ORDER_LEXICOGRAPHIC == static_cast<int>(VoxelOrder::kLexicographic) &&
               RBC_VOXEL_ORDER_FIRST_POINT == static_cast<int>(VoxelOrder::kFirstPoint));
 
 rbcVoxelizeSparseParams checkedParams(const rbcVoxelizeSparseParams* given) {
   if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid");
-  const rbcVoxelizeSparseParams params =
-      readParams(given, rbcVoxelizeSparseParamsInit(), kFirstParamsSize, "params");
+  const rbcVoxelizeSparseParams params = readParams(given, rbcVoxelizeSparseParamsInit(), "params");
   if (params.flags != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "flags: 0x%" PRIx32 " has unknown bits, expected 0",
          params.flags);
@@ -37,8 +34,7 @@ rbcVoxelizeSparseParams checkedParams(const rbcVoxelizeSparseParams* given) {
 
 rbcSparseVoxels checkedVoxels(const rbcSparseVoxels* given) {
   if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "voxels: is null");
-  const rbcSparseVoxels voxels =
-      readParams(given, rbcSparseVoxelsInit(), kFirstVoxelsSize, "voxels");
+  const rbcSparseVoxels voxels = readParams(given, rbcSparseVoxelsInit(), "voxels");
   bool reserved = voxels.reserved0 != 0;
   for (const uint64_t word : voxels.reserved) reserved |= word != 0;
   if (reserved) fail(RBC_STATUS_INVALID_ARGUMENT, "voxels: reserved is not 0");

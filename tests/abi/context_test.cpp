@@ -118,7 +118,7 @@ TEST_CASE("context: bad parameters") {
                 RBC_STATUS_INVALID_ARGUMENT, "params:", "allocator");
   CHECK_REFUSED(with([](auto& p) { p.allocator.free = [](void*, void*, size_t, void*) {}; }),
                 RBC_STATUS_INVALID_ARGUMENT, "params:", "allocator");
-  for (const uint32_t size : {0u, 4u, uint32_t{sizeof(rbcContextParams)} - 1}) {
+  for (const uint32_t size : {0u, 4u, 55u}) {
     CHECK_REFUSED(with([&](auto& p) { p.struct_size = size; }), RBC_STATUS_INVALID_ARGUMENT,
                   "params:", "struct_size");
   }

@@ -39,6 +39,16 @@ std::string contentOf(const std::string& path) {
 
 std::set<std::string> listedExports() { return matches(contentOf(RBC_TEST_EXPORTS), "(rbc\\w+)"); }
 
+std::set<std::string> declaredIn(const char* folder) {
+  std::set<std::string> declared;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".h") continue;
+    const auto found = matches(contentOf(entry.path()), "RBC_API [\\w* ]*\\b(rbc\\w+)\\(");
+    declared.insert(found.begin(), found.end());
+  }
+  return declared;
+}
+
 std::string difference(const std::set<std::string>& a, const std::set<std::string>& b) {
   std::string text;
   for (const std::string& name : a) text += b.count(name) != 0 ? "" : name + " ";
@@ -62,16 +72,18 @@ TEST_CASE("exports: the library exports the symbols of the list, no more and no 
 }
 
 TEST_CASE("exports: the list is what the headers declare") {
-  std::set<std::string> declared;
-  for (const auto& entry : std::filesystem::directory_iterator("include/robocache")) {
-    if (entry.path().extension() != ".h") continue;
-    const auto found = matches(contentOf(entry.path()), "RBC_API [\\w* ]*\\b(rbc\\w+)\\(");
-    declared.insert(found.begin(), found.end());
-  }
+  const auto declared = declaredIn("include/robocache");
   REQUIRE_MESSAGE(!declared.empty(), "no headers: run the tests in the source folder");
   const auto listed = listedExports();
   CHECK_MESSAGE(declared == listed, "declared only: ", difference(declared, listed),
                 "; listed only: ", difference(listed, declared));
+}
+
+TEST_CASE("exports: the program of release 0.1 calls every function of that release") {
+  const auto declared = declaredIn("tests/abi/headers_0_1/robocache");
+  REQUIRE_MESSAGE(declared.size() >= 30, "headers of 0.1 are missing");
+  const auto called = matches(outputOf("nm -D --undefined-only " RBC_TEST_CALLER), "U (rbc\\w+)");
+  CHECK_MESSAGE(called == declared, "not called: ", difference(declared, called));
 }
 
 TEST_CASE("exports: the SONAME carries the ABI version, and little is needed") {

@@ -96,21 +96,23 @@ TEST_CASE("fuse errors: the number of streams") {
 TEST_CASE("fuse errors: struct_size of the streams and of the parameters") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   constexpr uint32_t kSize = sizeof(rbcFuseStream);
-  for (const uint32_t size : {0u, 4u, kSize - 8, 0xffffffffu}) {
+  constexpr uint32_t kFirstSize = 64;
+  for (const uint32_t size : {0u, 4u, kFirstSize - 8, 0xffffffffu}) {
     const std::string told = std::to_string(size);
     refused(kStatus, {"streams[0].", "struct_size", told.c_str()},
             [&](Call& c) { c.streams[0].struct_size = size; });
   }
   for (const uint32_t size : {0u, kSize - 8, kSize + 8, 65536u}) {
-    const std::string told = "is " + std::to_string(size) + ", expected 64 as streams[0]";
+    const std::string told =
+        "is " + std::to_string(size) + ", expected " + std::to_string(kSize) + " as streams[0]";
     refused(kStatus, {"streams[2].struct_size:", told.c_str()},
             [&](Call& c) { c.streams[2].struct_size = size; });
   }
-  for (const uint32_t size : {0u, uint32_t{sizeof(rbcResampleParams)} - 8}) {
+  for (const uint32_t size : {0u, 120u}) {
     refused(kStatus, {"streams[1].params:", "struct_size"},
             [&](Call& c) { c.stream_params[1].struct_size = size; });
   }
-  for (const uint32_t size : {0u, uint32_t{sizeof(rbcFuseParams)} - 8, 0xffffffffu}) {
+  for (const uint32_t size : {0u, 40u, 0xffffffffu}) {
     refused(kStatus, {"params:", "struct_size"}, [&](Call& c) { c.params.struct_size = size; });
   }
 }

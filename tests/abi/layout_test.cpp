@@ -1,4 +1,5 @@
 // The frozen baseline of ABI version 1: sizes, offsets and values that programs were compiled with.
+// A struct with a struct_size may grow at its end, and no other may.
 //
 // A line here may be added, never changed or taken away, but with a new ABI version.
 #include <algorithm>
@@ -81,6 +82,8 @@ VALUE(RBC_TSDF_CARVE, 1u);
 
 #define SIZE(type, bytes) \
   static_assert(sizeof(type) == (bytes), "the size of " #type " has changed")
+#define RELEASED(type, first_bytes) \
+  static_assert(sizeof(type) >= (first_bytes) && alignof(type) == 8, #type " has shrunk")
 #define FIELD(type, field, offset, field_type)                                     \
   static_assert(offsetof(type, field) == (offset), #type "." #field " has moved"); \
   static_assert(std::is_same_v<decltype(type::field), field_type>,                 \
@@ -124,7 +127,7 @@ FIELD(rbcAllocator, alloc, 0, Alloc);
 FIELD(rbcAllocator, free, 8, Free);
 FIELD(rbcAllocator, user_data, 16, void*);
 
-SIZE(rbcContextParams, 56);
+RELEASED(rbcContextParams, 56);
 FIELD(rbcContextParams, struct_size, 0, uint32_t);
 FIELD(rbcContextParams, backend, 4, int32_t);
 FIELD(rbcContextParams, device_id, 8, int32_t);
@@ -134,7 +137,7 @@ FIELD(rbcContextParams, allocator, 24, rbcAllocator);
 FIELD(rbcContextParams, simd, 48, int32_t);
 FIELD(rbcContextParams, reserved, 52, int32_t);
 
-SIZE(rbcContextInfo, 432);
+RELEASED(rbcContextInfo, 432);
 FIELD(rbcContextInfo, struct_size, 0, uint32_t);
 FIELD(rbcContextInfo, backend, 4, int32_t);
 FIELD(rbcContextInfo, device_id, 8, int32_t);
@@ -155,7 +158,7 @@ FIELD(rbcChannelGroup, count, 8, int64_t);
 FIELD(rbcChannelGroup, method, 16, int32_t);
 FIELD(rbcChannelGroup, reserved, 20, int32_t);
 
-SIZE(rbcResampleParams, 128);
+RELEASED(rbcResampleParams, 128);
 FIELD(rbcResampleParams, struct_size, 0, uint32_t);
 FIELD(rbcResampleParams, flags, 4, uint32_t);
 FIELD(rbcResampleParams, method, 8, int32_t);
@@ -173,7 +176,7 @@ FIELD(rbcResampleParams, num_groups, 88, int32_t);
 FIELD(rbcResampleParams, reserved0, 92, int32_t);
 FIELD(rbcResampleParams, reserved, 96, uint64_t[4]);
 
-SIZE(rbcFuseStream, 64);
+RELEASED(rbcFuseStream, 64);
 FIELD(rbcFuseStream, struct_size, 0, uint32_t);
 FIELD(rbcFuseStream, reserved0, 4, uint32_t);
 FIELD(rbcFuseStream, values, 8, const rbcTensor*);
@@ -183,7 +186,7 @@ FIELD(rbcFuseStream, clock_offset, 32, double);
 FIELD(rbcFuseStream, clock_offset_ticks, 40, int64_t);
 FIELD(rbcFuseStream, reserved, 48, uint64_t[2]);
 
-SIZE(rbcFuseParams, 48);
+RELEASED(rbcFuseParams, 48);
 FIELD(rbcFuseParams, struct_size, 0, uint32_t);
 FIELD(rbcFuseParams, flags, 4, uint32_t);
 FIELD(rbcFuseParams, query_lengths, 8, const rbcTensor*);
@@ -195,7 +198,7 @@ FIELD(rbcVoxelGrid, origin, 0, double[3]);
 FIELD(rbcVoxelGrid, voxel_size, 24, double[3]);
 FIELD(rbcVoxelGrid, shape, 48, int64_t[3]);
 
-SIZE(rbcVoxelizeParams, 144);
+RELEASED(rbcVoxelizeParams, 144);
 FIELD(rbcVoxelizeParams, struct_size, 0, uint32_t);
 FIELD(rbcVoxelizeParams, flags, 4, uint32_t);
 FIELD(rbcVoxelizeParams, mode, 8, int32_t);
@@ -206,7 +209,7 @@ FIELD(rbcVoxelizeParams, lengths, 96, const rbcTensor*);
 FIELD(rbcVoxelizeParams, offsets, 104, const rbcTensor*);
 FIELD(rbcVoxelizeParams, reserved, 112, uint64_t[4]);
 
-SIZE(rbcVoxelizeSparseParams, 136);
+RELEASED(rbcVoxelizeSparseParams, 136);
 FIELD(rbcVoxelizeSparseParams, struct_size, 0, uint32_t);
 FIELD(rbcVoxelizeSparseParams, flags, 4, uint32_t);
 FIELD(rbcVoxelizeSparseParams, reduce, 8, int32_t);
@@ -216,7 +219,7 @@ FIELD(rbcVoxelizeSparseParams, lengths, 88, const rbcTensor*);
 FIELD(rbcVoxelizeSparseParams, offsets, 96, const rbcTensor*);
 FIELD(rbcVoxelizeSparseParams, reserved, 104, uint64_t[4]);
 
-SIZE(rbcSparseVoxels, 104);
+RELEASED(rbcSparseVoxels, 104);
 FIELD(rbcSparseVoxels, struct_size, 0, uint32_t);
 FIELD(rbcSparseVoxels, reserved0, 4, uint32_t);
 FIELD(rbcSparseVoxels, coords, 8, const rbcTensor*);
@@ -229,7 +232,7 @@ FIELD(rbcSparseVoxels, dropped, 56, const rbcTensor*);
 FIELD(rbcSparseVoxels, overflow, 64, const rbcTensor*);
 FIELD(rbcSparseVoxels, reserved, 72, uint64_t[4]);
 
-SIZE(rbcTsdfParams, 152);
+RELEASED(rbcTsdfParams, 152);
 FIELD(rbcTsdfParams, struct_size, 0, uint32_t);
 FIELD(rbcTsdfParams, flags, 4, uint32_t);
 FIELD(rbcTsdfParams, weighting, 8, int32_t);

@@ -158,23 +158,23 @@ TEST_CASE("voxelize errors: descriptors that no tensor can have, and memory out 
 
 TEST_CASE("voxelize errors: struct_size of the parameters") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  const auto wrong = [&](uint32_t known, const char* name, auto&& check) {
-    for (const uint32_t size : {0u, 4u, known - 8, known - 1}) {
+  const auto wrong = [&](uint32_t first, size_t known, const char* name, auto&& check) {
+    for (const uint32_t size : {0u, 4u, first - 8, first - 1}) {
       const std::string told = std::string(name) + ": struct_size is " + std::to_string(size) +
-                               ", expected at least " + std::to_string(known);
+                               ", expected at least " + std::to_string(first);
       check(size, told.c_str());
     }
     const std::string told =
         std::string(name) + ": struct_size is 4294967295, expected " + std::to_string(known);
     check(0xffffffffu, told.c_str());
   };
-  wrong(sizeof(rbcVoxelizeParams), "params", [&](uint32_t size, const char* told) {
+  wrong(144, sizeof(rbcVoxelizeParams), "params", [&](uint32_t size, const char* told) {
     refused<Dense>(kStatus, {told}, [&](Dense& c) { c.params.struct_size = size; });
   });
-  wrong(sizeof(rbcVoxelizeSparseParams), "params", [&](uint32_t size, const char* told) {
+  wrong(136, sizeof(rbcVoxelizeSparseParams), "params", [&](uint32_t size, const char* told) {
     refused<Sparse>(kStatus, {told}, [&](Sparse& c) { c.params.struct_size = size; });
   });
-  wrong(sizeof(rbcSparseVoxels), "voxels", [&](uint32_t size, const char* told) {
+  wrong(104, sizeof(rbcSparseVoxels), "voxels", [&](uint32_t size, const char* told) {
     refused<Sparse>(kStatus, {told}, [&](Sparse& c) { c.voxels.struct_size = size; });
   });
 }

@@ -7,13 +7,19 @@
 #include "support/expect.h"
 
 namespace {
-
 struct Params {
   uint32_t struct_size;
   int32_t first;
   double second;  // came with a later release
 };
-constexpr uint32_t kFirstSize = offsetof(Params, second);
+}  // namespace
+
+template <>
+inline constexpr uint32_t rbc::kFirstSize<Params> = offsetof(Params, second);
+
+namespace {
+
+constexpr uint32_t kFirstSize = rbc::kFirstSize<Params>;
 constexpr Params kDefaults = {sizeof(Params), 1, 2.5};
 
 // What a caller of another release has in memory: `bytes` in all, ending at an inaccessible page.
@@ -34,7 +40,7 @@ class Given {
   support::GuardedMemory memory_;
 };
 
-Params read(const Params* given) { return rbc::readParams(given, kDefaults, kFirstSize, "params"); }
+Params read(const Params* given) { return rbc::readParams(given, kDefaults, "params"); }
 
 }  // namespace
 

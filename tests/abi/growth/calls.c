@@ -1,0 +1,322 @@
+#include "calls.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(RBC_TEST_HEADERS_0_1)
+_Static_assert(sizeof(rbcContextParams) == 56 && sizeof(rbcContextInfo) == 432, "not 0.1");
+_Static_assert(sizeof(rbcResampleParams) == 128 && sizeof(rbcFuseStream) == 64, "not 0.1");
+_Static_assert(sizeof(rbcFuseParams) == 48 && sizeof(rbcVoxelizeParams) == 144, "not 0.1");
+_Static_assert(sizeof(rbcVoxelizeSparseParams) == 136 && sizeof(rbcSparseVoxels) == 104, "not 0.1");
+_Static_assert(sizeof(rbcTsdfParams) == 152, "not 0.1");
+#endif
+
+/* A descriptor of a compact array, whose extents come last. */
+#define TENSOR(name, array, code, bits, ndim, ...) \
+  static int64_t name##_shape[] = {__VA_ARGS__};   \
+  static const rbcTensor name = {                  \
+      array, {RBC_DEVICE_CPU, 0}, ndim, {RBC_DTYPE_##code, bits, 1}, name##_shape, NULL, 0}
+
+#define SAME(array, ...) \
+  (sizeof(array) == sizeof(__VA_ARGS__) && memcmp(array, __VA_ARGS__, sizeof(array)) == 0)
+
+rbcContextParams* context_params;
+rbcResampleParams* resample_params;
+rbcResampleParams* stream_params;
+rbcFuseStream* fuse_streams;
+rbcFuseParams* fuse_params;
+rbcVoxelizeParams* voxelize_params;
+rbcVoxelizeSparseParams* sparse_params;
+rbcSparseVoxels* sparse_voxels;
+rbcTsdfParams* tsdf_params;
+rbcContext_t context;
+size_t bytes_held;
+
+void require(int condition, const char* text) {
+  if (condition) return;
+  fprintf(stderr, "failed: %s (last error: %s)\n", text, rbcGetLastError());
+  exit(EXIT_FAILURE);
+}
+
+/* ---- resample: a group of two methods, limits, normalization --------------------------------- */
+
+static float values[3][2] = {{0, 10}, {2, 20}, {6, 30}};
+static double times[3] = {0, 1, 3};
+static double queries[3] = {0.5, 2, 5};
+static float mean[2] = {1, 0};
+static float inv_std[2] = {2, 1};
+static float resampled[3][2];
+static uint8_t resampled_mask[3];
+static const rbcChannelGroup groups[2] = {{1, 1, RBC_METHOD_PREVIOUS, 0},
+                                          {0, 1, RBC_METHOD_LINEAR, 0}};
+TENSOR(values_tensor, values, FLOAT, 32, 2, 3, 2);
+TENSOR(times_tensor, times, FLOAT, 64, 1, 3);
+TENSOR(queries_tensor, queries, FLOAT, 64, 1, 3);
+TENSOR(mean_tensor, mean, FLOAT, 32, 1, 2);
+TENSOR(inv_std_tensor, inv_std, FLOAT, 32, 1, 2);
+TENSOR(resampled_tensor, resampled, FLOAT, 32, 2, 3, 2);
+TENSOR(resampled_mask_tensor, resampled_mask, UINT, 8, 1, 3);
+
+static void prepareResample(void) {
+  *resample_params = rbcResampleParamsInit();
+  resample_params->flags = RBC_CHECK_TIMES;
+  resample_params->bounds = RBC_BOUNDS_FILL;
+  resample_params->fill_value = -1;
+  resample_params->max_gap = 2;
+  resample_params->tolerance = 1.5;
+  resample_params->mean = &mean_tensor;
+  resample_params->inv_std = &inv_std_tensor;
+  resample_params->groups = groups;
+  resample_params->num_groups = 2;
+}
+
+static rbcStatus_t resample(void) {
+  memset(resampled, 0x5a, sizeof resampled);
+  return rbcResample(context, &values_tensor, &times_tensor, &queries_tensor, &resampled_tensor,
+                     &resampled_mask_tensor, resample_params);
+}
+
+static rbcStatus_t resampleWorkspace(size_t* bytes) {
+  return rbcResampleWorkspaceSize(context, &values_tensor, &times_tensor, &queries_tensor,
+                                  &resampled_tensor, &resampled_mask_tensor, resample_params,
+                                  bytes);
+}
+
+static int resampleIsRight(void) {
+  return SAME(resampled, ((float[3][2]){{0, 10}, {6, 20}, {-1, -1}})) &&
+         SAME(resampled_mask, ((uint8_t[3]){1, 1, 0}));
+}
+
+/* ---- fuse: streams that differ in values, in method and in clock ----------------------------- */
+
+static float rising[2] = {0, 4};
+static double stepping[2] = {10, 20};
+static float late[2] = {100, 200};
+static double stream_times[2] = {0, 2};
+static double fuse_queries[3] = {1, 1.5, 1};
+static int64_t query_lengths[1] = {2};
+static float fused[1][3][3];
+static uint8_t fused_mask[1][3][3];
+TENSOR(rising_tensor, rising, FLOAT, 32, 3, 1, 2, 1);
+TENSOR(stepping_tensor, stepping, FLOAT, 64, 3, 1, 2, 1);
+TENSOR(late_tensor, late, FLOAT, 32, 3, 1, 2, 1);
+TENSOR(stream_times_tensor, stream_times, FLOAT, 64, 1, 2);
+TENSOR(fuse_queries_tensor, fuse_queries, FLOAT, 64, 1, 3);
+TENSOR(query_lengths_tensor, query_lengths, INT, 64, 1, 1);
+TENSOR(fused_tensor, fused, FLOAT, 32, 3, 1, 3, 3);
+TENSOR(fused_mask_tensor, fused_mask, UINT, 8, 3, 1, 3, 3);
+
+static void prepareFuse(void) {
+  const rbcTensor* stream_values[3] = {&rising_tensor, &stepping_tensor, &late_tensor};
+  for (int n = 0; n < 3; ++n) {
+    fuse_streams[n] = rbcFuseStreamInit();
+    fuse_streams[n].values = stream_values[n];
+    fuse_streams[n].times = &stream_times_tensor;
+  }
+  *stream_params = rbcResampleParamsInit();
+  stream_params->method = RBC_METHOD_NEAREST;
+  fuse_streams[1].params = stream_params;
+  fuse_streams[2].clock_offset = 1;
+  *fuse_params = rbcFuseParamsInit();
+  fuse_params->query_lengths = &query_lengths_tensor;
+}
+
+static rbcStatus_t fuse(void) {
+  memset(fused, 0x5a, sizeof fused);
+  return rbcFuse(context, fuse_streams, 3, &fuse_queries_tensor, &fused_tensor, &fused_mask_tensor,
+                 fuse_params);
+}
+
+static rbcStatus_t fuseWorkspace(size_t* bytes) {
+  return rbcFuseWorkspaceSize(context, fuse_streams, 3, &fuse_queries_tensor, &fused_tensor,
+                              &fused_mask_tensor, fuse_params, bytes);
+}
+
+static int fuseIsRight(void) {
+  return SAME(fused, ((float[1][3][3]){{{2, 10, 100}, {3, 20, 125}, {0, 0, 0}}})) &&
+         SAME(fused_mask, ((uint8_t[1][3][3]){{{1, 1, 1}, {1, 1, 1}, {0, 0, 0}}}));
+}
+
+/* ---- voxels ---------------------------------------------------------------------------------- */
+
+static const rbcVoxelGrid grid = {{0, 0, 0}, {1, 1, 1}, {2, 2, 2}};
+static float points[4][3] = {
+    {1.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.25f}, {9, 9, 9}};
+static int64_t offsets[2] = {0, 4};
+static int32_t counted[1][2][2][2];
+static int64_t outside[1];
+TENSOR(points_tensor, points, FLOAT, 32, 2, 4, 3);
+TENSOR(offsets_tensor, offsets, INT, 64, 1, 2);
+TENSOR(counted_tensor, counted, INT, 32, 4, 1, 2, 2, 2);
+TENSOR(outside_tensor, outside, INT, 64, 1, 1);
+
+static void prepareVoxelize(void) {
+  *voxelize_params = rbcVoxelizeParamsInit();
+  voxelize_params->mode = RBC_VOXEL_COUNT;
+  voxelize_params->empty_value = -7;
+  voxelize_params->grid = grid;
+  voxelize_params->offsets = &offsets_tensor;
+}
+
+static rbcStatus_t voxelize(void) {
+  memset(counted, 0x5a, sizeof counted);
+  return rbcVoxelize(context, &points_tensor, NULL, &counted_tensor, &outside_tensor,
+                     voxelize_params);
+}
+
+static rbcStatus_t voxelizeWorkspace(size_t* bytes) {
+  return rbcVoxelizeWorkspaceSize(context, &points_tensor, NULL, &counted_tensor, &outside_tensor,
+                                  voxelize_params, bytes);
+}
+
+static int voxelizeIsRight(void) {
+  return SAME(counted, ((int32_t[1][2][2][2]){{{{2, -7}, {-7, -7}}, {{1, -7}, {-7, -7}}}})) &&
+         outside[0] == 1;
+}
+
+static int32_t coords[3][4];
+static int64_t num_voxels;
+static int32_t counts[3];
+static float reduced[3][3];
+static float grouped[3][2][3];
+static int64_t point_to_voxel[4];
+static int64_t dropped[1];
+static int64_t overflow[3];
+TENSOR(coords_tensor, coords, INT, 32, 2, 3, 4);
+TENSOR(num_voxels_tensor, &num_voxels, INT, 64, 0, 0);
+TENSOR(counts_tensor, counts, INT, 32, 1, 3);
+TENSOR(reduced_tensor, reduced, FLOAT, 32, 2, 3, 3);
+TENSOR(grouped_tensor, grouped, FLOAT, 32, 3, 3, 2, 3);
+TENSOR(point_to_voxel_tensor, point_to_voxel, INT, 64, 1, 4);
+TENSOR(dropped_tensor, dropped, INT, 64, 1, 1);
+TENSOR(overflow_tensor, overflow, INT, 64, 1, 3);
+
+static void prepareSparse(void) {
+  *sparse_params = rbcVoxelizeSparseParamsInit();
+  sparse_params->reduce = RBC_VOXEL_MAX;
+  sparse_params->order = RBC_VOXEL_ORDER_FIRST_POINT;
+  sparse_params->grid = grid;
+  sparse_params->offsets = &offsets_tensor;
+  *sparse_voxels = rbcSparseVoxelsInit();
+  sparse_voxels->coords = &coords_tensor;
+  sparse_voxels->num_voxels = &num_voxels_tensor;
+  sparse_voxels->counts = &counts_tensor;
+  sparse_voxels->features = &reduced_tensor;
+  sparse_voxels->grouped = &grouped_tensor;
+  sparse_voxels->point_to_voxel = &point_to_voxel_tensor;
+  sparse_voxels->dropped = &dropped_tensor;
+  sparse_voxels->overflow = &overflow_tensor;
+}
+
+static rbcStatus_t voxelizeSparse(void) {
+  memset(coords, 0x5a, sizeof coords);
+  memset(overflow, 0x5a, sizeof overflow);
+  return rbcVoxelizeSparse(context, &points_tensor, NULL, sparse_voxels, sparse_params);
+}
+
+static rbcStatus_t voxelizeSparseWorkspace(size_t* bytes) {
+  return rbcVoxelizeSparseWorkspaceSize(context, &points_tensor, NULL, sparse_voxels, sparse_params,
+                                        bytes);
+}
+
+static int voxelizeSparseIsRight(void) {
+  return SAME(coords, ((int32_t[3][4]){{0, 1, 0, 0}, {0, 0, 0, 0}, {-1, -1, -1, -1}})) &&
+         num_voxels == 2 && SAME(counts, ((int32_t[3]){1, 2, 0})) &&
+         SAME(reduced, ((float[3][3]){{1.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}, {0, 0, 0}})) &&
+         SAME(grouped, ((float[3][2][3]){{{1.5f, 0.5f, 0.5f}, {0, 0, 0}},
+                                         {{0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.25f}},
+                                         {{0, 0, 0}, {0, 0, 0}}})) &&
+         SAME(point_to_voxel, ((int64_t[4]){0, 1, 1, -1})) && dropped[0] == 1 &&
+         SAME(overflow, ((int64_t[3]){0, 0, 0}));
+}
+
+/* ---- tsdf: one ray along x, the free space carved -------------------------------------------- */
+
+static float seen[1][3] = {{2.25f, 0.5f, 0.5f}};
+static float sensor[3] = {-0.5f, 0.5f, 0.5f};
+static float distance[4][1][1];
+static float weight[4][1][1];
+static int64_t unseen;
+TENSOR(seen_tensor, seen, FLOAT, 32, 2, 1, 3);
+TENSOR(sensor_tensor, sensor, FLOAT, 32, 1, 3);
+TENSOR(distance_tensor, distance, FLOAT, 32, 3, 4, 1, 1);
+TENSOR(weight_tensor, weight, FLOAT, 32, 3, 4, 1, 1);
+TENSOR(unseen_tensor, &unseen, INT, 64, 0, 0);
+
+static void prepareTsdf(void) {
+  *tsdf_params = rbcTsdfParamsInit();
+  tsdf_params->flags = RBC_TSDF_CARVE;
+  tsdf_params->truncation = 1;
+  tsdf_params->max_weight = 0.5;
+  tsdf_params->grid = (rbcVoxelGrid){{0, 0, 0}, {1, 1, 1}, {4, 1, 1}};
+}
+
+static rbcStatus_t tsdf(void) {
+  memset(weight, 0, sizeof weight);
+  memset(distance, 0, sizeof distance);
+  unseen = 99;
+  return rbcVoxelizeTsdf(context, &seen_tensor, &sensor_tensor, &distance_tensor, &weight_tensor,
+                         &unseen_tensor, tsdf_params);
+}
+
+static rbcStatus_t tsdfWorkspace(size_t* bytes) {
+  return rbcVoxelizeTsdfWorkspaceSize(context, &seen_tensor, &sensor_tensor, &distance_tensor,
+                                      &weight_tensor, &unseen_tensor, tsdf_params, bytes);
+}
+
+static int tsdfIsRight(void) {
+  return SAME(distance, ((float[4]){1, 0.75f, -0.25f, -1})) &&
+         SAME(weight, ((float[4]){0.5f, 0.5f, 0.5f, 0.5f})) && unseen == 0;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+const Operation operations[OPERATIONS] = {
+    {"resample", resample, resampleWorkspace, resampleIsRight},
+    {"fuse", fuse, fuseWorkspace, fuseIsRight},
+    {"voxelize", voxelize, voxelizeWorkspace, voxelizeIsRight},
+    {"voxelize sparse", voxelizeSparse, voxelizeSparseWorkspace, voxelizeSparseIsRight},
+    {"tsdf", tsdf, tsdfWorkspace, tsdfIsRight},
+};
+
+static void* allocate(void* held, size_t bytes, size_t alignment, void* stream) {
+  (void)stream;
+  *(size_t*)held += bytes;
+  return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void release(void* held, void* pointer, size_t bytes, void* stream) {
+  (void)stream;
+  *(size_t*)held -= bytes;
+  free(pointer);
+}
+
+static void* room(size_t bytes) {
+  void* pointer = malloc(bytes);
+  require(pointer != NULL, "memory");
+  return pointer;
+}
+
+void prepare(void) {
+  context_params = room(sizeof *context_params);
+  resample_params = room(sizeof *resample_params);
+  stream_params = room(sizeof *stream_params);
+  fuse_streams = room(3 * sizeof *fuse_streams);
+  fuse_params = room(sizeof *fuse_params);
+  voxelize_params = room(sizeof *voxelize_params);
+  sparse_params = room(sizeof *sparse_params);
+  sparse_voxels = room(sizeof *sparse_voxels);
+  tsdf_params = room(sizeof *tsdf_params);
+  prepareResample();
+  prepareFuse();
+  prepareVoxelize();
+  prepareSparse();
+  prepareTsdf();
+  *context_params = rbcContextParamsInit();
+  context_params->backend = RBC_BACKEND_CPU;
+  context_params->num_threads = 2;
+  context_params->simd = RBC_SIMD_PORTABLE;
+  context_params->allocator = (rbcAllocator){allocate, release, &bytes_held};
+  require(rbcContextCreate(context_params, &context) == RBC_STATUS_SUCCESS, "rbcContextCreate");
+}

@@ -1,0 +1,137 @@
+/*
+ * RoboCache: contexts.
+ *
+ * A context is one device and one stream at a time, with the workspace and the threads that
+ * operations use. Contexts are independent: use any number of them from any threads, one thread a
+ * context at a time. After fork(), a child may use CPU contexts, its own and those made before; a
+ * CUDA context made before is refused there, since CUDA itself does not survive a fork.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef ROBOCACHE_CONTEXT_H
+#define ROBOCACHE_CONTEXT_H
+
+#include <string.h>
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rbcContext* rbcContext_t;
+
+/* rbcContextParams.backend and rbcContextInfo.backend */
+#define RBC_BACKEND_AUTO 0 /* CUDA if a device is usable, else the CPU */
+#define RBC_BACKEND_CPU 1
+#define RBC_BACKEND_CUDA 2
+
+/* rbcContextParams.simd and rbcContextInfo.simd: vector instructions of the CPU backend. */
+#define RBC_SIMD_AUTO 0 /* the best that this machine has */
+#define RBC_SIMD_PORTABLE 1
+#define RBC_SIMD_AVX2 2 /* with FMA and F16C */
+#define RBC_SIMD_AVX512 3
+
+/*
+ * A caller's allocator for workspace and owned tensors. `stream` is the context's cudaStream_t on
+ * CUDA (memory may be handed out and taken back in the order of that stream) and null on the CPU.
+ * alloc returns null when it cannot serve the request. Both may be called from any thread, and from
+ * several at once: whoever drops the last reference to a tensor frees it.
+ */
+typedef struct rbcAllocator {
+  void* (*alloc)(void* user_data, size_t bytes, size_t alignment, void* stream);
+  void (*free)(void* user_data, void* pointer, size_t bytes, void* stream);
+  void* user_data;
+} rbcAllocator;
+
+typedef struct rbcContextParams {
+  uint32_t struct_size;
+  int32_t backend;        /* RBC_BACKEND_...; default AUTO */
+  int32_t device_id;      /* CUDA device; default 0 */
+  int32_t num_threads;    /* CPU threads a call may use; 0 (default): the process's CPUs */
+  void* stream;           /* the first cudaStream_t; default null, the legacy stream */
+  rbcAllocator allocator; /* both functions or neither; default: cudaMallocAsync, malloc */
+  int32_t simd;           /* RBC_SIMD_...; one the machine lacks is NOT_AVAILABLE */
+  int32_t reserved;       /* 0 */
+} rbcContextParams;
+
+static inline rbcContextParams rbcContextParamsInit(void) {
+  rbcContextParams params;
+  memset(&params, 0, sizeof params);
+  params.struct_size = (uint32_t)sizeof params;
+  return params;
+}
+
+/*
+ * Creates a context; null params mean the defaults. Creation may be slow (it queries the device);
+ * calls are not. Errors: INVALID_ARGUMENT; UNSUPPORTED (CUDA asked of a build without it);
+ * NOT_AVAILABLE (no such device, no usable driver: the message says which); OUT_OF_MEMORY;
+ * CUDA_ERROR. On failure *context is null.
+ */
+RBC_API rbcStatus_t rbcContextCreate(const rbcContextParams* params, rbcContext_t* context);
+
+/*
+ * Destroys a context; null is allowed. Enqueued work still completes: workspace is freed in stream
+ * order, so the context's stream must still exist. Does not synchronize.
+ */
+RBC_API rbcStatus_t rbcContextDestroy(rbcContext_t context);
+
+/*
+ * Makes later calls enqueue on `stream` (a cudaStream_t of the context's device; null: the legacy
+ * default stream). Work on the new stream that uses the context's workspace waits for the old
+ * stream's by an event: the host never waits. The old stream must still exist. On a CPU context
+ * only null is allowed.
+ */
+RBC_API rbcStatus_t rbcContextSetStream(rbcContext_t context, void* stream);
+RBC_API rbcStatus_t rbcContextGetStream(rbcContext_t context, void** stream);
+
+/*
+ * Waits until all that was enqueued on the context's stream is done, and reports what went wrong
+ * there. Returns at once on a CPU context. Not allowed while the stream is being captured
+ * (UNSUPPORTED).
+ */
+RBC_API rbcStatus_t rbcContextSynchronize(rbcContext_t context);
+
+/*
+ * Grows the workspace to at least `bytes`, so that calls needing no more (see each operation's
+ * ...WorkspaceSize) allocate nothing. It never shrinks.
+ */
+RBC_API rbcStatus_t rbcContextReserve(rbcContext_t context, size_t bytes);
+
+/*
+ * Starts the CPU threads now, which otherwise happens on first use: call it before timing. On CUDA
+ * there is nothing left to do: creating the context has loaded the kernels, if the driver is that of
+ * CUDA 12.4 or later; with an older one, make a call once before timing or capturing it. Does not
+ * touch the stream.
+ */
+RBC_API rbcStatus_t rbcContextWarmUp(rbcContext_t context);
+
+typedef struct rbcContextInfo {
+  uint32_t struct_size;
+  int32_t backend;             /* RBC_BACKEND_CPU or RBC_BACKEND_CUDA */
+  int32_t device_id;           /* 0 on the CPU */
+  int32_t num_threads;         /* CPU threads a call may use; 0 on CUDA */
+  int32_t simd;                /* RBC_SIMD_...; 0 on CUDA */
+  int32_t compute_capability;  /* such as 90; 0 on the CPU */
+  int32_t num_multiprocessors; /* 0 on the CPU */
+  int32_t built_with_cuda;     /* 1 if the library has the CUDA backend */
+  uint64_t workspace_bytes;    /* held now */
+  uint64_t total_memory;       /* of the device, or of the machine */
+  char device_name[128];
+  char cuda_unavailable[256]; /* why an AUTO context is not on CUDA, else "" */
+} rbcContextInfo;
+
+static inline rbcContextInfo rbcContextInfoInit(void) {
+  rbcContextInfo info;
+  memset(&info, 0, sizeof info);
+  info.struct_size = (uint32_t)sizeof info;
+  return info;
+}
+
+/* Fills the first struct_size bytes of *info, which the caller has initialized. */
+RBC_API rbcStatus_t rbcContextGetInfo(rbcContext_t context, rbcContextInfo* info);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* ROBOCACHE_CONTEXT_H */

@@ -1,0 +1,88 @@
+/*
+ * RoboCache: fusion of streams with different rates onto one clock.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef ROBOCACHE_FUSE_H
+#define ROBOCACHE_FUSE_H
+
+#include "resample.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RBC_FUSE_MAX_STREAMS 64
+
+/* One sensor: what rbcResample takes of it. The tensors and params stay the caller's. */
+typedef struct rbcFuseStream {
+  uint32_t struct_size;
+  uint32_t reserved0;              /* 0 */
+  const rbcTensor* values;         /* [B,S,D], [S,D] or packed [N,D], as for rbcResample */
+  const rbcTensor* times;          /* [B,S], [S] or [N], of the same dtype in every stream */
+  const rbcResampleParams* params; /* null: defaults; flags and query_lengths are not set here */
+  double clock_offset;             /* f32 and f64 times: a sample at t lies at t + clock_offset */
+  int64_t clock_offset_ticks;      /* i64 times: likewise */
+  uint64_t reserved[2];            /* 0 */
+} rbcFuseStream;
+
+static inline rbcFuseStream rbcFuseStreamInit(void) {
+  rbcFuseStream stream;
+  memset(&stream, 0, sizeof stream);
+  stream.struct_size = (uint32_t)sizeof stream;
+  return stream;
+}
+
+typedef struct rbcFuseParams {
+  uint32_t struct_size;
+  uint32_t flags;                 /* RBC_CHECK_TIMES or 0 (default) */
+  const rbcTensor* query_lengths; /* [B] i32 or i64: valid queries of each row; null: all */
+  uint64_t reserved[4];           /* 0 */
+} rbcFuseParams;
+
+static inline rbcFuseParams rbcFuseParamsInit(void) {
+  rbcFuseParams params;
+  memset(&params, 0, sizeof params);
+  params.struct_size = (uint32_t)sizeof params;
+  return params;
+}
+
+/*
+ * Resamples N streams, each with its own rate, at the same T query times and writes them side by
+ * side: stream n as rbcResample would write it, its channels after those of stream n - 1.
+ *
+ *   streams      [N], N = num_streams of 1 to RBC_FUSE_MAX_STREAMS; all have the same struct_size
+ *                of any dtypes that rbcResample takes into a float
+ *   query_times  [B,T], or [T] shared by the batch; the dtype of every stream's times
+ *   out          [B,T,D_0 + ... + D_N-1]; [T,...] without batch; f16, bf16, f32 or f64
+ *   mask         [B,T,N]; [T,N] without batch; bool or u8; or null; as rbcResample's of each stream
+ *   params       null: defaults
+ *
+ * Either every stream has a batch (values of rank 3, or packed), all of the same B, or none has.
+ * A stream that is absent from some of the batch has length 0 there. Channel groups: of all streams
+ * together RBC_MAX_CHANNEL_GROUPS at most.
+ *
+ * With a clock offset, a query is looked up at q - clock_offset: one subtraction, rounded in the
+ * dtype of times; i64 saturates.
+ *
+ * CUDA: one launch whatever N is, no intermediate tensors, no allocation, no copy, can be captured.
+ * Everything else - strides, rules, arithmetic, checking, synchronization, errors - is as for
+ * rbcResample. Errors name the stream: "streams[2].values: ...".
+ */
+RBC_API rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, int32_t num_streams,
+                            const rbcTensor* query_times, const rbcTensor* out,
+                            const rbcTensor* mask, const rbcFuseParams* params);
+
+/*
+ * The workspace in bytes that the same call of rbcFuse needs, for rbcContextReserve. Arguments are
+ * verified alike.
+ */
+RBC_API rbcStatus_t rbcFuseWorkspaceSize(rbcContext_t context, const rbcFuseStream* streams,
+                                         int32_t num_streams, const rbcTensor* query_times,
+                                         const rbcTensor* out, const rbcTensor* mask,
+                                         const rbcFuseParams* params, size_t* bytes);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* ROBOCACHE_FUSE_H */

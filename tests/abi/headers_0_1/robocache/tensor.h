@@ -1,0 +1,144 @@
+/*
+ * RoboCache: tensors.
+ *
+ * Operations take `const rbcTensor*`: a description of memory that somebody owns, with the memory
+ * layout of DLPack's DLTensor, so that a `DLTensor*` can be passed by a cast. The descriptor, its
+ * shape and its strides are read during the call alone. `const` speaks of the descriptor: an
+ * output's data is written.
+ *
+ * Owned tensors (rbcOwnedTensor_t) are for callers without a tensor library of their own, and for
+ * taking in or giving out DLPack's managed forms. SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef ROBOCACHE_TENSOR_H
+#define ROBOCACHE_TENSOR_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The most dimensions that a tensor may have. */
+#define RBC_MAX_NDIM 8
+
+/* Where data lives: DLPack's DLDeviceType. */
+#define RBC_DEVICE_CPU 1
+#define RBC_DEVICE_CUDA 2
+#define RBC_DEVICE_CUDA_HOST 3     /* pinned host memory: usable by CPU and CUDA contexts */
+#define RBC_DEVICE_CUDA_MANAGED 13 /* managed memory: usable by CPU and CUDA contexts */
+
+/* DLPack's DLDataTypeCode, as far as RoboCache reads it. */
+#define RBC_DTYPE_INT 0
+#define RBC_DTYPE_UINT 1
+#define RBC_DTYPE_FLOAT 2
+#define RBC_DTYPE_BFLOAT 4
+#define RBC_DTYPE_BOOL 6
+
+/* Layout of DLPack's DLDevice. */
+typedef struct rbcDevice {
+  int32_t type; /* RBC_DEVICE_... */
+  int32_t id;   /* 0 for the CPU */
+} rbcDevice;
+
+/* Layout of DLPack's DLDataType. {RBC_DTYPE_FLOAT, 32, 1} is float. */
+typedef struct rbcDType {
+  uint8_t code;   /* RBC_DTYPE_... */
+  uint8_t bits;   /* 8, 16, 32 or 64 */
+  uint16_t lanes; /* 1 */
+} rbcDType;
+
+/* Layout of DLPack's DLTensor. */
+typedef struct rbcTensor {
+  void* data; /* may be null if the tensor has no elements */
+  rbcDevice device;
+  int32_t ndim; /* 0 .. RBC_MAX_NDIM */
+  rbcDType dtype;
+  int64_t* shape;       /* [ndim] */
+  int64_t* strides;     /* [ndim], in elements, may be 0 or negative; null: compact and row-major */
+  uint64_t byte_offset; /* from data to the first element, in bytes */
+} rbcTensor;
+
+/* What rbcTensorNormalize makes of a descriptor. Filled by the library: no struct_size to set. */
+typedef struct rbcTensorInfo {
+  void* data; /* the first element, byte_offset applied */
+  int64_t num_elements;
+  int64_t num_bytes; /* num_elements * element size */
+  int64_t shape[RBC_MAX_NDIM];
+  int64_t strides[RBC_MAX_NDIM]; /* explicit; those of extents 0 and 1 as if compact */
+  int32_t element_size;          /* bytes */
+  int32_t is_contiguous;         /* 1 if compact and row-major */
+} rbcTensorInfo;
+
+/*
+ * Checks a descriptor as every operation does (rank, extents, lanes, dtype, alignment to the
+ * element, 64-bit overflow of sizes and offsets) and resolves byte_offset and null strides. Errors:
+ * INVALID_ARGUMENT, DTYPE_MISMATCH (a dtype that RoboCache does not know), SHAPE_MISMATCH.
+ */
+RBC_API rbcStatus_t rbcTensorNormalize(const rbcTensor* tensor, rbcTensorInfo* info);
+
+/* ---- owned tensors ------------------------------------------------------------------------ */
+
+struct rbcContext;               /* context.h */
+struct DLManagedTensor;          /* dlpack.h */
+struct DLManagedTensorVersioned; /* dlpack.h, 1.0 and later */
+typedef struct rbcOwnedTensor* rbcOwnedTensor_t;
+
+/*
+ * Allocates an uninitialized compact row-major tensor on the context's device, by the context's
+ * allocator, aligned to 256 bytes. On CUDA the allocation is ordered on the context's stream.
+ * The tensor keeps what it needs of the context alive: destroying the context first is fine.
+ * Errors: INVALID_ARGUMENT, DTYPE_MISMATCH, OUT_OF_MEMORY, CUDA_ERROR.
+ */
+RBC_API rbcStatus_t rbcTensorCreate(struct rbcContext* context, rbcDType dtype, int32_t ndim,
+                                    const int64_t* shape, rbcOwnedTensor_t* tensor);
+
+/*
+ * Gives back one reference; null is allowed. Memory is freed (or the imported tensor's deleter
+ * called) when the last reference is gone: exported DLPack tensors each hold one. On CUDA the
+ * memory is freed in the order of the stream that it was allocated on.
+ */
+RBC_API rbcStatus_t rbcTensorDestroy(rbcOwnedTensor_t tensor);
+
+/*
+ * Describes an owned tensor for use in calls. `view` points into the owned tensor (shape, strides)
+ * and is valid until it is destroyed. Ask with writable = 1 for a view to write through: a tensor
+ * imported read-only then fails with INVALID_ARGUMENT.
+ */
+RBC_API rbcStatus_t rbcTensorGetView(rbcOwnedTensor_t tensor, int32_t writable, rbcTensor* view);
+
+/*
+ * Copies elements between tensors of one shape and dtype; any strides; host to host, host to
+ * device, device to host, device to device of the context's device. Enqueued on the context's
+ * stream; a copy to or from host memory returns when the data has arrived (it synchronizes with the
+ * stream), and both its tensors must be contiguous (INVALID_ARGUMENT). Errors also: DTYPE_MISMATCH,
+ * SHAPE_MISMATCH, DEVICE_MISMATCH, CUDA_ERROR.
+ */
+RBC_API rbcStatus_t rbcTensorCopy(struct rbcContext* context, const rbcTensor* source,
+                                  const rbcTensor* destination);
+
+/*
+ * Takes over a DLPack managed tensor without a copy: the deleter is called exactly once, when the
+ * owned tensor's last reference is gone, on the thread that drops it. On failure the caller keeps
+ * the managed tensor, but for a versioned one whose major version is unknown: as DLPack asks, its
+ * deleter is called and UNSUPPORTED returned.
+ */
+RBC_API rbcStatus_t rbcTensorImportDLPack(struct DLManagedTensor* managed,
+                                          rbcOwnedTensor_t* tensor);
+RBC_API rbcStatus_t rbcTensorImportDLPackVersioned(struct DLManagedTensorVersioned* managed,
+                                                   rbcOwnedTensor_t* tensor);
+
+/*
+ * Gives out a DLPack managed tensor that shares the memory and holds a reference until its deleter
+ * is called, from any thread. The legacy form cannot say "read-only": a read-only tensor is
+ * UNSUPPORTED there.
+ */
+RBC_API rbcStatus_t rbcTensorExportDLPack(rbcOwnedTensor_t tensor,
+                                          struct DLManagedTensor** managed);
+RBC_API rbcStatus_t rbcTensorExportDLPackVersioned(rbcOwnedTensor_t tensor,
+                                                   struct DLManagedTensorVersioned** managed);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* ROBOCACHE_TENSOR_H */

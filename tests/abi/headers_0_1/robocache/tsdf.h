@@ -1,0 +1,103 @@
+/*
+ * RoboCache: point clouds into a truncated signed distance field.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef ROBOCACHE_TSDF_H
+#define ROBOCACHE_TSDF_H
+
+#include <math.h>
+
+#include "voxelize.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* rbcTsdfParams.weighting: the weight of a point at distance r from its sensor */
+#define RBC_TSDF_WEIGHT_CONSTANT 0       /* 1 */
+#define RBC_TSDF_WEIGHT_INVERSE_SQUARE 1 /* 1 / r^2, 2^-32 to 1: for metres */
+
+/* rbcTsdfParams.flags */
+#define RBC_TSDF_CARVE 1u /* a ray updates the free space from its sensor on, too */
+
+typedef struct rbcTsdfParams {
+  uint32_t struct_size;
+  uint32_t flags;    /* RBC_TSDF_CARVE or 0 (default) */
+  int32_t weighting; /* RBC_TSDF_WEIGHT_...; default constant */
+  int32_t reserved0; /* 0 */
+  double truncation; /* in the points' unit, more than 0 (in f32); to be set */
+  double max_weight; /* a voxel's weight stops here, more than 0 (in f32); default INFINITY */
+  rbcVoxelGrid grid; /* to be set */
+  const rbcTensor* lengths; /* as for rbcVoxelize */
+  const rbcTensor* offsets;
+  uint64_t reserved[4]; /* 0 */
+} rbcTsdfParams;
+
+static inline rbcTsdfParams rbcTsdfParamsInit(void) {
+  rbcTsdfParams params;
+  memset(&params, 0, sizeof params);
+  params.struct_size = (uint32_t)sizeof params;
+  params.max_weight = (double)INFINITY;
+  return params;
+}
+
+/*
+ * Integrates B point clouds into one volume: the signed distance from each voxel to the surface,
+ * along the ray from the sensor, as a weighted running average (Curless and Levoy, "A volumetric
+ * method for building complex models from range images", 1996).
+ *
+ *   points   as for rbcVoxelize
+ *   sensors  [B,3], or [3] for all clouds and without batch; f32 or f64: where each cloud was seen
+ *            from
+ *   tsdf     [X,Y,Z] f32, read and written: in the points' unit, within +-truncation, positive in
+ *            front of the surface (on the sensor's side) and negative behind it
+ *   weight   [X,Y,Z] f32, read and written: 0 where nothing was observed yet (tsdf is ignored
+ *            there), else more than 0
+ *   dropped  as for rbcVoxelize, but: the points that updated no voxel; or null
+ *   params   not null: grid and truncation have no default
+ *
+ * A new volume is one of zero weights: rbcVoxelizeTsdf clears nothing, and leaves voxels without an
+ * observation as they are. Any strides, but none of 0 in tsdf and weight; all tensors live on the
+ * context's device; tsdf, weight and dropped overlap nothing.
+ *
+ * For a point p that the sensor at o sees at distance r, in the direction u: the voxels that the
+ * ray passes from r - truncation, but not before o, (with RBC_TSDF_CARVE: from o) to r + truncation
+ * each observe, with the weight w of the point and once,
+ *   d = clamp(dot(p - c, u), -truncation, truncation)
+ * at their centre c. The voxels are those that the traversal of Amanatides and Woo, "A fast voxel
+ * traversal algorithm for ray tracing" (1987), visits: each shares a face with the one before. One
+ * that the ray does no more than touch, or misses by rounding, may be among them or not. With all
+ * observations of the call,
+ *   tsdf = (tsdf * weight + sum(w * d)) / (weight + sum(w));  weight += sum(w), up to max_weight
+ * so that calls cloud after cloud and one call with all of them agree within rounding, as long as
+ * max_weight is not reached.
+ *
+ * Dropped are points whose ray meets no voxel in that range, and those whose squared distance from
+ * the sensor is not a normal number: NaN and infinite ones, all of a sensor that is not finite,
+ * those at the sensor, and in f32 those closer than 1e-19 or farther than 1e19.
+ *
+ * w is rounded to a multiple of 2^-32 and w * d to one of truncation / 2^32; the sums of these are
+ * exact, and so independent of the order of points and clouds: any run, CPU and CUDA, and any
+ * permutation of the points of a call give the same bits. Rays are computed in f32 (f64 for points
+ * of f64), with sensors, truncation and voxel_size rounded to it: they are as exact as the
+ * coordinates of their points are in that type. Averages are computed in f64.
+ *
+ * CUDA, CPU, lengths and offsets, capture and errors are as for rbcVoxelize. The workspace has 16.1
+ * bytes a voxel, of which a call touches what lies around the observed voxels.
+ */
+RBC_API rbcStatus_t rbcVoxelizeTsdf(rbcContext_t context, const rbcTensor* points,
+                                    const rbcTensor* sensors, const rbcTensor* tsdf,
+                                    const rbcTensor* weight, const rbcTensor* dropped,
+                                    const rbcTsdfParams* params);
+
+/* The workspace in bytes that the same call of rbcVoxelizeTsdf needs. */
+RBC_API rbcStatus_t rbcVoxelizeTsdfWorkspaceSize(rbcContext_t context, const rbcTensor* points,
+                                                 const rbcTensor* sensors, const rbcTensor* tsdf,
+                                                 const rbcTensor* weight, const rbcTensor* dropped,
+                                                 const rbcTsdfParams* params, size_t* bytes);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* ROBOCACHE_TSDF_H */

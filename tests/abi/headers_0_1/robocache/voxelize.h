@@ -1,0 +1,196 @@
+/*
+ * RoboCache: point clouds into voxels, dense and sparse.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef ROBOCACHE_VOXELIZE_H
+#define ROBOCACHE_VOXELIZE_H
+
+#include <string.h>
+
+#include "base.h"
+#include "context.h"
+#include "tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* rbcVoxelizeParams.mode; rbcVoxelizeSparseParams.reduce takes the last four */
+#define RBC_VOXEL_OCCUPANCY 0 /* 1 where there is a point */
+#define RBC_VOXEL_COUNT 1     /* points in the voxel */
+#define RBC_VOXEL_SUM 2       /* of each feature over the voxel's points */
+#define RBC_VOXEL_MEAN 3
+#define RBC_VOXEL_MAX 4
+#define RBC_VOXEL_MIN 5
+
+/* rbcVoxelizeSparseParams.order */
+#define RBC_VOXEL_ORDER_LEXICOGRAPHIC 0 /* by cloud, x, y, z */
+#define RBC_VOXEL_ORDER_FIRST_POINT 1   /* by the voxel's first point, as detection networks expect */
+
+/*
+ * The voxel of a point p is floor((p - origin) * (1 / voxel_size)) on each axis, computed in f32
+ * (f64 for points of f64): origin, and the inverse of voxel_size in f64, are rounded to that type
+ * first.
+ * A point lies in the grid if every index is in 0 .. shape - 1, so a voxel holds its lower faces
+ * and not its upper ones. Points outside, NaN and infinite ones are dropped.
+ */
+typedef struct rbcVoxelGrid {
+  double origin[3];     /* of the corner with the smallest coordinates, in the points' unit */
+  double voxel_size[3]; /* more than 0 */
+  int64_t shape[3];     /* voxels along x, y, z: 1 to 2^31 - 1 */
+} rbcVoxelGrid;
+
+typedef struct rbcVoxelizeParams {
+  uint32_t struct_size;
+  uint32_t flags;     /* 0 */
+  int32_t mode;       /* RBC_VOXEL_...; default occupancy */
+  int32_t reserved0;  /* 0 */
+  double empty_value; /* written to voxels without a point; default 0 */
+  rbcVoxelGrid grid;  /* to be set */
+  const rbcTensor* lengths; /* [B] i32 or i64: valid points of padded clouds; null: all */
+  const rbcTensor* offsets; /* [B+1] i32 or i64: the clouds of packed points; null: padded */
+  uint64_t reserved[4];     /* 0 */
+} rbcVoxelizeParams;
+
+static inline rbcVoxelizeParams rbcVoxelizeParamsInit(void) {
+  rbcVoxelizeParams params;
+  memset(&params, 0, sizeof params);
+  params.struct_size = (uint32_t)sizeof params;
+  return params;
+}
+
+/*
+ * Reduces B point clouds of N points each to a dense grid of X x Y x Z voxels.
+ *
+ *   points    [B,N,C]; [N,C] without batch; [N,C] packed, with params->offsets; C >= 3
+ *             f16, bf16, f32, f64; the first three columns are x, y, z; at most 2^31 - 1 in all
+ *   features  [B,N,F]; [N,F] as points; f16, bf16, f32, f64; for sum, mean, max and min only;
+ *             null: the C columns of points
+ *   out       [B,X,Y,Z] for occupancy and count, [B,X,Y,Z,F] else; without batch no B
+ *             occupancy: bool, u8, i32 or any float; count: i32, i64 or any float; else any float
+ *   dropped   [B], without batch []; i64: the points of each cloud that lie in no voxel; or null
+ *   params    not null: the grid has no default
+ *
+ * Any strides, 0 and negative too (a permuted view of out gives z-major grids); nothing is copied.
+ * All tensors live on the context's device. `out` and `dropped` must overlap neither each other nor
+ * an input. Both are written whole; nothing has to be cleared before.
+ *
+ * The result depends on the points of a voxel alone, not on their order: any run, CPU and CUDA, and
+ * any permutation of the points give the same bits.
+ *   count    exact; rounded to a float out.
+ *   sum      in fixed point: with 2^(E-1) <= max |f| < 2^E over the n features of a voxel, each is
+ *            rounded to a multiple of 2^(E + ceil(log2 n) - 62), these are added exactly, and the
+ *            sum is rounded to f64 and then to out. So it is off by at most n / 2 such quanta
+ *            beyond that rounding: 2^-42 of max |f| for 1000 points. For features of f64 the
+ *            quantum is 2^(E + ceil(log2 n) - 124).
+ *   mean     that f64 divided by n, then rounded to out.
+ *   max,min  exact; +0 is more than -0.
+ * NaN features make their voxel NaN; so do infinite ones of both signs in sum and mean.
+ * empty_value is rounded to the dtype of out; for bool and integers it must be one of theirs.
+ *
+ * Lengths and offsets out of range are INVALID_ARGUMENT on the CPU; on CUDA they give unspecified
+ * values but never an access outside the tensors. Packed points that are in no cloud are ignored.
+ *
+ * CUDA: some launches on the context's stream; no synchronization; no allocation once the workspace
+ * has its size (rbcVoxelizeWorkspaceSize, rbcContextReserve): from then on it can be captured.
+ * CPU: returns when done; work worth it is spread over the context's threads.
+ *
+ * Errors: INVALID_ARGUMENT, DEVICE_MISMATCH, DTYPE_MISMATCH, SHAPE_MISMATCH, WORKSPACE_TOO_SMALL (a
+ * capture without a reserved workspace), OUT_OF_MEMORY, CUDA_ERROR. No points, B = 0 and F = 0
+ * succeed.
+ */
+RBC_API rbcStatus_t rbcVoxelize(rbcContext_t context, const rbcTensor* points,
+                                const rbcTensor* features, const rbcTensor* out,
+                                const rbcTensor* dropped, const rbcVoxelizeParams* params);
+
+/*
+ * The workspace in bytes that the same call of rbcVoxelize needs, for rbcContextReserve. Arguments
+ * are verified alike.
+ */
+RBC_API rbcStatus_t rbcVoxelizeWorkspaceSize(rbcContext_t context, const rbcTensor* points,
+                                             const rbcTensor* features, const rbcTensor* out,
+                                             const rbcTensor* dropped,
+                                             const rbcVoxelizeParams* params, size_t* bytes);
+
+typedef struct rbcVoxelizeSparseParams {
+  uint32_t struct_size;
+  uint32_t flags;    /* 0 */
+  int32_t reduce;    /* RBC_VOXEL_SUM, _MEAN, _MAX or _MIN: for `features`; default mean */
+  int32_t order;     /* RBC_VOXEL_ORDER_...; default lexicographic */
+  rbcVoxelGrid grid; /* to be set; B * X * Y * Z is at most 2^62 */
+  const rbcTensor* lengths; /* as for rbcVoxelize */
+  const rbcTensor* offsets;
+  uint64_t reserved[4]; /* 0 */
+} rbcVoxelizeSparseParams;
+
+static inline rbcVoxelizeSparseParams rbcVoxelizeSparseParamsInit(void) {
+  rbcVoxelizeSparseParams params;
+  memset(&params, 0, sizeof params);
+  params.struct_size = (uint32_t)sizeof params;
+  params.reduce = RBC_VOXEL_MEAN;
+  return params;
+}
+
+/*
+ * What rbcVoxelizeSparse writes; null: not wanted. M voxels are occupied; the first min(M, capacity)
+ * in the order asked for are kept.
+ */
+typedef struct rbcSparseVoxels {
+  uint32_t struct_size;
+  uint32_t reserved0;          /* 0 */
+  const rbcTensor* coords;     /* [capacity,4] i32: cloud, x, y, z; not null */
+  const rbcTensor* num_voxels; /* [] i64: min(M, capacity), the rows that are voxels; not null */
+  const rbcTensor* counts;     /* [capacity] i32: points in the voxel; with `grouped` at most P */
+  const rbcTensor* features;   /* [capacity,F], any float: reduced over all of the voxel's points */
+  const rbcTensor* grouped;    /* [capacity,P,F], any float: the features of its first P points */
+  const rbcTensor* point_to_voxel; /* [B,N], or [N] as points; i32 or i64: a row of coords, or -1 */
+  const rbcTensor* dropped;        /* [B], without batch []; i64: points in no voxel of the grid */
+  const rbcTensor* overflow; /* [3] i64: voxels beyond the capacity, points in these, and points
+                                of kept voxels beyond the P of `grouped` */
+  uint64_t reserved[4];      /* 0 */
+} rbcSparseVoxels;
+
+static inline rbcSparseVoxels rbcSparseVoxelsInit(void) {
+  rbcSparseVoxels voxels;
+  memset(&voxels, 0, sizeof voxels);
+  voxels.struct_size = (uint32_t)sizeof voxels;
+  return voxels;
+}
+
+/*
+ * Reduces B point clouds to a list of the voxels that hold a point.
+ *
+ *   points    as for rbcVoxelize
+ *   features  as for rbcVoxelize; null: the columns of points
+ *   voxels    what to write, in tensors of the caller
+ *   params    not null: the grid has no default
+ *
+ * M stays on the device: nothing waits for it. Rows past the kept voxels are written too, with
+ * coords and point_to_voxel -1 and the rest 0, so every tensor is written whole. Points in voxels
+ * beyond the capacity have point_to_voxel -1. Of all points, sum(counts) + sum(dropped) +
+ * overflow[1] + overflow[2] is the number.
+ *
+ * `grouped` is what detection networks call hard voxelization: the features of a voxel's first P
+ * points by index, then zeros; with RBC_VOXEL_ORDER_FIRST_POINT, voxels come in the order of their
+ * first points (and of clouds), and the capacity is max_voxels.
+ *
+ * Strides, the arithmetic of `features`, determinism, lengths and offsets, synchronization, capture
+ * and errors are as for rbcVoxelize; every output overlaps nothing. A capacity of 0 is
+ * SHAPE_MISMATCH.
+ */
+RBC_API rbcStatus_t rbcVoxelizeSparse(rbcContext_t context, const rbcTensor* points,
+                                      const rbcTensor* features, const rbcSparseVoxels* voxels,
+                                      const rbcVoxelizeSparseParams* params);
+
+/* The workspace in bytes that the same call of rbcVoxelizeSparse needs. */
+RBC_API rbcStatus_t rbcVoxelizeSparseWorkspaceSize(rbcContext_t context, const rbcTensor* points,
+                                                   const rbcTensor* features,
+                                                   const rbcSparseVoxels* voxels,
+                                                   const rbcVoxelizeSparseParams* params,
+                                                   size_t* bytes);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* ROBOCACHE_VOXELIZE_H */
