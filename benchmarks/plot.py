@@ -1,7 +1,7 @@
 """Draw the results of robocache_bench: docs/images/roofline.svg and docs/images/sweep.svg.
 
     python benchmarks/plot.py build/gpu/bench.json
-    python benchmarks/plot.py --into docs/performance.md build/gpu/bench.json
+    python benchmarks/plot.py --into docs/performance/figures.md build/gpu/bench.json
 
 With --into the pictures are shown between the lines `<!-- begin plots -->` and `<!-- end plots -->`
 of a document beside their folder.

@@ -1,7 +1,7 @@
 """Turn benchmark results into Markdown tables.
 
     python benchmarks/render.py build/gpu/bench.json build/gpu/peers-cuda.json
-    python benchmarks/render.py --into docs/performance.md build/gpu/bench.json
+    python benchmarks/render.py --into docs/performance/figures.md build/gpu/bench.json
 
 Takes what `robocache_bench --benchmark_out=FILE --benchmark_out_format=json` and
 `--json FILE` of peers.py and training.py write. With --into the tables of NAME.json go between the

@@ -23,7 +23,7 @@
 namespace rbc::cuda {
 namespace rows {
 
-// Chosen by measurement on an H200, see docs/performance.md.
+// Chosen by measurement on an H200, see docs/performance/experiments.md.
 constexpr int kThreads = 128;
 
 // The kBytes of kernels for any rows whose channels are neighbours.

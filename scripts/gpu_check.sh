@@ -8,9 +8,10 @@
 #   sanitize  some of the tests on CUDA under compute-sanitizer's memcheck, racecheck, initcheck and
 #             synccheck
 #   bench     robocache_bench, the CUDA part
-#   peers     benchmarks/peers.py, a JSON file for each block of tables in docs/performance.md: on
-#             CUDA resample, fuse and calls (peers-cuda), sparse voxels (sparse-cuda) and grids
-#             (voxels-cuda); on two CPU cores all of them (peers-cpu); within 400 s
+#   peers     benchmarks/peers.py, a JSON file for each block of tables in
+#             docs/performance/figures.md: on CUDA resample, fuse and calls (peers-cuda), sparse
+#             voxels (sparse-cuda) and grids (voxels-cuda); on two CPU cores all of them
+#             (peers-cpu); within 400 s
 #   training  benchmarks/training.py: a training loop by RoboCache and by others (some 90 s); real
 #             episodes from ROBOCACHE_DATA/unitree_g1
 #
