@@ -19,8 +19,9 @@ class ThreadPool {
 
   int threads() const noexcept { return threads_; }
 
-  // Starts the workers now. Where the system refuses threads, there are fewer, or none.
-  void start() noexcept;
+  // Starts the workers that are missing, and returns how many there are then. Where the system
+  // refuses threads, there are fewer than threads() - 1, or none.
+  int start() noexcept;
 
   // Calls body(0), ... body(chunks - 1), each once and in any order, on at most `threads` threads,
   // the calling one among them. Returns when all are done. The body must not throw.
