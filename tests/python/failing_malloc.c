@@ -1,6 +1,6 @@
 /*
- * Memory that gives out when told to, for LD_PRELOAD: of the thread that calls fail_allocations, the
- * allocations `first`, ... `first + count - 1` from now on get null.
+ * Memory that gives out when told to, for LD_PRELOAD: of the thread that calls fail_allocations,
+ * the allocations `first`, ... `first + count - 1` from now on get null.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -138,7 +138,8 @@ def _packed_groups(groups: Sequence[Any]) -> bytes:
             _GROUP.pack(begin, count, 0, 0)
         except (TypeError, ValueError, struct.error):
             raise TypeError(
-                f"method[{i}]: is {shown(group)}, expected (begin, count, name), such as (3, 4, 'slerp')"
+                f"method[{i}]: is {shown(group)}, expected (begin, count, name), "
+                "such as (3, 4, 'slerp')"
             ) from None
         packed.append(_GROUP.pack(begin, count, code_of(METHODS, name, f"method[{i}]"), 0))
     return b"".join(packed)

@@ -55,8 +55,8 @@ def finished(
 ) -> Any:
     """The result, or a tuple of it and what is asked for beside, as the library's own arrays.
 
-    ``owner`` is the library of an ``out`` that was given, ``framework`` that of the argument of this
-    name.
+    ``owner`` is the library of an ``out`` that was given, ``framework`` that of the argument of
+    this name.
     """
     if owner is None:
         result = framework.finish(result, name)
