@@ -24,7 +24,7 @@
 
 /* A struct with an initializer: it starts with its defaults. */
 %define RBC_STRUCT(Name)
-%noexception Name::Name;
+RBC_CONSTRUCTOR(Name)
 %noexception Name::~Name;
 %extend Name {
   Name() {
@@ -53,6 +53,13 @@ struct Name {};
 %include "java.i"
 #elif defined(SWIGCSHARP)
 %include "csharp.i"
+#endif
+
+/* A language may tell of a constructor that got no memory. */
+#ifndef RBC_CONSTRUCTOR
+%define RBC_CONSTRUCTOR(Name)
+%noexception Name::Name;
+%enddef
 #endif
 
 /* After the language's rules for names: constructors set what a struct says of itself. */

@@ -31,12 +31,36 @@
 %noexception rbcStatusName;
 %ignore rbcGetLastError;
 
-/* The result is what the outputs make it; None without any. */
+/* The result is what the outputs make it; None without any. Memory may have given out for them. */
 %typemap(out) rbcStatus_t ""
-%typemap(ret) rbcStatus_t { if ($result == NULL) $result = SWIG_Py_Void(); }
+%typemap(ret) rbcStatus_t {
+  if (PyErr_Occurred()) {
+    SWIG_Py_XDECREF($result);
+    $result = NULL;
+  } else if ($result == NULL) {
+    $result = SWIG_Py_Void();
+  }
+}
 
-%apply int* OUTPUT { int32_t* release_version, int32_t* abi_version };
+%typemap(in, numinputs=0) (int32_t* release_version, int32_t* abi_version) (int32_t versions[2]) {
+  $1 = &versions[0];
+  $2 = &versions[1];
+}
+%typemap(argout) (int32_t* release_version, int32_t* abi_version) {
+  $result = Py_BuildValue("ii", (int)*$1, (int)*$2);
+}
 %apply size_t* OUTPUT { size_t* bytes };
+
+/* A struct of parameters. */
+%define RBC_CONSTRUCTOR(Name)
+%exception Name::Name {
+  $action
+  if (result == NULL) {
+    PyErr_NoMemory();
+    SWIG_fail;
+  }
+}
+%enddef
 
 /* ---- handles and pointers ------------------------------------------------------------------- */
 
@@ -53,6 +77,10 @@
 %typemap(argout) struct Name** {
   PyObject* handle =
       SWIG_NewPointerObj(*$1, $*descriptor, SWIG_POINTER_OWN | SWIG_POINTER_NOSHADOW);
+  if (handle == NULL) {
+    delete_##Name(*$1);
+    SWIG_fail;
+  }
   $result = SWIG_AppendOutput($result, handle);
 }
 %enddef
@@ -155,6 +183,15 @@ CLOUD_TYPEMAP(rbcTsdfParams)
 }
 %noexception rbcTensor::~rbcTensor;
 %noexception rbcTensor::describe;
+%typemap(in) const char* name (PyObject* bytes = NULL) {
+  bytes = PyUnicode_AsUTF8String($input);
+  $1 = bytes != NULL ? PyBytes_AsString(bytes) : NULL;
+  if ($1 == NULL) SWIG_fail;
+}
+%typemap(freearg) const char* name {
+  Py_XDECREF(bytes$argnum);
+  bytes$argnum = NULL;
+}
 %extend rbcTensor {
   rbcTensor(PyObject* array, const char* name, rbcContext_t context) {
     return newTensor(array, name, context);
@@ -183,12 +220,12 @@ CLOUD_TYPEMAP(rbcTsdfParams)
 %typemap(in, numinputs=0) struct DLManagedTensor** (
     struct DLManagedTensor* made = NULL) "$1 = &made;"
 %typemap(argout) struct DLManagedTensor** {
-  $result = SWIG_AppendOutput($result, PyCapsule_New(*$1, "dltensor", dropUntakenLegacy));
+  $result = SWIG_AppendOutput($result, newLegacyCapsule(*$1));
 }
 %typemap(in, numinputs=0) struct DLManagedTensorVersioned** (
     struct DLManagedTensorVersioned* made = NULL) "$1 = &made;"
 %typemap(argout) struct DLManagedTensorVersioned** {
-  $result = SWIG_AppendOutput($result, PyCapsule_New(*$1, "dltensor_versioned", dropUntaken));
+  $result = SWIG_AppendOutput($result, newCapsule(*$1));
 }
 
 /* ---- streams of array libraries ------------------------------------------------------------- */

@@ -68,9 +68,47 @@ static void closeTensor(TensorArgument* argument) {
 }
 
 static int checkRank(const rbcTensor* tensor, ArgumentName name) {
-  if (tensor->ndim >= 0 && tensor->ndim <= RBC_MAX_NDIM) return 0;
-  PyErr_Format(PyExc_ValueError, "%s: rank is %d, expected 0 to %d", textOf(name),
-               (int)tensor->ndim, RBC_MAX_NDIM);
+  if (tensor->ndim < 0 || tensor->ndim > RBC_MAX_NDIM) {
+    PyErr_Format(PyExc_ValueError, "%s: rank is %d, expected 0 to %d", textOf(name),
+                 (int)tensor->ndim, RBC_MAX_NDIM);
+    return -1;
+  }
+  if (tensor->ndim > 0 && tensor->shape == NULL) {
+    PyErr_Format(PyExc_ValueError, "%s: has rank %d and no shape", textOf(name), (int)tensor->ndim);
+    return -1;
+  }
+  return 0;
+}
+
+/*
+ * What an object raises where it cannot be described tells of the argument from here on, in a line.
+ * Other kinds of exceptions are the object's own: they stay as they are.
+ */
+static int blameArgument(ArgumentName name) {
+  PyObject* kind = PyExc_ValueError;
+  if (PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_AttributeError)) {
+    kind = PyExc_TypeError;
+  } else if (!PyErr_ExceptionMatches(PyExc_BufferError) &&
+             !PyErr_ExceptionMatches(PyExc_RuntimeError) &&
+             !PyErr_ExceptionMatches(PyExc_ValueError)) {
+    return -1;
+  }
+  PyObject *type, *error, *trace;
+  PyErr_Fetch(&type, &error, &trace);
+  PyObject* text = error != NULL ? PyObject_Str(error) : NULL;
+  PyObject* lines = text != NULL ? PyUnicode_Splitlines(text, 0) : NULL;
+  PyObject* line = lines != NULL && PyList_Size(lines) > 0 ? PyList_GetItem(lines, 0) : NULL;
+  PyErr_Clear();
+  if (line != NULL) {
+    PyErr_Format(kind, "%s: %U", textOf(name), line);
+  } else {
+    PyErr_Format(kind, "%s: cannot be described, and says no more", textOf(name));
+  }
+  Py_XDECREF(lines);
+  Py_XDECREF(text);
+  Py_XDECREF(type);
+  Py_XDECREF(error);
+  Py_XDECREF(trace);
   return -1;
 }
 
@@ -82,10 +120,21 @@ typedef struct TypeEntry {
   PyTypeObject* type;
   Protocol protocol;
   const DLPackExchange* exchange;
+  int always_writable; /* no array of the type is read-only */
 } TypeEntry;
 
+/* 1 if the class comes from this module itself. */
+static int isOfModule(PyObject* type, const char* expected) {
+  PyObject* module = PyObject_GetAttrString(type, "__module__");
+  const int same = module != NULL && PyUnicode_Check(module) &&
+                   PyUnicode_CompareWithASCIIString(module, expected) == 0;
+  Py_XDECREF(module);
+  PyErr_Clear();
+  return same;
+}
+
 static TypeEntry inspectType(PyTypeObject* type) {
-  TypeEntry entry = {type, NO_PROTOCOL, NULL};
+  TypeEntry entry = {type, NO_PROTOCOL, NULL, 0};
   PyObject* object = (PyObject*)type;
   if (PyObject_HasAttrString(object, "__array_struct__")) {
     entry.protocol = ARRAY_STRUCT;
@@ -96,9 +145,10 @@ static TypeEntry inspectType(PyTypeObject* type) {
     const DLPackExchange* table =
         (const DLPackExchange*)PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     while (table != NULL && table->major != DLPACK_MAJOR) table = table->older;
-    if (table != NULL) {
+    if (table != NULL && table->export_managed != NULL && table->current_stream != NULL) {
       entry.protocol = EXCHANGE;
       entry.exchange = table;
+      entry.always_writable = isOfModule(object, "torch");
     }
   }
   Py_XDECREF(capsule);
@@ -172,12 +222,18 @@ static int arrayDType(PyObject* array, const ArrayStruct* from, ArgumentName nam
   const int native = (from->flags & ARRAY_NATIVE_BYTE_ORDER) != 0;
   if (code >= 0 && !native)
     advice = " in native byte order (array.astype(array.dtype.newbyteorder('=')))";
-  if (code < 0 || !native || from->item_size > 8) {
+  if (code < 0 || !native || from->item_size < 1 || from->item_size > 8) {
     PyObject* given = PyObject_GetAttrString(array, "dtype");
-    if (given == NULL) return -1;
-    PyErr_Format(PyExc_TypeError, "%s: dtype is %S, expected a float, integer or bool dtype%s",
-                 textOf(name), given, advice);
-    Py_DECREF(given);
+    PyObject* text = given != NULL ? PyObject_Str(given) : NULL;
+    Py_XDECREF(given);
+    if (text == NULL) { /* as the array interface writes a type */
+      PyErr_Clear();
+      text = PyUnicode_FromFormat("%c%d", from->kind, from->item_size);
+    }
+    if (text == NULL) return -1;
+    PyErr_Format(PyExc_TypeError, "%s: dtype is %U, expected a float, integer or bool dtype%s",
+                 textOf(name), text, advice);
+    Py_DECREF(text);
     return -1;
   }
   dtype->code = (uint8_t)code;
@@ -190,18 +246,29 @@ static int openArrayStruct(TensorArgument* argument, PyObject* array, ArgumentNa
                            int writable) {
   static PyObject* attribute = NULL; /* a string is made once */
   if (attribute == NULL) attribute = PyUnicode_InternFromString("__array_struct__");
-  PyObject* capsule = attribute != NULL ? PyObject_GetAttr(array, attribute) : NULL;
-  if (capsule == NULL) return -1;
+  if (attribute == NULL) return -1;
+  PyObject* capsule = PyObject_GetAttr(array, attribute);
+  if (capsule == NULL) return blameArgument(name);
   argument->owner = capsule;
+  if (!PyCapsule_IsValid(capsule, NULL)) {
+    PyErr_Format(PyExc_TypeError, "%s: its __array_struct__ is no capsule of the array interface",
+                 textOf(name));
+    return -1;
+  }
   const ArrayStruct* from = (const ArrayStruct*)PyCapsule_GetPointer(capsule, NULL);
-  if (from == NULL) return -1;
   rbcTensor* tensor = &argument->tensor;
   if (from->two != 2) {
     PyErr_Format(PyExc_TypeError, "%s: its __array_struct__ has an unknown version", textOf(name));
     return -1;
   }
   tensor->ndim = from->ndim;
+  tensor->shape = argument->shape;
   if (checkRank(tensor, name) != 0) return -1;
+  if (from->ndim > 0 && (from->shape == NULL || from->strides == NULL)) {
+    PyErr_Format(PyExc_TypeError, "%s: its __array_struct__ lacks the shape or the strides",
+                 textOf(name));
+    return -1;
+  }
   if (arrayDType(array, from, name, &tensor->dtype) != 0) return -1;
   if (writable && (from->flags & ARRAY_WRITEABLE) == 0) {
     PyErr_Format(PyExc_ValueError, "%s: is read-only, expected an array to write to", textOf(name));
@@ -222,33 +289,12 @@ static int openArrayStruct(TensorArgument* argument, PyObject* array, ArgumentNa
   tensor->data = from->data;
   tensor->device.type = RBC_DEVICE_CPU;
   tensor->device.id = 0;
-  tensor->shape = argument->shape;
   tensor->strides = argument->strides;
   tensor->byte_offset = 0;
   return 0;
 }
 
 /* ---- DLPack --------------------------------------------------------------------------------- */
-
-/* A producer that cannot describe its array says why: tells of which argument, without a stack. */
-static int blameArgument(ArgumentName name) {
-  if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_RuntimeError))
-    return -1;
-  PyObject *type, *error, *trace;
-  PyErr_Fetch(&type, &error, &trace);
-  PyObject* text = error != NULL ? PyObject_Str(error) : NULL;
-  PyObject* lines = text != NULL ? PyUnicode_Splitlines(text, 0) : NULL;
-  PyObject* line = lines != NULL && PyList_Size(lines) > 0 ? PyList_GetItem(lines, 0) : NULL;
-  if (line != NULL) PyErr_Format(PyExc_ValueError, "%s: %U", textOf(name), line);
-  if (!PyErr_Occurred())
-    PyErr_Format(PyExc_ValueError, "%s: cannot be described by DLPack", textOf(name));
-  Py_XDECREF(lines);
-  Py_XDECREF(text);
-  Py_XDECREF(type);
-  Py_XDECREF(error);
-  Py_XDECREF(trace);
-  return -1;
-}
 
 static int openManaged(TensorArgument* argument, DLManagedTensorVersioned* managed,
                        ArgumentName name, int writable) {
@@ -266,9 +312,11 @@ static int openManaged(TensorArgument* argument, DLManagedTensorVersioned* manag
   return checkRank(&argument->tensor, name);
 }
 
-static int openExchange(TensorArgument* argument, const DLPackExchange* exchange, PyObject* object,
+static int openExchange(TensorArgument* argument, const TypeEntry* entry, PyObject* object,
                         ArgumentName name, int writable) {
-  if (exchange->borrow != NULL) {
+  const DLPackExchange* exchange = entry->exchange;
+  /* What is borrowed has no flag that tells whether it is read-only. */
+  if (exchange->borrow != NULL && (!writable || entry->always_writable)) {
     if (exchange->borrow(object, &argument->tensor) != 0) return blameArgument(name);
     return checkRank(&argument->tensor, name);
   }
@@ -277,14 +325,30 @@ static int openExchange(TensorArgument* argument, const DLPackExchange* exchange
   return openManaged(argument, managed, name, writable);
 }
 
+/* The type in what `__dlpack_device__` gave, a pair of ints; -1 with an exception set. */
+static long deviceType(PyObject* device) {
+  PyObject* pair = PyTuple_Check(device) || PyList_Check(device) ? PySequence_Tuple(device) : NULL;
+  long type = -1;
+  int known = 0;
+  if (pair != NULL && PyTuple_Size(pair) == 2 && PyIndex_Check(PyTuple_GetItem(pair, 1))) {
+    type = PyLong_AsLong(PyTuple_GetItem(pair, 0));
+    known = type >= 0;
+  }
+  Py_XDECREF(pair);
+  if (known) return type;
+  if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_MemoryError)) return -1;
+  PyErr_Clear();
+  PyErr_Format(PyExc_TypeError, "its __dlpack_device__ gave %R, expected two ints: type and id",
+               device);
+  return -1;
+}
+
 /* The stream on which `context` will use an object, as `__dlpack__` wants it; new reference. */
 static PyObject* consumerStream(PyObject* object, rbcContext_t context) {
   PyObject* device = PyObject_CallMethod(object, "__dlpack_device__", NULL);
-  PyObject* type = device != NULL ? PySequence_GetItem(device, 0) : NULL;
-  const long device_type = type != NULL ? PyLong_AsLong(type) : -1;
-  Py_XDECREF(type);
+  const long device_type = device != NULL ? deviceType(device) : -1;
   Py_XDECREF(device);
-  if (device_type == -1 && PyErr_Occurred()) return NULL;
+  if (device_type < 0) return NULL;
   if (device_type != RBC_DEVICE_CUDA && device_type != RBC_DEVICE_CUDA_MANAGED) Py_RETURN_NONE;
   void* stream = NULL;
   if (context == NULL || rbcContextGetStream(context, &stream) != RBC_STATUS_SUCCESS)
@@ -353,6 +417,19 @@ static void dropUntakenLegacy(PyObject* capsule) {
   if (managed->deleter != NULL) managed->deleter(managed);
 }
 
+/* A capsule that owns `managed`, which goes if there is no memory for one. */
+static PyObject* newCapsule(DLManagedTensorVersioned* managed) {
+  PyObject* capsule = PyCapsule_New(managed, "dltensor_versioned", dropUntaken);
+  if (capsule == NULL) managed->deleter(managed);
+  return capsule;
+}
+
+static PyObject* newLegacyCapsule(DLManagedTensor* managed) {
+  PyObject* capsule = PyCapsule_New(managed, "dltensor", dropUntakenLegacy);
+  if (capsule == NULL) managed->deleter(managed);
+  return capsule;
+}
+
 /* ---- what the wrapper calls ----------------------------------------------------------------- */
 
 /*
@@ -365,7 +442,7 @@ static int openTensor(TensorArgument* argument, PyObject* object, ArgumentName n
   const TypeEntry entry = lookUpType(Py_TYPE(object));
   switch (entry.protocol) {
     case ARRAY_STRUCT: return openArrayStruct(argument, object, name, writable);
-    case EXCHANGE: return openExchange(argument, entry.exchange, object, name, writable);
+    case EXCHANGE: return openExchange(argument, &entry, object, name, writable);
     case DLPACK: return openDLPack(argument, object, name, context, writable);
     case NO_PROTOCOL: break;
   }
@@ -422,10 +499,15 @@ static void deleteTensor(rbcTensor* tensor) {
 
 static PyObject* describeTensor(const rbcTensor* tensor) {
   PyObject* shape = PyTuple_New(tensor->ndim);
-  for (int i = 0; shape != NULL && i < tensor->ndim; ++i) {
-    PyTuple_SetItem(shape, i, PyLong_FromLongLong(tensor->shape[i]));
-  }
   if (shape == NULL) return NULL;
+  for (int i = 0; i < tensor->ndim; ++i) {
+    PyObject* extent = PyLong_FromLongLong(tensor->shape[i]);
+    if (extent == NULL) {
+      Py_DECREF(shape);
+      return NULL;
+    }
+    PyTuple_SetItem(shape, i, extent);
+  }
   return Py_BuildValue("iiiiN", (int)tensor->device.type, (int)tensor->device.id,
                        (int)tensor->dtype.code, (int)tensor->dtype.bits, shape);
 }

@@ -99,7 +99,9 @@ RBC_API rbcStatus_t rbcContextSynchronize(rbcContext_t context);
 RBC_API rbcStatus_t rbcContextReserve(rbcContext_t context, size_t bytes);
 
 /*
- * Starts the CPU threads now, which otherwise happens on first use: call it before timing. On CUDA
+ * Starts the CPU threads now, which otherwise happens on first use: call it before timing. Where the
+ * system refuses some of them it fails (UNSUPPORTED; the message says how many of how many there
+ * are); calls then work with those that there are, and a later warm-up tries the rest again. On CUDA
  * there is nothing left to do: creating the context has loaded the kernels, if the driver is that of
  * CUDA 12.4 or later; with an older one, make a call once before timing or capturing it. Does not
  * touch the stream.

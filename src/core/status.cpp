@@ -1,5 +1,8 @@
 #include "status.h"
 
+#include <locale.h>
+
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -10,8 +13,29 @@ namespace {
 // Trivially constructed, so that it needs no initialization order and no destructor at thread exit.
 thread_local char last_error[512];
 
-void format(const char* text, va_list arguments) noexcept {
-  std::vsnprintf(last_error, sizeof last_error, text, arguments);
+// The thread's locale is "C" for a while, where a number is written as 1.5 and never as 1,5. Where
+// that locale cannot be had, the thread's own stays.
+class CLocale {
+ public:
+  CLocale() noexcept : errno_(errno) {
+    static const locale_t made = newlocale(LC_ALL_MASK, "C", static_cast<locale_t>(nullptr));
+    before_ = uselocale(made);
+  }
+  ~CLocale() {
+    uselocale(before_);
+    errno = errno_;
+  }
+  CLocale(const CLocale&) = delete;
+  CLocale& operator=(const CLocale&) = delete;
+
+ private:
+  int errno_;
+  locale_t before_;
+};
+
+int format(const char* text, va_list arguments) noexcept {
+  const CLocale locale;
+  return std::vsnprintf(last_error, sizeof last_error, text, arguments);
 }
 
 }  // namespace
@@ -28,7 +52,7 @@ void prefixLastError(const char* text, ...) noexcept {
   std::memcpy(message, last_error, sizeof message);
   va_list arguments;
   va_start(arguments, text);
-  const int prefix = std::vsnprintf(last_error, sizeof last_error, text, arguments);
+  const int prefix = format(text, arguments);
   va_end(arguments);
   if (prefix >= 0 && static_cast<size_t>(prefix) < sizeof last_error) {
     std::snprintf(last_error + prefix, sizeof last_error - static_cast<size_t>(prefix), "%s",

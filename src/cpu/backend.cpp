@@ -67,7 +67,16 @@ void describe(const BackendState& state, rbcContextInfo* info) {
   readCpuName(info->device_name, sizeof info->device_name);
 }
 
-void warmUp(BackendState& state) { cpuState(state).pool.start(); }
+void warmUp(BackendState& state) {
+  ThreadPool& pool = cpuState(state).pool;
+  const int wanted = pool.threads() - 1;
+  const int started = pool.start();
+  if (started < wanted) {
+    fail(RBC_STATUS_UNSUPPORTED,
+         "threads: %d of %d could be started beside the calling one; calls go on with those",
+         started, wanted);
+  }
+}
 
 bool reaches(const BackendState&, rbcDevice device) {
   return device.type == RBC_DEVICE_CPU || device.type == RBC_DEVICE_CUDA_HOST ||

@@ -136,26 +136,30 @@ ThreadPool::~ThreadPool() {
   delete crew_;
 }
 
-void ThreadPool::start() noexcept {
+int ThreadPool::start() noexcept {
   leaveParentsCrew();
-  if (crew_ != nullptr || threads_ <= 1) return;
-  crew_ = new (std::nothrow) Crew;
-  if (crew_ == nullptr) return;
+  if (threads_ <= 1) return 0;
+  if (crew_ == nullptr) crew_ = new (std::nothrow) Crew;
+  if (crew_ == nullptr) return 0;
   const SignalsBlocked blocked;
   try {
-    crew_->memories.reset(new ThreadMemory[static_cast<size_t>(threads_ - 1)]);
-    crew_->workers.reserve(static_cast<size_t>(threads_ - 1));
-    for (int i = 1; i < threads_; ++i) {
-      crew_->workers.emplace_back(
-          [crew = crew_, i] { crew->serve(i, crew->memories[static_cast<size_t>(i - 1)]); });
+    const auto workers = static_cast<size_t>(threads_ - 1);
+    if (crew_->memories == nullptr) crew_->memories.reset(new ThreadMemory[workers]);
+    crew_->workers.reserve(workers);
+    while (crew_->workers.size() < workers) {
+      crew_->workers.emplace_back([crew = crew_, i = crew_->workers.size()] {
+        crew->serve(static_cast<int>(i) + 1, crew->memories[i]);
+      });
     }
   } catch (const std::exception&) {
     // The system has no more threads or memory for us: those that there are do the work.
   }
+  return static_cast<int>(crew_->workers.size());
 }
 
 void ThreadPool::run(const Job& job, int threads) noexcept {
-  start();
+  leaveParentsCrew();
+  if (crew_ == nullptr) start();  // once: a refused thread costs each call more than it would give
   if (crew_ == nullptr) {
     for (int64_t i = 0; i < job.chunks; ++i) job.call(job.context, i, *memory_);
     return;

@@ -32,8 +32,9 @@ class ThreadPool {
 
   int threads() const noexcept { return threads_; }
 
-  // Starts the workers now. Where the system refuses threads, there are fewer, or none.
-  void start() noexcept;
+  // Starts the workers that are missing, and returns how many there are then. Where the system
+  // refuses threads, there are fewer than threads() - 1, or none.
+  int start() noexcept;
 
   // Of the thread that calls.
   ThreadMemory& memory() { return *memory_; }

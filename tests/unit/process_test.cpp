@@ -1,4 +1,6 @@
 // Forks and threads.
+#include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,16 +47,18 @@ constexpr bool kCanForkAmongThreads = false;
 constexpr bool kCanForkAmongThreads = kCanFork;
 #endif
 
-// Threads of this process.
-int threadCount() {
-  int count = 0;
+// A number of /proc/self/status, by a format with its name.
+int ofThisProcess(const char* format) {
+  int number = 0;
   if (FILE* file = std::fopen("/proc/self/status", "r")) {
     char text[256];
-    while (std::fgets(text, sizeof text, file) != nullptr) std::sscanf(text, "Threads: %d", &count);
+    while (std::fgets(text, sizeof text, file) != nullptr) std::sscanf(text, format, &number);
     std::fclose(file);
   }
-  return count;
+  return number;
 }
+
+int threadCount() { return ofThisProcess("Threads: %d"); }
 
 // Runs `body` in a forked child; its result, or -1 if the child crashed or hung.
 template <class Body>
@@ -79,6 +83,41 @@ int inChild(Body&& body) {
   waitpid(child, nullptr, 0);
   return -1;
 }
+
+// Has new threads of this process ask for stacks of this size, which may be more than there is.
+class StackSize {
+ public:
+  explicit StackSize(size_t bytes) {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t changed;
+    pthread_getattr_default_np(&changed);
+    pthread_attr_setstacksize(&changed, bytes);
+    pthread_setattr_default_np(&changed);
+    pthread_attr_destroy(&changed);
+  }
+  ~StackSize() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+
+ private:
+  pthread_attr_t before_;
+};
+
+// Leaves this process so much address space beyond what it has.
+class RoomFor {
+ public:
+  explicit RoomFor(size_t bytes) {
+    getrlimit(RLIMIT_AS, &before_);
+    rlimit changed = before_;
+    changed.rlim_cur = (static_cast<rlim_t>(ofThisProcess("VmSize: %d")) << 10) + bytes;
+    setrlimit(RLIMIT_AS, &changed);
+  }
+  ~RoomFor() { setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  rlimit before_;
+};
 
 }  // namespace
 
@@ -206,4 +245,53 @@ TEST_CASE("threads: contexts come and go without leaving threads behind") {
   const int before = threadCount();
   for (int i = 0; i < 20; ++i) support::run(support::cpuContext(4), in);
   CHECK(threadCount() <= before);
+}
+
+TEST_CASE("threads: a warm-up that starts none says so, calls work, and a later one starts them") {
+  if (RBC_TEST_SANITIZED) SKIP_BECAUSE("a sanitizer makes the stacks of threads");
+  const ResampleInputs in = largeInputs();
+  const ResampleOutput expected = support::run(support::cpuContext(1), in).output;
+  const Context context = support::cpuContext(4);
+  const int before = threadCount();
+  {
+    const StackSize more_than_there_is(size_t{1} << 47);
+    for (int i = 0; i < 2; ++i) {
+      CHECK_FAILS(rbcContextWarmUp(context.get()), RBC_STATUS_UNSUPPORTED,
+                  "threads: ", "0 of 3 could be started");
+    }
+    CHECK(gives(context, in, expected));
+    CHECK(threadCount() == before);
+    CHECK_SUCCEEDS(rbcContextWarmUp(support::cpuContext(1).get()));  // which wants no other thread
+  }
+  CHECK_SUCCEEDS(rbcContextWarmUp(context.get()));
+  CHECK(threadCount() == before + 3);
+  CHECK_SUCCEEDS(rbcContextWarmUp(context.get()));
+  CHECK(threadCount() == before + 3);
+  CHECK(gives(context, in, expected));
+}
+
+TEST_CASE("threads: a warm-up that starts some says how many, and a later one starts the rest") {
+  if (RBC_TEST_SANITIZED) SKIP_BECAUSE("a sanitizer makes the stacks of threads");
+  const ResampleInputs in = largeInputs();
+  const ResampleOutput expected = support::run(support::cpuContext(1), in).output;
+  const Context context = support::cpuContext(9);
+  const int before = threadCount();
+  rbcStatus_t status = RBC_STATUS_SUCCESS;
+  int started = 0;
+  {
+    const StackSize large(size_t{1} << 30);
+    const RoomFor a_few((size_t{9} << 30) / 2);
+    status = rbcContextWarmUp(context.get());
+    started = threadCount() - before;
+  }
+  CHECK(started > 0);  // 3 or 4; arenas of malloc take room as well
+  CHECK(started < 8);
+  CHECK(status == RBC_STATUS_UNSUPPORTED);
+  const std::string told = std::to_string(started) + " of 8 could be started";
+  CHECK_MESSAGE(support::tells(rbcGetLastError(), {told.c_str()}), std::string(rbcGetLastError()));
+  CHECK(gives(context, in, expected));
+  CHECK(threadCount() == before + started);  // a call does not try again
+  CHECK_SUCCEEDS(rbcContextWarmUp(context.get()));
+  CHECK(threadCount() == before + 8);
+  CHECK(gives(context, in, expected));
 }

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Union
 
 from . import _core
-from ._frameworks import NAME_OF_PAIR, dtype_name, framework_of
+from ._errors import REFUSALS, shown
+from ._frameworks import LIBRARY_TYPES, NAME_OF_PAIR, dtype_name, facts_of, framework_of
 from ._params import Indices, SupportsDLPack
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ REDUCTIONS = {
 }
 
 _GRID = struct.Struct("6d3q")  # rbcVoxelGrid
+_AXIS = struct.Struct("d")
 _MOST_VOXELS = 2**62
 _FLOATS = frozenset(["float16", "bfloat16", "float32", "float64"])
 
@@ -54,23 +56,29 @@ def packed_grid(origin: Any, voxel_size: Any, shape: Any) -> tuple[bytes, tuple[
         dx, dy, dz = (voxel_size,) * 3 if _is_number(voxel_size) else voxel_size
         i, j, k = map(operator.index, shape)
         return _GRID.pack(x, y, z, dx, dy, dz, i, j, k), (i, j, k)
-    except (TypeError, ValueError, OverflowError, struct.error) as error:
-        _require_three(origin, "origin", "3 numbers", float)
-        if not _is_number(voxel_size):
-            _require_three(voxel_size, "voxel_size", "a number or 3", float)
+    except (*REFUSALS, OverflowError, struct.error) as error:
+        _require_three(origin, "origin", "3 numbers", _AXIS.pack)
+        sizes = (voxel_size,) * 3 if _is_number(voxel_size) else voxel_size
+        _require_three(sizes, "voxel_size", "a number or 3", _AXIS.pack, voxel_size)
         _require_three(shape, "shape", "3 ints", operator.index)
-        raise ValueError(f"shape: is {shape!r}, expected 3 ints of 1 to 2^31 - 1") from error
+        raise ValueError(f"shape: is {shown(shape)}, expected 3 ints of 1 to 2^31 - 1") from error
 
 
 def _is_number(given: Any) -> bool:
-    return isinstance(given, (float, int)) or getattr(given, "shape", None) == ()
+    if isinstance(given, (float, int)):
+        return True
+    try:
+        return bool(given.shape == ())
+    except REFUSALS:
+        return False
 
 
-def _require_three(given: Any, name: str, expected: str, number: Any) -> None:
+def _require_three(given: Any, name: str, expected: str, number: Any, whole: Any = None) -> None:
     try:
         count = len([number(each) for each in given])
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{name}: is {given!r}, expected {expected}") from None
+    except (*REFUSALS, OverflowError, struct.error):
+        text = shown(given if whole is None else whole)
+        raise TypeError(f"{name}: is {text}, expected {expected}") from None
     if count != 3:
         raise ValueError(f"{name}: has {count} elements, expected {expected}")
 
@@ -95,12 +103,10 @@ def features_of(points: Any, features: Any) -> tuple[Any, str]:
 
 def float_dtype(array: Any, name: str, context: Context) -> str:
     """The name of its dtype; float32 for what is no float, which the library will refuse."""
-    try:
+    if type(array) in LIBRARY_TYPES:
         return _float_name(array.dtype)
-    except AttributeError:
-        tensor = _core.new_Tensor(array, name, context._handle)
-        named = NAME_OF_PAIR.get(_core.Tensor_describe(tensor)[2:4], "")
-        return named if named in _FLOATS else "float32"
+    named = NAME_OF_PAIR.get(facts_of(array, name, context)[2:4], "")
+    return named if named in _FLOATS else "float32"
 
 
 @functools.lru_cache(maxsize=256)

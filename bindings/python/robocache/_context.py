@@ -5,9 +5,12 @@ from __future__ import annotations
 import operator
 import threading
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from . import _abi, _core
+from . import _abi as _abi  # which gives the extension's objects their destructors
+from . import _core
+from ._errors import REFUSALS, shown
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -22,6 +25,22 @@ _SIMD = {
 }
 _SIMD_NAMES = {level: name for name, level in _SIMD.items()}
 
+_FACTS = {  # of rbcContextInfo, and what reads them
+    name: getattr(_core, f"ContextInfo_{name}_get")
+    for name in (
+        "backend",
+        "device_id",
+        "num_threads",
+        "simd",
+        "compute_capability",
+        "num_multiprocessors",
+        "built_with_cuda",
+        "workspace_bytes",
+        "total_memory",
+        "device_name",
+        "cuda_unavailable",
+    )
+}
 _MOST_BYTES = 2**63 - 1  # more than there are
 _MOST_THREADS = 2**31 - 1
 
@@ -96,19 +115,21 @@ class Context:
         stream: Any = None,
     ) -> None:
         self._handle: Any = None
-        params = _abi.ContextParams()
-        params.backend, params.device_id = _parse_device(device)
+        params = _core.new_ContextParams()
+        backend, device_id = _parse_device(device)
+        _core.ContextParams_backend_set(params, backend)
+        _core.ContextParams_device_id_set(params, device_id)
         if threads is not None:
-            params.num_threads = _thread_count(threads)
+            _core.ContextParams_num_threads_set(params, _thread_count(threads))
         if simd is not None:
             if not isinstance(simd, str) or simd not in _SIMD:
                 raise ValueError(
-                    f"simd: is {simd!r}, expected one of {', '.join(map(repr, _SIMD))}"
+                    f"simd: is {shown(simd)}, expected one of {', '.join(map(repr, _SIMD))}"
                 )
-            params.simd = _SIMD[simd]
+            _core.ContextParams_simd_set(params, _SIMD[simd])
         self._follows = stream is None
         self._stream = 0 if stream is None else _stream_handle(stream)
-        params.stream = self._stream
+        _core.ContextParams_stream_set(params, self._stream)
         self._handle = _core.rbc_context_create(params)
         info = self._raw_info()
         self._device_id = info.device_id if info.backend == _core.BACKEND_CUDA else CPU
@@ -184,7 +205,8 @@ class Context:
         ValueError
             The context is closed.
         RoboCacheError
-            Threads cannot be started.
+            The system refused some of the threads. Calls work with those that there are, and the
+            next warm-up tries the rest again.
         """
         _core.rbc_context_warm_up(self._handle)
 
@@ -213,9 +235,9 @@ class Context:
         return f"<robocache.Context {self.device}{'' if self._handle is not None else ', closed'}>"
 
     def _raw_info(self) -> Any:
-        info = _abi.ContextInfo()
+        info = _core.new_ContextInfo()
         _core.rbc_context_get_info(self._handle, info)
-        return info
+        return SimpleNamespace(**{name: read(info) for name, read in _FACTS.items()})
 
     def _follow(self, framework: Framework, array: Any) -> bool:
         """Move to the framework's current stream; False if it has to be waited for instead.
@@ -278,25 +300,25 @@ def choose(backend: Any, device_id: int) -> Context:
     return _default(wanted)
 
 
-def _parse_device(device: str, name: str = "device") -> tuple[int, int]:
-    if device == "auto":
-        return _core.BACKEND_AUTO, 0
-    if device == "cpu":
-        return _core.BACKEND_CPU, 0
+def _parse_device(device: Any, name: str = "device") -> tuple[int, int]:
     if isinstance(device, str):
+        if device == "auto":
+            return _core.BACKEND_AUTO, 0
+        if device == "cpu":
+            return _core.BACKEND_CPU, 0
         kind, colon, number = device.partition(":")
         if kind == "cuda" and (
             not colon or (number.isascii() and number.isdigit() and len(number) < 10)
         ):
             return _core.BACKEND_CUDA, int(number or 0)
-    raise ValueError(f"{name}: is {device!r}, expected 'auto', 'cpu', 'cuda' or 'cuda:N'")
+    raise ValueError(f"{name}: is {shown(device)}, expected 'auto', 'cpu', 'cuda' or 'cuda:N'")
 
 
 def _thread_count(threads: Any) -> int:
     try:
         count = operator.index(threads)
-    except TypeError:
-        raise TypeError(f"threads: is {threads!r}, expected an int") from None
+    except REFUSALS:
+        raise TypeError(f"threads: is {shown(threads)}, expected an int") from None
     if not 1 <= count <= _MOST_THREADS:
         raise ValueError(f"threads: is {count}, expected 1 or more, up to 2^31 - 1")
     return count

@@ -3,8 +3,27 @@
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 from . import _core
+
+# What an object raises that cannot be described or converted. Other kinds are defects of its own.
+REFUSALS = (TypeError, ValueError, AttributeError, BufferError, RuntimeError)
+
+
+def blamed(error: BaseException, name: str) -> TypeError | ValueError:
+    """One of ``REFUSALS`` as an error that begins with the argument's name, in a line."""
+    kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
+    line = str(error).strip().partition("\n")[0]
+    return kind(f"{name}: {line or 'cannot be described, and says no more'}")
+
+
+def shown(given: Any) -> str:
+    """Its repr, or what takes its place where it has none."""
+    try:
+        return repr(given)
+    except Exception:
+        return f"a {type(given).__name__}"
 
 
 class Status(enum.IntEnum):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import importlib
+import operator
 import weakref
 from types import SimpleNamespace
 from typing import Any
 
-from . import _abi, _core
+from . import _core
 from ._context import CPU, Context, choose
+from ._errors import REFUSALS, blamed, shown
 
 # Name -> (DLPack code, bits)
 DTYPES = {
@@ -29,6 +31,9 @@ DTYPES = {
 }
 NAME_OF_PAIR = {pair: name for name, pair in DTYPES.items()}
 
+# Libraries whose arrays never change, of which DLPack does not always tell.
+_IMMUTABLE = {"jax": "JAX", "tensorflow": "TensorFlow"}
+
 SEQUENCES = frozenset([list, tuple, range])  # what stands for a short array
 
 
@@ -36,9 +41,9 @@ def dtype_name(dtype: Any) -> str:
     """The name of a dtype, which may be a string or any framework's."""
     try:
         return _dtype_name(dtype)
-    except TypeError:
+    except REFUSALS:
         raise TypeError(
-            f"dtype: is {dtype!r}, expected a float, integer or bool dtype, such as 'float32'"
+            f"dtype: is {shown(dtype)}, expected a float, integer or bool dtype, such as 'float32'"
         ) from None
 
 
@@ -52,20 +57,41 @@ def _dtype_name(dtype: Any) -> str:
             import numpy as np
 
             name = np.dtype(dtype).name
-        except (ImportError, TypeError):
+        except (ImportError, *REFUSALS):
             pass
     if name not in DTYPES:
         raise TypeError
     return name
 
 
+def facts_of(
+    array: Any, name: str, context: Context | None = None
+) -> tuple[int, int, int, int, tuple[int, ...]]:
+    """What the extension reads: device type and id, dtype code and bits, shape."""
+    handle = (context or choose("cpu", 0))._handle
+    facts: tuple[int, int, int, int, tuple[int, ...]]
+    facts = _core.Tensor_describe(_core.new_Tensor(array, name, handle))
+    return facts
+
+
 def dtype_of(array: Any, name: str) -> str:
-    """The name of an array's dtype, which it may tell by DLPack alone."""
-    try:
-        return dtype_name(array.dtype)
-    except AttributeError:
-        tensor = _core.new_Tensor(array, name, choose("cpu", 0)._handle)
-        return NAME_OF_PAIR.get(_core.Tensor_describe(tensor)[2:4], "float64")  # refused later
+    """The name of an array's dtype."""
+    if type(array) in LIBRARY_TYPES:
+        try:
+            return dtype_name(array.dtype)
+        except TypeError:
+            refuse_dtype(array, name)
+    return NAME_OF_PAIR.get(facts_of(array, name)[2:4], "float64")  # refused later
+
+
+def shape_of(array: Any, name: str, context: Context) -> Any:
+    """The shape of an array. A class of the caller's may tell another than it has."""
+    if type(array) in LIBRARY_TYPES:
+        try:
+            return array.shape
+        except REFUSALS:  # of a nested tensor of torch
+            pass
+    return facts_of(array, name, context)[4]
 
 
 class Framework:
@@ -78,14 +104,35 @@ class Framework:
 
     def device(self, array: Any, name: str) -> int:
         """The id of the CUDA device that the array is on, or CPU."""
-        kind, device_id = array.__dlpack_device__()
-        return int(device_id) if kind in (_core.DEVICE_CUDA, _core.DEVICE_CUDA_MANAGED) else CPU
+        try:
+            device = array.__dlpack_device__()
+        except REFUSALS as error:
+            raise blamed(error, name) from error
+        try:
+            if not isinstance(device, (tuple, list)):
+                raise TypeError
+            kind, device_id = map(operator.index, device)
+        except REFUSALS:
+            raise TypeError(
+                f"{name}: its __dlpack_device__ gave {shown(device)}, "
+                "expected two ints: type and id"
+            ) from None
+        return device_id if kind in (_core.DEVICE_CUDA, _core.DEVICE_CUDA_MANAGED) else CPU
 
     def examine(self, array: Any, name: str) -> None:
         """Refuse what would be read as other numbers than it has, or would lose a gradient."""
 
     def examine_times(self, times: Any, query_times: Any) -> None:
         """``examine`` of both, in one go."""
+
+    def examine_output(self, array: Any, name: str) -> None:
+        """``examine`` of what is to be written to."""
+        self.examine(array, name)
+        if self._module in _IMMUTABLE:
+            raise TypeError(
+                f"{name}: is an array of {_IMMUTABLE[self._module]}, which cannot be written to; "
+                f"leave {name} out for a new one, or pass an array of NumPy or torch"
+            )
 
     def written(self, array: Any) -> None:
         """Have the library know that an array of its own was written to."""
@@ -98,7 +145,7 @@ class Framework:
     def empty(self, like: Any, shape: tuple[int, ...], dtype: str | None, context: Context) -> Any:
         """A new array on the device of ``like``, with its dtype if none is given, to write to."""
         if dtype is None:
-            pair = _abi.Tensor(like, "values", context._handle).describe()[2:4]
+            pair = facts_of(like, "values", context)[2:4]
             if pair not in NAME_OF_PAIR:
                 refuse_dtype(like, "values")
         else:
@@ -113,17 +160,18 @@ class Framework:
         _core.rbc_tensor_copy(context._handle, np.zeros(shape, dtype), array)
         return array
 
-    def finish(self, array: Any) -> Any:
-        """The library's own array for what ``empty`` made."""
-        for name in (f"{self._module}.dlpack", self._module):
+    def finish(self, array: Any, name: str = "values") -> Any:
+        """The library's own array for what ``empty`` made beside the argument of this name."""
+        for module in (f"{self._module}.dlpack", self._module):
             try:
-                convert = getattr(importlib.import_module(name), "from_dlpack", None)
+                convert = getattr(importlib.import_module(module), "from_dlpack", None)
             except ImportError:
                 continue
             if convert is not None:
                 return convert(array)
         raise TypeError(
-            f"values: {self._module} has no from_dlpack to make the result with; pass out"
+            f"{name}: {self._module} has no from_dlpack to make the result with; "
+            f"pass out, or arrays of another library"
         )
 
     def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
@@ -132,7 +180,10 @@ class Framework:
             raise TypeError(f"{name}: is a {type(items).__name__}, expected an array on the GPU")
         import numpy as np
 
-        array = np.asarray(items)
+        try:
+            array = np.asarray(items)
+        except REFUSALS as error:  # rows of different lengths
+            raise blamed(error, name) from error
         kinds = "iuf" if dtype.startswith("float") else "iu"
         if array.size > 0 and array.dtype.kind not in kinds:
             raise TypeError(
@@ -178,13 +229,14 @@ class _NumPy(Framework):
         import numpy
 
         self._numpy = numpy
+        self._dtype: Any = numpy.ndarray.dtype.__get__  # a subclass may tell another
 
     def device(self, array: Any, name: str) -> int:
         return CPU
 
     def empty(self, like: Any, shape: tuple[int, ...], dtype: str | None, context: Context) -> Any:
         if dtype is None:
-            return self._numpy.empty(shape, like.dtype)
+            return self._numpy.empty(shape, self._dtype(like))
         if dtype == "bfloat16":
             import ml_dtypes
 
@@ -194,7 +246,7 @@ class _NumPy(Framework):
     def zeros(self, like: Any, shape: tuple[int, ...], dtype: str, context: Context) -> Any:
         return self._numpy.zeros(shape, dtype)
 
-    def finish(self, array: Any) -> Any:
+    def finish(self, array: Any, name: str = "values") -> Any:
         return array
 
 
@@ -301,7 +353,7 @@ class _Torch(Framework):
     def zeros(self, like: Any, shape: tuple[int, ...], dtype: str, context: Context) -> Any:
         return like.new_zeros(shape, dtype=getattr(self._torch, dtype))
 
-    def finish(self, array: Any) -> Any:
+    def finish(self, array: Any, name: str = "values") -> Any:
         return array
 
     def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
@@ -345,7 +397,7 @@ class _CuPy(Framework):
         with like.device:
             return self._cupy.zeros(shape, dtype)
 
-    def finish(self, array: Any) -> Any:
+    def finish(self, array: Any, name: str = "values") -> Any:
         return array
 
     def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
@@ -379,14 +431,14 @@ class _Jax(Framework):
 _UNKNOWN = Framework("")
 _NAMED = {"numpy": _NumPy, "torch": _Torch, "cupy": _CuPy, "jax": _Jax}
 _by_module: dict[str, Framework] = {}
-_by_type: dict[type, Framework] = {}  # the classes of the libraries that are named
+LIBRARY_TYPES: dict[type, Framework] = {}  # the own classes of the libraries that are named
 _by_other_type: weakref.WeakKeyDictionary[type, Framework] = weakref.WeakKeyDictionary()
 
 
 def framework_of(array: Any, name: str) -> Framework:
     """The library that an argument comes from."""
     kind = type(array)
-    framework = _by_type.get(kind)
+    framework = LIBRARY_TYPES.get(kind)
     return _remembered(kind, name) if framework is None else framework
 
 
@@ -396,17 +448,27 @@ def examine(array: Any, name: str) -> Framework:
     Returns its library. What is no array is left to the extension, which knows its place among the
     arguments.
     """
-    framework = _by_type.get(type(array))
+    framework = LIBRARY_TYPES.get(type(array))
     if framework is None:
-        if not hasattr(array, "__dlpack__"):
+        if not hasattr(type(array), "__dlpack__"):
             return _UNKNOWN
         framework = framework_of(array, name)
     framework.examine(array, name)
     return framework
 
 
+def examine_output(array: Any, name: str) -> Framework:
+    """``examine`` of an argument that is to be written to."""
+    framework = examine(array, name)
+    framework.examine_output(array, name)
+    return framework
+
+
 def refuse_dtype(array: Any, name: str) -> None:
-    dtype = str(getattr(array, "dtype", "unknown")).rpartition(".")[2]
+    try:
+        dtype = str(array.dtype).rpartition(".")[2]
+    except REFUSALS:
+        dtype = "unknown"
     raise TypeError(f"{name}: dtype is {dtype}, expected a float, integer or bool dtype")
 
 
@@ -415,7 +477,7 @@ def _remembered(kind: type, name: str) -> Framework:
     if framework is None:
         framework = _find(kind, name)
         if _root(kind) in _NAMED:
-            _by_type[kind] = framework
+            LIBRARY_TYPES[kind] = framework
         else:
             _by_other_type[kind] = framework  # which may be of a class made for one call
     return framework

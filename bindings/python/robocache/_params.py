@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Union
 
 from . import _core
 from ._context import CPU
+from ._errors import REFUSALS, blamed, shown
 from ._frameworks import SEQUENCES, Framework, dtype_of, examine, framework_of
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def rules(
         _set_method(params, code_of(METHODS, method, "method"))
     else:
         groups = _packed_groups(method)
-    if bounds != _HOLD:
+    if bounds is not _HOLD:
         _set_bounds(params, code_of(BOUNDS, bounds, "bounds"))
     if fill_value is not ZERO:
         _set_fill_value(params, number(fill_value, "fill_value"))
@@ -137,7 +138,8 @@ def _packed_groups(groups: Sequence[Any]) -> bytes:
             _GROUP.pack(begin, count, 0, 0)
         except (TypeError, ValueError, struct.error):
             raise TypeError(
-                f"method[{i}]: is {group!r}, expected (begin, count, name), such as (3, 4, 'slerp')"
+                f"method[{i}]: is {shown(group)}, expected (begin, count, name), "
+                "such as (3, 4, 'slerp')"
             ) from None
         packed.append(_GROUP.pack(begin, count, code_of(METHODS, name, f"method[{i}]"), 0))
     return b"".join(packed)
@@ -148,16 +150,18 @@ def code_of(codes: dict[str, int], name: Any, argument: str) -> int:
         return codes[name]
     except (KeyError, TypeError):
         expected = ", ".join(map(repr, codes))
-        raise ValueError(f"{argument}: is {name!r}, expected one of {expected}") from None
+        raise ValueError(f"{argument}: is {shown(name)}, expected one of {expected}") from None
 
 
 def number(given: Any, name: str) -> float:
     try:
         return float(given)
     except OverflowError:
-        raise ValueError(f"{name}: is {given!r}, expected a number that a float64 holds") from None
-    except (TypeError, ValueError, RuntimeError):  # the last of torch
-        raise TypeError(f"{name}: is {given!r}, expected a number") from None
+        raise ValueError(
+            f"{name}: is {shown(given)}, expected a number that a float64 holds"
+        ) from None
+    except REFUSALS:
+        raise TypeError(f"{name}: is {shown(given)}, expected a number") from None
 
 
 def indices(framework: Framework, given: Any, name: str, values: Any) -> Any:
@@ -199,7 +203,17 @@ def inverse_of(framework: Framework, std: Any, values: Any) -> Any:
         _require_no_zero(numbers)
         return framework.sequence(1.0 / numbers, "std", "float64", values)
     own = framework_of(std, "std")
-    if own.device(std, "std") == CPU:
+    on_cpu = own.device(std, "std") == CPU
+    try:
+        return _reciprocal(own, std, on_cpu)
+    except REFUSALS as error:
+        if str(error).startswith("std: "):
+            raise
+        raise blamed(error, "std") from error
+
+
+def _reciprocal(own: Framework, std: Any, on_cpu: bool) -> Any:
+    if on_cpu:
         import numpy as np
 
         _require_no_zero(std)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
 from ._context import CPU, Context, choose
-from ._frameworks import NAME_OF_PAIR, dtype_name, framework_of, refuse_dtype
+from ._frameworks import NAME_OF_PAIR, dtype_name, facts_of, framework_of, refuse_dtype
 from ._params import (
     ZERO,
     Array,
@@ -228,8 +228,7 @@ def resample(
         _core.rbc_resample(context._handle, values, times, query_times, result, mask, options)
     except TypeError:
         if out is None and dtype is None:  # the dtype of out is that of values
-            facts = _core.Tensor_describe(_core.new_Tensor(values, "values", context._handle))
-            if facts[2:4] not in NAME_OF_PAIR:
+            if facts_of(values, "values", context)[2:4] not in NAME_OF_PAIR:
                 refuse_dtype(values, "values")
         raise
     if not ordered:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 from . import _core
-from ._context import choose
-from ._frameworks import DTYPES, dtype_name, framework_of
+from ._errors import REFUSALS, shown
+from ._frameworks import DTYPES, LIBRARY_TYPES, dtype_name, facts_of, framework_of
 from ._params import (
     ZERO,
     Array,
@@ -124,7 +124,8 @@ class Stream(Generic[Array]):
         if mean is not None:
             mean = mean_of(framework, mean, values)
         inv_std = None if std is None else inverse_of(framework, std, values)
-        offset = _NO_OFFSET if clock_offset == 0 else _offset(clock_offset, times)
+        none = type(clock_offset) in (int, float) and clock_offset == 0
+        offset = _NO_OFFSET if none else _offset(clock_offset, times)
         # As the extension takes a stream, and what it adds to a result that is to be made.
         options = (params, groups, lengths, None, offsets, mean, inv_std)
         self.__dict__["_native"] = (values, times, options, *offset, *_bits_and_channels(values))
@@ -150,12 +151,11 @@ def _remade(values: Any, times: Any, *options: Any) -> Stream[Any]:
 
 def _offset(offset: Any, times: Any) -> tuple[float, int]:
     """A clock offset for float times, and one in ticks: one of them 0."""
-    context = choose("cpu", 0)
-    code, bits = _core.Tensor_describe(_core.new_Tensor(times, "times", context._handle))[2:4]
+    code, bits = facts_of(times, "times")[2:4]
     if code == _core.DTYPE_INT:
         try:
             ticks = operator.index(offset)
-        except TypeError:
+        except REFUSALS:
             raise TypeError(
                 f"clock_offset: is a {type(offset).__name__}, "
                 f"expected an int: the ticks of times of int{bits}"
@@ -163,21 +163,29 @@ def _offset(offset: Any, times: Any) -> tuple[float, int]:
         if not -(2**63) <= ticks < 2**63:
             raise ValueError(f"clock_offset: is {ticks}, expected ticks in 64 bits")
         return 0.0, ticks
-    if isinstance(offset, str) or not hasattr(offset, "__float__"):
+    try:
+        if isinstance(offset, str):
+            raise TypeError
+        return float(offset), 0
+    except OverflowError:
+        raise ValueError(
+            f"clock_offset: is {shown(offset)}, expected a number that a float64 holds"
+        ) from None
+    except REFUSALS:
         raise TypeError(
             f"clock_offset: is a {type(offset).__name__}, "
             f"expected a number in the unit of times of float{bits}"
-        )
-    return float(offset), 0
+        ) from None
 
 
 def _bits_and_channels(values: Any) -> tuple[int, int]:
     """Which of _FLOAT_BITS the dtype has, 0 if it is no float; and the last extent, or 0."""
     try:
+        if type(values) not in LIBRARY_TYPES:
+            raise AttributeError  # a class of the caller's may tell what it is not
         bits, shape = _float_bits(values.dtype), values.shape
-    except AttributeError:
-        context = choose("cpu", 0)
-        facts = _core.Tensor_describe(_core.new_Tensor(values, "values", context._handle))
+    except (AttributeError, RuntimeError):
+        facts = facts_of(values, "values")
         bits, shape = _BITS_OF_PAIR.get(facts[2:4], 0), facts[4]
     return bits, shape[-1] if shape else 0
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from . import _core
 from ._clouds import packed_grid, volume
 from ._context import Context, choose
-from ._frameworks import SEQUENCES, examine, framework_of
+from ._frameworks import SEQUENCES, examine_output, framework_of, shape_of
 from ._params import Array, code_of, indices, number
-from ._results import batch_of, shape_of
+from ._results import batch_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,8 +153,7 @@ def voxelize_tsdf(
     grid, shape = packed_grid(origin, voxel_size, shape)
     params = _core.new_TsdfParams()
     _set_truncation(params, number(truncation, "truncation"))
-    if weighting != "constant":
-        _set_weighting(params, code_of(_WEIGHTINGS, weighting, "weighting"))
+    _set_weighting(params, code_of(_WEIGHTINGS, weighting, "weighting"))
     if carve:
         _set_flags(params, _core.TSDF_CARVE)
     if max_weight is not None:
@@ -168,6 +167,7 @@ def voxelize_tsdf(
     else:
         framework_of(sensors, "sensors").examine(sensors, "sensors")
 
+    rows = shape_of(points, "points", context)
     new = tsdf is None
     if new != (weight is None):
         raise ValueError("tsdf: goes with weight, expected both or neither")
@@ -177,10 +177,10 @@ def voxelize_tsdf(
         weight = framework.zeros(points, extents, "float32", context)
         ordered = context._join(framework, points) and ordered
     else:
-        owners = examine(tsdf, "tsdf"), examine(weight, "weight")
+        owners = examine_output(tsdf, "tsdf"), examine_output(weight, "weight")
     dropped = None
     if return_dropped:
-        batch = batch_of(shape_of(points, "points", context), offsets, context)
+        batch = batch_of(rows, offsets, context)
         dropped = framework.empty(points, batch, "int64", context)
 
     options = (params, grid, lengths, offsets)
@@ -188,8 +188,10 @@ def voxelize_tsdf(
     if not ordered:
         context.synchronize()
     if new:
-        tsdf, weight = framework.finish(tsdf), framework.finish(weight)
+        tsdf, weight = framework.finish(tsdf, "points"), framework.finish(weight, "points")
     else:
         owners[0].written(tsdf)
         owners[1].written(weight)
-    return (tsdf, weight) if dropped is None else (tsdf, weight, framework.finish(dropped))
+    if dropped is None:
+        return tsdf, weight
+    return tsdf, weight, framework.finish(dropped, "points")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from . import _core
 from ._clouds import REDUCTIONS, features_of, float_dtype, packed_grid, volume
 from ._context import Context, choose
-from ._frameworks import dtype_name, framework_of
+from ._frameworks import dtype_name, framework_of, shape_of
 from ._params import ZERO, Array, Out, SupportsDLPack, code_of, indices, number
-from ._results import batch_of, finished, require_out, shape_of
+from ._results import batch_of, finished, require_out
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -169,8 +169,7 @@ def voxelize(
     ordered = context._follow(framework, points)
     grid, shape = packed_grid(origin, voxel_size, shape)
     params = _core.new_VoxelizeParams()
-    if mode != "occupancy":
-        _set_mode(params, code_of(_MODES, mode, "mode"))
+    _set_mode(params, code_of(_MODES, mode, "mode"))
     if empty_value is not ZERO:
         _set_empty_value(params, number(empty_value, "empty_value"))
     if lengths is not None:
@@ -202,4 +201,4 @@ def voxelize(
     _core.rbc_voxelize(context._handle, points, features, result, dropped, options)
     if not ordered:
         context.synchronize()
-    return finished(framework, result, owner, dropped)
+    return finished(framework, result, owner, dropped, "points")

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 from . import _core
 from ._clouds import REDUCTIONS, Numbers3, Reduction, features_of, float_dtype, packed_grid
 from ._context import Context, choose
-from ._frameworks import dtype_name, framework_of
+from ._errors import REFUSALS, shown
+from ._frameworks import dtype_name, framework_of, shape_of
 from ._params import Array, Indices, SupportsDLPack, code_of, indices
-from ._results import batch_of, shape_of
+from ._results import batch_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,12 +172,11 @@ def voxelize_sparse(
     ordered = context._follow(framework, points)
     grid, _ = packed_grid(origin, voxel_size, shape)
     params = _core.new_VoxelizeSparseParams()
-    if reduce is not None and reduce != "mean":
+    if reduce is not None:
         _set_reduce(params, code_of(REDUCTIONS, reduce, "reduce"))
     if order is None:
         order = "lexicographic" if max_points is None else "first_point"
-    if order != "lexicographic":
-        _set_order(params, code_of(_ORDERS, order, "order"))
+    _set_order(params, code_of(_ORDERS, order, "order"))
     if lengths is not None:
         lengths = indices(framework, lengths, "lengths", points)
     if offsets is not None:
@@ -213,7 +213,7 @@ def voxelize_sparse(
     if not ordered:
         context.synchronize()
     coords, num_voxels, counts, means, grouped, point_to_voxel, dropped, overflow = (
-        array if array is None else framework.finish(array) for array in voxels
+        array if array is None else framework.finish(array, "points") for array in voxels
     )
     return SparseVoxels(
         coords, counts, means, grouped, point_to_voxel, num_voxels, dropped, overflow
@@ -223,8 +223,8 @@ def voxelize_sparse(
 def _count(given: Any, name: str) -> int:
     try:
         count = operator.index(given)
-    except TypeError:
-        raise TypeError(f"{name}: is {given!r}, expected an int") from None
+    except REFUSALS:
+        raise TypeError(f"{name}: is {shown(given)}, expected an int") from None
     if count < 1:
         raise ValueError(f"{name}: is {count}, expected 1 or more")
     return count

@@ -15,6 +15,7 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from . import _resample
+from ._errors import REFUSALS, blamed
 from ._frameworks import SEQUENCES, framework_of
 from ._params import indices, inverse_of, queries, rules
 
@@ -156,7 +157,13 @@ def _require_gradient(method: Any) -> None:
 def _tensor(given: Any, name: str) -> Any:
     """A tensor that autograd can save; a copy of what it would not see being written."""
     framework_of(given, name).examine(given, name)
-    return given if isinstance(given, torch.Tensor) else from_dlpack(given).clone()
+    if isinstance(given, torch.Tensor):
+        return given
+    framework_of(given, name).device(given, name)  # which torch takes to be right
+    try:
+        return from_dlpack(given).clone()
+    except REFUSALS as error:
+        raise blamed(error, name) from error
 
 
 def _kept(given: Any, name: str) -> Any:
@@ -164,7 +171,10 @@ def _kept(given: Any, name: str) -> Any:
     if type(given) in SEQUENCES:
         return tuple(given)
     framework_of(given, name).examine(given, name)
-    return given.copy() if hasattr(given, "copy") else given
+    try:
+        return given.copy() if hasattr(given, "copy") else given
+    except REFUSALS as error:
+        raise blamed(error, name) from error
 
 
 @dataclass(frozen=True, eq=False)
