@@ -11,7 +11,8 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # each step is parallel inside
 
-# One compiler for the presets and for pip, so that what one compiled ccache serves to the other.
+# One compiler for the presets and for pip, so that what one compiled ccache serves to the other; but
+# a preset that names its own, as asan does, keeps that.
 export CC CXX
 
 DEPS ?= yes
@@ -83,7 +84,7 @@ run-bench: deps-bench
 	  --benchmark_context=commit=$$(git describe --always --dirty || echo unknown) $(BENCH_ARGS)
 
 .PHONY: asan tsan
-asan: deps-test $(STAMPS)/test ## Run the C++ tests under AddressSanitizer and UBSan
+asan: deps-test $(STAMPS)/test ## Run the C++ tests under Clang's AddressSanitizer and UBSan
 tsan: deps-test $(STAMPS)/test ## Run the C++ tests under ThreadSanitizer
 asan tsan:
 	cmake --preset $@ -DROBOCACHE_TEST_PYTHON=$(PY)

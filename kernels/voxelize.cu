@@ -347,7 +347,14 @@ size_t voxelizeScratchBytes(const VoxelizeProblem& p, const LaunchDevice& device
     return cutter.used();
   }
   if (suitsBins(p, device)) return voxelBinsScratchBytes(p, device);
-  return takesCells(p) ? 0 : static_cast<size_t>(cellsOf(p)) * cellBytes(p);
+  ScratchCutter cutter(nullptr);  // cells may be more than memory has
+  if (takesCells(p)) return 0;
+  if (p.mode == VoxelMode::kOccupancy) {
+    cutter.take<uint8_t>(cellsOf(p));
+  } else {
+    cutter.take<uint32_t>(cellsOf(p));
+  }
+  return cutter.used();
 }
 
 cudaError_t launchVoxelize(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,

@@ -9,6 +9,7 @@ case ${1:-build} in
   packages) packages+=(openjdk-17-jdk-headless mono-mcs) ;;
   test)
     packages+=(doctest-dev abigail-tools openjdk-17-jdk-headless junit5 mono-mcs)
+    packages+=(clang libclang-rt-dev) # the sanitizers
     ;;
   bench) packages+=(libbenchmark-dev) ;;
   docs) packages+=(doxygen) ;;

@@ -46,8 +46,9 @@ bool interleaved(const View& a, const View& b, int64_t period) {
   fold(a, period, &gcd, &span_a);
   fold(b, period, &gcd, &span_b);
   if (gcd == 0) return false;
-  const int64_t distance = ((b.begin - a.begin) % gcd + gcd) % gcd;
-  return distance >= span_a && distance + span_b <= gcd;
+  int64_t distance = (b.begin - a.begin) % gcd;  // they overlap, so it is less than a span
+  if (distance < 0) distance += gcd;
+  return distance >= span_a && span_b <= gcd - distance;
 }
 
 }  // namespace

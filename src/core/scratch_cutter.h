@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "status.h"
+
 namespace rbc {
 
 class ScratchCutter {
@@ -17,7 +19,12 @@ class ScratchCutter {
     constexpr size_t kAlignment = 256;
     used_ = (used_ + kAlignment - 1) / kAlignment * kAlignment;
     void* array = begin_ != nullptr ? begin_ + used_ : nullptr;
-    used_ += sizeof(T) * static_cast<size_t>(count);
+    size_t bytes = 0;
+    if (__builtin_mul_overflow(sizeof(T), static_cast<size_t>(count), &bytes) ||
+        bytes > kMost - used_) {
+      fail(RBC_STATUS_OUT_OF_MEMORY, "workspace: more than %zu bytes are needed", kMost);
+    }
+    used_ += bytes;
     return static_cast<T*>(array);
   }
   template <class T>
@@ -28,6 +35,9 @@ class ScratchCutter {
   size_t used() const { return used_; }
 
  private:
+  // No memory is larger; rounding this up to the alignment does not overflow.
+  static constexpr size_t kMost = size_t{1} << 62;
+
   char* begin_;
   size_t used_ = 0;
 };

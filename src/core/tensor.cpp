@@ -37,7 +37,7 @@ T* requireResult(T* pointer, const char* argument) {
   return pointer;
 }
 
-void describe(rbcOwnedTensor& owned, const View& view, rbcDType dtype) {
+void setView(rbcOwnedTensor& owned, const View& view, rbcDType dtype) {
   std::copy_n(view.shape, view.ndim, owned.shape);
   std::copy_n(view.strides, view.ndim, owned.strides);
   owned.tensor = {view.data, view.device, view.ndim, dtype, owned.shape, owned.strides, 0};
@@ -99,12 +99,12 @@ rbcStatus_t rbcTensorCreate(rbcContext_t context, rbcDType dtype, int32_t ndim,
                               const_cast<int64_t*>(shape),
                               nullptr,
                               0};
-    rbc::View view = rbc::normalize(&wanted, "tensor");
+    rbc::View view = rbc::describe(&wanted, "tensor");
     owned->bytes = static_cast<size_t>(view.count) * static_cast<size_t>(rbc::sizeOf(view.dtype));
     owned->stream = c.backend->stream(*c.state);
     view.data = nullptr;
     if (owned->bytes > 0) view.data = static_cast<std::byte*>(rbc::allocate(c, owned->bytes));
-    rbc::describe(*owned, view, dtype);
+    rbc::setView(*owned, view, dtype);
     rbc::retain(c);
     owned->context = &c;
     *tensor = owned.release();
@@ -165,7 +165,7 @@ rbcStatus_t rbcTensorImportDLPack(DLManagedTensor* managed, rbcOwnedTensor_t* te
     rbc::requireResult(managed, "managed");
     auto owned = std::make_unique<rbcOwnedTensor>();
     const rbcTensor described = managed->dl_tensor;
-    rbc::describe(*owned, rbc::normalize(&described, "managed"), described.dtype);
+    rbc::setView(*owned, rbc::describe(&described, "managed"), described.dtype);
     owned->managed = managed;
     *tensor = owned.release();
   });
@@ -185,7 +185,7 @@ rbcStatus_t rbcTensorImportDLPackVersioned(DLManagedTensorVersioned* managed,
     }
     auto owned = std::make_unique<rbcOwnedTensor>();
     const rbcTensor described = managed->dl_tensor;
-    rbc::describe(*owned, rbc::normalize(&described, "managed"), described.dtype);
+    rbc::setView(*owned, rbc::describe(&described, "managed"), described.dtype);
     owned->read_only = (managed->flags & kDLPackReadOnly) != 0;
     owned->managed_versioned = managed;
     *tensor = owned.release();

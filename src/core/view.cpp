@@ -1,5 +1,6 @@
 #include "view.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 
@@ -8,13 +9,35 @@
 namespace rbc {
 namespace {
 
-// Adds the bytes from the first to the last element along one dimension to the range [low, high].
-bool growRange(int64_t extent, int64_t stride, int64_t size, int64_t* low, int64_t* high) {
-  int64_t reach = 0;
-  if (__builtin_mul_overflow(extent - 1, stride, &reach)) return false;
-  if (__builtin_mul_overflow(reach, size, &reach)) return false;
-  int64_t* bound = reach < 0 ? low : high;
-  return !__builtin_add_overflow(*bound, reach, bound);
+// The bytes that the elements take, from the first one's.
+struct Reach {
+  int64_t low = 0;
+  int64_t high;
+  int64_t whole;  // an upper bound of high - low
+
+  explicit Reach(int64_t size) : high(size), whole(size) {}
+
+  // Adds a dimension. False if extents times strides, all together, do not fit: then whatever is
+  // computed of a view's strides and of indexes up to its extents does.
+  bool add(int64_t extent, int64_t stride, int64_t size) {
+    int64_t bytes = 0;
+    if (__builtin_mul_overflow(extent, stride, &bytes) ||
+        __builtin_mul_overflow(bytes, size, &bytes) || bytes == INT64_MIN ||
+        __builtin_add_overflow(whole, bytes < 0 ? -bytes : bytes, &whole)) {
+      return false;
+    }
+    (bytes < 0 ? low : high) += bytes - stride * size;
+    return true;
+  }
+};
+
+bool isCompact(const View& view) {
+  int64_t expected = 1;
+  for (int i = view.ndim - 1; i >= 0; --i) {
+    if (view.shape[i] > 1 && view.strides[i] != expected) return false;
+    expected *= view.shape[i];
+  }
+  return true;
 }
 
 }  // namespace
@@ -32,16 +55,9 @@ const char* shapeText(int ndim, const int64_t* shape) noexcept {
   return text;
 }
 
-bool View::contiguous() const noexcept {
-  int64_t expected = 1;
-  for (int i = ndim - 1; i >= 0; --i) {
-    if (shape[i] > 1 && strides[i] != expected) return false;
-    expected *= shape[i];
-  }
-  return true;
-}
+bool View::contiguous() const noexcept { return count == 0 || isCompact(*this); }
 
-View normalize(const rbcTensor* tensor, const char* argument) {
+View describe(const rbcTensor* tensor, const char* argument) {
   if (tensor == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is null", argument);
   // Each field, extent and stride is read once: another thread may change them after the checks.
   const auto ndim = readOnce<int32_t>(&tensor->ndim);
@@ -66,8 +82,7 @@ View normalize(const rbcTensor* tensor, const char* argument) {
 
   // One product serves the count and the compact strides: an extent of 0 must not hide an overflow.
   int64_t compact = 1;
-  int64_t low = 0;
-  int64_t high = size;
+  Reach reach(size);
   bool empty = false;
   bool fits = true;
   for (int i = ndim - 1; i >= 0; --i) {
@@ -80,7 +95,7 @@ View normalize(const rbcTensor* tensor, const char* argument) {
     empty |= extent == 0;
     if (extent < 2) continue;
     if (strides != nullptr) view.strides[i] = readOnce<int64_t>(strides + i);
-    fits &= growRange(extent, view.strides[i], size, &low, &high);
+    fits = fits && reach.add(extent, view.strides[i], size);
     if (__builtin_mul_overflow(compact, extent, &compact)) {
       fail(RBC_STATUS_SHAPE_MISMATCH, "%s: shape %s overflows 64 bits", argument,
            shapeText(ndim, view.shape));
@@ -117,8 +132,8 @@ View normalize(const rbcTensor* tensor, const char* argument) {
   uintptr_t begin = 0;
   uintptr_t end = 0;
   fits = fits &&
-         !__builtin_sub_overflow(first, uintptr_t{0} - static_cast<uintptr_t>(low), &begin) &&
-         !__builtin_add_overflow(first, static_cast<uintptr_t>(high), &end);
+         !__builtin_sub_overflow(first, uintptr_t{0} - static_cast<uintptr_t>(reach.low), &begin) &&
+         !__builtin_add_overflow(first, static_cast<uintptr_t>(reach.high), &end);
   if (!fits) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "%s: shape %s with strides %s overflows the address space",
          argument, shapeText(view.ndim, view.shape), shapeText(view.ndim, view.strides));
@@ -126,6 +141,12 @@ View normalize(const rbcTensor* tensor, const char* argument) {
   view.data = reinterpret_cast<std::byte*>(first);
   view.begin = reinterpret_cast<const std::byte*>(begin);
   view.end = reinterpret_cast<const std::byte*>(end);
+  return view;
+}
+
+View normalize(const rbcTensor* tensor, const char* argument) {
+  View view = describe(tensor, argument);
+  if (view.count == 0) std::fill_n(view.strides, view.ndim, 0);
   return view;
 }
 
@@ -153,13 +174,13 @@ void requireShape(const View& view, const char* argument, int ndim, const int64_
 rbcStatus_t rbcTensorNormalize(const rbcTensor* tensor, rbcTensorInfo* info) {
   return rbc::guard([&] {
     if (info == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "info: is null");
-    const rbc::View view = rbc::normalize(tensor, "tensor");
+    const rbc::View view = rbc::describe(tensor, "tensor");
     rbcTensorInfo result = {};
     result.data = view.data;
     result.num_elements = view.count;
     result.element_size = rbc::sizeOf(view.dtype);
     result.num_bytes = view.count * result.element_size;
-    result.is_contiguous = view.contiguous() ? 1 : 0;
+    result.is_contiguous = rbc::isCompact(view) ? 1 : 0;
     for (int i = 0; i < view.ndim; ++i) {
       result.shape[i] = view.shape[i];
       result.strides[i] = view.strides[i];

@@ -14,7 +14,7 @@ struct View {
   DType dtype;
   int ndim;
   int64_t shape[RBC_MAX_NDIM];
-  int64_t strides[RBC_MAX_NDIM];  // in elements; explicit
+  int64_t strides[RBC_MAX_NDIM];  // in elements; explicit; see normalize() and describe()
   int64_t count;                  // elements
   const std::byte* begin;         // lowest byte and one past the highest that the elements take
   const std::byte* end;
@@ -23,8 +23,12 @@ struct View {
 };
 
 // Checks rank, extents, dtype, alignment and 64-bit overflow; `argument` is the name to tell in an
-// error.
+// error. The strides of an empty tensor become 0: they may be any numbers, and what is computed of
+// them must neither overflow nor leave a null pointer.
 View normalize(const rbcTensor* tensor, const char* argument);
+
+// The same with the strides of an empty tensor as they were given, for callers to see.
+View describe(const rbcTensor* tensor, const char* argument);
 
 // Fails unless the shape is the one expected: "out: shape [4,5,6], expected [4,5,7]".
 void requireShape(const View& view, const char* argument, int ndim, const int64_t* expected);

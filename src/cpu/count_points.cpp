@@ -18,6 +18,26 @@ Out countAs(uint32_t count) {
 
 }  // namespace
 
+// Before its use: Clang 14 forgets to instantiate what a generic lambda names ahead of its body.
+template <class Out>
+void PointCounter::write(const PointCounter& counter, const VoxelLine& line,
+                         const uint32_t* counts) {
+  Out empty;
+  std::memcpy(&empty, &counter.empty_bits_, sizeof empty);
+  const auto valueOf = [empty, most = counter.most_](uint32_t count) {
+    return count != 0 ? countAs<Out>(std::min(count, most)) : empty;
+  };
+  const int64_t count = line.count;  // bytes to write might be any object's
+  if (line.stride == sizeof(Out)) {
+    auto* out = reinterpret_cast<Out*>(line.data);
+    for (int64_t i = 0; i < count; ++i) out[i] = valueOf(counts[i]);
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    *reinterpret_cast<Out*>(line.data + i * line.stride) = valueOf(counts[i]);
+  }
+}
+
 PointCounter::PointCounter(const VoxelizeProblem& p, const DenseVoxels& voxels,
                            const PointSort& sort)
     : voxels_(voxels),
@@ -58,25 +78,6 @@ void PointCounter::clear(int64_t begin, int64_t end) const {
     const VoxelLine line = voxels_.lineAt(begin, end);
     voxels_.clear(line, 0, line.count);
     begin += line.count;
-  }
-}
-
-template <class Out>
-void PointCounter::write(const PointCounter& counter, const VoxelLine& line,
-                         const uint32_t* counts) {
-  Out empty;
-  std::memcpy(&empty, &counter.empty_bits_, sizeof empty);
-  const auto valueOf = [empty, most = counter.most_](uint32_t count) {
-    return count != 0 ? countAs<Out>(std::min(count, most)) : empty;
-  };
-  const int64_t count = line.count;  // bytes to write might be any object's
-  if (line.stride == sizeof(Out)) {
-    auto* out = reinterpret_cast<Out*>(line.data);
-    for (int64_t i = 0; i < count; ++i) out[i] = valueOf(counts[i]);
-    return;
-  }
-  for (int64_t i = 0; i < count; ++i) {
-    *reinterpret_cast<Out*>(line.data + i * line.stride) = valueOf(counts[i]);
   }
 }
 

@@ -48,11 +48,11 @@ void requireDtype(const View& view, const char* argument, DType dtype) {
   }
 }
 
-// An output without a batch.
+// An output without a batch. One without elements is as good as none, however many rows it has.
 template <int Rank>
 Output<Rank> outputOf(const View& view, const char* argument, const int64_t (&shape)[Rank]) {
   requireShape(view, argument, Rank, shape);
-  Output<Rank> out = {view.data, {}, view.dtype};
+  Output<Rank> out = {view.count > 0 ? view.data : nullptr, {}, view.dtype};
   for (int i = 0; i < Rank; ++i) out.stride[i] = view.strides[i];
   return out;
 }

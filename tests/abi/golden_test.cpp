@@ -265,9 +265,9 @@ void checkAll(const Context& context) {
       ++count;
       Placed placed(context);
       kCalls.at(c.op)(context, placed, c);
-      for (const auto& [name, expected] : c.call.outputs) {
-        INFO(name);
-        CHECK(placed.fetch(name, expected) == expected.bytes);
+      for (const auto& output : c.call.outputs) {
+        INFO(output.first);
+        CHECK(placed.fetch(output.first, output.second) == output.second.bytes);
       }
     }
   }

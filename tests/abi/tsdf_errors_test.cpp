@@ -204,7 +204,11 @@ TEST_CASE("tsdf errors: parameters") {
   for (int i = 0; i < 4; ++i) {
     refused(kStatus, {"params: reserved is not 0"}, [&](Call& c) { c.params.reserved[i] = 1; });
   }
-  const std::pair<double, const char*> truncations[] = {
+  struct Truncation {
+    double given;
+    const char* words;
+  };
+  const Truncation truncations[] = {
       {0, "is 0, expected more than 0"},
       {-1, "is -1, expected more than 0"},
       {kNaN, "nan, expected more than 0"},
@@ -212,13 +216,14 @@ TEST_CASE("tsdf errors: parameters") {
       {1e-60, "is 1e-60, expected one that is a finite float32, as is its inverse"},
       {1e-40, "is 1e-40, expected one that is a finite float32, as is its inverse"},
       {1e39, "is 1e+39, expected one that is a finite float32, as is its inverse"}};
-  for (const auto& [truncation, words] : truncations) {
-    refused(kStatus, {"truncation: ", words}, [&](Call& c) { c.params.truncation = truncation; });
-    refused(kStatus, {"truncation: ", words}, [&](Call& c) {  // for f64 points alike
+  for (const Truncation& truncation : truncations) {
+    refused(kStatus, {"truncation: ", truncation.words},
+            [&](Call& c) { c.params.truncation = truncation.given; });
+    refused(kStatus, {"truncation: ", truncation.words}, [&](Call& c) {  // for f64 points alike
       c.points.raw.dtype = kF64;
       c.points.reshape({2, 1, 4});
       c.params.lengths = nullptr;
-      c.params.truncation = truncation;
+      c.params.truncation = truncation.given;
     });
   }
   for (const double weight : {0.0, -1.0, kNaN, -kInfinity, 1e-60}) {

@@ -243,8 +243,9 @@ inline TsdfRun runTsdf(const Context& context, const TsdfScene& scene, const Tsd
                       placed_weight.get(), scene.dropped ? placed_dropped.get() : nullptr, &params);
   if (result.status != RBC_STATUS_SUCCESS) result.message = rbcGetLastError();
   require(rbcContextSynchronize(context.get()));
-  const bool guards = placed_tsdf.fetch(context, tsdf) & placed_weight.fetch(context, weight) &
-                      placed_dropped.fetch(context, dropped);
+  bool guards = placed_tsdf.fetch(context, tsdf);
+  guards &= placed_weight.fetch(context, weight);
+  guards &= placed_dropped.fetch(context, dropped);
   result.stray_writes = !guards || !tsdf.gapsArePoison() || !weight.gapsArePoison() ||
                         (scene.dropped ? !dropped.gapsArePoison() : !dropped.untouched());
   result.volume = {detail::valuesOf(tsdf), detail::valuesOf(weight)};

@@ -1,6 +1,7 @@
 // Overlap, against the truth from listing every byte of both tensors.
 #include "overlap.h"
 
+#include <limits>
 #include <set>
 
 #include "support/cases.h"
@@ -118,6 +119,47 @@ TEST_CASE("overlap: an output whose elements share memory is refused") {
                     Described{support::kF32, {2, 6}, {0, 1}, 1024}.view("mask"), "mask");
               }),
               RBC_STATUS_INVALID_ARGUMENT, "mask:", "share memory", "[2,6]", "[0,1]");
+}
+
+// As far apart as addresses are. No memory is touched.
+TEST_CASE("overlap: tensors as large as the address space are told apart") {
+  constexpr int64_t kFar = int64_t{1} << 61;
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const auto at = [](uint64_t address, std::vector<int64_t> shape, std::vector<int64_t> strides) {
+    const rbcTensor t = {reinterpret_cast<void*>(address),
+                         {RBC_DEVICE_CPU, 0},
+                         static_cast<int32_t>(shape.size()),
+                         support::kU8,
+                         shape.data(),
+                         strides.data(),
+                         0};
+    return rbc::normalize(&t, "values");
+  };
+  const auto apart = [](const rbc::View& a, const rbc::View& b) {
+    const auto checked = [&](const rbc::View& x, const rbc::View& y) {
+      return rbc::guard([&] { rbc::requireDisjoint(x, "out", y, "values"); }) == RBC_STATUS_SUCCESS;
+    };
+    CHECK(checked(a, b) == checked(b, a));
+    return checked(a, b);
+  };
+  const rbc::View pair = at(4096, {2}, {kFar});
+  CHECK(apart(pair, at(4097, {2}, {kFar})));
+  CHECK(apart(pair, at(4095, {2}, {kFar})));
+  CHECK(apart(pair, at(4096 + kFar - 1, {2}, {-(kFar - 2)})));
+  CHECK(apart(pair, at(4097, {kFar - 1}, {1})));
+  CHECK_FALSE(apart(pair, at(4097, {kFar}, {1})));
+  // From a byte before the second one on, to past half of all addresses.
+  CHECK_FALSE(apart(pair, at(4096 + kFar - 1, {kMost - 1}, {1})));
+  CHECK_FALSE(apart(at(4096 + 2 * uint64_t{kFar}, {2}, {-kFar}), at(4097, {kMost - 1}, {1})));
+  CHECK(apart(at(4096, {kFar}, {1}), at(4096 + kFar, {kMost - 1}, {1})));
+  CHECK_FALSE(apart(at(4096, {kFar}, {1}), at(4095 + kFar, {kMost - 1}, {1})));
+
+  const auto unique = [](const rbc::View& v) {
+    return rbc::guard([&] { rbc::requireDistinctElements(v, "out"); }) == RBC_STATUS_SUCCESS;
+  };
+  CHECK(unique(pair));
+  CHECK(unique(at(4096, {2, kFar}, {kFar, 1})));
+  CHECK_FALSE(unique(at(4096, {2, kFar + 1}, {kFar, 1})));
 }
 
 TEST_CASE("overlap: random tensors are never taken for disjoint or distinct when they are not") {

@@ -97,6 +97,17 @@ TEST_CASE("view: an empty tensor may have no data") {
   CHECK_FAILS(refusal(full), RBC_STATUS_INVALID_ARGUMENT, "values: data is null", "12");
 }
 
+TEST_CASE("view: strides of an empty tensor become 0, but for who describes it") {
+  for (const int64_t stride : {kLeast, kMost, int64_t{1} << 62, int64_t{1}}) {
+    const Described empty(kF32, {4, 0, 3, 1}, {stride, stride, stride, stride});
+    CHECK(stridesOf(view(empty)) == Strides{0, 0, 0, 0});
+    CHECK(view(empty).contiguous());
+    CHECK(stridesOf(rbc::describe(empty, "values")) == Strides{stride, 3, stride, 1});
+  }
+  CHECK(stridesOf(view(Described(kF32, {2, 3, 0}))) == Strides{0, 0, 0});
+  CHECK(stridesOf(rbc::describe(Described(kF32, {2, 3, 0}), "values")) == Strides{3, 1, 1});
+}
+
 TEST_CASE("view: bad descriptors are refused by name") {
   CHECK_FAILS(refusal(nullptr), RBC_STATUS_INVALID_ARGUMENT, "values: is null");
   Described t(kF32, {2, 3});
@@ -141,6 +152,10 @@ TEST_CASE("view: sizes and offsets beyond 64 bits are refused, whatever else the
   refused(Described(support::kU8, {2}, {kLeast}));
   refused(Described(support::kU8, {2}, {kMost}));
   refused(Described(support::kU8, {2}, {-(int64_t{1} << 62)}));
+  // Extents times strides, and their sum, fit as well: whoever multiplies them needs no check.
+  refused(Described(support::kU8, {2}, {int64_t{1} << 62}));
+  refused(Described(support::kU8, {2, 2}, {int64_t{1} << 61, -(int64_t{1} << 61)}));
+  CHECK(view(Described(support::kU8, {2}, {int64_t{1} << 61})).count == 2);
   Described far(kF32, {2}, {}, std::numeric_limits<uint64_t>::max() - 3);
   CHECK_FAILS(refusal(far), RBC_STATUS_INVALID_ARGUMENT, "values: byte_offset");
   // The largest sizes that do fit.
