@@ -170,7 +170,7 @@ TEST_CASE("empty tensors: resample fills what there is") {
           size_t bytes = 1;
           CHECK_SUCCEEDS(rbcResampleWorkspaceSize(context().get(), values, times, queries, out,
                                                   mask, &params, &bytes));
-          CHECK(bytes == 0);
+          CHECK(bytes <= 64);  // copies of lengths and offsets
         }
       }
     }
