@@ -1,5 +1,6 @@
 // robocache_bench: Google Benchmark's arguments, and --seconds=S, the time that each benchmark
-// samples for (0.2). `robocache_bench --profile` is for scripts/profile.sh.
+// samples for (0.2). `robocache_bench --profile` is for scripts/profile.sh, `--write NAME` for
+// peers.py.
 //
 // Every time is the median of one call. The floor is the bytes that the call must move over the
 // bandwidth of a plain copy, measured in the same run. Results are checked before they are timed;
@@ -8,13 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
-#include <string>
-#include <vector>
 
 #include "backends.h"
 #include "measure.h"
-#include "robocache/robocache.hpp"
 
 namespace {
 
@@ -56,22 +53,19 @@ class Table : public benchmark::ConsoleReporter {
 
  private:
   static void printLine(const std::string& name, const Run& run) {
+    const auto has = [&](const char* counter) { return run.counters.count(counter) > 0; };
     const auto value = [&](const char* counter) {
-      const auto found = run.counters.find(counter);
-      return found == run.counters.end() ? 0.0 : found->second.value;
+      return has(counter) ? run.counters.at(counter).value : 0.0;
     };
     std::printf("%-102s %10.3f %10.3f..%9.3f", name.c_str(), run.GetAdjustedRealTime(),
                 value("low_us"), value("high_us"));
-    if (value("bytes") > 0) {
+    if (has("bytes"))
       std::printf(" %10.3f %8.3f %8.1f", value("floor_us"), value("x_floor"), value("GB/s"));
-    }
-    if (run.counters.count("in_range") > 0)
-      std::printf(" %9.3f %10.0f", value("in_range"), value("rows"));
-    if (run.counters.count("p999_us") > 0)
+    if (has("in_range")) std::printf(" %9.3f %10.0f", value("in_range"), value("rows"));
+    if (has("p999_us"))
       std::printf("  p99 %.3f  p99.9 %.3f  most %.3f", value("p99_us"), value("p999_us"),
                   value("most_us"));
-    if (run.counters.count("points") > 0)
-      std::printf(" %9.3f", value("points") / run.GetAdjustedRealTime() * 1e-3);
+    if (has("points")) std::printf(" %9.3f", value("points") / run.GetAdjustedRealTime() * 1e-3);
     std::printf("\n");
   }
 };
@@ -82,6 +76,7 @@ int main(int argc, char** argv) try {
 #if RBC_WITH_CUDA
   if (argc == 2 && std::strcmp(argv[1], "--profile") == 0) return bench::profileCuda();
 #endif
+  if (argc == 3 && std::strcmp(argv[1], "--write") == 0) return bench::writeCase(argv[2]);
   std::vector<char*> arguments = {argv[0]};
   bool own_table = true;
   constexpr char kSeconds[] = "--seconds=";
@@ -104,15 +99,10 @@ int main(int argc, char** argv) try {
   bench::addCudaBenchmarks();
 #endif
   Table table;
-  if (own_table) {
-    benchmark::RunSpecifiedBenchmarks(&table);
-  } else {
-    benchmark::RunSpecifiedBenchmarks();
-  }
+  benchmark::RunSpecifiedBenchmarks(own_table ? &table : nullptr);
   benchmark::Shutdown();
-  for (const auto& [name, error] : bench::run().errors) {
+  for (const auto& [name, error] : bench::run().errors)
     std::fprintf(stderr, "FAILED %s: %s\n", name.c_str(), error.c_str());
-  }
   return bench::run().errors.empty() ? 0 : 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "robocache_bench: %s\n", error.what());

@@ -1,25 +1,19 @@
-// The points of a case.
+// The points of a case of voxelization, for this program and, by --write, for peers.py.
 #pragma once
 
 #include <array>
-#include <memory>
 
-#include "support/arrays.h"
-#include "voxel_cases.h"
+#include "voxels.h"
 
 namespace bench {
 
 // All points lie in the grid. Uniform ones are random and come in no order. Sweeps are those of a
-// LiDAR of 64 beams that drives through a hall with a floor, walls and boxes: kSweepPoints each,
-// all beams of a direction after another, direction after direction, in the frame of the hall.
-struct VoxelCloud {
-  support::Array points;         // [clouds * points, columns] f32; the fourth is an intensity
-  support::Array offsets;        // [clouds + 1] i64
-  support::Array features;       // [clouds * points, features] f32
-  std::array<double, 3> sensor;  // where the first sweep was seen from
-};
-
-// That of the last case asked for is kept, for others of the same points.
-std::shared_ptr<const VoxelCloud> cloudOf(const VoxelCase& c);
+// LiDAR of 64 beams that drives through a hall with a floor, walls and boxes: 100,000 points each,
+// all beams of a direction after another, direction after direction, in the frame of the hall. A
+// fourth column is an intensity.
+void fillPoints(const VoxelCase& c, float* points);
+void fillFeatures(const VoxelCase& c, float* features);
+// Where the first sweep was seen from.
+std::array<double, 3> firstEye(const VoxelCase& c);
 
 }  // namespace bench
