@@ -37,7 +37,7 @@ class Cuda:
         robocache.Context("cuda").warm_up()
         calls_per_graph = max(1, min(64, int(100e-6 / max(floor, 2e-6))))
         if case.voxels:
-            return voxels.cuda_peers(case, self._graph, calls_per_graph)
+            return voxels.cuda_peers(case, self.graph, calls_per_graph)
         if case.method != "linear":
             raise SystemExit("peers.py: methods other than linear have peers on the CPU alone")
         arrays = case.data(torch, "cuda")
@@ -45,12 +45,12 @@ class Cuda:
         out = torch.empty(shape, device="cuda", dtype=arrays[0][0].dtype)
         peers = [
             Peer("robocache", ours.call(case, *arrays)),
-            self._graph("robocache, graph", ours.call(case, *arrays, out=out), calls_per_graph),
+            self.graph("robocache, graph", ours.call(case, *arrays, out=out), calls_per_graph),
         ]
         for name, align in (("torch gather", with_torch.gather), ("torch rows", with_torch.rows)):
             work = bind(with_torch.fuse, align, *arrays)
             peers.append(Peer(name, work))
-            peers.append(self._graph(f"{name}, graph", work, min(calls_per_graph, 8)))
+            peers.append(self.graph(f"{name}, graph", work, min(calls_per_graph, 8)))
         if self.compile:
             peers += self._compiled(arrays, calls_per_graph)
         peers.append(with_cupy.peer(case, arrays))
@@ -67,9 +67,9 @@ class Cuda:
         plain.compile_seconds = time.perf_counter() - start
         if plain.error is not None:
             return [plain]
-        return [plain, self._graph("torch.compile, graph", work, calls_per_graph)]
+        return [plain, self.graph("torch.compile, graph", work, calls_per_graph)]
 
-    def _graph(self, name: str, work: Work, calls: int) -> Peer:
+    def graph(self, name: str, work: Work, calls: int) -> Peer:
         """`calls` calls in one graph."""
         torch = self.torch
         graph = torch.cuda.CUDAGraph()
@@ -83,7 +83,7 @@ class Cuda:
                     work()
             torch.cuda.current_stream().wait_stream(side)
             torch.cuda.synchronize()
-            with torch.cuda.graph(graph):
+            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
                 for _ in range(calls):
                     results[:] = [work()]
 
