@@ -5,6 +5,8 @@
 
 namespace bench {
 
+constexpr const char* kSimdNames[] = {"auto", "portable", "avx2", "avx512"};  // by RBC_SIMD_...
+
 void addCpuBenchmarks();
 void addCallBenchmarks();  // the CPU's, of small calls
 void addCudaBenchmarks();  // adds none, and says why, where CUDA cannot be used

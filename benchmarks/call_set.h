@@ -1,6 +1,8 @@
-// The arrays of a case in memory of one kind, and a call on them.
+// The arrays of a case in memory of one kind, the host's or a device's, and a call on them.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <stdexcept>
@@ -9,6 +11,31 @@
 #include "cases.h"
 
 namespace bench {
+
+// In pages of their own, with guards around them.
+class HostMemory {
+ public:
+  explicit HostMemory(size_t bytes) : memory_(bytes, support::Flush::kBegin) {}
+
+  std::byte* data() const { return memory_.data(); }
+  rbcDevice device() const { return {RBC_DEVICE_CPU, 0}; }
+  void fill(const void* source, size_t part) {
+    for (size_t done = 0; done < memory_.bytes(); done += part)
+      std::memcpy(data() + done, source, std::min(part, memory_.bytes() - done));
+  }
+  void poison() { memory_.poison(); }
+  void clear() { std::memset(data(), 0, memory_.bytes()); }
+  bool holds(const support::GuardedMemory& block) const {
+    for (size_t done = 0; done < memory_.bytes(); done += block.bytes()) {
+      const size_t bytes = std::min(block.bytes(), memory_.bytes() - done);
+      if (std::memcmp(data() + done, block.data(), bytes) != 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  support::GuardedMemory memory_;
+};
 
 // Memory has a constructor of bytes, data(), fill(source, bytes), poison(), clear(), holds(bytes)
 // and device(). A part of a batch is repeated over the whole of it.

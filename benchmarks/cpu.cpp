@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "backends.h"
-#include "host_memory.h"
+#include "call_set.h"
 #include "measure.h"
 #include "support/random.h"
 
@@ -17,7 +17,6 @@ namespace {
 
 constexpr double kSampleSeconds = 200e-6;
 constexpr size_t kMemcpyBytes = size_t{1} << 28;
-constexpr const char* kSimd[] = {"auto", "portable", "avx2", "avx512"};
 
 Samples timeMemcpy(int threads) {
   support::Random random(1);
@@ -97,7 +96,7 @@ void addCpuBenchmarks() {
   for (const CasePtr& c : casesOf("cpu")) {
     if (c->table == "control_loop") continue;
     const auto addRun = [&](int threads, int32_t simd, bool cold) {
-      add("cpu/" + c->id() + "/" + kSimd[simd] + "/threads:" + std::to_string(threads) +
+      add("cpu/" + c->id() + "/" + kSimdNames[simd] + "/threads:" + std::to_string(threads) +
               (cold ? "/cold" : "/hot"),
           [=](benchmark::State& state) { benchCase(state, c, threads, simd, cold); });
     };

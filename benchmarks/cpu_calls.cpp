@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "backends.h"
-#include "host_memory.h"
+#include "call_set.h"
 #include "measure.h"
 
 namespace bench {

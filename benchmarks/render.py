@@ -72,7 +72,9 @@ def copies(groups: dict[str, list[Entry]]) -> list[tuple[float, float]]:
         if not entry["failed"]:
             size = (entry["bytes"], entry["parts"][-1:] == ["hot"])
             found[size] = min(entry["us"], found.get(size, entry["us"]))
-    return sorted((size, us) for (size, hot), us in found.items() if not hot or (size, 0) not in found)
+    return sorted(
+        (size, us) for (size, hot), us in found.items() if not hot or (size, 0) not in found
+    )
 
 
 def _add_over_copy(groups: dict[str, list[Entry]], l2_bytes: float) -> None:
@@ -132,7 +134,9 @@ def _bench_table(group: str, entries: list[Entry]) -> str:
                 row["/ linear"] = f"{ratio:.2f}"
                 row["/ linear, a byte"] = f"{ratio * linear['bytes'] / entry['bytes']:.2f}"
     titles = [group, "us", "p10..p90", *_COUNTERS, "rows", "G points/s", "/ linear"]
-    used = [title for title in [*titles, "/ linear, a byte"] if any(map(lambda r: r.get(title), rows))]
+    used = [
+        title for title in [*titles, "/ linear, a byte"] if any(map(lambda r: r.get(title), rows))
+    ]
     if min((entry.get("in_range", 1) for entry in entries), default=1) == 1:
         used = [title for title in used if title != "in range"]
     return table(used, [[row.get(title, "") for title in used] for row in rows])
@@ -169,14 +173,18 @@ def _sweep_tables(entries: list[Entry]) -> list[str]:
         worst = max(points.values(), key=_over_bound)
         worst_points.append(worst)
         row = [f"{axis} = {min(points)} to {max(points)}, {dtype}", str(len(points))]
-        row += [" ".join(worst["parts"]), *(number(worst[k]) for k in ("us", "floor_us", "x_floor"))]
+        row += [
+            " ".join(worst["parts"]),
+            *(number(worst[k]) for k in ("us", "floor_us", "x_floor")),
+        ]
         rows.append([*row, f"{_over_bound(worst):.2f}"])
     header = ["cuda/sweep", "points", "the worst", "us", "floor us", "x floor", f"/ ({BOUND})"]
     parts = [table(header, rows)]
     if worst_points:
         worst = max(worst_points, key=_over_bound)
+        name = " ".join(worst["parts"])
         parts.append(
-            f"The worst point of the sweep is {' '.join(worst['parts'])}: {number(worst['us'])} us, "
+            f"The worst point of the sweep is {name}: {number(worst['us'])} us, "
             f"{_over_bound(worst):.2f} of {BOUND}."
         )
     failed = [e for e in entries if e["failed"]]
@@ -307,7 +315,10 @@ def _loop_table(loop: Entry) -> list[str]:
         if "median_us" in way:
             row.append(number(without and way["median_us"] / without))
             row += [number(way["episodes/s"]), number(way["wait_us"])]
-            row += [number(way.get("alignment_us")), f"{way['share']:.2%}" if "share" in way else ""]
+            row += [
+                number(way.get("alignment_us")),
+                f"{way['share']:.2%}" if "share" in way else "",
+            ]
             row.append(number(way.get("alignment_host_us")))
         rows.append(row + [""] * (len(header) + 1 - len(row)))
     notes = []

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 
@@ -27,37 +28,43 @@ rbcDType dtypeOf(const std::string& text, const std::string& name) {
   refuse(name);
 }
 
-void setTrait(ResamplingCase& c, const std::string& trait, const std::string& name) {
-  StreamCase& stream = c.streams[0];
-  const std::string method = trait == "linear+affine" ? "linear" : trait;
-  const auto found = std::find(std::begin(kMethods), std::end(kMethods), method);
-  if (found != std::end(kMethods)) stream.method = static_cast<int32_t>(found - kMethods);
-  stream.affine = method != trait;
-  stream.lengths = trait == "lengths";
-  stream.packed = trait == "packed";
-  c.wild = trait == "wild";
-  c.random = trait == "random";
-  c.mask = trait == "mask";
-  if (trait == "times_f64") c.times = support::kF64;
-  if (trait == "times_i64") c.times = support::kI64;
-  if (trait == "to_bf16") c.out = support::kBF16;
-  const bool known = found != std::end(kMethods) || stream.lengths || stream.packed || c.wild ||
-                     c.random || c.mask || !support::same(c.times, support::kF32) ||
-                     trait == "to_bf16" || trait == "unaligned";
-  if (!known) refuse(name);
-}
+// What stands after the dtype of a case of one stream, but for the methods.
+const std::map<std::string, void (*)(ResamplingCase&, StreamCase&)> kTraits = {
+    {"unaligned", [](ResamplingCase&, StreamCase&) {}},
+    {"wild", [](ResamplingCase& c, StreamCase&) { c.wild = true; }},
+    {"random", [](ResamplingCase& c, StreamCase&) { c.random = true; }},
+    {"mask", [](ResamplingCase& c, StreamCase&) { c.mask = true; }},
+    {"times_f64", [](ResamplingCase& c, StreamCase&) { c.times = support::kF64; }},
+    {"times_i64", [](ResamplingCase& c, StreamCase&) { c.times = support::kI64; }},
+    {"to_bf16", [](ResamplingCase& c, StreamCase&) { c.out = support::kBF16; }},
+    {"lengths", [](ResamplingCase&, StreamCase& s) { s.lengths = true; }},
+    {"packed", [](ResamplingCase&, StreamCase& s) { s.packed = true; }},
+    {"linear+affine", [](ResamplingCase&, StreamCase& s) { s.affine = true; }},
+};
 
-void setKind(StreamCase& stream, const std::string& kind, const std::string& name) {
-  if (kind == "pose") {  // position, quaternion, gripper
-    stream.groups = {
-        {0, 3, RBC_METHOD_LINEAR, 0}, {3, 4, RBC_METHOD_SLERP, 0}, {7, 1, RBC_METHOD_PREVIOUS, 0}};
-  } else if (kind == "IMU") {
-    stream.affine = true;
-  } else if (kind == "contacts") {
-    stream.dtype = support::kU8;
-    stream.method = RBC_METHOD_PREVIOUS;
-  } else if (kind == "joints") {
-    stream.method = RBC_METHOD_ANGLE;
+// What stands before the size of a stream.
+const std::map<std::string, void (*)(StreamCase&)> kKinds = {
+    {"pose",  // position, quaternion, gripper
+     [](StreamCase& s) {
+       s.groups = {{0, 3, RBC_METHOD_LINEAR, 0},
+                   {3, 4, RBC_METHOD_SLERP, 0},
+                   {7, 1, RBC_METHOD_PREVIOUS, 0}};
+     }},
+    {"IMU", [](StreamCase& s) { s.affine = true; }},
+    {"contacts",
+     [](StreamCase& s) {
+       s.dtype = support::kU8;
+       s.method = RBC_METHOD_PREVIOUS;
+     }},
+    {"joints", [](StreamCase& s) { s.method = RBC_METHOD_ANGLE; }},
+};
+
+void setTrait(ResamplingCase& c, const std::string& trait, const std::string& name) {
+  const auto method = std::find(std::begin(kMethods), std::end(kMethods), trait);
+  if (method != std::end(kMethods)) {
+    c.streams[0].method = static_cast<int32_t>(method - kMethods);
+  } else if (kTraits.count(trait) > 0) {
+    kTraits.at(trait)(c, c.streams[0]);
   } else {
     refuse(name);
   }
@@ -74,7 +81,8 @@ void addStreams(ResamplingCase& c, const std::string& part, rbcDType dtype,
     if (std::sscanf(part.c_str(), " %lldx%lld", &samples, &channels) != 2) {
       if (std::sscanf(part.c_str(), " %15s %lldx%lld", kind, &samples, &channels) != 3)
         refuse(name);
-      setKind(stream, kind, name);
+      if (kKinds.count(kind) == 0) refuse(name);
+      kKinds.at(kind)(stream);
       c.mask = true;
     }
   }

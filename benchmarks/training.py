@@ -253,7 +253,9 @@ def run(episodes: Episodes, device: str, arguments: argparse.Namespace) -> list[
     for kind, error in errors.items():
         result: dict[str, Any] = {"ways": {"all": {"error": error}}}
         if error is None:
-            result = train(ways, trainers[kind], loaders, f"{episodes.name}, {kind}", dtype, arguments)
+            result = train(
+                ways, trainers[kind], loaders, f"{episodes.name}, {kind}", dtype, arguments
+            )
         results.append({**about, "step": kind, **result})
     return results
 

@@ -1,4 +1,4 @@
-#include "voxel_cloud.h"
+// The points and the features of a case of voxelization, the same ones at each call.
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/random.h"
+#include "voxels.h"
 
 namespace bench {
 namespace {

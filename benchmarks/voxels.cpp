@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "voxel_cloud.h"
-
 namespace bench {
 namespace {
 

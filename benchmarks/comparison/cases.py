@@ -48,15 +48,15 @@ class Case:
     def __init__(self, name: str) -> None:
         self.name = name
         with subprocess.Popen([_program(), "--write", name], stdout=subprocess.PIPE) as program:
-            facts = json.loads(program.stdout.readline() or "null")
-            if facts is None:
-                raise SystemExit(f"peers.py: no case {name!r}")
+            facts = json.loads(program.stdout.readline() or '{"arrays": []}')
             self.__dict__.update(facts)
             self._arrays: list[tuple[str, Any]] = []
             for kind, dtype, shape in facts["arrays"]:
                 array = np.empty(shape, _DTYPES[dtype])
                 program.stdout.readinto(memoryview(array).cast("B"))
                 self._arrays.append((kind, array))
+        if program.returncode != 0:
+            raise SystemExit(f"peers.py: robocache_bench has no data of {name!r}")
         if self.voxels:
             # The first point is the middle of the first voxel, and none is nearer to the corner:
             # Open3D lays its grid half a voxel before them.
@@ -66,9 +66,6 @@ class Case:
             points[0, :3] = low
         elif {kind for kind, _ in self._arrays} != {"values", "times", "query_times"}:
             raise SystemExit(f"peers.py: {name!r} has no peers")
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(name)
 
     def __str__(self) -> str:
         return self.name
@@ -82,7 +79,9 @@ class Case:
         """The table that it stands in."""
         if self.voxels:
             return "voxelize"
-        return "fuse" if "->" in self.name else "methods" if self.name.count(" ") > 1 else "resample"
+        return (
+            "fuse" if "->" in self.name else "methods" if self.name.count(" ") > 1 else "resample"
+        )
 
     @property
     def sparse(self) -> bool:

@@ -65,7 +65,9 @@ class Cpu:
         if scipy:
             work = bind(with_scipy.fuse, with_scipy.interp1d, *arrays)
             peers.append(Peer("scipy interp1d", work))
-        peers.append(Peer("np.interp loop", bind(with_scipy.fuse, with_scipy.interp_channels, *arrays)))
+        peers.append(
+            Peer("np.interp loop", bind(with_scipy.fuse, with_scipy.interp_channels, *arrays))
+        )
         return peers + with_jax.peers(case, arrays, np.asarray)
 
     def require_same(self, actual: Any, expected: Any, case: Case) -> None:

@@ -25,8 +25,7 @@ class Cuda:
         size = 2 << 30
         source = torch.randint(255, (size,), dtype=torch.uint8, device="cuda")
         destination = torch.empty_like(source)
-        copy = Peer("copy", bind(destination.copy_, source))
-        copy.times = 5
+        copy = Peer("copy", bind(destination.copy_, source), times=5)
         self.seconds(copy)
         return 2 * size / statistics.median(self.seconds(copy) for _ in range(7))
 
@@ -60,9 +59,8 @@ class Cuda:
         torch = self.torch
         torch._dynamo.reset()  # each case has the limit of recompilations to itself
         work = bind(torch.compile(with_torch.fuse, dynamic=False), with_torch.gather, *arrays)
-        plain = Peer("torch.compile", work)
         start = time.perf_counter()
-        plain.error = guarded(work)
+        plain = Peer("torch.compile", work, error=guarded(work))
         torch.cuda.synchronize()
         plain.compile_seconds = time.perf_counter() - start
         if plain.error is not None:
@@ -94,10 +92,7 @@ class Cuda:
             torch.cuda.synchronize()
             return results[0]
 
-        error = guarded(capture)
-        peer = Peer(name, graph.replay, replay_once, calls)
-        peer.error = error
-        return peer
+        return Peer(name, graph.replay, replay_once, calls, error=guarded(capture))
 
     def require_same(self, actual: Any, expected: Any, case: Case) -> None:
         if case.voxels:

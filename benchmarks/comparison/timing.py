@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import time
 from collections.abc import Callable
@@ -12,20 +13,21 @@ from tqdm import tqdm
 Work = Callable[[], Any]
 
 
+@dataclasses.dataclass
 class Peer:
-    def __init__(
-        self, name: str, work: Work, result: Work | None = None, calls_per_work: int = 1
-    ) -> None:
-        self.name = name
-        self.work = work  # what is timed
-        self.result = result or work  # gives the answer
-        self.calls_per_work = calls_per_work  # a graph holds many
-        self.compile_seconds: float | None = None
-        self.times = 1  # work() a sample
-        self.samples: list[float] = []
-        self.error: str | None = None
-        self.own_seconds: Callable[[], float] | None = None  # takes the time of work() by itself
-        self.skipped: str | None = None  # why it cannot be had here
+    name: str
+    work: Work  # what is timed
+    result: Work | None = None  # gives the answer, if work() does not
+    calls_per_work: int = 1  # a graph holds many
+    compile_seconds: float | None = None
+    times: int = 1  # work() a sample
+    samples: list[float] = dataclasses.field(default_factory=list)
+    error: str | None = None
+    own_seconds: Callable[[], float] | None = None  # takes the time of work() by itself
+    skipped: str | None = None  # why it cannot be had here
+
+    def answer(self) -> Any:
+        return (self.result or self.work)()
 
     def summary(self) -> dict[str, Any]:
         if self.skipped is not None:
@@ -41,9 +43,7 @@ def attempt(name: str, make: Callable[[], Peer]) -> Peer:
     try:
         return make()
     except Exception as error:  # noqa: BLE001 - of whatever kind
-        peer = Peer(name, nothing)
-        peer.skipped = " ".join(str(error).split())
-        return peer
+        return Peer(name, nothing, skipped=" ".join(str(error).split()))
 
 
 def summarize(seconds: list[float]) -> dict[str, Any]:
@@ -61,10 +61,10 @@ def time_peers(
     bench: Any, case: Any, peers: list[Peer], rounds: int, sample_seconds: float
 ) -> dict[str, dict[str, Any]]:
     """Summaries by name, of peers that give the first one's answer."""
-    expected = peers[0].result()
+    expected = peers[0].answer()
     here = [peer for peer in peers if peer.skipped is None]
     for peer in tqdm(here, desc=f"{case}: check", leave=False, disable=None):
-        check = bind(lambda p: bench.require_same(p.result(), expected, case), peer)
+        check = bind(lambda p: bench.require_same(p.answer(), expected, case), peer)
         peer.error = peer.error or guarded(check)
     alive = [peer for peer in here if peer.error is None]
     for peer in alive:

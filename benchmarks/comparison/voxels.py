@@ -184,9 +184,7 @@ def _pcl(name: str, case: Case, points: Any) -> Peer:
         grid.seconds()
         return _voxels_of(case, grid.centroids())
 
-    peer = Peer(name, grid.seconds, result)
-    peer.own_seconds = grid.seconds
-    return peer
+    return Peer(name, grid.seconds, result, own_seconds=grid.seconds)
 
 
 _XYZ = {"Open3D voxel_down_sample, xyz": _open3d, "PCL VoxelGrid, xyz": _pcl}

@@ -125,9 +125,11 @@ void addCase(const CasePtr& c, int64_t l2_bytes) {
   };
   // Nothing is left of a call that takes four times L2 when the next one begins.
   const bool leaves_nothing = bytes > 4 * l2_bytes;
+  const bool can_be_cold = !leaves_nothing && bytes * kMostSets >= 4 * l2_bytes;
+  if (c->table == "sweep") return addGraph(can_be_cold);
   addGraph(false);
-  if (!leaves_nothing && bytes * kMostSets >= 4 * l2_bytes) addGraph(true);
-  if (c->table != "sweep" && !c->variant && !leaves_nothing) {
+  if (can_be_cold) addGraph(true);
+  if (!c->variant && !leaves_nothing) {
     add("cuda/" + c->table + "_call/" + c->name,
         [=](benchmark::State& state) { benchCall(state, c); });
     add("cuda/" + c->table + "_latency/" + c->name,

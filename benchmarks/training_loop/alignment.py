@@ -22,11 +22,7 @@ Aligned = tuple[torch.Tensor, torch.Tensor]
 def with_robocache(episodes: Episodes, batch: Any, dtype: torch.dtype) -> Aligned:
     streams = [
         rbc.Stream(
-            values,
-            times,
-            lengths=lengths,
-            max_gap=sensor.max_gap,
-            clock_offset=sensor.clock_offset,
+            values, times, lengths=lengths, max_gap=sensor.max_gap, clock_offset=sensor.clock_offset
         )
         for sensor, (values, times, lengths) in zip(episodes.sensors, streams_of(episodes, batch))
     ]
