@@ -58,27 +58,17 @@ def roofline(groups: dict[str, list[dict[str, Any]]]) -> Any:
     for label, colour in GROUPS.items():
         entries = [e for e in groups.get(f"cuda/{label}", []) if e["us"] and e.get("GB/s")]
         # Hot data may come from the caches, faster than from memory.
-        for kind in ("cold", "hot"):
+        for kind, face in (("cold", colour), ("hot", "none")):
             chosen = [e for e in entries if e["parts"][-1] == kind]
-            axis.plot(
-                [e["bytes"] for e in chosen],
-                [e["GB/s"] for e in chosen],
-                "o",
-                color=colour,
-                label=f"{label}, {kind}" if chosen else None,
-                markersize=5,
-                markerfacecolor="none" if kind == "hot" else colour,
-                zorder=2 if label == "sweep" else 3,
-            )
-            largest = max([largest, *(e["bytes"] for e in chosen)])
+            sizes, rates = ([e[key] for e in chosen] for key in ("bytes", "GB/s"))
+            style = {"color": colour, "markersize": 5, "markerfacecolor": face}
+            style["label"] = f"{label}, {kind}" if chosen else None
+            axis.plot(sizes, rates, "o", zorder=2 if label == "sweep" else 3, **style)
+            largest = max([largest, *sizes])
     copies = render.copies(groups)
-    axis.plot(
-        [size for size, _ in copies],
-        [size / us * 1e-3 for size, us in copies],
-        "k:",
-        label="copies of that size, cold" if len(copies) > 1 else None,
-        linewidth=1,
-    )
+    rates = [size / us * 1e-3 for size, us in copies]
+    label = "copies of that size, cold" if len(copies) > 1 else None
+    axis.plot([size for size, _ in copies], rates, "k:", label=label, linewidth=1)
     roof = groups["cuda/copy"][0]["GB/s"]
     launch = groups["cuda/empty_kernel"][0]["us"]
     corner = roof * 1e9 * launch * 1e-6  # bytes
@@ -94,19 +84,17 @@ def roofline(groups: dict[str, list[dict[str, Any]]]) -> Any:
 
 
 def sweeps(groups: dict[str, list[dict[str, Any]]]) -> Any:
-    """Time of a call along each size."""
-    lines = render.sweep_lines(groups.get("cuda/sweep", []))
+    """Time of a call along each size, its floor, and the bound."""
+    styles = {"o-": lambda e: e["us"], "--": lambda e: e["floor_us"], ":": render.bound_us}
+    widths = {"o-": {"markersize": 4}, "--": {"linewidth": 1}, ":": {"linewidth": 1}}
     figure, panels = plt.subplots(2, 3, figsize=(11, 6.5), layout="constrained", sharey=True)
-    for (name, label), axis in zip(AXES.items(), panels.flat):
-        for (of, dtype), points in lines.items():
-            if of != name:
-                continue
-            sizes = sorted(points)
-            entries = [points[size] for size in sizes]
-            colour = COLOURS[dtype]
-            axis.plot(sizes, [e["us"] for e in entries], "o-", color=colour, markersize=4)
-            axis.plot(sizes, [e["floor_us"] for e in entries], "--", color=colour, linewidth=1)
-            axis.plot(sizes, list(map(render.bound_us, entries)), ":", color=colour, linewidth=1)
+    for (axis_name, dtype), points in render.sweep_lines(groups["cuda/sweep"]).items():
+        axis = panels.flat[list(AXES).index(axis_name)]
+        sizes = sorted(points)
+        for style, value in styles.items():
+            times = [value(points[size]) for size in sizes]
+            axis.plot(sizes, times, style, color=COLOURS[dtype], **widths[style])
+    for label, axis in zip(AXES.values(), panels.flat):
         axis.set(xscale="log", yscale="log", xlabel=label)
         axis.minorticks_off()
     for axis in panels[:, 0]:

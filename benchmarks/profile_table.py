@@ -26,7 +26,7 @@ SHARES = {
 # Warps that wait for this, for each instruction that is issued.
 STALL = r"issue_stalled_(?P<reason>\w+?)_per_(warp|issue)_active\.ratio$"
 MOST_STALLS = 3
-LEAST_STALL = 0.05  # of all
+LEAST_STALL = 5  # percent of all
 
 
 def rows_of(path: pathlib.Path) -> list[dict[str, str]]:
@@ -55,12 +55,9 @@ def stalls(row: dict[str, str]) -> str:
         if "not_issued" not in match.string and match["reason"] != "selected"
     }
     total = sum(found.values())
-    largest = sorted(found.items(), key=lambda item: -item[1])[:MOST_STALLS]
-    return ", ".join(
-        f"{reason.replace('_', ' ')} {100 * count / total:.0f} %"
-        for reason, count in largest
-        if count > LEAST_STALL * total
-    )
+    shares = sorted(((100 * n / total, reason.replace("_", " ")) for reason, n in found.items()))
+    largest = [pair for pair in reversed(shares) if pair[0] > LEAST_STALL][:MOST_STALLS]
+    return ", ".join(f"{reason} {share:.0f} %" for share, reason in largest)
 
 
 def render(path: pathlib.Path) -> str:

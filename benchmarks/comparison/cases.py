@@ -14,6 +14,9 @@ import numpy as np
 _FOLDER = pathlib.Path(__file__).resolve().parents[1]
 _DTYPES = {"f16": "f2", "bf16": "i2", "f32": "f4", "f64": "f8", "u8": "u1", "i64": "i8"}
 
+_KINDS = {"values", "times", "query_times"}
+_METHODS = ("linear", "pchip", "slerp", "angle")
+
 
 def names_of(user: str) -> list[str]:
     """As table/name those that `user` measures."""
@@ -64,7 +67,7 @@ class Case:
             low = np.float32(np.array(self.origin) + 0.5 * self.voxel_size)
             np.maximum(points[:, :3], low, out=points[:, :3])
             points[0, :3] = low
-        elif {kind for kind, _ in self._arrays} != {"values", "times", "query_times"}:
+        elif self.method not in _METHODS or {kind for kind, _ in self._arrays} != _KINDS:
             raise SystemExit(f"peers.py: {name!r} has no peers")
 
     def __str__(self) -> str:

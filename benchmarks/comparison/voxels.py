@@ -200,40 +200,29 @@ def _voxels_of(case: Case, centroids: Any) -> tuple[Any]:
 def require_same(actual: Any, expected: Any, case: Case) -> None:
     """Grids; or coords and means in lexicographic order, or coords alone in any."""
     if not case.sparse:
-        _require_close(case, _on_host(actual), _on_host(expected))
-        return
-    coords, means = _trimmed(expected)
+        return _require_close(case, _on_host(actual), _on_host(expected))
+    count = int(expected[2])
+    coords, means = (_on_host(array)[:count] for array in expected[:2])
     if len(actual) > 1:
-        actual_coords, actual_means = _trimmed(actual)
-        np.testing.assert_array_equal(actual_coords, coords)
-        _require_close(case, actual_means, means)
-        return
-    keys = _keys(case, coords)
-    others = _keys(case, _on_host(actual[0]))
+        count = int(actual[2]) if len(actual) > 2 else len(actual[0])
+        np.testing.assert_array_equal(_on_host(actual[0])[:count], coords)
+        return _require_close(case, _on_host(actual[1])[:count], means)
+    shape = (case.clouds, *case.shape)
+    keys, others = (
+        np.ravel_multi_index(tuple(array.astype("int64").T), shape)
+        for array in (coords, _on_host(actual[0]))
+    )
     common = np.intersect1d(keys, others).size
     if common < _LEAST_COMMON * max(keys.size, others.size):
         raise AssertionError(f"{common} voxels of {keys.size} and {others.size} are the same")
 
 
 def _require_close(case: Case, actual: Any, expected: Any) -> None:
-    if expected.dtype.kind != "f":
-        np.testing.assert_array_equal(actual, expected)
-    else:
-        # Sums of up to some thousand numbers in f32, in any order.
-        largest = max(map(abs, (*case.origin, 4.0)))
-        np.testing.assert_allclose(actual, expected, rtol=0, atol=2e-5 * largest)
-
-
-def _trimmed(answer: tuple[Any, ...]) -> tuple[Any, Any]:
-    coords, means = _on_host(answer[0]), _on_host(answer[1])
-    count = int(answer[2]) if len(answer) > 2 else len(coords)
-    return coords[:count], means[:count]
+    # Sums of up to some thousand numbers in f32, in any order; counts are exact.
+    largest = max(map(abs, (*case.origin, 4.0)))
+    atol = 2e-5 * largest if expected.dtype.kind == "f" else 0
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
 
 
 def _on_host(array: Any) -> Any:
     return array.cpu().numpy() if hasattr(array, "cpu") else np.asarray(array)
-
-
-def _keys(case: Case, coords: Any) -> Any:
-    shape = (case.clouds, *case.shape)
-    return np.ravel_multi_index(tuple(coords.astype("int64").T), shape)
