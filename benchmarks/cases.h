@@ -1,54 +1,87 @@
-// The cases that are measured: B recordings of N streams, each put onto T ticks of one clock.
+// The cases of cases.txt, and the data of one: its arrays, and the bytes that a call must move.
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "robocache/fuse.h"
-#include "support/dtypes.h"
+#include "robocache/robocache.hpp"
+#include "support/arrays.h"
 
 namespace bench {
 
-struct StreamCase {
-  int64_t samples = 0;   // S; about the mean row if packed
-  int64_t channels = 0;  // D
-  rbcDType dtype = support::kF32;
-  int32_t method = RBC_METHOD_LINEAR;
-  std::vector<rbcChannelGroup> groups = {};  // instead of the method
-  bool affine = false;
-  bool lengths = false;
-  bool packed = false;
+// The tensors of a call, wherever their memory is, in the order of Data.
+struct Tensors {
+  std::deque<robocache::Tensor> inputs, outputs;
 };
+
+// One call, ready to go. It does not own its tensors.
+class Call {
+ public:
+  virtual ~Call() = default;
+  virtual void operator()(const robocache::Context& context) const = 0;
+  // So that the call allocates nothing.
+  virtual void reserve(robocache::Context&) const {}
+};
+
+class Data {
+ public:
+  virtual ~Data() = default;
+  virtual std::unique_ptr<Call> callOn(const Tensors& tensors) const = 0;
+  // The shape of one of the arrays in the whole batch, of which they may be a part.
+  virtual std::vector<int64_t> wholeShape(const support::Array& array) const {
+    return array.placement().shape;
+  }
+
+  std::deque<std::pair<std::string, support::Array>> inputs;  // by what they are
+  // What the portable CPU code gives on one thread: every result must have the same bits.
+  std::deque<support::Array> outputs;
+  bool accumulates = false;  // a call adds to what its outputs hold, which is 0 at first
+  int64_t bytes = 0;         // that must be moved
+  int64_t rows = 0;          // distinct rows of values that are needed; voxels with a point
+  int64_t points = 0;        // of clouds
+  double in_range = 0;       // share of the queries, or of the points
+
+ protected:
+  const support::Array& addInput(const char* name, rbcDType dtype, std::vector<int64_t> shape);
+  void addOutput(rbcDType dtype, std::vector<int64_t> shape);
+  void answer();
+};
+
+template <class T>
+T* elements(const support::Array& array) {
+  return reinterpret_cast<T*>(array.memory().data());
+}
 
 struct Case {
-  std::string op;    // the table it stands in: resample, fuse, methods or sweep
-  std::string name;  // unique in it
-  int64_t batch = 1;
-  int64_t queries = 1;
-  rbcDType times = support::kF32;
-  rbcDType out = support::kF32;
-  bool mask = false;
-  bool wild = false;     // intervals vary by 46 %, not 17 %
-  bool random = false;   // queries in no order, not a clock
-  bool variant = false;  // of another case, in one thing: measured less thoroughly
-  std::vector<StreamCase> streams = {};
+  std::string table, name;  // unique together
+  bool variant = false;     // of another case, in one thing: measured less thoroughly
+  int kernels = 2;          // of a call on CUDA at most
+  bool is_single = false;   // one recording: calls on it are measured hot alone
+  bool has_plain = false;   // a plain kernel can stand beside it
 
-  // Whether rbcFuse is called, or of one stream rbcResample.
-  bool fuses() const { return op == "fuse" || streams.size() > 1; }
-  int64_t channels() const {
-    int64_t channels = 0;
-    for (const StreamCase& stream : streams) channels += stream.channels;
-    return channels;
-  }
+  virtual ~Case() = default;
+  std::string id() const { return table + "/" + name; }
+  // What a call moves, give or take what its queries share.
+  virtual int64_t roughBytes() const = 0;
+  virtual std::unique_ptr<const Data> load() const = 0;
+  // What a name tells, as members of a JSON object.
+  virtual std::string facts() const = 0;
 };
+using CasePtr = std::shared_ptr<const Case>;
 
-std::vector<Case> resampleCases();
-std::vector<Case> fuseCases();
-// Every method at one size; linear comes first, for the others are held against it.
-std::vector<Case> methodCases(int64_t batch, int64_t samples, int64_t queries, int64_t channels,
-                              rbcDType dtype);
-// One size at a time far from those of a case in the middle; named "D=7: B,S,T,D dtype".
-std::vector<Case> sweepCases();
+// Of a line of cases.txt those whose name these are; they throw if it is none of theirs.
+std::shared_ptr<Case> parseResampling(const std::string& name);
+std::shared_ptr<Case> parseVoxels(const std::string& name);
+CasePtr parseCase(const std::string& table, const std::string& name);
+
+// Those that `user` measures, in their order.
+std::vector<CasePtr> casesOf(const std::string& user);
+
+// The data of a case; that of the last one asked for is kept.
+const Data& dataOf(const CasePtr& c);
 
 }  // namespace bench

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "cases.h"
+
 namespace bench {
 
 // What the command line says, and how the run went.
@@ -33,6 +35,8 @@ struct Samples {
   double median = 0;
   double low = 0;   // tenth percentile
   double high = 0;  // ninetieth percentile
+
+  Samples operator/(double calls) const { return {median / calls, low / calls, high / calls}; }
 };
 
 inline Samples summarize(std::vector<double> seconds) {
@@ -85,6 +89,13 @@ inline void reportTraffic(benchmark::State& state, const Samples& samples, int64
   state.counters["floor_us"] = floor * 1e6;
   state.counters["x_floor"] = samples.median / floor;
   state.counters["GB/s"] = static_cast<double>(bytes) / samples.median / 1e9;
+}
+
+// What a reader needs to know of the data beside the time.
+inline void reportData(benchmark::State& state, const Data& data) {
+  state.counters["in_range"] = data.in_range;
+  state.counters["rows"] = static_cast<double>(data.rows);
+  if (data.points > 0) state.counters["points"] = static_cast<double>(data.points);
 }
 
 // Registers a benchmark; an exception in it fails the run.

@@ -8,10 +8,11 @@
 
 A case is B,S,T,D and the dtype of the values: B rows of S samples of D channels, each put onto a
 clock of T evenly spaced queries; with a method after it that is not linear, on the CPU alone; or a
-fusion of streams, each SxD, onto one such clock; or what clouds of points become on a grid, named
-as in benchmarks/voxel_cases.cpp. Every peer must first give RoboCache's answer.
-Then each takes a sample in turn, round after round, so that what disturbs the machine disturbs all;
-the table has medians, the JSON file the quartiles as well.
+fusion of streams, each SxD, onto one such clock; or what clouds of points become on a grid. The
+usual ones stand in benchmarks/cases.txt. robocache_bench makes the data, and has to be built.
+Every peer must first give RoboCache's answer. Then each takes a sample in turn, round after round,
+so that what disturbs the machine disturbs all; the table has medians, the JSON file the quartiles
+as well.
 
 On CUDA times are the device's: events around many calls, or around replays of a graph of many
 calls; JAX, which has streams of its own, is timed by the host over many calls. On the CPU they are
@@ -32,12 +33,11 @@ import time
 from typing import Any
 
 import render
-from comparison import changing_shapes
-from comparison.cases import CPU_CASES, CUDA_CASES, Case
+from comparison.cases import Case, names_of
 from comparison.cpu import Cpu
 from comparison.environment import environment, import_or_none
-from comparison.timing import Bench, host_samples, time_peers
-from comparison.voxel_cases import VOXEL_CPU_CASES, VOXEL_CUDA_CASES, VoxelCase
+from comparison.small_calls import small_calls
+from comparison.timing import host_samples, time_peers
 from tqdm import tqdm
 
 NO_CASE = 3  # exit status
@@ -49,23 +49,26 @@ def main() -> int:
         # Before anything starts threads.
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.cores])
     bench = make_bench(arguments)
-    cases = arguments.case or default_cases(bench, arguments.only)
-    if not (cases or arguments.overhead_only):
+    usual = filter(arguments.only.search, names_of(f"peers-{bench.name}"))
+    names = arguments.case or [name.partition("/")[2] for name in usual]
+    if not (names or arguments.overhead_only):
         print("peers.py: --only leaves no case")
         return NO_CASE
     result: dict[str, Any] = {
-        "environment": environment(bench.facts(), bench.torch),
+        "environment": environment(bench.torch, bench.name),
         "cases": [],
         "overhead": [],
     }
     if not arguments.overhead_only:
         copy_bandwidth = bench.copy_bandwidth()
-        for case in tqdm(cases, desc="cases", disable=None):
+        for name in tqdm(names, desc="cases", disable=None):
             begin = time.monotonic()
-            result["cases"].append(run_case(bench, case, copy_bandwidth, arguments))
-            print(f"{case}: {time.monotonic() - begin:.1f} s", file=sys.stderr, flush=True)
+            result["cases"].append(run_case(bench, Case(name), copy_bandwidth, arguments))
+            print(f"{name}: {time.monotonic() - begin:.1f} s", file=sys.stderr, flush=True)
             write(arguments.json, json.dumps(result, indent=1))  # lest a later one takes it along
     if bench.torch is not None and not (arguments.no_changing_shapes or arguments.overhead_only):
+        from comparison import changing_shapes
+
         result["changing"] = changing_shapes.run(bench, not arguments.no_compile, arguments.rounds)
     if not arguments.no_overhead:
         result["overhead"] = overhead(bench, arguments)
@@ -89,7 +92,7 @@ def parse_arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto")
-    parser.add_argument("--case", type=parse_case, action="append", metavar='"B,S,T,D DTYPE"')
+    parser.add_argument("--case", action="append", metavar='"B,S,T,D DTYPE"')
     parser.add_argument(
         "--only",
         type=re.compile,
@@ -98,33 +101,26 @@ def parse_arguments() -> argparse.Namespace:
         help="of the usual cases those whose resample/NAME, fuse/NAME, methods/NAME or "
         "voxelize/NAME has it",
     )
-    parser.add_argument(
-        "--rounds", type=int, default=15, help="samples of each peer (default %(default)s)"
-    )
-    parser.add_argument(
-        "--sample-ms", type=float, default=2.0, help="least length of one (default %(default)s)"
-    )
+    for name, kind, default, what in (
+        ("rounds", int, 15, "samples of each peer"),
+        ("sample-ms", float, 2.0, "least length of one"),
+    ):
+        text = f"{what} (default %(default)s)"
+        parser.add_argument(f"--{name}", type=kind, default=default, help=text)
     parser.add_argument("--cores", type=int, help="run on so many CPU cores alone")
-    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
-    parser.add_argument(
-        "--no-changing-shapes",
-        action="store_true",
-        help="leave batches of ever another shape out",
-    )
-    parser.add_argument(
-        "--no-overhead", action="store_true", help="leave the host time of calls out"
-    )
-    parser.add_argument("--overhead-only", action="store_true", help="the host time of calls alone")
+    for name, what in (
+        ("no-compile", "leave torch.compile out"),
+        ("no-changing-shapes", "leave batches of ever another shape out"),
+        ("no-overhead", "leave the host time of calls out"),
+        ("overhead-only", "the host time of calls alone"),
+    ):
+        parser.add_argument(f"--{name}", action="store_true", help=what)
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--markdown", type=pathlib.Path, metavar="FILE")
     return parser.parse_args()
 
 
-def parse_case(text: str) -> Case | VoxelCase:
-    return VoxelCase.parse(text) or Case.parse(text)
-
-
-def make_bench(arguments: argparse.Namespace) -> Bench:
+def make_bench(arguments: argparse.Namespace) -> Any:
     torch = import_or_none("torch")
     usable = torch is not None and torch.cuda.is_available()
     if arguments.device == "cuda" and not usable:
@@ -137,42 +133,34 @@ def make_bench(arguments: argparse.Namespace) -> Bench:
     return Cpu(torch)
 
 
-def default_cases(bench: Bench, only: re.Pattern[str]) -> list[Case | VoxelCase]:
-    on_cuda = CUDA_CASES + VOXEL_CUDA_CASES
-    on_cpu = CPU_CASES + VOXEL_CPU_CASES
-    cases = [parse_case(text) for text in (on_cuda if bench.name == "cuda" else on_cpu)]
-    return [case for case in cases if only.search(f"{case.op}/{case.name}")]
-
-
 def run_case(
-    bench: Bench, case: Case | VoxelCase, copy_bandwidth: float, arguments: argparse.Namespace
+    bench: Any, case: Case, copy_bandwidth: float, arguments: argparse.Namespace
 ) -> dict[str, Any]:
-    data = bench.data(case)
-    if data.in_range < 0.99:
-        raise RuntimeError(f"{case}: only {data.in_range:.1%} is in range")
-    floor = data.bytes / copy_bandwidth
-    peers = bench.peers(case, data, floor)
+    floor = case.bytes / copy_bandwidth
+    peers = bench.peers(case, floor)
     summaries = time_peers(bench, case, peers, arguments.rounds, arguments.sample_ms * 1e-3)
     bench.clean()
     return {
         "op": case.op,
         "case": case.name,
         "device": bench.name,
-        "bytes": data.bytes,
-        "in_range": data.in_range,
+        "bytes": case.bytes,
+        "in_range": case.in_range,
         "copy_GB/s": copy_bandwidth / 1e9,
         "floor_us": floor * 1e6,
         "peers": summaries,
     }
 
 
-def overhead(bench: Bench, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+def overhead(bench: Any, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Host time of calls on arrays so small that nothing else is left of it."""
-    entries = []
-    for name, work, finish in tqdm(bench.small_calls(), desc="host time", disable=None):
-        # On CUDA the calls of a sample fit into the queue of launches.
-        entries.append({"name": name, **host_samples(work, finish, 200, max(arguments.rounds, 15))})
-    return entries
+    # On CUDA the calls of a sample fit into the queue of launches.
+    rounds = max(arguments.rounds, 15)
+    calls = small_calls(bench.torch, bench.name == "cuda", not arguments.no_compile)
+    return [
+        {"name": name, **host_samples(work, finish, 200, rounds)}
+        for name, work, finish in tqdm(calls, desc="host time", disable=None)
+    ]
 
 
 if __name__ == "__main__":

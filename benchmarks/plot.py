@@ -20,8 +20,6 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 import render  # noqa: E402
-import sweep  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
 
 IMAGES = pathlib.Path(__file__).resolve().parents[1] / "docs" / "images"
 STYLE = {
@@ -35,12 +33,13 @@ STYLE = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "robocache",  # the same bytes from the same results
 }
+DARK = "#444444"
 GROUPS = {
-    "cuda/resample": ("resample", "#0B62A4"),
-    "cuda/fuse": ("fuse", "#D4572A"),
-    "cuda/methods": ("methods", "#3D8B57"),
-    "cuda/voxelize": ("voxelize", "#8A5BB5"),
-    "cuda/sweep": ("sweep", "#9A9A9A"),
+    "resample": "#0B62A4",
+    "fuse": "#D4572A",
+    "methods": "#3D8B57",
+    "voxelize": "#8A5BB5",
+    "sweep": "#9A9A9A",
 }
 AXES = {
     "D": "channels D",
@@ -50,42 +49,31 @@ AXES = {
     "N": "streams N of 64 channels in all",
 }
 COLOURS = {"f32": "#0B62A4", "bf16": "#D4572A"}
-BOUND = f"{sweep.FACTOR:g} x floor + {sweep.MARGIN_US:g} us"
 
 
-def roofline(groups: dict[str, list[dict[str, Any]]]) -> Figure:
+def roofline(groups: dict[str, list[dict[str, Any]]]) -> Any:
     """Bandwidth against bytes, below what a copy reaches and what a launch alone allows."""
     figure, axis = plt.subplots(figsize=(9, 5.5), layout="constrained")
     largest = 0.0
-    for group, (label, colour) in GROUPS.items():
-        entries = [e for e in groups.get(group, []) if e["us"] and e.get("GB/s")]
+    for label, colour in GROUPS.items():
+        entries = [e for e in groups.get(f"cuda/{label}", []) if e["us"] and e.get("GB/s")]
         # Hot data may come from the caches, faster than from memory.
-        for hot in (False, True):
-            chosen = [e for e in entries if e["parts"][-1] == ("hot" if hot else "cold")]
-            axis.plot(
-                [e["bytes"] for e in chosen],
-                [e["GB/s"] for e in chosen],
-                "o",
-                color=colour,
-                label=f"{label}, {'hot' if hot else 'cold'}" if chosen else None,
-                markersize=5,
-                markerfacecolor="none" if hot else colour,
-                zorder=2 if label == "sweep" else 3,
-            )
-            largest = max([largest, *(e["bytes"] for e in chosen)])
+        for kind, face in (("cold", colour), ("hot", "none")):
+            chosen = [e for e in entries if e["parts"][-1] == kind]
+            sizes, rates = ([e[key] for e in chosen] for key in ("bytes", "GB/s"))
+            style = {"color": colour, "markersize": 5, "markerfacecolor": face}
+            style["label"] = f"{label}, {kind}" if chosen else None
+            axis.plot(sizes, rates, "o", zorder=2 if label == "sweep" else 3, **style)
+            largest = max([largest, *sizes])
     copies = render.copies(groups)
-    axis.plot(
-        [size for size, _ in copies],
-        [size / us * 1e-3 for size, us in copies],
-        "k:",
-        label="copies of that size, cold" if len(copies) > 1 else None,
-        linewidth=1,
-    )
+    rates = [size / us * 1e-3 for size, us in copies]
+    label = "copies of that size, cold" if len(copies) > 1 else None
+    axis.plot([size for size, _ in copies], rates, "k:", label=label, linewidth=1)
     roof = groups["cuda/copy"][0]["GB/s"]
     launch = groups["cuda/empty_kernel"][0]["us"]
     corner = roof * 1e9 * launch * 1e-6  # bytes
-    axis.plot([corner * 1e-3, corner], [roof * 1e-3, roof], "--", color="#444444", linewidth=1)
-    axis.plot([corner, 2 * largest], [roof, roof], color="#444444", linewidth=1)
+    axis.plot([corner * 1e-3, corner], [roof * 1e-3, roof], "--", color=DARK, linewidth=1)
+    axis.plot([corner, 2 * largest], [roof, roof], color=DARK, linewidth=1)
     axis.text(2 * largest, roof * 1.08, f"copy, {roof:.0f} GB/s", ha="right")
     axis.text(corner * 1e-2, roof * 1.3e-2, f"an empty kernel,\n{launch:.2f} us", ha="right")
     axis.set(xscale="log", yscale="log", ylabel="GB/s")
@@ -95,20 +83,18 @@ def roofline(groups: dict[str, list[dict[str, Any]]]) -> Figure:
     return figure
 
 
-def sweeps(groups: dict[str, list[dict[str, Any]]]) -> Figure:
-    """Time of a call along each size."""
-    lines = sweep.lines(groups.get("cuda/sweep", []))
+def sweeps(groups: dict[str, list[dict[str, Any]]]) -> Any:
+    """Time of a call along each size, its floor, and the bound."""
+    styles = {"o-": lambda e: e["us"], "--": lambda e: e["floor_us"], ":": render.bound_us}
+    widths = {"o-": {"markersize": 4}, "--": {"linewidth": 1}, ":": {"linewidth": 1}}
     figure, panels = plt.subplots(2, 3, figsize=(11, 6.5), layout="constrained", sharey=True)
-    for (name, label), axis in zip(AXES.items(), panels.flat):
-        for (of, dtype), points in lines.items():
-            if of != name:
-                continue
-            sizes = sorted(points)
-            entries = [points[size] for size in sizes]
-            colour = COLOURS[dtype]
-            axis.plot(sizes, [e["us"] for e in entries], "o-", color=colour, markersize=4)
-            axis.plot(sizes, [e["floor_us"] for e in entries], "--", color=colour, linewidth=1)
-            axis.plot(sizes, [sweep.bound_us(e) for e in entries], ":", color=colour, linewidth=1)
+    for (axis_name, dtype), points in render.sweep_lines(groups["cuda/sweep"]).items():
+        axis = panels.flat[list(AXES).index(axis_name)]
+        sizes = sorted(points)
+        for style, value in styles.items():
+            times = [value(points[size]) for size in sizes]
+            axis.plot(sizes, times, style, color=COLOURS[dtype], **widths[style])
+    for label, axis in zip(AXES.values(), panels.flat):
         axis.set(xscale="log", yscale="log", xlabel=label)
         axis.minorticks_off()
     for axis in panels[:, 0]:
@@ -117,13 +103,13 @@ def sweeps(groups: dict[str, list[dict[str, Any]]]) -> Figure:
     key.set_axis_off()
     for dtype, colour in COLOURS.items():
         key.plot([], [], "o-", color=colour, markersize=4, label=dtype)
-    key.plot([], [], "--", color="#444444", linewidth=1, label="floor")
-    key.plot([], [], ":", color="#444444", linewidth=1, label=BOUND)
+    key.plot([], [], "--", color=DARK, linewidth=1, label="floor")
+    key.plot([], [], ":", color=DARK, linewidth=1, label=render.BOUND)
     key.legend(loc="center")
     return figure
 
 
-def save(figure: Figure, path: pathlib.Path) -> None:
+def save(figure: Any, path: pathlib.Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
@@ -154,13 +140,11 @@ def main() -> None:
         return
     folder = pathlib.Path(os.path.relpath(arguments.images, arguments.into.parent)).as_posix()
     gpu = result["context"].get("gpu", "")
-    text = "\n\n".join(
-        (
-            f"![Bandwidth of each case on {gpu} against the bytes that it must move, below the "
-            f"bandwidth of a copy]({folder}/roofline.svg)",
-            f"![Time of a call on {gpu} against each size, beside its floor and {BOUND}]"
-            f"({folder}/sweep.svg)",
-        )
+    text = (
+        f"![Bandwidth of each case on {gpu} against the bytes that it must move, below the "
+        f"bandwidth of a copy]({folder}/roofline.svg)\n\n"
+        f"![Time of a call on {gpu} against each size, beside its floor and {render.BOUND}]"
+        f"({folder}/sweep.svg)"
     )
     arguments.into.write_text(render.insert(arguments.into.read_text(), "plots", text))
 

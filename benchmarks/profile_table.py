@@ -16,18 +16,17 @@ import sys
 from render import number, table
 
 # Columns by patterns: their names differ between versions of ncu.
-TIME = re.compile(r"gpu__time_duration\.sum$")
+TIME = r"gpu__time_duration\.sum$"
 SHARES = {
-    "DRAM %": re.compile(r"(^|_)dram_+throughput\.avg\.pct_of_peak_sustained_elapsed$"),
-    "L2 %": re.compile(r"^lts__throughput\.avg\.pct_of_peak_sustained_elapsed$"),
-    "SM %": re.compile(r"^sm__throughput\.avg\.pct_of_peak_sustained_elapsed$"),
-    "occupancy %": re.compile(r"^sm__warps_active\.avg\.pct_of_peak_sustained_active$"),
+    "DRAM %": r"(^|_)dram_+throughput\.avg\.pct_of_peak_sustained_elapsed$",
+    "L2 %": r"^lts__throughput\.avg\.pct_of_peak_sustained_elapsed$",
+    "SM %": r"^sm__throughput\.avg\.pct_of_peak_sustained_elapsed$",
+    "occupancy %": r"^sm__warps_active\.avg\.pct_of_peak_sustained_active$",
 }
 # Warps that wait for this, for each instruction that is issued.
-STALL = re.compile(r"issue_stalled_(?P<reason>\w+?)_per_(warp|issue)_active\.ratio$")
-CASE = re.compile(r"case=(?P<name>[^;]*);")
+STALL = r"issue_stalled_(?P<reason>\w+?)_per_(warp|issue)_active\.ratio$"
 MOST_STALLS = 3
-LEAST_STALL = 0.05  # of all
+LEAST_STALL = 5  # percent of all
 
 
 def rows_of(path: pathlib.Path) -> list[dict[str, str]]:
@@ -39,43 +38,42 @@ def rows_of(path: pathlib.Path) -> list[dict[str, str]]:
     return [row for row in rows if row["ID"]]  # but that of the units
 
 
-def value(row: dict[str, str], pattern: re.Pattern[str]) -> float | None:
-    for name, text in row.items():
-        if name and pattern.search(name) and text:
-            return float(text.replace(",", ""))
-    return None
+def values(row: dict[str, str], pattern: str) -> list[tuple[re.Match[str], float]]:
+    pairs = ((re.search(pattern, name or ""), text) for name, text in row.items())
+    return [(match, float(text.replace(",", ""))) for match, text in pairs if match and text]
+
+
+def cell(row: dict[str, str], pattern: str, unit: float = 1) -> str:
+    found = values(row, pattern)
+    return number(found[0][1] * unit) if found else ""
 
 
 def stalls(row: dict[str, str]) -> str:
-    found = {}
-    for name, text in row.items():
-        match = STALL.search(name or "")
-        if match and text and "not_issued" not in name and match["reason"] != "selected":
-            found[match["reason"]] = float(text.replace(",", ""))
+    found = {
+        match["reason"]: count
+        for match, count in values(row, STALL)
+        if "not_issued" not in match.string and match["reason"] != "selected"
+    }
     total = sum(found.values())
-    largest = sorted(found.items(), key=lambda item: -item[1])[:MOST_STALLS]
-    return ", ".join(
-        f"{reason.replace('_', ' ')} {100 * count / total:.0f} %"
-        for reason, count in largest
-        if count > LEAST_STALL * total
-    )
+    shares = sorted(((100 * n / total, reason.replace("_", " ")) for reason, n in found.items()))
+    largest = [pair for pair in reversed(shares) if pair[0] > LEAST_STALL][:MOST_STALLS]
+    return ", ".join(f"{reason} {share:.0f} %" for share, reason in largest)
 
 
 def render(path: pathlib.Path) -> str:
-    cells = []
+    rows = []
     before = None
     for row in rows_of(path):
         text = " ".join(cell for cell in row.values() if isinstance(cell, str))
-        case = match["name"] if (match := CASE.search(text)) else ""
-        time = value(row, TIME)
-        cells.append(
-            ["" if case == before else case, f"`{row['Kernel Name'].partition('(')[0]}`"]
-            + [number(None if time is None else time * 1e-3)]
-            + [number(value(row, pattern)) for pattern in SHARES.values()]
-            + [stalls(row)]
+        match = re.search(r"case=([^;]*);", text)
+        case = match[1] if match else ""
+        kernel = f"`{row['Kernel Name'].partition('(')[0]}`"
+        shares = [cell(row, pattern) for pattern in SHARES.values()]
+        rows.append(
+            ["" if case == before else case, kernel, cell(row, TIME, 1e-3), *shares, stalls(row)]
         )
         before = case
-    return table(["case", "kernel", "us", *SHARES, "warps wait for"], cells)
+    return table(["case", "kernel", "us", *SHARES, "warps wait for"], rows)
 
 
 if __name__ == "__main__":

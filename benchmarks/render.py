@@ -13,23 +13,19 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+import re
 from collections.abc import Iterable
 from typing import Any
 
-import sweep
+Entry = dict[str, Any]
 
 
 def table(header: list[str], rows: Iterable[list[str]]) -> str:
     rows = [header, *rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
-    lines = []
-    for k, row in enumerate(rows):
-        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:]))]
-        lines.append("| " + " | ".join(cells) + " |")
-        if k == 0:
-            rule = ["-" * widths[0], *("-" * (w - 1) + ":" for w in widths[1:])]
-            lines.append("| " + " | ".join(rule) + " |")
-    return "\n".join(lines)
+    rows.insert(1, ["-" * widths[0], *("-" * (w - 1) + ":" for w in widths[1:])])
+    cells = [[r[0].ljust(widths[0]), *map(str.rjust, r[1:], widths[1:])] for r in rows]
+    return "\n".join("| " + " | ".join(row) + " |" for row in cells)
 
 
 def number(value: Any) -> str:
@@ -40,11 +36,11 @@ def number(value: Any) -> str:
     return f"{value:.{digits}f}"
 
 
-def spread(low: Any, high: Any) -> str:
-    return "" if low is None or high is None else f"{number(low)}..{number(high)}"
+def spread(entry: Entry, low: str = "p25_us", high: str = "p75_us") -> str:
+    return f"{number(entry[low])}..{number(entry[high])}" if low in entry else ""
 
 
-def facts(pairs: dict[str, Any]) -> str:
+def facts(pairs: Entry) -> str:
     return ", ".join(f"{key} {value}" for key, value in pairs.items() if value not in (None, ""))
 
 
@@ -53,11 +49,11 @@ def facts(pairs: dict[str, Any]) -> str:
 _MICROSECONDS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 
 
-def bench_entries(result: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def bench_entries(result: Entry) -> dict[str, list[Entry]]:
     """Benchmarks by the first two parts of the name, such as cuda/resample; each with the other
     parts and its time in microseconds.
     """
-    groups: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[Entry]] = {}
     for entry in result["benchmarks"]:
         if entry.get("run_type") == "aggregate":
             continue
@@ -69,7 +65,7 @@ def bench_entries(result: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     return groups
 
 
-def copies(groups: dict[str, list[dict[str, Any]]]) -> list[tuple[float, float]]:
+def copies(groups: dict[str, list[Entry]]) -> list[tuple[float, float]]:
     """Bytes and microseconds of copies, by size: the faster kind, cold where that differs."""
     found: dict[tuple[float, bool], float] = {}
     for entry in groups.get("cuda/copy", []):
@@ -77,11 +73,11 @@ def copies(groups: dict[str, list[dict[str, Any]]]) -> list[tuple[float, float]]
             size = (entry["bytes"], entry["parts"][-1:] == ["hot"])
             found[size] = min(entry["us"], found.get(size, entry["us"]))
     return sorted(
-        (size, us) for (size, hot), us in found.items() if not (hot and (size, False) in found)
+        (size, us) for (size, hot), us in found.items() if not hot or (size, 0) not in found
     )
 
 
-def _add_over_copy(groups: dict[str, list[dict[str, Any]]], l2_bytes: float) -> None:
+def _add_over_copy(groups: dict[str, list[Entry]], l2_bytes: float) -> None:
     """x_copy: the time over that of a copy of as many bytes, between the sizes that were measured;
     of cold calls, and of those that leave nothing of themselves in L2.
     """
@@ -102,117 +98,104 @@ def _add_over_copy(groups: dict[str, list[dict[str, Any]]], l2_bytes: float) -> 
                     break
 
 
-def _bench_table(group: str, entries: list[dict[str, Any]]) -> str:
-    counters = {
-        "floor us": "floor_us",
-        "x floor": "x_floor",
-        "x copy": "x_copy",
-        "GB/s": "GB/s",
-        "in range": "in_range",
-        "p99": "p99_us",
-        "p99.9": "p999_us",
-        "longest": "most_us",
-        "x one GPU": "x_one",
-    }
-    header = [group, "us", "p10..p90", *counters]
-    rows = []
-    for entry in entries:
-        label = " ".join(entry["parts"]) or group.split("/")[1]
-        if entry["failed"]:
-            reason = entry.get("error_message") or entry.get("skip_message", "")
-            rows.append([label, f"FAILED: {reason}", *[""] * (len(header) - 2)])
-            continue
-        row = [label, number(entry["us"]), spread(entry.get("low_us"), entry.get("high_us"))]
-        rows.append(row + [number(entry.get(key)) for key in counters.values()])
-    if group.endswith("/voxelize"):
-        header += ["rows", "G points/s"]
-        rows = [row + _points_per_second(entry) for row, entry in zip(rows, entries)]
-    if group.endswith("/methods"):
-        header += ["/ linear", "/ linear, a byte"]
-        rows = [row + cells for row, cells in zip(rows, _over_linear(entries))]
-    used = [i for i in range(len(header)) if i < 2 or any(row[i] for row in rows)]
-    if min((entry.get("in_range", 1) for entry in entries), default=1) == 1:
-        used = [i for i in used if header[i] != "in range"]  # see the text
-    return table([header[i] for i in used], [[row[i] for i in used] for row in rows])
+_COUNTERS = {
+    "floor us": "floor_us",
+    "x floor": "x_floor",
+    "x copy": "x_copy",
+    "GB/s": "GB/s",
+    "in range": "in_range",
+    "p99": "p99_us",
+    "p99.9": "p999_us",
+    "longest": "most_us",
+    "x one GPU": "x_one",
+}
 
 
-def _points_per_second(entry: dict[str, Any]) -> list[str]:
-    """The voxels found, and points by time."""
-    if entry["failed"]:
-        return ["", ""]
-    return [f"{entry['rows']:.0f}", number(entry["points"] / entry["us"] * 1e-3)]
-
-
-def _over_linear(entries: list[dict[str, Any]]) -> list[list[str]]:
-    """Of each method its time over linear's, and its time for a byte over linear's for one."""
-
-    def key(entry: dict[str, Any], method: str) -> tuple[str, ...]:
-        case = entry["parts"][0].rpartition(" ")[0]
-        return (f"{case} {method}", *entry["parts"][1:])
-
+def _bench_table(group: str, entries: list[Entry]) -> str:
+    """Columns that nobody fills are left out, and shares in range that are all 1: see the text."""
+    rows: list[Entry] = []
     by_name = {tuple(entry["parts"]): entry for entry in entries}
-    cells = []
     for entry in entries:
-        linear = by_name.get(key(entry, "linear"))
-        if entry["failed"] or linear is None or linear["failed"]:
-            cells.append(["", ""])
+        row = {group: " ".join(entry["parts"]) or group.split("/")[1]}
+        rows.append(row)
+        if entry["failed"]:
+            row["us"] = f"FAILED: {entry.get('error_message') or entry.get('skip_message', '')}"
             continue
-        ratio = entry["us"] / linear["us"]
-        bytes_ratio = entry["bytes"] / linear["bytes"]
-        cells.append([f"{ratio:.2f}", f"{ratio / bytes_ratio:.2f}"])
-    return cells
-
-
-def _sweep_tables(entries: list[dict[str, Any]]) -> list[str]:
-    """Of each line of the sweep its worst point, and that of all."""
-    bound = f"{sweep.FACTOR:g} x floor + {sweep.MARGIN_US:g} us"
-    rows = []
-    worst_of_all: dict[str, Any] | None = None
-    for (axis, dtype), points in sweep.lines(entries).items():
-        worst = max(points.values(), key=sweep.over_bound)
-        if worst_of_all is None or sweep.over_bound(worst) > sweep.over_bound(worst_of_all):
-            worst_of_all = worst
-        rows.append(
-            [
-                f"{axis} = {min(points)} to {max(points)}, {dtype}",
-                str(len(points)),
-                " ".join(worst["parts"]),
-                *map(number, (worst["us"], worst["floor_us"], worst["x_floor"])),
-                f"{sweep.over_bound(worst):.2f}",
-            ]
-        )
-    header = ["cuda/sweep", "points", "the worst", "us", "floor us", "x floor", f"/ ({bound})"]
-    parts = [table(header, rows)]
-    if worst_of_all is not None:
-        share = sweep.over_bound(worst_of_all)
-        name = " ".join(worst_of_all["parts"])
-        parts.append(
-            f"The worst point of the sweep is {name}: {number(worst_of_all['us'])} us, "
-            f"{share:.2f} of {bound}."
-        )
-    return parts + [
-        f"FAILED {' '.join(e['parts'])}: {e.get('error_message', '')}"
-        for e in entries
-        if e["failed"]
+        row |= {"us": number(entry["us"]), "p10..p90": spread(entry, "low_us", "high_us")}
+        row |= {title: number(entry.get(key)) for title, key in _COUNTERS.items()}
+        if group.endswith("/voxelize"):
+            row["rows"] = f"{entry['rows']:.0f}"
+            row["G points/s"] = number(entry["points"] / entry["us"] * 1e-3)
+        if group.endswith("/methods"):
+            case, *others = entry["parts"]
+            linear = by_name.get((f"{case.rpartition(' ')[0]} linear", *others))
+            if linear is not None and not linear["failed"]:
+                ratio = entry["us"] / linear["us"]
+                row["/ linear"] = f"{ratio:.2f}"
+                row["/ linear, a byte"] = f"{ratio * linear['bytes'] / entry['bytes']:.2f}"
+    titles = [group, "us", "p10..p90", *_COUNTERS, "rows", "G points/s", "/ linear"]
+    used = [
+        title for title in [*titles, "/ linear, a byte"] if any(map(lambda r: r.get(title), rows))
     ]
+    if min((entry.get("in_range", 1) for entry in entries), default=1) == 1:
+        used = [title for title in used if title != "in range"]
+    return table(used, [[row.get(title, "") for title in used] for row in rows])
 
 
-def render_bench(result: dict[str, Any]) -> str:
-    context = result["context"]
-    keys = (
-        "date",
-        "robocache",
-        "commit",
-        "gpu",
-        "cuda_driver",
-        "cuda_runtime",
-        "cpu",
-        "cpu_simd",
-        "cpu_threads",
-    )
-    parts = [facts({key: context.get(key) for key in keys})]
+# ---- its sweep: one size at a time ---------------------------------------------------------------
+
+_FACTOR, _MARGIN_US = 1.5, 3.0
+BOUND = f"{_FACTOR:g} x floor + {_MARGIN_US:g} us"
+
+
+def sweep_lines(entries: list[Entry]) -> dict[tuple[str, str], dict[int, Entry]]:
+    """Entries by the axis and the dtype of its line, and by the size along it."""
+    found: dict[tuple[str, str], dict[int, Entry]] = {}
+    for entry in entries:
+        name = re.fullmatch(r"(\w)=(\d+): \S+ (\w+)", entry["parts"][0])
+        if name is not None and not entry["failed"]:
+            found.setdefault((name[1], name[3]), {})[int(name[2])] = entry
+    return found
+
+
+def bound_us(entry: Entry) -> float:
+    return _FACTOR * entry["floor_us"] + _MARGIN_US
+
+
+def _over_bound(entry: Entry) -> float:
+    return entry["us"] / bound_us(entry)
+
+
+def _sweep_tables(entries: list[Entry]) -> list[str]:
+    """Of each line of the sweep its worst point, and that of all."""
+    rows, worst_points = [], []
+    for (axis, dtype), points in sweep_lines(entries).items():
+        worst = max(points.values(), key=_over_bound)
+        worst_points.append(worst)
+        row = [f"{axis} = {min(points)} to {max(points)}, {dtype}", str(len(points))]
+        row += [
+            " ".join(worst["parts"]),
+            *(number(worst[k]) for k in ("us", "floor_us", "x_floor")),
+        ]
+        rows.append([*row, f"{_over_bound(worst):.2f}"])
+    header = ["cuda/sweep", "points", "the worst", "us", "floor us", "x floor", f"/ ({BOUND})"]
+    parts = [table(header, rows)]
+    if worst_points:
+        worst = max(worst_points, key=_over_bound)
+        name = " ".join(worst["parts"])
+        parts.append(
+            f"The worst point of the sweep is {name}: {number(worst['us'])} us, "
+            f"{_over_bound(worst):.2f} of {BOUND}."
+        )
+    failed = [e for e in entries if e["failed"]]
+    return parts + [f"FAILED {' '.join(e['parts'])}: {e.get('error_message', '')}" for e in failed]
+
+
+def render_bench(result: Entry) -> str:
+    keys = "date robocache commit gpu cuda_driver cuda_runtime cpu cpu_simd cpu_threads".split()
+    parts = [facts({key: result["context"].get(key) for key in keys})]
     groups = bench_entries(result)
-    _add_over_copy(groups, float(context.get("gpu_l2_bytes", 0)))
+    _add_over_copy(groups, float(result["context"].get("gpu_l2_bytes", 0)))
     for group, entries in groups.items():
         is_sweep = group.endswith("/sweep")
         parts += _sweep_tables(entries) if is_sweep else [_bench_table(group, entries)]
@@ -221,113 +204,83 @@ def render_bench(result: dict[str, Any]) -> str:
 
 # ---- peers.py ------------------------------------------------------------------------------------
 
+_MOST_COLUMNS = 8
 
-def render_peers(result: dict[str, Any]) -> str:
+
+def render_peers(result: Entry) -> str:
     parts = [facts(result["environment"])]
     for op in dict.fromkeys(case["op"] for case in result["cases"]):
         parts += _peer_tables(op, [case for case in result["cases"] if case["op"] == op])
     if result.get("changing"):
         parts += _changing_shapes(result["changing"])
     if result["overhead"]:
-        rows = [
-            [entry["name"], number(entry["median_us"]), spread(entry["p25_us"], entry["p75_us"])]
-            for entry in result["overhead"]
-        ]
+        rows = [[e["name"], number(e["median_us"]), spread(e)] for e in result["overhead"]]
         parts.append(table(["host time of a call", "us", "p25..p75"], rows))
     return "\n\n".join(parts)
 
 
-def _changing_shapes(entries: list[dict[str, Any]]) -> list[str]:
+def _changing_shapes(entries: list[Entry]) -> list[str]:
     """A first pass through all shapes, and those that follow."""
-    well = [entry for entry in entries if "first_s" in entry]
-    rows = [
-        [
-            entry["name"],
-            number(entry["first_s"] * 1e3),
-            number(entry["median_us"]),
-            spread(entry["p25_us"], entry["p75_us"]),
-        ]
-        for entry in well
-    ]
-    parts = [f"FAILED changing shapes: {e['name']}: {e['error']}" for e in entries if "error" in e]
-    if well:
+    parts = []
+    if well := [entry for entry in entries if "first_s" in entry]:
         title = f"{len(well[0]['shapes'])} shapes, one after another"
         header = [title, "first pass, ms", "later, us a call", "p25..p75"]
-        parts = [table(header, rows), "Shapes: " + "; ".join(well[0]["shapes"]), *parts]
+        rows = [
+            [e["name"], number(e["first_s"] * 1e3), number(e["median_us"]), spread(e)] for e in well
+        ]
+        parts = [table(header, rows), "Shapes: " + "; ".join(well[0]["shapes"])]
+    parts += [f"FAILED changing shapes: {e['name']}: {e['error']}" for e in entries if "error" in e]
     return parts + [f"Skipped {e['name']}: {e['skipped']}" for e in entries if "skipped" in e]
 
 
-_MOST_COLUMNS = 8
-
-
-def _peer_tables(op: str, cases: list[dict[str, Any]]) -> list[str]:
+def _peer_tables(op: str, cases: list[Entry]) -> list[str]:
     """Cases side by side; those of voxels by what becomes of the points, as others do each."""
-    names = list(dict.fromkeys(name for case in cases for name in case["peers"]))
-    kinds = list(dict.fromkeys(_kind(case) for case in cases))
     parts = []
-    for kind in kinds:
+    for kind in dict.fromkeys(map(_kind, cases)):
         some = [case for case in cases if _kind(case) == kind]
         count = -(-len(some) // (_MOST_COLUMNS - 1))  # of tables
         for k in range(count):
             part = some[k * len(some) // count : (k + 1) * len(some) // count]
             parts.append(_peer_table(f"{op} {kind}".strip(), part))
-    for name in names:
+    peers = [(case["case"], *pair) for case in cases for pair in case["peers"].items()]
+    for name in dict.fromkeys(name for _, name, _ in peers):
         compiled = [
-            f"{case['case']}: {number(case['peers'][name]['compile_s'])} s"
-            for case in cases
-            if "compile_s" in case["peers"].get(name, {})
+            f"{case}: {number(peer['compile_s'])} s"
+            for case, n, peer in peers
+            if n == name and "compile_s" in peer
         ]
         if compiled:
             parts.append(f"First call of {name}: " + "; ".join(compiled))
-    parts += [
-        f"FAILED {case['case']}: {name}: {peer['error']}"
-        for case in cases
-        for name, peer in case["peers"].items()
-        if "error" in peer
-    ]
-    reasons = {
-        name: peer["skipped"]
-        for case in cases
-        for name, peer in case["peers"].items()
-        if "skipped" in peer
-    }
-    parts += [f"Skipped {name}: {reason}" for name, reason in reasons.items()]
-    return parts
+    parts += [f"FAILED {case}: {n}: {peer['error']}" for case, n, peer in peers if "error" in peer]
+    reasons = {name: peer["skipped"] for _, name, peer in peers if "skipped" in peer}
+    return parts + [f"Skipped {name}: {reason}" for name, reason in reasons.items()]
 
 
-def _kind(case: dict[str, Any]) -> str:
+def _kind(case: Entry) -> str:
     kind, slash, _ = case["case"].partition("/")
     return kind if slash else ""
 
 
-def _peer_table(title: str, cases: list[dict[str, Any]]) -> str:
+def _peer_table(title: str, cases: list[Entry]) -> str:
     names = list(dict.fromkeys(name for case in cases for name in case["peers"]))
     rows = [["floor", *(number(case["floor_us"]) for case in cases)]]
     for name in names:
         cells = [_cell(case["peers"].get(name)) + _over_ours(case["peers"], name) for case in cases]
         if any(cell not in ("", "skipped") for cell in cells):
             rows.append([name, *cells])
-    header = [f"{title}, {cases[0]['device']}, us", *(_within(case) for case in cases)]
-    return table(header, rows)
-
-
-def _within(case: dict[str, Any]) -> str:
-    return str(case["case"]).removeprefix(_kind(case)).removeprefix("/")
+    within = (case["case"].removeprefix(_kind(case)).removeprefix("/") for case in cases)
+    return table([f"{title}, {cases[0]['device']}, us", *within], rows)
 
 
 def _cell(peer: Any) -> str:
     """The median, and half the distance of the quartiles in percent of it."""
-    if peer is None:
-        return ""
-    if "error" in peer:
-        return "failed"
-    if "skipped" in peer:
-        return "skipped"
+    if peer is None or "median_us" not in peer:
+        return "" if peer is None else "failed" if "error" in peer else "skipped"
     half = (peer["p75_us"] - peer["p25_us"]) / 2 / peer["median_us"]
     return f"{number(peer['median_us'])} ± {half:.0%}"
 
 
-def _over_ours(peers: dict[str, Any], name: str) -> str:
+def _over_ours(peers: Entry, name: str) -> str:
     """A peer's time over ours: under a graph over ours under one."""
     own = "robocache, graph" if name.endswith(", graph") else "robocache"
     times = [peers.get(n, {}).get("median_us") for n in (name, own)]
@@ -339,7 +292,7 @@ def _over_ours(peers: dict[str, Any], name: str) -> str:
 # ---- training.py ---------------------------------------------------------------------------------
 
 
-def render_training(result: dict[str, Any]) -> str:
+def render_training(result: Entry) -> str:
     parts = [facts(result["environment"])]
     for loop in result["loops"]:
         parts += _loop_table(loop)
@@ -347,44 +300,39 @@ def render_training(result: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def _loop_table(loop: dict[str, Any]) -> list[str]:
+def _loop_table(loop: Entry) -> list[str]:
     streams = ", ".join(f"{samples}x{channels}" for samples, channels in loop["streams"])
     title = (
         f"{loop['data']}, B={loop['batch']}: {streams} -> {loop['ticks']} {loop['dtype']}, "
         f"{loop['step']} step"
     )
-    header = [
-        title,
-        "us a step",
-        "/ no alignment",
-        "episodes/s",
-        "waits",
-        "alignment",
-        "its share",
-        "its host time",
-    ]
+    header = [title, "us a step", "/ no alignment", "episodes/s", "waits", "alignment", "its share"]
     ways = loop["ways"]
     without = ways.get("no alignment", {}).get("median_us")
     rows = []
     for name, way in ways.items():
         row = [f"{name} (deviates)" if "deviates" in way else name, _cell(way)]
         if "median_us" in way:
-            over = None if without is None else way["median_us"] / without
-            share = f"{way['share']:.2%}" if "share" in way else ""
-            row += [number(over), number(way["episodes/s"]), number(way["wait_us"])]
-            row += [number(way.get("alignment_us")), share, number(way.get("alignment_host_us"))]
-        rows.append(row + [""] * (len(header) - len(row)))
-    notes = [
-        f"First call of {name}: {number(way['compile_s'])} s"
-        for name, way in ways.items()
-        if "compile_s" in way
-    ]
-    notes += [f"{n} deviates: {way['deviates']}" for n, way in ways.items() if "deviates" in way]
-    notes += [f"FAILED {name}: {way['error']}" for name, way in ways.items() if "error" in way]
-    return [table(header, rows), *notes]
+            row.append(number(without and way["median_us"] / without))
+            row += [number(way["episodes/s"]), number(way["wait_us"])]
+            row += [
+                number(way.get("alignment_us")),
+                f"{way['share']:.2%}" if "share" in way else "",
+            ]
+            row.append(number(way.get("alignment_host_us")))
+        rows.append(row + [""] * (len(header) + 1 - len(row)))
+    notes = []
+    for key, text in (
+        ("compile_s", "First call of {}: {} s"),
+        ("deviates", "{} deviates: {}"),
+        ("error", "FAILED {}: {}"),
+    ):
+        some = [(name, way[key]) for name, way in ways.items() if key in way]
+        notes += [text.format(n, number(v) if key == "compile_s" else v) for n, v in some]
+    return [table([*header, "its host time"], rows), *notes]
 
 
-def render(result: dict[str, Any]) -> str:
+def render(result: Entry) -> str:
     if "benchmarks" in result:
         return render_bench(result)
     return render_training(result) if "loops" in result else render_peers(result)

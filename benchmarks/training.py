@@ -23,13 +23,15 @@ them: the less a step takes, the larger is the share of the alignment in it.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import math
 import os
 import pathlib
+import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import render
@@ -38,59 +40,43 @@ from comparison.environment import environment
 from comparison.timing import bind, guarded, host_samples, summarize
 from tqdm import tqdm
 from training_loop import alignment
-from training_loop.episodes import (
-    TICKS,
-    Batches,
-    Episodes,
-    g1_episodes,
-    random_episodes,
-    raw_batch,
-    streams_of,
-)
+from training_loop.episodes import TICKS, Batches, Episodes, g1_episodes, random_episodes, raw_batch
 from training_loop.loaders import Threads, Workers, to
 from training_loop.model import Trainer
 
 ROBOCACHE = "robocache"
 COMPILED = "torch.compile"
-NO_ALIGNMENT = "no alignment"
 ALONE = 20  # calls of an alignment that are timed together
 LEAST_ROUNDS = 3
 
-# Of a raw batch, or of an aligned one where the loader's workers align.
-Align = Callable[[Any, torch.dtype], alignment.Aligned]
 
-
+@dataclasses.dataclass
 class Way:
     """One way to get aligned batches: where they come from, and what is done with them then."""
 
-    def __init__(self, name: str, source: str, align: Align, alone: bool = False) -> None:
-        self.name = name
-        self.source = source  # the name of a loader
-        self.align = align
-        self.alone = alone  # whether align is timed by itself
-        self.alone_device: float | None = None
-        self.alone_host: float | None = None
-        self.compile_seconds: float | None = None
-        self.deviates: str | None = None
-        self.error: str | None = None
-        self.seconds: list[float] = []  # a step, by round
-        self.wait: list[float] = []  # of it for the loader, by the host
+    name: str
+    source: str  # the name of a loader
+    # Of a raw batch, or of an aligned one where the loader's workers align.
+    align: Callable[[Any, torch.dtype], alignment.Aligned]
+    alone: bool = False  # whether align is timed by itself
+    facts: dict[str, Any] = dataclasses.field(default_factory=dict)
+    error: str | None = None
+    seconds: list[float] = dataclasses.field(default_factory=list)  # a step, by round
+    wait: list[float] = dataclasses.field(default_factory=list)  # of it for the loader, by the host
 
     def summary(self, batch: int) -> dict[str, Any]:
         if self.error is not None:
             return {"error": self.error}
-        result = summarize(self.seconds)
+        result = {**summarize(self.seconds), **self.facts}
         result["episodes/s"] = batch / result["median_us"] * 1e6
         result["wait_us"] = summarize(self.wait)["median_us"]
-        if self.alone_device is not None and self.alone_host is not None:
-            result["alignment_us"] = self.alone_device * 1e6
-            result["alignment_host_us"] = self.alone_host * 1e6
+        if self.alone:
             result["share"] = result["alignment_us"] / result["median_us"]
-        if self.compile_seconds is not None:
-            result["compile_s"] = self.compile_seconds
-        if self.deviates is not None:
-            result["deviates"] = self.deviates
         return result
+
+    def check(self, aligned: alignment.Aligned, expected: alignment.Aligned) -> None:
+        if "deviates" not in self.facts and (text := deviation(aligned, expected)):
+            self.facts["deviates"] = text
 
 
 def main() -> int:
@@ -100,17 +86,13 @@ def main() -> int:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if arguments.compile is None:
         arguments.compile = device == "cuda"
-    result: dict[str, Any] = {
-        "environment": environment(device_facts(device), torch),
-        "loops": [],
-        "skipped": {},
-    }
+    result: dict[str, Any] = {"environment": environment(torch, device), "loops": [], "skipped": {}}
     data: list[Callable[[], Episodes]] = []
     if arguments.episodes:
-        data.append(lambda: random_episodes(arguments.episodes))
+        data.append(bind(random_episodes, arguments.episodes))
     folder = g1_folder(arguments.data)
     if folder is not None:
-        data.append(lambda: g1_episodes(folder))
+        data.append(bind(g1_episodes, folder))
     else:
         result["skipped"]["Unitree G1"] = "no action.npy in --data, nor in ROBOCACHE_DATA"
     for make in data:
@@ -137,40 +119,26 @@ def parse_arguments() -> argparse.Namespace:
         help="the recording of the Unitree G1: action.npy and others, there or in unitree_g1 "
         "(default: $ROBOCACHE_DATA; without it random episodes alone)",
     )
-    for name, default, what in (
-        ("batch", 32, "episodes a batch"),
-        ("episodes", 256, "random episodes; 0: the recording alone"),
-        ("layers", 4, "of the transformer"),
-        ("workers", 8, "of each data loader; 0: in this process"),
-        ("steps", 30, "timed in a turn"),
-        ("rounds", 7, "turns of each way at most"),
-        ("seconds", 10, f"for the turns of a loop, which are {LEAST_ROUNDS} even if it takes more"),
-    ):
-        parser.add_argument(
-            f"--{name}", type=int, default=default, help=f"{what} (default %(default)s)"
-        )
-    parser.add_argument(
-        "--compile",
-        action=argparse.BooleanOptionalAction,
-        help="torch.compile as well (default: on CUDA)",
+    sizes = (
+        ("batch", 32, 1, "episodes a batch"),
+        ("episodes", 256, 0, "random episodes; 0: the recording alone"),
+        ("layers", 4, 1, "of the transformer"),
+        ("workers", 8, 0, "of each data loader; 0: in this process"),
+        ("steps", 30, 1, "timed in a turn"),
+        ("rounds", 7, 1, "turns of each way at most"),
+        ("seconds", 10, 0, f"for the turns of a loop, of which there are {LEAST_ROUNDS} anyway"),
     )
+    for name, default, _, what in sizes:
+        text = f"{what} (default %(default)s)"
+        parser.add_argument(f"--{name}", type=int, default=default, help=text)
+    what = "torch.compile as well (default: on CUDA)"
+    parser.add_argument("--compile", action=argparse.BooleanOptionalAction, help=what)
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     arguments = parser.parse_args()
-    for name in ("batch", "episodes", "layers", "workers", "steps", "rounds", "seconds"):
-        smallest = 0 if name in ("episodes", "workers", "seconds") else 1
+    for name, _, smallest, _ in sizes:
         if getattr(arguments, name) < smallest:
             parser.error(f"--{name} must be at least {smallest}")
     return arguments
-
-
-def device_facts(device: str) -> dict[str, Any]:
-    if device == "cuda":
-        from comparison.cuda import Cuda
-
-        return Cuda(torch, with_compile=False).facts()
-    from comparison.cpu import Cpu
-
-    return Cpu(torch).facts()
 
 
 def g1_folder(given: pathlib.Path | None) -> pathlib.Path | None:
@@ -201,36 +169,20 @@ def make_ways(episodes: Episodes, sample: alignment.Aligned, with_compile: bool)
     if with_compile:
         torch._dynamo.reset()
         compiled = torch.compile(alignment.torch_streams, dynamic=False)
-
-        def with_compiled(episodes: Episodes, batch: Any, dtype: torch.dtype) -> alignment.Aligned:
-            return compiled(episodes.sensors, streams_of(episodes, batch), batch[0], dtype)
-
-        ways.append(on_device(COMPILED, with_compiled))
-    ways += [Way(name, name, lambda batch, dtype: batch) for name in IN_WORKERS]
-    return [*ways, Way(NO_ALIGNMENT, "threads", lambda batch, dtype: sample)]
+        ways.append(on_device(COMPILED, lambda *of: alignment.with_torch(*of, streams=compiled)))
+    ways += [Way(name, name, lambda batch, dtype: batch) for name in alignment.IN_WORKERS]
+    return [*ways, Way("no alignment", "threads", lambda batch, dtype: sample)]
 
 
-IN_WORKERS = {
-    "np.interp in workers": alignment.interp_channels,
-    "scipy interp1d in workers": alignment.interp1d,
-}
-
-
-def make_loaders(
-    episodes: Episodes, dtype: torch.dtype, device: str, arguments: argparse.Namespace
-) -> dict[str, Callable[[], Any]]:
-    """Of each name what makes a loader."""
-
-    def workers(collate: Any) -> Callable[[], Any]:
-        return lambda: Workers(episodes, arguments.batch, collate, device, arguments.workers)
-
-    loaders: dict[str, Callable[[], Any]] = {
-        "threads": lambda: Threads(episodes, arguments.batch, device),
-        "workers": workers(raw_batch),
-    }
-    for name, interpolate in IN_WORKERS.items():
-        loaders[name] = workers(alignment.AlignedBatch(interpolate, dtype))
-    return loaders
+def make_loader(
+    source: str, episodes: Episodes, dtype: torch.dtype, device: str, arguments: argparse.Namespace
+) -> Any:
+    if source == "threads":
+        return Threads(episodes, arguments.batch, device)
+    collate: Any = raw_batch
+    if source in alignment.IN_WORKERS:
+        collate = alignment.AlignedBatch(alignment.IN_WORKERS[source], dtype)
+    return Workers(episodes, arguments.batch, collate, device, arguments.workers)
 
 
 def deviation(aligned: alignment.Aligned, expected: alignment.Aligned) -> str | None:
@@ -242,33 +194,14 @@ def deviation(aligned: alignment.Aligned, expected: alignment.Aligned) -> str | 
     others = mask != expected[1]
     if not (wrong.any() or others.any()):
         return None
-    dtype = str(values.dtype).removeprefix("torch.")
     return (
-        f"{wrong.float().mean().item():.2%} of the values in {dtype}, by up to "
+        f"{wrong.float().mean().item():.2%} of the values in {_name(values.dtype)}, by up to "
         f"{error.max().item():.3g}, and {others.float().mean().item():.2%} of the mask"
     )
 
 
-def check_align(way: Way, first: Any, expected: alignment.Aligned, dtype: torch.dtype) -> None:
-    begin = time.perf_counter()
-    aligned = way.align(first, dtype)
-    synchronize(first[0].device.type)
-    if way.name == COMPILED:
-        way.compile_seconds = time.perf_counter() - begin
-    way.deviates = deviation(aligned, expected)
-    if way.deviates is None and dtype != torch.float32:
-        way.deviates = deviation(way.align(first, torch.float32), expected)
-
-
-def check_loader(way: Way, loader: Any, expected: alignment.Aligned, dtype: torch.dtype) -> None:
-    """Of the loader's first batch, which holds the same episodes as every other's."""
-    if way.deviates is None:
-        way.deviates = deviation(way.align(next(loader), dtype), expected)
-
-
-def synchronize(device: str) -> None:
-    if device == "cuda":
-        torch.cuda.synchronize()
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 # ---- time ----------------------------------------------------------------------------------------
@@ -294,38 +227,37 @@ def run(episodes: Episodes, device: str, arguments: argparse.Namespace) -> list[
         errors[kind] = guarded(bind(make_trainer, kind))
     for way in tqdm(ways, desc=f"{episodes.name}: alone", disable=None):
         if way.alone:
-            way.error = guarded(bind(check_align, way, first, expected, dtype))
-            way.error = way.error or guarded(bind(time_alone, way, first, dtype))
+            way.error = guarded(bind(time_alone, way, first, expected, dtype))
 
     loaders: dict[str, Any] = {}
-    makers = make_loaders(episodes, dtype, device, arguments)
 
     def load(way: Way) -> None:
         if way.source not in loaders:
-            loaders[way.source] = makers[way.source]()
-            check_loader(way, loaders[way.source], expected, dtype)
+            loaders[way.source] = make_loader(way.source, episodes, dtype, device, arguments)
+            # The first batch holds the same episodes as every other loader's.
+            way.check(way.align(next(loaders[way.source]), dtype), expected)
 
     for way in tqdm(ways, desc=f"{episodes.name}: loaders", disable=None):
         way.error = way.error or guarded(bind(load, way))
-    return [
-        {
-            "data": episodes.name,
-            "step": kind,
-            "device": device,
-            "batch": arguments.batch,
-            "streams": [[sensor.longest, sensor.channels] for sensor in episodes.sensors],
-            "ticks": TICKS,
-            "dtype": str(dtype).removeprefix("torch."),
-            "layers": arguments.layers,
-            "workers": arguments.workers,
-            **(
-                train(ways, trainers[kind], loaders, f"{episodes.name}, {kind}", dtype, arguments)
-                if error is None
-                else {"ways": {"all": {"error": error}}}
-            ),
-        }
-        for kind, error in errors.items()
-    ]
+    about = {
+        "data": episodes.name,
+        "device": device,
+        "batch": arguments.batch,
+        "streams": [[sensor.longest, sensor.channels] for sensor in episodes.sensors],
+        "ticks": TICKS,
+        "dtype": _name(dtype),
+        "layers": arguments.layers,
+        "workers": arguments.workers,
+    }
+    results = []
+    for kind, error in errors.items():
+        result: dict[str, Any] = {"ways": {"all": {"error": error}}}
+        if error is None:
+            result = train(
+                ways, trainers[kind], loaders, f"{episodes.name}, {kind}", dtype, arguments
+            )
+        results.append({**about, "step": kind, **result})
+    return results
 
 
 def train(
@@ -336,7 +268,7 @@ def train(
     dtype: torch.dtype,
     arguments: argparse.Namespace,
 ) -> dict[str, Any]:
-    lost: dict[str, str] = {}  # ways that failed in this kind of step
+    lost: dict[str, Any] = {}  # ways that failed in this kind of step
     for way in ways:
         way.seconds, way.wait = [], []
     end = time.monotonic() + arguments.seconds
@@ -346,11 +278,9 @@ def train(
         for way in ways:
             if way.error is None and way.name not in lost:
                 work = bind(time_way, way, loaders[way.source], trainer, dtype, arguments.steps)
-                error = guarded(work)
-                if error is not None:
-                    lost[way.name] = error
-    result = {way.name: way.summary(arguments.batch) for way in ways if way.name not in lost}
-    result |= {name: {"error": error} for name, error in lost.items()}
+                if error := guarded(work):
+                    lost[way.name] = {"error": error}
+    result = {way.name: way.summary(arguments.batch) for way in ways if way.name not in lost} | lost
     loss = trainer.loss.item()
     if not math.isfinite(loss):
         result["the model"] = {"error": f"its loss is {loss}"}
@@ -378,36 +308,36 @@ def take_steps(way: Way, loader: Any, trainer: Trainer, dtype: torch.dtype, step
     return wait
 
 
-def time_alone(way: Way, batch: Any, dtype: torch.dtype) -> None:
+def time_alone(way: Way, batch: Any, expected: alignment.Aligned, dtype: torch.dtype) -> None:
     """On CUDA the time of the device alone: many calls as one graph, whose launches cost the host
     nothing. Between events in the training loop there would also be what the host does meanwhile.
     """
     device = batch[0].device.type
+    begin = time.perf_counter()
+    aligned = way.align(batch, dtype)
+    synchronize(device)
+    if way.name == COMPILED:
+        way.facts["compile_s"] = time.perf_counter() - begin
+    way.check(aligned, expected)
+    way.check(way.align(batch, torch.float32), expected)
 
-    def align() -> None:
-        for _ in range(ALONE):
-            way.align(batch, dtype)
+    align = bind(way.align, batch, dtype)
+    host = host_samples(align, bind(synchronize, device), ALONE, 7)["median_us"]
+    way.facts |= {"alignment_us": host, "alignment_host_us": host}
+    if device == "cuda":
+        from comparison.cuda import Cuda
 
-    finish = bind(synchronize, device)
-    host = host_samples(bind(way.align, batch, dtype), finish, ALONE, 7)
-    way.alone_host = host["median_us"] * 1e-6
-    if device != "cuda":
-        way.alone_device = way.alone_host
-        return
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-        align()
-    seconds = []
-    for _ in range(9):
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        graph.replay()  # lest the device waits for the first that is timed
-        start.record()
-        for _ in range(5):
-            graph.replay()
-        stop.record()
-        stop.synchronize()
-        seconds.append(start.elapsed_time(stop) * 1e-3 / (5 * ALONE))
-    way.alone_device = sorted(seconds)[len(seconds) // 2]
+        bench = Cuda(torch, with_compile=False)
+        peer = bench.graph(way.name, align, ALONE)
+        if peer.error is not None:
+            raise RuntimeError(peer.error)
+        peer.times = 5
+        way.facts["alignment_us"] = statistics.median(bench.seconds(peer) for _ in range(9)) * 1e6
+
+
+def synchronize(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-#include "voxel_cloud.h"
+// The points and the features of a case of voxelization, the same ones at each call.
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
+#include <cstdint>
+#include <thread>
 #include <vector>
 
-#include "all_cores.h"
-#include "data_arrays.h"
 #include "support/random.h"
+#include "voxels.h"
 
 namespace bench {
 namespace {
@@ -15,6 +15,8 @@ namespace {
 using support::Random;
 
 using Vector = std::array<double, 3>;
+
+constexpr int64_t kSweepPoints = 100'000;
 
 struct Box {
   Vector low, high;
@@ -41,7 +43,7 @@ class Uniform {
     for (size_t axis = 0; axis < 3; ++axis) {
       // A little inside: rounding to f32 drops no point.
       const double extent = static_cast<double>(c.shape[axis]) * c.voxel_size;
-      low_[axis] = c.origin(static_cast<int>(axis)) + 1e-6 * extent;
+      low_[axis] = c.origin(axis) + 1e-6 * extent;
       extent_[axis] = (1 - 2e-6) * extent;
     }
   }
@@ -59,7 +61,7 @@ class Sweeps {
   explicit Sweeps(const VoxelCase& c) {
     constexpr int kBoxes = 12;
     for (size_t axis = 0; axis < 3; ++axis) {
-      const double origin = c.origin(static_cast<int>(axis));
+      const double origin = c.origin(axis);
       const double extent = static_cast<double>(c.shape[axis]) * c.voxel_size;
       hall_.low[axis] = origin + 0.02 * extent;
       hall_.high[axis] = origin + 0.98 * extent;
@@ -120,60 +122,45 @@ class Sweeps {
   std::vector<Box> boxes_;
 };
 
-template <class Shape>
-void fillPoints(const VoxelCase& c, const Shape& shape, const support::Array& points) {
-  float* data = elements<float>(points);
-  onAllCores(c.total(), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      Random random(static_cast<uint64_t>(i));
-      float* p = data + i * c.columns;
-      shape.point(i, random, p);
-      for (int64_t k = 3; k < c.columns; ++k) p[k] = static_cast<float>(random.uniform());
-    }
-  });
+// Calls fill(i, random) for each point, on every core.
+template <class Fill>
+void eachPoint(int64_t count, bool features, Fill&& fill) {
+  const int64_t cores = std::max<int64_t>(std::thread::hardware_concurrency(), 1);
+  const int64_t part = std::max((count + cores - 1) / cores, int64_t{1} << 14);
+  std::vector<std::thread> threads;
+  for (int64_t begin = 0; begin < count; begin += part) {
+    threads.emplace_back([=, &fill] {
+      for (int64_t i = begin; i < std::min(begin + part, count); ++i) {
+        Random random(static_cast<uint64_t>(features ? ~i : i));
+        fill(i, random);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
-std::shared_ptr<const VoxelCloud> makeCloud(const VoxelCase& c) {
-  auto cloud = std::make_shared<VoxelCloud>();
-  cloud->points = makeArray(support::kF32, {c.total(), c.columns});
-  const Sweeps sweeps(c);
-  if (c.sweeps) {
-    fillPoints(c, sweeps, cloud->points);
-  } else {
-    fillPoints(c, Uniform(c), cloud->points);
-  }
-  cloud->sensor = sweeps.eye(0);
-
-  cloud->offsets = makeArray(support::kI64, {c.clouds + 1});
-  for (int64_t b = 0; b <= c.clouds; ++b) elements<int64_t>(cloud->offsets)[b] = b * c.points;
-
-  cloud->features = makeArray(support::kF32, {c.total(), c.features});
-  float* features = elements<float>(cloud->features);
-  onAllCores(c.total(), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      Random random(static_cast<uint64_t>(~i));
-      for (int64_t k = 0; k < c.features; ++k)
-        features[i * c.features + k] = static_cast<float>(random.uniform(-2, 2));
-    }
+template <class Shape>
+void fillWith(const VoxelCase& c, const Shape& shape, float* points) {
+  eachPoint(c.total(), false, [&](int64_t i, Random& random) {
+    float* p = points + i * c.columns();
+    shape.point(i, random, p);
+    for (int64_t k = 3; k < c.columns(); ++k) p[k] = static_cast<float>(random.uniform());
   });
-  return cloud;
 }
 
 }  // namespace
 
-std::shared_ptr<const VoxelCloud> cloudOf(const VoxelCase& c) {
-  static VoxelCase last_case;
-  static std::shared_ptr<const VoxelCloud> last;
-  const auto traits = [](const VoxelCase& a) {
-    return std::make_tuple(a.clouds, a.points, a.columns, a.features, a.shape, a.voxel_size,
-                           a.sweeps);
-  };
-  if (last == nullptr || traits(last_case) != traits(c)) {
-    last.reset();
-    last = makeCloud(c);
-    last_case = c;
-  }
-  return last;
+void fillPoints(const VoxelCase& c, float* points) {
+  c.sweeps ? fillWith(c, Sweeps(c), points) : fillWith(c, Uniform(c), points);
 }
+
+void fillFeatures(const VoxelCase& c, float* features) {
+  eachPoint(c.total(), true, [&](int64_t i, Random& random) {
+    for (int64_t k = 0; k < c.features; ++k)
+      features[i * c.features + k] = static_cast<float>(random.uniform(-2, 2));
+  });
+}
+
+std::array<double, 3> firstEye(const VoxelCase& c) { return Sweeps(c).eye(0); }
 
 }  // namespace bench

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import pathlib
-import platform
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from . import ours, voxels, with_jax, with_scipy
-from .cases import Case, make_times
-from .data import Data
+from .cases import Case
+from .environment import import_or_none
 from .timing import Peer, Work, bind, host_samples, nothing
-from .voxel_cases import VoxelCase
-
-if TYPE_CHECKING:
-    from .timing import AnyCase
-
-_DTYPES = {"f16": "float16", "f32": "float32", "f64": "float64"}
-
-# Calls on these take no time but their own.
-SMALL = Case.parse("1,100,8,32 f32")
-SMALL_FUSION = Case.parse("B=1: 3 streams 100x32 -> 8 f32")
 
 
 class Cpu:
@@ -32,80 +19,61 @@ class Cpu:
 
     def __init__(self, torch: Any) -> None:
         self.torch = torch
-        self.scipy = importlib.util.find_spec("scipy") is not None
-        self.cores = len(os.sched_getaffinity(0))
         if torch is not None:
-            torch.set_num_threads(self.cores)
-
-    def facts(self) -> dict[str, Any]:
-        import robocache
-
-        with robocache.Context("cpu") as context:
-            return {"cpu": cpu_name(), "cores": self.cores, "simd": context.info.simd}
+            torch.set_num_threads(len(os.sched_getaffinity(0)))
 
     def copy_bandwidth(self) -> float:
         """By all cores if torch is there, else by one."""
         size = 1 << 28
+        source = np.random.default_rng(1).integers(255, size=size, dtype=np.uint8)
+        destination = np.zeros_like(source)
+        copy: Work = bind(np.copyto, destination, source)
         if self.torch is not None:
-            source = self.torch.randint(255, (size,), dtype=self.torch.uint8)
-            destination = self.torch.zeros_like(source)
-            copy: Work = bind(destination.copy_, source)
-        else:
-            array = np.random.default_rng(1).integers(255, size=size, dtype=np.uint8)
-            target = np.zeros_like(array)
-            copy = bind(np.copyto, target, array)
+            to, of = map(self.torch.from_numpy, (destination, source))
+            copy = bind(to.copy_, of)
         microseconds: float = host_samples(copy, nothing, 1, 11)["median_us"]
         return 2 * size / (microseconds * 1e-6)
 
-    def data(self, case: AnyCase) -> Data:
-        return case.data()
-
-    def inputs(self, case: Case) -> tuple[Any, ...]:
-        """Values, times and queries as torch's."""
-        return tuple(map(self._tensors, (make_values(case), *make_times(case))))
-
-    def peers(self, case: AnyCase, data: Data, floor: float) -> list[Peer]:
+    def peers(self, case: Case, floor: float) -> list[Peer]:
         import robocache
 
-        if isinstance(case, VoxelCase):
-            return voxels.cpu_peers(case, data, self.torch)
-        times, queries = data.arrays
-        if case.dtype not in _DTYPES:
-            raise SystemExit("peers.py: NumPy has no bf16; choose f16, f32 or f64 on the CPU")
-        values = make_values(case)
-        out = np.empty((case.batch, case.queries, case.channels), values[0].dtype)
-        arrays = (values, times, queries)
+        if case.voxels:
+            return voxels.cpu_peers(case, self.torch)
+        arrays = case.data()
+        out = np.empty((case.batch, case.queries, case.channels), arrays[0][0].dtype)
         one_thread = robocache.Context("cpu", threads=1)
         peers = [
             Peer("robocache", ours.call(case, *arrays)),
             Peer("robocache, out=", ours.call(case, *arrays, out=out)),
             Peer("robocache, 1 thread", ours.call(case, *arrays, backend=one_thread)),
         ]
+        scipy = import_or_none("scipy")
         if case.method != "linear":
-            if self.scipy:
-                function = with_scipy.METHODS[case.method]
-                peers.append(Peer("scipy", bind(with_scipy.fuse, function, *arrays)))
+            if scipy:
+                align = with_scipy.METHODS[case.method]
+                peers.append(Peer("scipy", bind(with_scipy.fuse, align, *arrays)))
             return peers
         if self.torch is not None:
             from . import with_torch
 
-            tensors = tuple(self._tensors(array) for array in arrays)
+            tensors = case.data(self.torch)
             peers += [
                 Peer("robocache, torch in and out", ours.call(case, *tensors)),
                 Peer("torch gather", bind(with_torch.fuse, with_torch.gather, *tensors)),
                 Peer("torch rows", bind(with_torch.fuse, with_torch.rows, *tensors)),
             ]
-        if self.scipy:
-            peers.append(
-                Peer("scipy interp1d", bind(with_scipy.fuse, with_scipy.interp1d, *arrays))
-            )
-        peers.append(Peer("np.interp loop", bind(with_scipy.fuse, with_scipy.interp, *arrays)))
+        if scipy:
+            work = bind(with_scipy.fuse, with_scipy.interp1d, *arrays)
+            peers.append(Peer("scipy interp1d", work))
+        peers.append(
+            Peer("np.interp loop", bind(with_scipy.fuse, with_scipy.interp_channels, *arrays))
+        )
         return peers + with_jax.peers(case, arrays, np.asarray)
 
-    def require_same(self, actual: Any, expected: Any, case: AnyCase) -> None:
-        if isinstance(case, VoxelCase):
+    def require_same(self, actual: Any, expected: Any, case: Case) -> None:
+        if case.voxels:
             return voxels.require_same(actual, expected, case)
-        tolerance = {"f16": 2e-3, "f32": 2e-6, "f64": 2e-6}[case.dtype]
+        tolerance = 2e-3 if case.dtype == "f16" else 2e-6
         actual, expected = np.asarray(actual), np.asarray(expected)
         if case.method == "slerp":  # q and -q are one rotation
             quaternions = (*actual.shape[:-1], -1, 4)
@@ -129,63 +97,3 @@ class Cpu:
 
     def clean(self) -> None:
         pass
-
-    def small_calls(self) -> list[tuple[str, Work, Work]]:
-        arrays = (make_values(SMALL), *make_times(SMALL))
-        streams = (make_values(SMALL_FUSION), *make_times(SMALL_FUSION))
-        out = np.empty((1, SMALL.queries, SMALL.channels), "float32")
-        fused = np.empty((1, SMALL_FUSION.queries, SMALL_FUSION.channels), "float32")
-        values, times, queries = arrays
-        works: list[tuple[str, Work]] = [
-            ("rbc.resample, NumPy", ours.call(SMALL, *arrays)),
-            ("rbc.resample, NumPy, out=", ours.call(SMALL, *arrays, out=out)),
-            ("rbc.fuse of 3 streams, NumPy", ours.call(SMALL_FUSION, *streams)),
-            ("rbc.fuse of 3 streams, NumPy, out=", ours.call(SMALL_FUSION, *streams, out=fused)),
-            (
-                "rbc.fuse of 3 streams made anew, NumPy",
-                lambda: ours.call(SMALL_FUSION, *streams)(),
-            ),
-            (
-                "np.interp, one channel",
-                bind(np.interp, queries[0], times[0][0], values[0][0, :, 0]),
-            ),
-        ]
-        if self.torch is not None:
-            from . import with_torch
-
-            tensors = tuple(self._tensors(array) for array in arrays)
-            target = self.torch.from_numpy(out)
-            works += [
-                ("rbc.resample, torch CPU", ours.call(SMALL, *tensors)),
-                ("rbc.resample, torch CPU, out=", ours.call(SMALL, *tensors, out=target)),
-                (
-                    "torch gather, torch CPU",
-                    bind(with_torch.fuse, with_torch.gather, *tensors),
-                ),
-                ("torch.add, torch CPU, for scale", bind(self.torch.add, target, target)),
-            ]
-        return [(name, work, nothing) for name, work in works]
-
-    def _tensors(self, arrays: Any) -> Any:
-        if isinstance(arrays, list):
-            return [self.torch.from_numpy(array) for array in arrays]
-        return self.torch.from_numpy(arrays)
-
-
-def make_values(case: Case) -> list[Any]:
-    generator = np.random.default_rng(2)
-    values = []
-    for samples, channels in case.streams:
-        array = generator.uniform(-2, 2, (case.batch, samples, channels))
-        if case.method == "slerp":
-            quaternions = array.reshape(case.batch, samples, -1, 4)
-            quaternions /= np.linalg.norm(quaternions, axis=-1, keepdims=True)
-        values.append(array.astype(_DTYPES[case.dtype]))
-    return values
-
-
-def cpu_name() -> str:
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor()

@@ -18,27 +18,34 @@ def import_or_none(name: str) -> Any:
         return None
 
 
-def environment(device_facts: dict[str, Any], torch: Any) -> dict[str, Any]:
-    import robocache
-
-    scipy = import_or_none("scipy")
-    return {
-        **device_facts,
-        "robocache": robocache.__version__,
-        "commit": commit(),
-        "torch": getattr(torch, "__version__", None),
-        "numpy": np.__version__,
-        "scipy": getattr(scipy, "__version__", None),
-        "python": platform.python_version(),
-    }
-
-
-def commit() -> str:
-    """ROBOCACHE_COMMIT, as a copy may come without its history; or this checkout's."""
-    if given := os.environ.get("ROBOCACHE_COMMIT"):
-        return given
-    command = ["git", "-C", str(pathlib.Path(__file__).parent), "describe", "--always", "--dirty"]
+def output_of(*command: str) -> str | None:
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+        return None
+
+
+def environment(torch: Any, device: str) -> dict[str, Any]:
+    import robocache
+
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    facts: dict[str, Any] = {"cpu": models[0] if models else platform.processor()}
+    if device == "cuda":
+        driver = output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+        facts |= {
+            "gpu": torch.cuda.get_device_name(),
+            "driver": driver and driver.split()[0],
+            "CUDA": torch.version.cuda,
+        }
+    else:
+        with robocache.Context("cpu") as context:
+            facts |= {"cores": len(os.sched_getaffinity(0)), "simd": context.info.simd}
+    # A copy may come without its history.
+    folder = str(pathlib.Path(__file__).parent)
+    commit = os.environ.get("ROBOCACHE_COMMIT")
+    commit = commit or output_of("git", "-C", folder, "describe", "--always", "--dirty")
+    facts |= {"robocache": robocache.__version__, "commit": commit or "unknown"}
+    for name, library in (("torch", torch), ("numpy", np), ("scipy", import_or_none("scipy"))):
+        facts[name] = getattr(library, "__version__", None)
+    return {**facts, "python": platform.python_version()}

@@ -8,7 +8,6 @@ import robocache as rbc
 
 from .cases import Case
 from .timing import Work
-from .voxel_cases import VoxelCase
 
 
 def call(case: Case, values: list[Any], times: list[Any], queries: Any, **options: Any) -> Work:
@@ -21,11 +20,7 @@ def call(case: Case, values: list[Any], times: list[Any], queries: Any, **option
     return lambda: rbc.resample(values[0], times[0], queries, **options)
 
 
-def call_on(case: Case, arrays: tuple[Any, ...]) -> Work:
-    return call(case, *arrays)
-
-
-def voxelize(case: VoxelCase, points: Any, features: Any, offsets: Any, **options: Any) -> Work:
+def voxelize(case: Case, points: Any, features: Any, offsets: Any, **options: Any) -> Work:
     """A grid; of a sparse case coords, features, and how many of their rows are voxels."""
     grid = {"origin": case.origin, "voxel_size": case.voxel_size, "shape": case.shape}
     options.update(grid, offsets=offsets)

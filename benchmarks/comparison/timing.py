@@ -2,72 +2,48 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from tqdm import tqdm
-
-if TYPE_CHECKING:
-    from .cases import Case
-    from .data import Data
-    from .voxel_cases import VoxelCase
-
-    AnyCase = Case | VoxelCase
 
 Work = Callable[[], Any]
 
 
+@dataclasses.dataclass
 class Peer:
-    def __init__(
-        self, name: str, work: Work, result: Work | None = None, calls_per_work: int = 1
-    ) -> None:
-        self.name = name
-        self.work = work  # what is timed
-        self.result = result or work  # gives the answer
-        self.calls_per_work = calls_per_work  # a graph holds many
-        self.compile_seconds: float | None = None
-        self.times = 1  # work() a sample
-        self.samples: list[float] = []
-        self.error: str | None = None
-        self.own_seconds: Callable[[], float] | None = None  # takes the time of work() by itself
-        self.skipped: str | None = None  # why it cannot be had here
+    name: str
+    work: Work  # what is timed
+    result: Work | None = None  # gives the answer, if work() does not
+    calls_per_work: int = 1  # a graph holds many
+    compile_seconds: float | None = None
+    times: int = 1  # work() a sample
+    samples: list[float] = dataclasses.field(default_factory=list)
+    error: str | None = None
+    own_seconds: Callable[[], float] | None = None  # takes the time of work() by itself
+    skipped: str | None = None  # why it cannot be had here
+
+    def answer(self) -> Any:
+        return (self.result or self.work)()
 
     def summary(self) -> dict[str, Any]:
         if self.skipped is not None:
             return {"skipped": self.skipped}
         if self.error is not None:
             return {"error": self.error}
-        result = summarize(self.samples)
-        if self.compile_seconds is not None:
-            result["compile_s"] = self.compile_seconds
-        return result
+        compiled = {} if self.compile_seconds is None else {"compile_s": self.compile_seconds}
+        return {**summarize(self.samples), **compiled}
 
 
-class Bench(Protocol):
-    """A device: what runs on it, and how its time is taken."""
-
-    name: str
-    torch: Any
-
-    def facts(self) -> dict[str, Any]: ...
-    def copy_bandwidth(self) -> float: ...
-    def data(self, case: AnyCase) -> Data: ...
-    def inputs(self, case: Case) -> tuple[Any, ...]: ...
-    def peers(self, case: AnyCase, data: Data, floor: float) -> list[Peer]: ...
-    def require_same(self, actual: Any, expected: Any, case: AnyCase) -> None: ...
-    def times(self, peer: Peer, sample_seconds: float) -> int: ...
-    def seconds(self, peer: Peer) -> float: ...
-    def synchronize(self) -> None: ...
-    def clean(self) -> None: ...
-    def small_calls(self) -> list[tuple[str, Work, Work]]: ...
-
-
-def skipped(name: str, reason: object) -> Peer:
-    peer = Peer(name, nothing)
-    peer.skipped = " ".join(str(reason).split())
-    return peer
+def attempt(name: str, make: Callable[[], Peer]) -> Peer:
+    """A wheel may be missing, or there without what it needs."""
+    try:
+        return make()
+    except Exception as error:  # noqa: BLE001 - of whatever kind
+        return Peer(name, nothing, skipped=" ".join(str(error).split()))
 
 
 def summarize(seconds: list[float]) -> dict[str, Any]:
@@ -82,17 +58,14 @@ def summarize(seconds: list[float]) -> dict[str, Any]:
 
 
 def time_peers(
-    bench: Bench, case: AnyCase, peers: list[Peer], rounds: int, sample_seconds: float
+    bench: Any, case: Any, peers: list[Peer], rounds: int, sample_seconds: float
 ) -> dict[str, dict[str, Any]]:
     """Summaries by name, of peers that give the first one's answer."""
-    expected = peers[0].result()
-
-    def check(peer: Peer) -> None:
-        bench.require_same(peer.result(), expected, case)
-
+    expected = peers[0].answer()
     here = [peer for peer in peers if peer.skipped is None]
     for peer in tqdm(here, desc=f"{case}: check", leave=False, disable=None):
-        peer.error = peer.error or guarded(bind(check, peer))
+        check = bind(lambda p: bench.require_same(p.answer(), expected, case), peer)
+        peer.error = peer.error or guarded(check)
     alive = [peer for peer in here if peer.error is None]
     for peer in alive:
         if peer.own_seconds is None:

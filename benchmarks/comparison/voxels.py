@@ -8,21 +8,20 @@ from typing import Any
 import numpy as np
 
 from . import ours, with_numpy_voxels, with_pcl
-from .data import Data
-from .timing import Peer, Work, bind, skipped
-from .voxel_cases import VoxelCase
+from .cases import Case
+from .timing import Peer, Work, attempt, bind
 
 # Of the voxels of one answer; a library that computes in another precision puts a point on a
 # border elsewhere.
 _LEAST_COMMON = 0.999
 
 
-def _torch_works(case: VoxelCase, data: Data) -> dict[str, tuple[Work, bool]]:
+def _torch_works(case: Case, data: tuple[Any, ...]) -> dict[str, tuple[Work, bool]]:
     """By name; and whether a graph can hold it: the others wait for a number from the device."""
     from . import with_torch_voxels as peers
 
-    points, features, _ = data.arrays
-    dense = {
+    points, features, _ = data
+    works: dict[str, dict[str, tuple[Any, bool]]] = {
         "occupancy": {
             "torch index_put_": (peers.occupancy, True),
             "torch scatter_": (peers.occupancy_scatter, True),
@@ -32,24 +31,20 @@ def _torch_works(case: VoxelCase, data: Data) -> dict[str, tuple[Work, bool]]:
             "torch index_put_": (peers.count_index_put, True),
             "torch scatter_add_": (peers.count_scatter, True),
         },
+        "mean": {"torch index_add_": (peers.mean, True)},
+        "sparse mean": {
+            "torch unique + index_add_": (peers.sparse_index_add, False),
+            "torch unique + scatter_reduce_": (peers.sparse_scatter_reduce, False),
+        },
     }
-    if case.result in dense:
-        return {
-            name: (bind(function, case, points), capturable)
-            for name, (function, capturable) in dense[case.result].items()
-        }
-    if case.result == "mean":
-        return {"torch index_add_": (bind(peers.mean, case, points, features), True)}
+    arguments = (case, points, features) if "mean" in case.result else (case, points)
     return {
-        "torch unique + index_add_": (bind(peers.sparse_index_add, case, points, features), False),
-        "torch unique + scatter_reduce_": (
-            bind(peers.sparse_scatter_reduce, case, points, features),
-            False,
-        ),
+        name: (bind(function, *arguments), capturable)
+        for name, (function, capturable) in works[case.result].items()
     }
 
 
-def _empty(case: VoxelCase, torch: Any) -> Any:
+def _empty(case: Case, torch: Any) -> Any:
     dtype = {"occupancy": torch.bool, "count": torch.int32, "mean": torch.float32}[case.result]
     batch = (case.clouds,) if case.clouds > 1 else ()
     behind = (case.features,) if case.result == "mean" else ()
@@ -57,23 +52,25 @@ def _empty(case: VoxelCase, torch: Any) -> Any:
 
 
 def cuda_peers(
-    case: VoxelCase, data: Data, graph: Callable[[str, Work, int], Peer], calls_per_graph: int
+    case: Case, graph: Callable[[str, Work, int], Peer], calls_per_graph: int
 ) -> list[Peer]:
     import torch
 
+    data = case.data(torch, "cuda")
     options = {} if case.sparse else {"out": _empty(case, torch)}
     peers = [
-        Peer("robocache", ours.voxelize(case, *data.arrays)),
-        graph("robocache, graph", ours.voxelize(case, *data.arrays, **options), calls_per_graph),
+        Peer("robocache", ours.voxelize(case, *data)),
+        graph("robocache, graph", ours.voxelize(case, *data, **options), calls_per_graph),
     ]
     for name, (work, capturable) in _torch_works(case, data).items():
         peers.append(Peer(name, work))
         if capturable:
             peers.append(graph(f"{name}, graph", work, 1))
     if case.result in ("occupancy", "count") and case.clouds == 1:
-        peers.append(_plain(case, data))
+        peers.append(attempt("plain atomics (CuPy)", bind(_plain, case, data[0])))
     if case.sparse and case.clouds == 1 and case.features == 0:
-        peers.append(_spconv(case, data))
+        name = "spconv PointToVoxel, 5 points"
+        peers.append(attempt(name, bind(_spconv, name, case, data[0])))
     return peers
 
 
@@ -96,20 +93,15 @@ _STORES = {
 }
 
 
-def _plain(case: VoxelCase, data: Data) -> Peer:
+def _plain(case: Case, points: Any) -> Peer:
     """Clears, then one store or one atomic addition for each point."""
-    name = "plain atomics (CuPy)"
-    try:
-        import cupy
-    except Exception as error:  # noqa: BLE001 - its wheel may be there without what it needs
-        return skipped(name, error)
+    import cupy
     import torch
 
     kernel = cupy.RawKernel(_PLAIN.replace("STORE", _STORES[case.result]), "plain")
     out = _empty(case, torch)
-    points = cupy.asarray(data.arrays[0])
     arguments = (
-        points,
+        cupy.asarray(points),
         np.int64(case.total),
         *map(np.float32, case.origin),
         np.float32(1 / case.voxel_size),
@@ -123,27 +115,21 @@ def _plain(case: VoxelCase, data: Data) -> Peer:
             kernel(((case.total + 255) // 256,), (256,), arguments)
         return out
 
-    return Peer(name, work)
+    return Peer("plain atomics (CuPy)", work)
 
 
-def _spconv(case: VoxelCase, data: Data) -> Peer:
-    """Groups the first points of each voxel: less than the mean of all of them."""
-    name = "spconv PointToVoxel, 5 points"
-    try:
-        from spconv.pytorch.utils import PointToVoxel
-    except Exception as error:  # noqa: BLE001 - its wheel may be there without what it needs
-        return skipped(name, error)
+def _spconv(name: str, case: Case, points: Any) -> Peer:
+    """Groups the first points of each voxel: less than the mean of all of them. It may have no
+    room for so many voxels.
+    """
     import torch
+    from spconv.pytorch.utils import PointToVoxel
 
-    points = data.arrays[0]
-    low = case.origin
-    high = [o + n * case.voxel_size for o, n in zip(low, case.shape)]
-    try:
-        generator = PointToVoxel(
-            [case.voxel_size] * 3, [*low, *high], case.columns, case.total, 5, torch.device("cuda")
-        )
-    except Exception as error:  # noqa: BLE001 - it may have no room for so many voxels
-        return skipped(name, error)
+    high = [o + n * case.voxel_size for o, n in zip(case.origin, case.shape)]
+    size = [case.voxel_size] * 3
+    generator = PointToVoxel(
+        size, [*case.origin, *high], case.columns, case.total, 5, torch.device("cuda")
+    )
 
     def result() -> tuple[Any]:
         xyz = generator(points)[1].flip(1)
@@ -152,106 +138,91 @@ def _spconv(case: VoxelCase, data: Data) -> Peer:
     return Peer(name, bind(generator, points), result)
 
 
-def cpu_peers(case: VoxelCase, data: Data, torch: Any) -> list[Peer]:
+def cpu_peers(case: Case, torch: Any) -> list[Peer]:
     import robocache
 
     one_thread = robocache.Context("cpu", threads=1)
-    points, features, _ = data.arrays
+    data = case.data()
+    points, features, _ = data
     peers = [
-        Peer("robocache", ours.voxelize(case, *data.arrays)),
-        Peer("robocache, 1 thread", ours.voxelize(case, *data.arrays, backend=one_thread)),
+        Peer("robocache", ours.voxelize(case, *data)),
+        Peer("robocache, 1 thread", ours.voxelize(case, *data, backend=one_thread)),
     ]
-    if case.sparse:
-        work = bind(with_numpy_voxels.sparse, case, points, features)
-        peers.append(Peer("np.unique + bincount", work))
-        if case.clouds == 1 and case.features == 0:
-            peers += [_open3d(case, points), _pcl(case, points)]
-    elif case.result == "mean":
-        peers.append(Peer("np.bincount", bind(with_numpy_voxels.mean, case, points, features)))
-    elif case.result == "count":
-        peers.append(Peer("np.bincount", bind(with_numpy_voxels.count, case, points)))
-    else:
-        peers.append(Peer("NumPy indexing", bind(with_numpy_voxels.occupancy, case, points)))
+    name, work = {
+        "occupancy": ("NumPy indexing", bind(with_numpy_voxels.occupancy, case, points)),
+        "count": ("np.bincount", bind(with_numpy_voxels.count, case, points)),
+        "mean": ("np.bincount", bind(with_numpy_voxels.mean, case, points, features)),
+        "sparse mean": (
+            "np.unique + bincount",
+            bind(with_numpy_voxels.sparse, case, points, features),
+        ),
+    }[case.result]
+    peers.append(Peer(name, work))
+    if case.sparse and case.clouds == 1 and case.features == 0:
+        for name, make in _XYZ.items():
+            peers.append(attempt(name, bind(make, name, case, points)))
     if torch is not None:
-        tensors = tuple(a if a is None else torch.from_numpy(a) for a in data.arrays)
-        torch_data = data._replace(arrays=tensors)
-        peers += [Peer(name, work) for name, (work, _) in _torch_works(case, torch_data).items()]
+        works = _torch_works(case, case.data(torch))
+        peers += [Peer(name, work) for name, (work, _) in works.items()]
     return peers
 
 
-def _open3d(case: VoxelCase, points: Any) -> Peer:
+def _open3d(name: str, case: Case, points: Any) -> Peer:
     """Reduces x, y, z alone, of a cloud that is its own ahead of the call."""
-    name = "Open3D voxel_down_sample, xyz"
-    try:
-        import open3d
-    except Exception as error:  # noqa: BLE001 - its wheel may be there without what it needs
-        return skipped(name, error)
+    import open3d
+
     vectors = open3d.utility.Vector3dVector(points[:, :3].astype("float64"))
     work = bind(open3d.geometry.PointCloud(vectors).voxel_down_sample, case.voxel_size)
     return Peer(name, work, lambda: _voxels_of(case, work().points))
 
 
-def _pcl(case: VoxelCase, points: Any) -> Peer:
+def _pcl(name: str, case: Case, points: Any) -> Peer:
     """Likewise."""
-    name = "PCL VoxelGrid, xyz"
-    try:
-        grid = with_pcl.VoxelGrid(points, case.voxel_size)
-    except FileNotFoundError as error:
-        return skipped(name, error)
+    grid = with_pcl.VoxelGrid(points, case.voxel_size)
 
     def result() -> tuple[Any]:
         grid.seconds()
         return _voxels_of(case, grid.centroids())
 
-    peer = Peer(name, grid.seconds, result)
-    peer.own_seconds = grid.seconds
-    return peer
+    return Peer(name, grid.seconds, result, own_seconds=grid.seconds)
 
 
-def _voxels_of(case: VoxelCase, centroids: Any) -> tuple[Any]:
+_XYZ = {"Open3D voxel_down_sample, xyz": _open3d, "PCL VoxelGrid, xyz": _pcl}
+
+
+def _voxels_of(case: Case, centroids: Any) -> tuple[Any]:
     return (with_numpy_voxels.coords_of(case, np.asarray(centroids)),)
 
 
 # ---- answers -------------------------------------------------------------------------------------
 
 
-def require_same(actual: Any, expected: Any, case: VoxelCase) -> None:
+def require_same(actual: Any, expected: Any, case: Case) -> None:
     """Grids; or coords and means in lexicographic order, or coords alone in any."""
     if not case.sparse:
-        _require_close(case, _on_host(actual), _on_host(expected))
-        return
-    coords, means = _trimmed(expected)
+        return _require_close(case, _on_host(actual), _on_host(expected))
+    count = int(expected[2])
+    coords, means = (_on_host(array)[:count] for array in expected[:2])
     if len(actual) > 1:
-        actual_coords, actual_means = _trimmed(actual)
-        np.testing.assert_array_equal(actual_coords, coords)
-        _require_close(case, actual_means, means)
-        return
-    keys = _keys(case, coords)
-    others = _keys(case, _on_host(actual[0]))
+        count = int(actual[2]) if len(actual) > 2 else len(actual[0])
+        np.testing.assert_array_equal(_on_host(actual[0])[:count], coords)
+        return _require_close(case, _on_host(actual[1])[:count], means)
+    shape = (case.clouds, *case.shape)
+    keys, others = (
+        np.ravel_multi_index(tuple(array.astype("int64").T), shape)
+        for array in (coords, _on_host(actual[0]))
+    )
     common = np.intersect1d(keys, others).size
     if common < _LEAST_COMMON * max(keys.size, others.size):
         raise AssertionError(f"{common} voxels of {keys.size} and {others.size} are the same")
 
 
-def _require_close(case: VoxelCase, actual: Any, expected: Any) -> None:
-    if expected.dtype.kind != "f":
-        np.testing.assert_array_equal(actual, expected)
-    else:
-        # Sums of up to some thousand numbers in f32, in any order.
-        largest = max(map(abs, (*case.origin, 4.0)))
-        np.testing.assert_allclose(actual, expected, rtol=0, atol=2e-5 * largest)
-
-
-def _trimmed(answer: tuple[Any, ...]) -> tuple[Any, Any]:
-    coords, means = _on_host(answer[0]), _on_host(answer[1])
-    count = int(answer[2]) if len(answer) > 2 else len(coords)
-    return coords[:count], means[:count]
+def _require_close(case: Case, actual: Any, expected: Any) -> None:
+    # Sums of up to some thousand numbers in f32, in any order; counts are exact.
+    largest = max(map(abs, (*case.origin, 4.0)))
+    atol = 2e-5 * largest if expected.dtype.kind == "f" else 0
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
 
 
 def _on_host(array: Any) -> Any:
     return array.cpu().numpy() if hasattr(array, "cpu") else np.asarray(array)
-
-
-def _keys(case: VoxelCase, coords: Any) -> Any:
-    shape = (case.clouds, *case.shape)
-    return np.ravel_multi_index(tuple(coords.astype("int64").T), shape)

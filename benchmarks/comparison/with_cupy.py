@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .cases import Case
-from .timing import Peer, skipped
-
-NAME = "CuPy searchsorted + lerp"
+from .timing import Peer, attempt
 
 
 def fuse(cupy: Any, values: list[Any], times: list[Any], queries: Any) -> Any:
@@ -33,22 +31,23 @@ def _align(cupy: Any, values: Any, times: Any, queries: Any) -> Any:
     return (v0 + weight * (rows[right] - v0)).astype(values.dtype, copy=False)
 
 
-def peers(case: Case, arrays: tuple[Any, ...]) -> list[Peer]:
+def peer(case: Case, arrays: tuple[Any, ...]) -> Peer:
     """`arrays` are torch's, on the GPU; both work on the same stream."""
-    try:
+    name = "CuPy searchsorted + lerp"
+
+    def make() -> Peer:
         import cupy
-    except Exception as error:  # noqa: BLE001 - its wheel may be there without what it needs
-        return [skipped(NAME, error)]
-    import torch
+        import torch
 
-    if case.dtype == "bf16":
-        return [skipped(NAME, "CuPy has no bf16; see the cases of f32")]
-    values, times, queries = arrays
-    values, times = ([cupy.asarray(a) for a in part] for part in (values, times))
-    queries = cupy.asarray(queries)
+        if case.dtype == "bf16":
+            raise TypeError("CuPy has no bf16; see the cases of f32")
+        values, times = ([cupy.asarray(a) for a in part] for part in arrays[:2])
+        queries = cupy.asarray(arrays[2])
 
-    def work() -> Any:
-        with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
-            return fuse(cupy, values, times, queries)
+        def work() -> Any:
+            with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
+                return fuse(cupy, values, times, queries)
 
-    return [Peer(NAME, work, lambda: torch.from_dlpack(work()))]
+        return Peer(name, work, lambda: torch.from_dlpack(work()))
+
+    return attempt(name, make)

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from .cases import Case
-from .timing import Peer, Work, guarded, skipped
+from .timing import Peer, Work, attempt, guarded
 
 _TARGET_SECONDS = 2e-3  # of a sample
 
@@ -57,20 +57,17 @@ def interp() -> tuple[Any, Any]:
 
 def peers(case: Case, arrays: tuple[Any, ...], result: Any) -> list[Peer]:
     """`arrays` are NumPy's or torch's; result(array) makes an answer one that is compared."""
+
+    def make(name: str, align: Any) -> Peer:
+        jax = import_jax()
+        function = fuse(jax, align(jax))
+        mine = jax.tree.map(functools.partial(_array, jax), arrays)
+        return _peer(name, functools.partial(function, *mine), result)
+
     makers = {"jax.numpy.interp": _interp}
     if case.op == "resample":
         makers["diffrax LinearInterpolation"] = _diffrax
-    found = []
-    for name, make in makers.items():
-        try:
-            jax = import_jax()
-            function = fuse(jax, make(jax))
-            values, times, queries = jax.tree.map(functools.partial(_array, jax), arrays)
-        except Exception as error:  # noqa: BLE001 - a wheel may be there without what it needs
-            found.append(skipped(name, error))
-            continue
-        found.append(_peer(name, functools.partial(function, values, times, queries), result))
-    return found
+    return [attempt(name, functools.partial(make, name, align)) for name, align in makers.items()]
 
 
 def _array(jax: Any, array: Any) -> Any:

@@ -6,45 +6,36 @@ from typing import Any
 
 import numpy as np
 
-from .voxel_cases import VoxelCase
+from .cases import Case
 
 
-def keys_of(case: VoxelCase, points: Any) -> Any:
-    """The numbers of the voxels, through all clouds, of the points in the grid."""
-    index, inside = _index(case, points)
-    return _numbers(case, index[inside], np.flatnonzero(inside))
-
-
-def _index(case: VoxelCase, points: Any) -> tuple[Any, Any]:
+def _keys(case: Case, points: Any) -> tuple[Any, Any]:
+    """Which points are in the grid, and the numbers of their voxels through all clouds."""
     origin, inverse = np.float32(case.origin), np.float32(1 / case.voxel_size)
     index = np.floor((points[:, :3] - origin) * inverse)
-    return index, ((index >= 0) & (index < case.shape)).all(1)
+    inside = np.flatnonzero(((index >= 0) & (index < case.shape)).all(1))
+    keys = np.ravel_multi_index(tuple(index[inside].astype("int64").T), case.shape)
+    return inside, keys if case.clouds == 1 else keys + inside // case.points * case.volume
 
 
-def _numbers(case: VoxelCase, index: Any, points: Any) -> Any:
-    keys = np.ravel_multi_index(tuple(index.astype("int64").T), case.shape)
-    return keys if case.clouds == 1 else keys + points // case.points * case.volume
-
-
-def _grid(case: VoxelCase, flat: Any) -> Any:
+def _grid(case: Case, flat: Any) -> Any:
     batch = (case.clouds,) if case.clouds > 1 else ()
     return flat.reshape(*batch, *case.shape, *flat.shape[1:])
 
 
-def occupancy(case: VoxelCase, points: Any) -> Any:
+def occupancy(case: Case, points: Any) -> Any:
     grid = np.zeros(case.clouds * case.volume, bool)
-    grid[keys_of(case, points)] = True
+    grid[_keys(case, points)[1]] = True
     return _grid(case, grid)
 
 
-def count(case: VoxelCase, points: Any) -> Any:
-    keys = keys_of(case, points)
+def count(case: Case, points: Any) -> Any:
+    keys = _keys(case, points)[1]
     return _grid(case, np.bincount(keys, minlength=case.clouds * case.volume))
 
 
-def mean(case: VoxelCase, points: Any, features: Any) -> Any:
-    index, inside = _index(case, points)
-    keys = _numbers(case, index[inside], np.flatnonzero(inside))
+def mean(case: Case, points: Any, features: Any) -> Any:
+    inside, keys = _keys(case, points)
     volume = case.clouds * case.volume
     counts = np.maximum(np.bincount(keys, minlength=volume), 1)
     means = np.empty((volume, case.features), "float32")
@@ -53,9 +44,8 @@ def mean(case: VoxelCase, points: Any, features: Any) -> Any:
     return _grid(case, means)
 
 
-def sparse(case: VoxelCase, points: Any, features: Any) -> tuple[Any, Any]:
-    index, inside = _index(case, points)
-    keys = _numbers(case, index[inside], np.flatnonzero(inside))
+def sparse(case: Case, points: Any, features: Any) -> tuple[Any, Any]:
+    inside, keys = _keys(case, points)
     voxels, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
     features = (points if features is None else features)[inside]
     means = np.empty((voxels.size, features.shape[1]), "float32")
@@ -65,7 +55,7 @@ def sparse(case: VoxelCase, points: Any, features: Any) -> tuple[Any, Any]:
     return np.stack(np.unravel_index(voxels, shape), 1).astype("int32"), means
 
 
-def coords_of(case: VoxelCase, centroids: Any) -> Any:
+def coords_of(case: Case, centroids: Any) -> Any:
     """Where the centroids of voxels lie."""
     index = np.floor((centroids - case.origin) / case.voxel_size).astype("int32")
     return np.hstack([np.zeros_like(index[:, :1]), index])

@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from .voxel_cases import VoxelCase
+from .cases import Case
 
 
-def keys_of(case: VoxelCase, points: Any) -> torch.Tensor:
+def _keys(case: Case, points: Any) -> torch.Tensor:
     """The number of each point's voxel, through all clouds."""
     x, y, z = (_index(case, points, axis) for axis in range(3))
     inside = x[1] & y[1] & z[1]
@@ -21,7 +21,7 @@ def keys_of(case: VoxelCase, points: Any) -> torch.Tensor:
     return torch.where(inside, key, case.clouds * case.volume)
 
 
-def _index(case: VoxelCase, points: Any, axis: int) -> tuple[Any, Any]:
+def _index(case: Case, points: Any, axis: int) -> tuple[Any, Any]:
     # Scalars in f32 on the device: what is computed is what the library computes.
     origin = torch.full((), case.origin[axis], dtype=torch.float32, device=points.device)
     inverse = torch.full((), 1 / case.voxel_size, dtype=torch.float32, device=points.device)
@@ -29,53 +29,53 @@ def _index(case: VoxelCase, points: Any, axis: int) -> tuple[Any, Any]:
     return index.long(), (index >= 0) & (index < case.shape[axis])
 
 
-def _grid(case: VoxelCase, flat: Any) -> torch.Tensor:
+def _grid(case: Case, flat: Any) -> torch.Tensor:
     batch = (case.clouds,) if case.clouds > 1 else ()
     return flat[:-1].view(*batch, *case.shape, *flat.shape[1:])
 
 
-def _zeros(case: VoxelCase, points: Any, dtype: Any, *behind: int) -> torch.Tensor:
+def _zeros(case: Case, points: Any, dtype: Any, *behind: int) -> torch.Tensor:
     shape = (case.clouds * case.volume + 1, *behind)
     return torch.zeros(shape, dtype=dtype, device=points.device)
 
 
-def occupancy(case: VoxelCase, points: Any) -> torch.Tensor:
+def occupancy(case: Case, points: Any) -> torch.Tensor:
     grid = _zeros(case, points, torch.bool)
     one = torch.ones((), dtype=torch.bool, device=points.device)
-    return _grid(case, grid.index_put_((keys_of(case, points),), one))
+    return _grid(case, grid.index_put_((_keys(case, points),), one))
 
 
-def occupancy_scatter(case: VoxelCase, points: Any) -> torch.Tensor:
+def occupancy_scatter(case: Case, points: Any) -> torch.Tensor:
     grid = _zeros(case, points, torch.bool)
-    return _grid(case, grid.scatter_(0, keys_of(case, points), True))
+    return _grid(case, grid.scatter_(0, _keys(case, points), True))
 
 
-def count_bincount(case: VoxelCase, points: Any) -> torch.Tensor:
-    counts = torch.bincount(keys_of(case, points), minlength=case.clouds * case.volume + 1)
+def count_bincount(case: Case, points: Any) -> torch.Tensor:
+    counts = torch.bincount(_keys(case, points), minlength=case.clouds * case.volume + 1)
     return _grid(case, counts)
 
 
-def count_index_put(case: VoxelCase, points: Any) -> torch.Tensor:
+def count_index_put(case: Case, points: Any) -> torch.Tensor:
     counts = _zeros(case, points, torch.int32)
     one = torch.ones((), dtype=torch.int32, device=points.device)
-    return _grid(case, counts.index_put_((keys_of(case, points),), one, accumulate=True))
+    return _grid(case, counts.index_put_((_keys(case, points),), one, accumulate=True))
 
 
-def count_scatter(case: VoxelCase, points: Any) -> torch.Tensor:
-    keys = keys_of(case, points)
+def count_scatter(case: Case, points: Any) -> torch.Tensor:
+    keys = _keys(case, points)
     ones = torch.ones_like(keys, dtype=torch.int32)
     return _grid(case, _zeros(case, points, torch.int32).scatter_add_(0, keys, ones))
 
 
-def mean(case: VoxelCase, points: Any, features: Any) -> torch.Tensor:
-    keys = keys_of(case, points)
+def mean(case: Case, points: Any, features: Any) -> torch.Tensor:
+    keys = _keys(case, points)
     sums = _zeros(case, points, torch.float32, case.features).index_add_(0, keys, features)
     ones = torch.ones_like(keys, dtype=torch.float32)
     counts = _zeros(case, points, torch.float32).scatter_add_(0, keys, ones)
     return _grid(case, sums.div_(counts.clamp_(min=1).unsqueeze(1)))
 
 
-def sparse_index_add(case: VoxelCase, points: Any, features: Any) -> tuple[Any, Any]:
+def sparse_index_add(case: Case, points: Any, features: Any) -> tuple[Any, Any]:
     features = points if features is None else features
     voxels, inverse, counts = _unique(case, points)
     sums = torch.zeros((len(voxels), features.shape[1]), device=points.device)
@@ -83,7 +83,7 @@ def sparse_index_add(case: VoxelCase, points: Any, features: Any) -> tuple[Any, 
     return _coords(case, voxels), sums.div_(counts.unsqueeze(1))
 
 
-def sparse_scatter_reduce(case: VoxelCase, points: Any, features: Any) -> tuple[Any, Any]:
+def sparse_scatter_reduce(case: Case, points: Any, features: Any) -> tuple[Any, Any]:
     features = points if features is None else features
     voxels, inverse, _ = _unique(case, points)
     means = torch.zeros((len(voxels), features.shape[1]), device=points.device)
@@ -92,12 +92,12 @@ def sparse_scatter_reduce(case: VoxelCase, points: Any, features: Any) -> tuple[
     return _coords(case, voxels), means
 
 
-def _unique(case: VoxelCase, points: Any) -> Any:
+def _unique(case: Case, points: Any) -> Any:
     # All points lie in the grid: none went past the others.
-    return torch.unique(keys_of(case, points), return_inverse=True, return_counts=True)
+    return torch.unique(_keys(case, points), return_inverse=True, return_counts=True)
 
 
-def _coords(case: VoxelCase, keys: Any) -> torch.Tensor:
+def _coords(case: Case, keys: Any) -> torch.Tensor:
     nx, ny, nz = case.shape
     columns = [keys // (nx * ny * nz), keys // (ny * nz) % nx, keys // nz % ny, keys % nz]
     return torch.stack(columns, 1).int()

@@ -1,13 +1,11 @@
-#include "copies.h"
+// Copies from device memory to device memory: what the floors are made of, and what copies of the
+// sizes of the cases attain.
 
 #include <algorithm>
 #include <deque>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
-#include "../measure.h"
 #include "device.h"
+#include "kernels.h"
 #include "support/random.h"
 
 namespace bench {
@@ -15,20 +13,22 @@ namespace {
 
 constexpr size_t kLargest = size_t{2} << 30;
 constexpr double kGraphSeconds = 100e-6;  // what a graph is to last at least
-constexpr int64_t kMega = 1'000'000;
 
-std::vector<uint64_t> noise() {
-  support::Random random(1);
-  std::vector<uint64_t> words(size_t{1} << 20);
-  for (uint64_t& bits : words) bits = random.bits();
-  return words;
+const support::GuardedMemory& noise() {
+  static const support::GuardedMemory noise = [] {
+    support::Random random(1);
+    support::GuardedMemory words(size_t{8} << 20, support::Flush::kBegin);
+    auto* at = reinterpret_cast<uint64_t*>(words.data());
+    for (size_t i = 0; i < words.bytes() / sizeof *at; ++i) at[i] = random.bits();
+    return words;
+  }();
+  return noise;
 }
 
 // Source and destination.
 struct Pair {
   explicit Pair(size_t bytes) : source(bytes), destination(bytes) {
-    static const std::vector<uint64_t> words = noise();
-    source.fill(words.data(), words.size() * sizeof(uint64_t));
+    source.fill(noise().data(), noise().bytes());
     destination.poison();
   }
   void enqueue(cudaStream_t stream) const {
@@ -37,13 +37,7 @@ struct Pair {
               "cudaMemcpyAsync");
   }
   void check() const {
-    std::vector<char> read(source.bytes()), written(source.bytes());
-    for (auto* side : {&read, &written}) {
-      checkCuda(cudaMemcpy(side->data(), (side == &read ? source : destination).data(),
-                           side->size(), cudaMemcpyDeviceToHost),
-                "cudaMemcpy");
-    }
-    if (read != written) throw std::runtime_error("is no copy");
+    if (!destination.holds(noise())) throw std::runtime_error("is no copy");
   }
 
   DeviceMemory source, destination;
@@ -59,11 +53,9 @@ const Samples& largestSamples() {
   return samples;
 }
 
-// How a copy is made.
-enum class By { kMemcpy, kKernel };
-
 // Cold: one graph goes through so many pairs that each has left L2 when its turn comes again.
-void benchCopy(benchmark::State& state, int64_t moved, By by, bool cold, int64_t l2_bytes) {
+void benchCopy(benchmark::State& state, int64_t moved, bool by_kernel, bool cold,
+               int64_t l2_bytes) {
   int major = 0;
   checkCuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0),
             "cudaDeviceGetAttribute");
@@ -76,7 +68,7 @@ void benchCopy(benchmark::State& state, int64_t moved, By by, bool cold, int64_t
   const int64_t nodes = std::max(count, static_cast<int64_t>(kGraphSeconds / floor) + 1);
   const Graph graph(stream, nodes, [&](int64_t i) {
     const Pair& pair = pairs[static_cast<size_t>(i % count)];
-    if (by == By::kMemcpy) {
+    if (!by_kernel) {
       pair.enqueue(stream.get());
     } else {
       checkCuda(launchCopy(pair.source.data(), pair.destination.data(), moved / 32, major >= 9,
@@ -88,14 +80,12 @@ void benchCopy(benchmark::State& state, int64_t moved, By by, bool cold, int64_t
   stream.synchronize();
   for (const Pair& pair : pairs) pair.check();
 
-  Samples samples = collectDevice(stream, [&] { graph.launch(stream); });
-  for (double* seconds : {&samples.median, &samples.low, &samples.high})
-    *seconds /= static_cast<double>(nodes);
-  reportTraffic(state, samples, moved, copyBandwidth());
+  reportTraffic(state, collectGraph(stream, graph, nodes), moved, copyBandwidth());
 }
 
 }  // namespace
 
+// Measured once a run.
 double copyBandwidth() { return 2.0 * static_cast<double>(kLargest) / largestSamples().median; }
 
 void addCopyBenchmarks(int64_t l2_bytes) {
@@ -103,14 +93,14 @@ void addCopyBenchmarks(int64_t l2_bytes) {
     reportTraffic(state, largestSamples(), 2 * static_cast<int64_t>(kLargest), copyBandwidth());
   });
   for (const int64_t size : {1, 4, 16, 64, 256}) {
-    const int64_t moved = size * kMega;
-    for (const By by : {By::kMemcpy, By::kKernel}) {
+    const int64_t moved = size * 1'000'000;
+    for (const bool by_kernel : {false, true}) {
       const std::string name =
-          "cuda/copy/" + std::to_string(size) + " MB" + (by == By::kMemcpy ? "" : ", kernel");
+          "cuda/copy/" + std::to_string(size) + " MB" + (by_kernel ? ", kernel" : "");
       for (const bool cold : {false, true}) {
         if (cold && moved > 4 * l2_bytes) continue;  // leaves nothing behind for the next one
         add(name + (cold ? "/cold" : "/hot"),
-            [=](benchmark::State& state) { benchCopy(state, moved, by, cold, l2_bytes); });
+            [=](benchmark::State& state) { benchCopy(state, moved, by_kernel, cold, l2_bytes); });
       }
     }
   }

@@ -2,43 +2,26 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <deque>
-#include <string>
 
-#include "../backends.h"
-#include "../case_data.h"
-#include "../last_data.h"
-#include "../voxel_data.h"
-#include "copies.h"
+#include "backends.h"
 #include "device.h"
-#include "device_set.h"
-#include "plain_voxels.h"
-#include "scale.h"
-#include "support/cases.h"
+#include "kernels.h"
+#include "voxels.h"
 
 namespace bench {
 namespace {
 
-using support::sizeOf;
-
 constexpr double kGraphSeconds = 100e-6;  // what a graph is to last at least
 constexpr int64_t kMostSets = 128;
 constexpr int64_t kMostNodes = 256;
-constexpr int64_t kMostLaunches = 400;  // fit into the queue
-
-struct Device {
-  int64_t l2_bytes = 0;
-  std::string name;
-};
-
-// ---- benchmarks ---------------------------------------------------------------------------------
+constexpr int kMostLaunches = 400;  // fit into the queue
 
 // Reports the device time of enqueue(i), which calls on sets[i], over replays of one graph that
 // goes through all sets, over and over. Checks what a graph wrote first.
-template <class Call, class Enqueue>
-void replay(benchmark::State& state, const typename Call::Data& data, const Stream& stream,
-            std::deque<DeviceSet<Call>>& sets, Enqueue&& enqueue) {
-  const double floor = static_cast<double>(data.bytes()) / copyBandwidth();
+template <class Enqueue>
+void replay(benchmark::State& state, const Data& data, const Stream& stream,
+            std::deque<DeviceSet>& sets, Enqueue&& enqueue) {
+  const double floor = static_cast<double>(data.bytes) / copyBandwidth();
   const auto count = static_cast<int64_t>(sets.size());
   int64_t nodes = static_cast<int64_t>(kGraphSeconds / std::max(floor, 1e-6)) + 1;
   nodes =
@@ -47,87 +30,72 @@ void replay(benchmark::State& state, const typename Call::Data& data, const Stre
   const Graph graph(stream, nodes, call);
 
   const auto checkOne = [&](const Graph& one) {
-    for (DeviceSet<Call>& set : sets) set.reset();
+    for (DeviceSet& set : sets) set.reset();
     one.launch(stream);
     stream.synchronize();
-    for (const DeviceSet<Call>& set : sets) set.check();
+    for (const DeviceSet& set : sets) set.check();
   };
-  if (data.accumulates()) {
+  if (data.accumulates) {
     checkOne(Graph(stream, count, call));
   } else {
     checkOne(graph);
   }
-
-  Samples samples = collectDevice(stream, [&] { graph.launch(stream); });
-  for (double* seconds : {&samples.median, &samples.low, &samples.high})
-    *seconds /= static_cast<double>(nodes);
-  reportTraffic(state, samples, data.bytes(), copyBandwidth());
+  reportTraffic(state, collectGraph(stream, graph, nodes), data.bytes, copyBandwidth());
   reportData(state, data);
 }
 
 // Cold: one graph calls on so many sets of arrays in turn that each has left L2 when its turn comes
 // again.
-template <class Call>
-void benchGraph(benchmark::State& state, const typename Call::Data::Case& c, const Device& device,
-                bool cold) {
-  const auto& data = dataOf<typename Call::Data>(c);
+void benchGraph(benchmark::State& state, const CasePtr& c, int64_t l2_bytes, bool cold) {
+  const Data& data = dataOf(c);
   const Stream stream;
   robocache::Context context = contextOn(stream);
-  const int64_t count = cold ? std::min(4 * device.l2_bytes / data.bytes() + 2, kMostSets) : 1;
-  std::deque<DeviceSet<Call>> sets;
+  const int64_t count = cold ? std::min(4 * l2_bytes / data.bytes + 2, kMostSets) : 1;
+  std::deque<DeviceSet> sets;
   while (static_cast<int64_t>(sets.size()) < count) sets.emplace_back(data);
   sets.front().call().reserve(context);
-  replay<Call>(state, data, stream, sets, [&](size_t i) { sets[i].call()(context); });
+  replay(state, data, stream, sets, [&](size_t i) { sets[i].call()(context); });
 }
 
 // The same by a plain kernel, for occupancy and count.
-void benchPlain(benchmark::State& state, const VoxelCase& c) {
-  const auto& data = dataOf<VoxelData>(c);
+void benchPlain(benchmark::State& state, const CasePtr& c) {
+  const Data& data = dataOf(c);
+  const rbcVoxelGrid grid = static_cast<const VoxelCase&>(*c).grid();
   const Stream stream;
-  std::deque<DeviceSet<VoxelCall>> sets;
+  std::deque<DeviceSet> sets;
   sets.emplace_back(data);
-  const VoxelCall& call = sets.front().call();
-  replay<VoxelCall>(state, data, stream, sets, [&](size_t) {
-    checkCuda(launchPlain(gridOf(c), call.points(), call.output(), stream.get()), "launchPlain");
+  const Tensors& tensors = sets.front().tensors();
+  replay(state, data, stream, sets, [&](size_t) {
+    checkCuda(launchPlain(grid, *tensors.inputs[0].get(), *tensors.outputs[0].get(), stream.get()),
+              "launchPlain");
   });
 }
 
-// Host time of the call: it enqueues and returns. The queue of launches is never full.
-template <class Call>
-void benchCall(benchmark::State& state, const typename Call::Data::Case& c) {
-  constexpr int kCalls = kMostLaunches / Call::kMostLaunches;
-  const auto& data = dataOf<typename Call::Data>(c);
-  const Stream stream;
-  robocache::Context context = contextOn(stream);
-  DeviceSet<Call> set(data);
-  set.call().reserve(context);
-  set.reset();
-  set.call()(context);
-  stream.synchronize();
-  set.check();
+// Host time of enqueue(), of as many as `calls`; the queue of launches is never full.
+template <class Enqueue>
+void benchHost(benchmark::State& state, const Stream& stream, int calls, Enqueue&& enqueue) {
   report(state, collect([&] {
-           const double seconds = hostSeconds(kCalls, [&] { set.call()(context); });
+           const double seconds = hostSeconds(calls, enqueue);
            stream.synchronize();
            return seconds;
          }));
 }
 
+// Host time of the call: it enqueues and returns.
+void benchCall(benchmark::State& state, const CasePtr& c) {
+  const Worker worker(dataOf(c));
+  benchHost(state, worker.stream, kMostLaunches / c->kernels, [&] { worker.call(); });
+}
+
 // Real time from the call to the result, as a control loop waits for it.
-template <class Call>
-void benchLatency(benchmark::State& state, const typename Call::Data::Case& c) {
-  const auto& data = dataOf<typename Call::Data>(c);
-  const Stream stream;
-  robocache::Context context = contextOn(stream);
-  DeviceSet<Call> set(data);
-  set.call().reserve(context);
-  const auto call = [&] {
-    set.call()(context);
-    stream.synchronize();
-  };
-  set.reset();
-  call();
-  set.check();
-  report(state, collect([&] { return hostSeconds(20, call); }));
+void benchLatency(benchmark::State& state, const CasePtr& c) {
+  const Worker worker(dataOf(c));
+  report(state, collect([&] {
+           return hostSeconds(20, [&] {
+             worker.call();
+             worker.stream.synchronize();
+           });
+         }));
 }
 
 void benchEmpty(benchmark::State& state) {
@@ -135,87 +103,48 @@ void benchEmpty(benchmark::State& state) {
   const Stream stream;
   const Graph graph(stream, kNodes,
                     [&](int64_t) { checkCuda(launchEmpty(stream.get()), "launch"); });
-  Samples samples = collectDevice(stream, [&] { graph.launch(stream); });
-  for (double* seconds : {&samples.median, &samples.low, &samples.high}) *seconds /= kNodes;
-  report(state, samples);
+  report(state, collectGraph(stream, graph, kNodes));
 }
 
-// Host time of enqueue(), which no call can undercut.
+// Host time of enqueue(stream, memory), which no call can undercut.
 template <class Enqueue>
-void benchEnqueue(benchmark::State& state, Enqueue&& enqueue) {
-  constexpr int kCalls = 200;
-  const Stream stream;
-  const DeviceMemory memory(256);
-  report(state, collect([&] {
-           const double seconds = hostSeconds(
-               kCalls, [&] { checkCuda(enqueue(stream.get(), memory.data()), "enqueue"); });
-           stream.synchronize();
-           return seconds;
-         }));
+void addEnqueue(const std::string& name, Enqueue&& enqueue) {
+  add("cuda/enqueue/" + name, [enqueue](benchmark::State& state) {
+    const Stream stream;
+    const DeviceMemory memory(256);
+    benchHost(state, stream, kMostLaunches / 2,
+              [&] { checkCuda(enqueue(stream.get(), memory.data()), "enqueue"); });
+  });
 }
 
-// What a case moves, give or take what its queries share.
-double roughBytes(const Case& c) {
-  int64_t bytes = c.queries * (sizeOf(c.times) + c.channels() * sizeOf(c.out));
-  for (const StreamCase& stream : c.streams) {
-    const int64_t rows = std::min(2 * c.queries, stream.samples);
-    bytes += stream.samples * sizeOf(c.times) + rows * stream.channels * sizeOf(stream.dtype);
+void addCase(const CasePtr& c, int64_t l2_bytes) {
+  const int64_t bytes = c->roughBytes();
+  const auto addGraph = [&](bool cold) {
+    add("cuda/" + c->id() + (cold ? "/cold" : "/hot"),
+        [=](benchmark::State& state) { benchGraph(state, c, l2_bytes, cold); });
+  };
+  // Nothing is left of a call that takes four times L2 when the next one begins.
+  const bool leaves_nothing = bytes > 4 * l2_bytes;
+  const bool can_be_cold = !leaves_nothing && bytes * kMostSets >= 4 * l2_bytes;
+  if (c->table == "sweep") return addGraph(can_be_cold);
+  addGraph(false);
+  if (can_be_cold) addGraph(true);
+  if (!c->variant && !leaves_nothing) {
+    add("cuda/" + c->table + "_call/" + c->name,
+        [=](benchmark::State& state) { benchCall(state, c); });
+    add("cuda/" + c->table + "_latency/" + c->name,
+        [=](benchmark::State& state) { benchLatency(state, c); });
   }
-  return static_cast<double>(c.batch * bytes);
-}
-
-double roughBytes(const VoxelCase& c) {
-  int64_t bytes = c.total() * (c.columns + c.features) * sizeOf(support::kF32);
-  switch (c.kind) {
-    case VoxelCase::Kind::kDense: {
-      const bool bytewise = !c.reducesFeatures() && c.mode == RBC_VOXEL_OCCUPANCY;
-      bytes +=
-          c.clouds * c.volume() * c.channels() * sizeOf(bytewise ? support::kU8 : support::kF32);
-      break;
-    }
-    case VoxelCase::Kind::kSparse:  // if each point has a voxel to itself
-      bytes += c.total() * (4 + c.channels()) * sizeOf(support::kF32);
-      break;
-    case VoxelCase::Kind::kTsdf: bytes += c.volume() * 2 * sizeOf(support::kF32); break;
-  }
-  return static_cast<double>(bytes);
-}
-
-// Whether a call takes four times L2: nothing is left of it when the next one begins.
-template <class Case>
-bool leavesNothing(const Case& c, const Device& device) {
-  return roughBytes(c) > 4 * static_cast<double>(device.l2_bytes);
-}
-
-// Whether cold calls differ from hot ones, and kMostSets of them fill L2.
-template <class Case>
-bool canBeCold(const Case& c, const Device& device) {
-  const double most = roughBytes(c) * static_cast<double>(kMostSets);
-  return !leavesNothing(c, device) && most >= 4 * static_cast<double>(device.l2_bytes);
-}
-
-template <class Call>
-void addGraph(const typename Call::Data::Case& c, const Device& device, bool cold) {
-  add("cuda/" + c.op + "/" + c.name + (cold ? "/cold" : "/hot"),
-      [=](benchmark::State& state) { benchGraph<Call>(state, c, device, cold); });
-}
-
-template <class Call>
-void addCase(const typename Call::Data::Case& c, const Device& device) {
-  const auto named = [&](const char* kind) { return "cuda/" + c.op + kind + "/" + c.name; };
-  addGraph<Call>(c, device, false);
-  if (canBeCold(c, device)) addGraph<Call>(c, device, true);
-  if (c.variant || leavesNothing(c, device)) return;
-  add(named("_call"), [=](benchmark::State& state) { benchCall<Call>(state, c); });
-  add(named("_latency"), [=](benchmark::State& state) { benchLatency<Call>(state, c); });
+  if (c->has_plain)
+    add("cuda/" + c->id() + "/plain", [=](benchmark::State& state) { benchPlain(state, c); });
 }
 
 }  // namespace
 
 void addCudaBenchmarks() {
-  Device device;
+  std::string name;
   try {
-    device.name = robocache::Context::cuda().info().device_name;
+    name = robocache::Context::cuda().info().device_name;
   } catch (const robocache::Error& error) {
     std::fprintf(stderr, "No cuda/ benchmarks: %s\n", error.what());
     return;
@@ -224,34 +153,17 @@ void addCudaBenchmarks() {
   checkCuda(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, 0), "cudaDeviceGetAttribute");
   checkCuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
   checkCuda(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-  device.l2_bytes = l2_bytes;
-  benchmark::AddCustomContext("gpu", device.name);
+  benchmark::AddCustomContext("gpu", name);
   benchmark::AddCustomContext("gpu_l2_bytes", std::to_string(l2_bytes));
   benchmark::AddCustomContext("cuda_driver", std::to_string(driver));
   benchmark::AddCustomContext("cuda_runtime", std::to_string(runtime));
 
   addCopyBenchmarks(l2_bytes);
   add("cuda/empty_kernel", benchEmpty);
-  for (const bool overlaps : {false, true}) {
-    add(std::string("cuda/enqueue/kernel") + (overlaps ? ", overlapping" : ""),
-        [=](benchmark::State& state) {
-          benchEnqueue(state, [=](cudaStream_t s, void*) { return launchArguments(s, overlaps); });
-        });
-  }
-  add("cuda/enqueue/memset", [](benchmark::State& state) {
-    benchEnqueue(state, [](cudaStream_t s, void* at) { return cudaMemsetAsync(at, 0, 256, s); });
-  });
-  for (const Case& c : resampleCases()) addCase<Call>(c, device);
-  for (const Case& c : fuseCases()) addCase<Call>(c, device);
-  for (const Case& c : methodCases(1024, 500, 250, 256, support::kBF16)) addCase<Call>(c, device);
-  for (const Case& c : sweepCases()) addGraph<Call>(c, device, canBeCold(c, device));
-  for (const VoxelCase& c : voxelCases()) {
-    addCase<VoxelCall>(c, device);
-    if (c.kind == VoxelCase::Kind::kDense && !c.reducesFeatures() && c.clouds == 1) {
-      add("cuda/" + c.op + "/" + c.name + "/plain",
-          [=](benchmark::State& state) { benchPlain(state, c); });
-    }
-  }
+  addEnqueue("kernel", [](cudaStream_t s, void*) { return launchArguments(s, false); });
+  addEnqueue("kernel, overlapping", [](cudaStream_t s, void*) { return launchArguments(s, true); });
+  addEnqueue("memset", [](cudaStream_t s, void* at) { return cudaMemsetAsync(at, 0, 256, s); });
+  for (const CasePtr& c : casesOf("cuda")) addCase(c, l2_bytes);
   addScaleBenchmarks();
 }
 

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 #include <string>
-#include <utility>
+#include <vector>
 
-#include "../measure.h"
+#include "call_set.h"
+#include "measure.h"
 
 namespace bench {
 
@@ -19,9 +21,11 @@ inline void checkCuda(cudaError_t error, const char* what) {
   throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
+// Of the device that is the current one when it is made.
 class DeviceMemory {
  public:
   explicit DeviceMemory(size_t bytes) : bytes_(bytes) {
+    checkCuda(cudaGetDevice(&device_), "cudaGetDevice");
     checkCuda(cudaMalloc(&data_, std::max<size_t>(bytes, 1)), "cudaMalloc");
   }
   DeviceMemory(const DeviceMemory&) = delete;
@@ -29,6 +33,7 @@ class DeviceMemory {
 
   char* data() const { return static_cast<char*>(data_); }
   size_t bytes() const { return bytes_; }
+  rbcDevice device() const { return {RBC_DEVICE_CUDA, device_}; }
 
   // Repeats `part` bytes of host memory over the whole of it.
   void fill(const void* source, size_t part) {
@@ -43,6 +48,16 @@ class DeviceMemory {
   }
   void poison() { set(0xA5); }
   void clear() { set(0); }
+  bool holds(const support::GuardedMemory& block) const {
+    std::vector<char> host(block.bytes());
+    for (size_t done = 0; done < bytes_; done += host.size()) {
+      const size_t bytes = std::min(host.size(), bytes_ - done);
+      checkCuda(cudaMemcpy(host.data(), data() + done, bytes, cudaMemcpyDeviceToHost),
+                "cudaMemcpy");
+      if (std::memcmp(host.data(), block.data(), bytes) != 0) return false;
+    }
+    return true;
+  }
 
  private:
   void set(int byte) {
@@ -52,7 +67,9 @@ class DeviceMemory {
 
   void* data_ = nullptr;
   size_t bytes_;
+  int device_ = 0;
 };
+using DeviceSet = CallSet<DeviceMemory>;
 
 class Stream {
  public:
@@ -143,9 +160,36 @@ Samples collectDevice(const Stream& stream, Enqueue&& enqueue) {
   return collect([&] { return deviceSeconds(stream, times, enqueue); });
 }
 
-// A kernel that does nothing: what is left of a call without its work.
-cudaError_t launchEmpty(cudaStream_t stream);
-// The same with arguments, launched as the library does: it may begin while the one before it ends.
-cudaError_t launchArguments(cudaStream_t stream, bool overlaps);
+// The same of each node of a graph that launches `nodes` of them.
+inline Samples collectGraph(const Stream& stream, const Graph& graph, int64_t nodes) {
+  return collectDevice(stream, [&] { graph.launch(stream); }) / static_cast<double>(nodes);
+}
+
+inline robocache::Context contextOn(const Stream& stream, int device = 0) {
+  robocache::Context context = robocache::Context::cuda(device, stream.get());
+  context.warmUp();
+  return context;
+}
+
+// A case on the current device, ready to be called; checked by one call.
+struct Worker {
+  explicit Worker(const Data& data, int device = 0)
+      : context(contextOn(stream, device)), set(data) {
+    set.call().reserve(context);
+    call();
+    stream.synchronize();
+    set.check();
+  }
+  void call() const { set.call()(context); }
+
+  Stream stream;
+  robocache::Context context;
+  DeviceSet set;
+};
+
+// What other files add to the benchmarks of cuda.cpp.
+double copyBandwidth();  // bytes read plus bytes written a second, by a copy of 2 GiB
+void addCopyBenchmarks(int64_t l2_bytes);  // cuda/copy and cuda/copy/<bytes read plus written>/...
+void addScaleBenchmarks();                 // cuda/scale/<case>/gpus:N
 
 }  // namespace bench

@@ -1,21 +1,14 @@
 // What scripts/profile.sh runs under ncu: one call a case, after one that is not looked at.
 // Together the cases reach every kind of kernel.
 
-#include <algorithm>
-#include <cstdio>
-#include <exception>
-#include <stdexcept>
-#include <string>
-#include <vector>
-
 #include <cuda_profiler_api.h>
 #include <nvtx3/nvToolsExt.h>
 
-#include "../backends.h"
-#include "../case_data.h"
-#include "../last_data.h"
-#include "../voxel_data.h"
-#include "device_set.h"
+#include <cstdio>
+#include <exception>
+
+#include "backends.h"
+#include "device.h"
 
 namespace bench {
 namespace {
@@ -33,22 +26,6 @@ void profileCall(const std::string& name, const Stream& stream, Call&& call) {
   checkCuda(cudaProfilerStop(), "cudaProfilerStop");
   std::printf("%s\n", name.c_str());
   std::fflush(stdout);
-}
-
-template <class Call, class Cases>
-void profileCases(const Cases& cases, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    const auto found =
-        std::find_if(cases.begin(), cases.end(), [&](const auto& c) { return c.name == name; });
-    if (found == cases.end()) throw std::runtime_error("no case " + name);
-    const auto& data = dataOf<typename Call::Data>(*found);
-    const Stream stream;
-    robocache::Context context = contextOn(stream);
-    DeviceSet<Call> set(data);
-    set.call().reserve(context);
-    set.reset();
-    profileCall(found->op + " " + name, stream, [&] { set.call()(context); });
-  }
 }
 
 // Kernels that none of the cases has: the check of times, and a copy between strides.
@@ -79,21 +56,10 @@ void profileOthers() {
 }  // namespace
 
 int profileCuda() try {
-  profileCases<Call>(resampleCases(),
-                     {"1024,500,250,256 bf16", "64,4096,1024,32 f32",
-                      "256,2000,1000,7 f32 unaligned", "256,2000,1000,32 f32 random"});
-  profileCases<Call>(methodCases(1024, 500, 250, 256, support::kBF16),
-                     {"1024,500,250,256 bf16 slerp", "1024,500,250,256 bf16 pchip"});
-  profileCases<Call>(
-      fuseCases(),
-      {"B=256: 100x512, 200x128, 300x64 -> 128 bf16", "B=32: 16 streams 200x7 -> 100 f32",
-       "B=64: pose 300x8, IMU 2000x6, contacts 500x2, joints 1000x7 -> 500 f32"});
-  profileCases<VoxelCall>(
-      voxelCases(),
-      {"occupancy/1M 128^3 uniform", "count/1M 128^3 uniform", "occupancy/10M 256^3 uniform",
-       "count/10M 256^3 uniform", "count/10M 256^3 sweeps", "mean/1M 200^3 16 features uniform",
-       "sparse mean/1M 1000x1000x40 uniform", "sparse mean/10M 2000x2000x100 uniform",
-       "tsdf/100k 256^3 uniform"});
+  for (const CasePtr& c : casesOf("profile")) {
+    const Worker worker(dataOf(c));
+    profileCall(c->table + " " + c->name, worker.stream, [&] { worker.call(); });
+  }
   profileOthers();
   return 0;
 } catch (const std::exception& error) {

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from comparison.with_scipy import interp1d, interp_channels
 
 import robocache as rbc
 
@@ -21,19 +22,11 @@ Aligned = tuple[torch.Tensor, torch.Tensor]
 def with_robocache(episodes: Episodes, batch: Any, dtype: torch.dtype) -> Aligned:
     streams = [
         rbc.Stream(
-            values,
-            times,
-            lengths=lengths,
-            max_gap=sensor.max_gap,
-            clock_offset=sensor.clock_offset,
+            values, times, lengths=lengths, max_gap=sensor.max_gap, clock_offset=sensor.clock_offset
         )
         for sensor, (values, times, lengths) in zip(episodes.sensors, streams_of(episodes, batch))
     ]
     return rbc.fuse(streams, batch[0], dtype=dtype, return_mask=True)
-
-
-def with_torch(episodes: Episodes, batch: Any, dtype: torch.dtype) -> Aligned:
-    return torch_streams(episodes.sensors, streams_of(episodes, batch), batch[0], dtype)
 
 
 def torch_streams(
@@ -49,6 +42,13 @@ def torch_streams(
     ]
     parts, masks = zip(*aligned)
     return torch.cat(parts, 2), torch.stack(masks, 2)
+
+
+def with_torch(
+    episodes: Episodes, batch: Any, dtype: torch.dtype, streams: Any = torch_streams
+) -> Aligned:
+    """`streams` may be torch_streams as it was compiled."""
+    return streams(episodes.sensors, streams_of(episodes, batch), batch[0], dtype)
 
 
 def _torch_stream(
@@ -83,28 +83,10 @@ def _torch_stream(
 # ---- in a worker of a data loader ----------------------------------------------------------------
 
 Interpolate = Callable[[Any, Any, Any], Any]
-
-
-def interp_channels(clock: Any, times: Any, values: Any) -> Any:
-    out = np.empty((clock.size, values.shape[1]), values.dtype)
-    for d in range(values.shape[1]):
-        out[:, d] = np.interp(clock, times, values[:, d])
-    return out
-
-
-def interp1d(clock: Any, times: Any, values: Any) -> Any:
-    import scipy.interpolate
-
-    line = scipy.interpolate.interp1d(
-        times,
-        values,
-        axis=0,
-        copy=False,
-        bounds_error=False,
-        fill_value=(values[0], values[-1]),
-        assume_sorted=True,
-    )
-    return line(clock)
+IN_WORKERS: dict[str, Interpolate] = {
+    "np.interp in workers": interp_channels,
+    "scipy interp1d in workers": interp1d,
+}
 
 
 class AlignedBatch:

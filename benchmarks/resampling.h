@@ -1,0 +1,49 @@
+// Cases of rbcResample and rbcFuse: B recordings of N streams, each put onto T ticks of one clock.
+//
+// Their names: B,S,T,D and a dtype, with a trait or a method after it; B=4: 30x512, 8 streams 100x7
+// -> T dtype; and, of sweeps, one of both behind the size that it is about. A fusion of streams that
+// have kinds (pose, IMU, contacts, joints) gives the mask as well.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cases.h"
+#include "robocache/fuse.h"
+#include "support/dtypes.h"
+
+namespace bench {
+
+struct StreamCase {
+  int64_t samples = 0;   // S; about the mean row if packed
+  int64_t channels = 0;  // D
+  rbcDType dtype = support::kF32;
+  int32_t method = RBC_METHOD_LINEAR;
+  std::vector<rbcChannelGroup> groups = {};  // instead of the method
+  bool affine = false;
+  bool lengths = false;
+  bool packed = false;
+};
+
+struct ResamplingCase : Case {
+  int64_t batch = 1;
+  int64_t queries = 1;
+  rbcDType times = support::kF32;
+  rbcDType out = support::kF32;
+  bool fuses = false;  // rbcFuse is called
+  bool mask = false;
+  bool wild = false;    // intervals vary by 46 %, not 17 %
+  bool random = false;  // queries in no order, not a clock
+  std::vector<StreamCase> streams = {};
+
+  int64_t channels() const;
+  int64_t roughBytes() const override;
+  std::unique_ptr<const Data> load() const override;
+  std::string facts() const override;
+};
+
+// The case as a call, on the tensors of its data. The ticks may change between calls.
+std::unique_ptr<Call> callOn(const ResamplingCase& c, const Tensors& tensors);
+
+}  // namespace bench
