@@ -49,15 +49,18 @@ size_t checkBytes(const rbcContext& context, bool times) {
   return times ? context.backend->checkTimesBytes() : 0;
 }
 
+void requireCheckable(const rbcContext& context) {
+  if (context.backend->capturing(*context.state)) {
+    fail(RBC_STATUS_UNSUPPORTED,
+         "flags: RBC_CHECK_TIMES waits for the stream, which is being captured");
+  }
+}
+
 void checkStream(rbcContext& context, const FuseProblem& p, int stream, bool times,
                  const char* array) {
   const FuseStream& s = p.streams[stream];
   TimesDefect defect = {};
   if (times) {
-    if (context.backend->capturing(*context.state)) {
-      fail(RBC_STATUS_UNSUPPORTED,
-           "flags: RBC_CHECK_TIMES waits for the stream, which is being captured");
-    }
     const Scratch scratch = workspace(context, checkBytes(context, true));
     context.backend->checkTimes(*context.state, p, stream, scratch, &defect);
   } else if (context.backend->id == RBC_BACKEND_CPU) {

@@ -13,6 +13,9 @@ bool findIndexDefect(const FuseProblem& problem, const FuseStream& stream, Times
 // Fails with INVALID_ARGUMENT if the defect is one.
 void reportDefect(const FuseProblem& problem, const FuseStream& stream, const TimesDefect& defect);
 
+// Fails with UNSUPPORTED where the check of times cannot wait for the context's stream.
+void requireCheckable(const rbcContext& context);
+
 // Verifies a stream: its times too if asked to, which waits for the stream of the context; else
 // what the host can read. `array` is the name of the array of streams in errors, or null.
 void checkStream(rbcContext& context, const FuseProblem& problem, int stream, bool times,

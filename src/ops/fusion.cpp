@@ -316,6 +316,7 @@ size_t Fusion::workspaceBytes(bool check_times) {
 
 void Fusion::run(rbcContext& context, bool check_times, const char* stream_array) {
   const FuseProblem& p = problem_;
+  if (check_times) requireCheckable(context);
   ScratchCutter copies(workspace(context, workspaceBytes(check_times)).data);
   visitHostIndexes([&](IndexArray& array, int64_t entries) {
     array = copyOf(array, entries, copies.take<int64_t>(entries));
