@@ -228,7 +228,7 @@ void Fusion::add(const StreamArguments& stream) {
   s.times_stride[0] = batchStride(times, 2);
   s.times_stride[1] = times.strides[times.ndim - 1];
   read(params.lengths, "lengths", batch, &s.lengths);
-  read(params.offsets, "offsets", batch + 1, &s.offsets);
+  read(params.offsets, "offsets", packed ? batch + 1 : 0, &s.offsets);  // else batch has no limit
   read(params.mean, "mean", s.channels, &s.mean);
   read(params.inv_std, "inv_std", s.channels, &s.inv_std);
   s.max_gap = limitOf(params.max_gap, times.dtype);

@@ -177,6 +177,18 @@ TEST_CASE("empty tensors: resample fills what there is") {
   }
 }
 
+TEST_CASE("empty tensors: a batch may have as many rows as there are numbers") {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const int64_t shape[] = {kMost, 0, 1};
+  const int64_t none = 0;
+  const rbcDevice cpu = {RBC_DEVICE_CPU, 0};
+  const rbcTensor rows = {nullptr, cpu, 3, kU8, const_cast<int64_t*>(shape), nullptr, 0};
+  const rbcTensor times = {nullptr, cpu, 1, kF64, const_cast<int64_t*>(&none), nullptr, 0};
+  rbcResampleParams params = rbcResampleParamsInit();
+  params.method = RBC_METHOD_NEAREST;
+  CHECK_SUCCEEDS(rbcResample(context().get(), &rows, &times, &times, &rows, nullptr, &params));
+}
+
 TEST_CASE("empty tensors: fuse goes past streams without samples or channels") {
   for (const int64_t stride : kStrides) {
     for (const int64_t batch : {0, 2}) {
