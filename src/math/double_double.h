@@ -78,10 +78,6 @@ RBC_HD double head(DoubleDouble x) { return x.head; }
 RBC_HD double as(DoubleDouble x, double) { return x.head; }
 RBC_HD DoubleDouble as(DoubleDouble x, DoubleDouble) { return x; }
 
-RBC_HD DoubleDouble select(bool condition, DoubleDouble yes, DoubleDouble no) {
-  return {select(condition, yes.head, no.head), select(condition, yes.tail, no.tail)};
-}
-
 // a b - c d. In double to 1.5 units in its last place, whatever cancels.
 RBC_HD double differenceOfProducts(double a, double b, double c, double d) {
   const double cd = c * d;

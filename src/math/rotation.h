@@ -14,8 +14,9 @@
 // Components are within 4 * 2^-52, angles within 4 * 2^-51 of what the input means exactly, also near
 // the singularity of Euler angles and after many turns.
 //
-// To read the formulas again for another SIMD level (RBC_FORMULAS_AGAIN), include slerp.h,
-// double_double.h, trig.h, quaternion.h, euler.h, rotation_matrix.h and this header, in that order.
+// To read the formulas again for another SIMD level (RBC_FORMULAS_AGAIN), into a namespace of their
+// own in rbc, include slerp.h, double_double.h, trig.h, quaternion.h, euler.h, rotation_matrix.h and
+// this header, in that order. A call that has no argument of theirs says which of them it means.
 #if !defined(RBC_MATH_ROTATION_H) || defined(RBC_FORMULAS_AGAIN)
 #define RBC_MATH_ROTATION_H
 
@@ -32,7 +33,8 @@ namespace detail {
 // Of a representation that lists entries.
 template <class Number>
 RBC_HD Columns<Number> readColumns(RotationKind kind, const double* in) {
-  return kind == RotationKind::Matrix ? readMatrix<Number>(in) : readRot6d<Number>(kind, in);
+  return kind == RotationKind::Matrix ? readMatrix<Number>(in)
+                                      : RBC_FORMULAS::readRot6d<Number>(kind, in);
 }
 
 }  // namespace detail
@@ -43,7 +45,8 @@ RBC_HD Quaternion<Number> readRotation(const RotationFormat& from, const double*
     case RotationKind::QuatXyzw: return readQuaternion<Number>(in[3], in[0], in[1], in[2]);
     case RotationKind::QuatWxyz: return readQuaternion<Number>(in[0], in[1], in[2], in[3]);
     case RotationKind::Rotvec: return readRotvec<Number>(in[0], in[1], in[2]);
-    case RotationKind::Euler: return readEuler<Number>(from.axes, {in[0], in[1], in[2]});
+    case RotationKind::Euler:
+      return RBC_FORMULAS::readEuler<Number>(from.axes, {in[0], in[1], in[2]});
     default: return quaternionOf(detail::readColumns<Number>(from.kind, in));
   }
 }
@@ -79,11 +82,11 @@ RBC_HD void writeRotation(const RotationFormat& to, const Quaternion<Number>& q,
 RBC_HD void convertRotation(const RotationFormat& from, const RotationFormat& to, const double* in,
                             double* out) {
   if (to.kind == RotationKind::Euler) {
-    writeRotation(to, readRotation<DoubleDouble>(from, in), out);
+    writeRotation(to, RBC_FORMULAS::readRotation<DoubleDouble>(from, in), out);
   } else if (listsEntries(from.kind) && listsEntries(to.kind)) {
     writeColumns(to.kind, detail::readColumns<double>(from.kind, in), out);
   } else {
-    writeRotation(to, readRotation<double>(from, in), out);
+    writeRotation(to, RBC_FORMULAS::readRotation<double>(from, in), out);
   }
 }
 

@@ -103,7 +103,7 @@ RBC_HD ReducedAngle reduceLarge(double angle) {
   const DoubleDouble rest = share * DoubleDouble(kQuarter1, kQuarter2);
   const int quarters = static_cast<int>((front >> 62) + (fraction >> 63));
   const bool negative = bits >> 63 != 0;
-  return {select(negative, -rest, rest), (negative ? -quarters : quarters) & 3};
+  return {negative ? -rest : rest, (negative ? -quarters : quarters) & 3};
 }
 
 // ---- of at most an eighth of a turn -------------------------------------------------------------
@@ -172,10 +172,10 @@ template <class Number>
 RBC_HD SineCosine<Number> sineCosine(const ReducedAngle& angle) {
   const SineCosine<Number> of = detail::ofEighth(angle.rest, Number());
   const bool odd = (angle.quarters & 1) != 0;
-  const Number sine = select(odd, of.cosine, of.sine);
-  const Number cosine = select(odd, of.sine, of.cosine);
-  return {select((angle.quarters & 2) != 0, -sine, sine),
-          select(((angle.quarters + 1) & 2) != 0, -cosine, cosine)};
+  const Number sine = odd ? of.cosine : of.sine;
+  const Number cosine = odd ? of.sine : of.cosine;
+  return {(angle.quarters & 2) != 0 ? -sine : sine,
+          ((angle.quarters + 1) & 2) != 0 ? -cosine : cosine};
 }
 
 // The angle of (x, y), in [-pi, pi]. A zero has no sign: that of (-1, -0) is pi, and that of (0, 0)
@@ -189,13 +189,13 @@ RBC_HD double arcTangent(double y, double x) {
   const double ax = std::fabs(x);
   const double ay = std::fabs(y);
   const bool steep = ay > ax;
-  const double low = select(steep, ax, ay);
-  const double high = select(steep, ay, ax);
+  const double low = steep ? ax : ay;
+  const double high = steep ? ay : ax;
   // Turned back by pi / 4 where that leaves less.
   const bool turned = low > kTangent * high;
-  const double above = select(turned, low - high, low);
-  const double below = select(turned, low + high, high);
-  const double tangent = above / select(below == 0, 1.0, below);
+  const double above = turned ? low - high : low;
+  const double below = turned ? low + high : high;
+  const double tangent = above / (below == 0 ? 1.0 : below);
   const double square = tangent * tangent;
   double rest = mulAdd(tangent * square, detail::horner(square, c), tangent);
   // The whole angle is n pi / 4, and the rest added or subtracted.
@@ -214,7 +214,7 @@ RBC_HD double arcTangent(double y, double x) {
   constexpr double kEighth2 = 3.061616997868383e-17;
   const DoubleDouble base = exactProduct(eighths, kEighth1);
   const double angle = base.head + (rest + mulAdd(eighths, kEighth2, base.tail));
-  return select(y < 0, -angle, angle);
+  return y < 0 ? -angle : angle;
 }
 
 }  // namespace RBC_FORMULAS
