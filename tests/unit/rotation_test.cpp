@@ -380,6 +380,29 @@ TEST_CASE("rotation: one of two quaternions, one of two axes") {
   CHECK(q.of[3] == 0);
 }
 
+TEST_CASE("rotation: one after the other, and back") {
+  Random random(17);
+  Worst worst;
+  const RotationFormat from = format(RotationKind::QuatXyzw);
+  for (int round = 0; round < 20000; ++round) {
+    const Values in = rounded(support::writeReference(from, uniformRotation(random)));
+    const Values other = rounded(support::writeReference(from, uniformRotation(random)));
+    const QuadMatrix a = support::readReference(from, in.of);
+    const QuadMatrix b = support::readReference(from, other.of);
+    const auto qa = rbc::readRotation<double>(from, in.of);
+    const auto qb = rbc::readRotation<double>(from, other.of);
+    const RotationFormat to = format(RotationKind::Rot6dRows);
+    Values product;
+    rbc::writeRotation(to, qa * qb, product.of);
+    worst.see(from, to, in, product, support::product(a, b));
+    const RotationFormat matrix = format(RotationKind::Matrix);
+    Values relative;
+    rbc::writeRotation(matrix, inverse(qa) * qb, relative.of);
+    worst.see(from, matrix, in, relative, support::product(support::transposed(a), b));
+  }
+  worst.check("products");
+}
+
 TEST_CASE("rotation: what is no rotation gives NaN in every channel") {
   Random random(16);
   const auto check_nan = [&](const RotationFormat& from, const Values& in) {
