@@ -1,0 +1,136 @@
+// Quaternions, in which every rotation is read and from which it is written, and rotation vectors.
+//
+// A quaternion of any length stands for a rotation, so that reading one loses nothing: its length is
+// 2^-52 to 2^3, and only what is written is normalized. NaN stands for what is no rotation.
+#if !defined(RBC_MATH_QUATERNION_H) || defined(RBC_FORMULAS_AGAIN)
+#define RBC_MATH_QUATERNION_H
+
+#if !defined(RBC_FORMULAS_AGAIN)
+#include <cmath>
+#include <cstdint>
+
+#include "double_double.h"
+#include "number.h"
+#include "trig.h"
+#endif
+
+namespace RBC_FORMULAS {
+
+// Number is double or DoubleDouble.
+template <class Number>
+struct Vector3 {
+  Number x, y, z;
+};
+
+template <class Number>
+struct Quaternion {
+  Number w, x, y, z;
+};
+
+// The rotation by b, and then by a.
+template <class Number>
+RBC_HD Quaternion<Number> operator*(const Quaternion<Number>& a, const Quaternion<Number>& b) {
+  return {
+      a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z, a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
+      a.w * b.y + a.y * b.w + a.z * b.x - a.x * b.z, a.w * b.z + a.z * b.w + a.x * b.y - a.y * b.x};
+}
+
+template <class Number>
+RBC_HD Quaternion<Number> inverse(const Quaternion<Number>& q) {
+  return {q.w, -q.x, -q.y, -q.z};
+}
+
+RBC_HD Quaternion<double> head(const Quaternion<double>& q) { return q; }
+RBC_HD Quaternion<double> head(const Quaternion<DoubleDouble>& q) {
+  return {q.w.head, q.x.head, q.y.head, q.z.head};
+}
+
+namespace detail {
+
+RBC_HD double notANumber() { return bitCast<double>(uint64_t{0x7fffffffffffffff}); }
+
+// The bits of the largest magnitude; those of a NaN or an infinity, if there is one, are larger still.
+RBC_HD uint64_t magnitude(double x) { return bitCast<uint64_t>(x) & 0x7fffffffffffffffull; }
+template <class... Rest>
+RBC_HD uint64_t magnitude(double x, Rest... rest) {
+  const uint64_t a = magnitude(x);
+  const uint64_t b = magnitude(rest...);
+  return a > b ? a : b;
+}
+
+RBC_HD bool isFinite(uint64_t magnitude) { return magnitude < 0x7ff0000000000000ull; }
+
+// A power of two that brings finite magnitudes to [1, 4); subnormal ones to at least 2^-51.
+RBC_HD double scaleOf(uint64_t magnitude) {
+  const uint64_t exponent = magnitude >> 52;
+  const uint64_t inverse = exponent < 2046 ? 2046 - exponent : 1;
+  return bitCast<double>(inverse << 52);
+}
+
+template <class Number>
+RBC_HD Quaternion<Number> noRotation() {
+  return {notANumber(), notANumber(), notANumber(), notANumber()};
+}
+
+// Of the two quaternions of a rotation the one with w > 0; if w is 0, with the first of the others
+// positive that is not 0.
+RBC_HD Quaternion<double> canonicalSign(const Quaternion<double>& q) {
+  const double first = q.w != 0 ? q.w : q.x != 0 ? q.x : q.y != 0 ? q.y : q.z;
+  if (!(first < 0)) return q;
+  return {0 - q.w, 0 - q.x, 0 - q.y, 0 - q.z};  // 0 stays 0, not -0
+}
+
+}  // namespace detail
+
+template <class Number>
+RBC_HD Quaternion<Number> readQuaternion(double w, double x, double y, double z) {
+  const uint64_t magnitude = detail::magnitude(w, x, y, z);
+  if (magnitude == 0 || !detail::isFinite(magnitude)) return detail::noRotation<Number>();
+  const double scale = detail::scaleOf(magnitude);
+  return {scale * w, scale * x, scale * y, scale * z};
+}
+
+// Of length 1.
+RBC_HD Quaternion<double> writeQuaternion(const Quaternion<double>& of) {
+  const Quaternion<double> q = detail::canonicalSign(of);
+  const double inverse =
+      1 / std::sqrt(mulAdd(q.w, q.w, mulAdd(q.x, q.x, mulAdd(q.y, q.y, q.z * q.z))));
+  return {inverse * q.w, inverse * q.x, inverse * q.y, inverse * q.z};
+}
+
+// With half the angle h, a quaternion of length 2: (2 cos h, v sin h / h). It keeps every bit of
+// the smallest vectors. The length of v is worked out as a DoubleDouble, so that the turns of a large
+// angle go without a trace; from 2^51 on they do only if it is a double.
+template <class Number>
+RBC_HD Quaternion<Number> readRotvec(double x, double y, double z) {
+  const uint64_t magnitude = detail::magnitude(x, y, z);
+  if (!detail::isFinite(magnitude)) return detail::noRotation<Number>();
+  const double scale = detail::scaleOf(magnitude);
+  const double sx = scale * x;
+  const double sy = scale * y;
+  const double sz = scale * z;
+  const DoubleDouble length =
+      squareRoot(exactProduct(sx, sx) + exactProduct(sy, sy) + exactProduct(sz, sz));
+  DoubleDouble half = scaled(length, 0.5 / scale);
+  if (half.head > 0x1p50) half.tail = 0;
+  const SineCosine<Number> of = sineCosine<Number>(reduce(half));
+  // Below, sin h / h is 1 but for less than 2^-85; a subnormal h could not be divided by.
+  Number ratio = Number(1.0);
+  if (half.head > 0x1p-42) ratio = of.sine / as(half, Number());
+  return {Number(2.0) * of.cosine, ratio * Number(x), ratio * Number(y), ratio * Number(z)};
+}
+
+// Of an angle in [0, pi].
+RBC_HD Vector3<double> writeRotvec(const Quaternion<double>& of) {
+  const Quaternion<double> q = detail::canonicalSign(of);
+  const double square = mulAdd(q.x, q.x, mulAdd(q.y, q.y, q.z * q.z));
+  const double length = std::sqrt(square);
+  // For small angles the tangent is the angle; the square may then be subnormal or 0.
+  const bool small = square < 0x1p-80 * (q.w * q.w);
+  const double factor = small ? 2 / q.w : 2 * arcTangent(length, q.w) / (small ? 1.0 : length);
+  return {factor * q.x, factor * q.y, factor * q.z};
+}
+
+}  // namespace RBC_FORMULAS
+
+#endif

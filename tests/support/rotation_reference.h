@@ -1,0 +1,256 @@
+// Rotations with 113 bits, by the textbook's formulas: every representation is read as a matrix and
+// written from one.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "quad.h"
+#include "rotation_kind.h"
+
+namespace support {
+
+struct QuadMatrix {
+  Quad m[3][3];
+};
+
+inline QuadMatrix product(const QuadMatrix& a, const QuadMatrix& b) {
+  QuadMatrix c = {};
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) {
+      for (int k = 0; k < 3; ++k) c.m[i][j] += a.m[i][k] * b.m[k][j];
+    }
+  }
+  return c;
+}
+
+inline QuadMatrix transposed(const QuadMatrix& a) {
+  QuadMatrix t;
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) t.m[i][j] = a.m[j][i];
+  }
+  return t;
+}
+
+inline QuadMatrix aboutAxis(int axis, Quad angle) {
+  const int next = (axis + 1) % 3;
+  const int last = (axis + 2) % 3;
+  Quad s;
+  Quad c;
+  sineCosine(angle, &s, &c);
+  QuadMatrix r = {};
+  r.m[axis][axis] = 1;
+  r.m[next][next] = r.m[last][last] = c;
+  r.m[last][next] = s;
+  r.m[next][last] = -s;
+  return r;
+}
+
+// ---- reading ------------------------------------------------------------------------------------
+
+inline QuadMatrix ofQuaternion(Quad w, Quad x, Quad y, Quad z) {
+  const Quad n = w * w + x * x + y * y + z * z;
+  return {
+      {{(w * w + x * x - y * y - z * z) / n, 2 * (x * y - w * z) / n, 2 * (x * z + w * y) / n},
+       {2 * (x * y + w * z) / n, (w * w - x * x + y * y - z * z) / n, 2 * (y * z - w * x) / n},
+       {2 * (x * z - w * y) / n, 2 * (y * z + w * x) / n, (w * w - x * x - y * y + z * z) / n}}};
+}
+
+// Rodrigues' formula.
+inline QuadMatrix ofRotvec(const double* v) {
+  const Quad x = v[0];
+  const Quad y = v[1];
+  const Quad z = v[2];
+  const Quad square = x * x + y * y + z * z;
+  const Quad angle = squareRoot(square);
+  Quad s;
+  Quad c;
+  sineCosine(angle / 2, &s, &c);
+  const Quad a = angle == 0 ? Quad(1) : 2 * s * c / angle;     // sin / angle
+  const Quad b = angle == 0 ? Quad(0.5) : 2 * s * s / square;  // (1 - cos) / angle^2
+  const Quad d = 1 - 2 * s * s;
+  return {{{d + b * x * x, b * x * y - a * z, b * x * z + a * y},
+           {b * x * y + a * z, d + b * y * y, b * y * z - a * x},
+           {b * x * z - a * y, b * y * z + a * x, d + b * z * z}}};
+}
+
+// The nearest rotation by Newton and Schulz's iteration, for singular values not far from each other.
+inline QuadMatrix ofMatrix(const double* in, int steps) {
+  QuadMatrix r;
+  Quad square = 0;
+  for (int i = 0; i < 9; ++i) square += static_cast<Quad>(in[i]) * static_cast<Quad>(in[i]);
+  const Quad size = squareRoot(square / 3);
+  for (int i = 0; i < 9; ++i) r.m[i / 3][i % 3] = in[i] / size;
+  for (int step = 0; step < steps; ++step) {
+    QuadMatrix correction = product(transposed(r), r);
+    for (int i = 0; i < 3; ++i) {
+      for (int j = 0; j < 3; ++j) {
+        correction.m[i][j] = ((i == j ? 3 : 0) - correction.m[i][j]) / 2;
+      }
+    }
+    r = product(r, correction);
+  }
+  return r;
+}
+
+// Of two columns.
+inline QuadMatrix byGramSchmidt(const double (&a)[3], const double (&b)[3]) {
+  Quad x[3];
+  Quad y[3];
+  Quad square = 0;
+  for (int i = 0; i < 3; ++i) square += static_cast<Quad>(a[i]) * a[i];
+  for (int i = 0; i < 3; ++i) x[i] = a[i] / squareRoot(square);
+  Quad along = 0;
+  for (int i = 0; i < 3; ++i) along += x[i] * b[i];
+  square = 0;
+  for (int i = 0; i < 3; ++i) {
+    y[i] = b[i] - along * x[i];
+    square += y[i] * y[i];
+  }
+  QuadMatrix r;
+  for (int i = 0; i < 3; ++i) {
+    r.m[i][0] = x[i];
+    r.m[i][1] = y[i] = y[i] / squareRoot(square);
+  }
+  for (int i = 0; i < 3; ++i) {
+    const int j = (i + 1) % 3;
+    const int k = (i + 2) % 3;
+    r.m[i][2] = x[j] * y[k] - x[k] * y[j];
+  }
+  return r;
+}
+
+inline QuadMatrix ofEuler(const rbc::EulerAxes& axes, const double* angles) {
+  const QuadMatrix first = aboutAxis(axes.first, angles[0]);
+  const QuadMatrix second = aboutAxis(axes.second, angles[1]);
+  const QuadMatrix third = aboutAxis(axes.third, angles[2]);
+  return axes.extrinsic ? product(third, product(second, first))
+                        : product(first, product(second, third));
+}
+
+// `steps` is what a matrix takes to become a rotation.
+inline QuadMatrix readReference(const rbc::RotationFormat& from, const double* in, int steps = 3) {
+  using Kind = rbc::RotationKind;
+  switch (from.kind) {
+    case Kind::QuatXyzw: return ofQuaternion(in[3], in[0], in[1], in[2]);
+    case Kind::QuatWxyz: return ofQuaternion(in[0], in[1], in[2], in[3]);
+    case Kind::Rotvec: return ofRotvec(in);
+    case Kind::Matrix: return ofMatrix(in, steps);
+    case Kind::Rot6dRows:
+      return transposed(byGramSchmidt({in[0], in[1], in[2]}, {in[3], in[4], in[5]}));
+    case Kind::Rot6dColumns: return byGramSchmidt({in[0], in[1], in[2]}, {in[3], in[4], in[5]});
+    case Kind::Rot6dInterleaved: return byGramSchmidt({in[0], in[2], in[4]}, {in[1], in[3], in[5]});
+    case Kind::Euler: break;
+  }
+  return ofEuler(from.axes, in);
+}
+
+// ---- writing ------------------------------------------------------------------------------------
+
+struct QuadQuaternion {
+  Quad w, v[3];
+};
+
+inline QuadQuaternion quaternionOf(const QuadMatrix& r) {
+  // Of 4 q q^T the column with the largest entry on the diagonal.
+  const auto& m = r.m;
+  const Quad products[4][4] = {
+      {1 + m[0][0] + m[1][1] + m[2][2], m[2][1] - m[1][2], m[0][2] - m[2][0], m[1][0] - m[0][1]},
+      {m[2][1] - m[1][2], 1 + m[0][0] - m[1][1] - m[2][2], m[0][1] + m[1][0], m[0][2] + m[2][0]},
+      {m[0][2] - m[2][0], m[0][1] + m[1][0], 1 - m[0][0] + m[1][1] - m[2][2], m[1][2] + m[2][1]},
+      {m[1][0] - m[0][1], m[0][2] + m[2][0], m[1][2] + m[2][1], 1 - m[0][0] - m[1][1] + m[2][2]}};
+  int best = 0;
+  for (int i = 1; i < 4; ++i) {
+    if (products[i][i] > products[best][best]) best = i;
+  }
+  const Quad* column = products[best];
+  Quad length = 0;
+  for (int i = 0; i < 4; ++i) length += column[i] * column[i];
+  length = squareRoot(length);
+  for (int i = 0; i < 4; ++i) {
+    if (column[i] == 0) continue;
+    if (column[i] < 0) length = -length;
+    break;
+  }
+  return {column[0] / length, {column[1] / length, column[2] / length, column[3] / length}};
+}
+
+// Of R = Ra(alpha) Rb(beta) Rc(gamma).
+inline void eulerOf(const rbc::EulerAxes& axes, const QuadMatrix& r, Quad* angles) {
+  const auto& m = r.m;
+  const int a = axes.extrinsic ? axes.third : axes.first;
+  const int b = axes.second;
+  const int c = axes.extrinsic ? axes.first : axes.third;
+  const int k = 3 - a - b;
+  const Quad even = (b - a + 3) % 3 == 1 ? 1 : -1;
+  Quad alpha;
+  Quad beta;
+  Quad gamma;
+  Quad sum;         // alpha + gamma and alpha - gamma: near the ends of beta one of them is all
+  Quad difference;  // that is left
+  Quad from_low;    // from the ends of beta, where odd axes' stands for -beta
+  Quad from_high;
+  if (a == c) {
+    const Quad sine = squareRoot(m[a][b] * m[a][b] + m[a][k] * m[a][k]);
+    alpha = arcTangent(m[b][a], -even * m[k][a]);
+    beta = arcTangent(sine, m[a][a]);
+    gamma = arcTangent(m[a][b], even * m[a][k]);
+    sum = arcTangent(even * (m[k][b] - m[b][k]), m[b][b] + m[k][k]);
+    difference = arcTangent(even * (m[k][b] + m[b][k]), m[b][b] - m[k][k]);
+    from_low = arcTangent(sine, m[a][a]);
+    from_high = arcTangent(sine, -m[a][a]);
+  } else {
+    const Quad cosine = squareRoot(m[a][a] * m[a][a] + m[a][b] * m[a][b]);
+    alpha = arcTangent(-even * m[b][c], m[c][c]);
+    beta = arcTangent(even * m[a][c], cosine);
+    gamma = arcTangent(-even * m[a][b], m[a][a]);
+    sum = even * arcTangent(m[b][a] + m[c][b], m[b][b] - m[c][a]);
+    difference = even * arcTangent(m[c][b] - m[b][a], m[b][b] + m[c][a]);
+    from_low = arcTangent(cosine, -m[a][c]);
+    from_high = arcTangent(cosine, m[a][c]);
+  }
+  const bool low = from_low <= static_cast<Quad>(1e-7);
+  const bool high = from_high <= static_cast<Quad>(1e-7);
+  if (low || high) {
+    const bool is_sum = a == c ? low : high;
+    const Quad left = is_sum ? sum : difference;
+    // With gamma or alpha 0, that is alpha or gamma; in the difference with a minus.
+    alpha = axes.extrinsic ? Quad(0) : left;
+    gamma = !axes.extrinsic ? Quad(0) : is_sum ? left : -left;
+  }
+  angles[0] = axes.extrinsic ? gamma : alpha;
+  angles[1] = beta;
+  angles[2] = axes.extrinsic ? alpha : gamma;
+}
+
+inline std::vector<Quad> writeReference(const rbc::RotationFormat& to, const QuadMatrix& r) {
+  using Kind = rbc::RotationKind;
+  const auto& m = r.m;
+  switch (to.kind) {
+    case Kind::QuatXyzw: {
+      const QuadQuaternion q = quaternionOf(r);
+      return {q.v[0], q.v[1], q.v[2], q.w};
+    }
+    case Kind::QuatWxyz: {
+      const QuadQuaternion q = quaternionOf(r);
+      return {q.w, q.v[0], q.v[1], q.v[2]};
+    }
+    case Kind::Rotvec: {
+      const QuadQuaternion q = quaternionOf(r);
+      const Quad length = squareRoot(q.v[0] * q.v[0] + q.v[1] * q.v[1] + q.v[2] * q.v[2]);
+      const Quad factor = length == 0 ? Quad(2) : 2 * arcTangent(length, q.w) / length;
+      return {factor * q.v[0], factor * q.v[1], factor * q.v[2]};
+    }
+    case Kind::Matrix:
+      return {m[0][0], m[0][1], m[0][2], m[1][0], m[1][1], m[1][2], m[2][0], m[2][1], m[2][2]};
+    case Kind::Rot6dRows: return {m[0][0], m[0][1], m[0][2], m[1][0], m[1][1], m[1][2]};
+    case Kind::Rot6dColumns: return {m[0][0], m[1][0], m[2][0], m[0][1], m[1][1], m[2][1]};
+    case Kind::Rot6dInterleaved: return {m[0][0], m[0][1], m[1][0], m[1][1], m[2][0], m[2][1]};
+    case Kind::Euler: break;
+  }
+  std::vector<Quad> angles(3);
+  eulerOf(to.axes, r, angles.data());
+  return angles;
+}
+
+}  // namespace support
