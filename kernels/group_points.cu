@@ -273,7 +273,7 @@ cudaError_t scanHeads(void* temporary, size_t* bytes, const Key* sorted_keys, in
 }  // namespace
 
 PointGrouping::PointGrouping(const PointClouds& points, const VoxelGrid& grid,
-                             const Output<1>& dropped, bool ordered, ScratchCutter* cutter)
+                             const Output<1>& dropped, bool ordered, ScratchLayout* cutter)
     : clouds_(points),
       grid_(grid),
       dropped_(dropped),
@@ -295,7 +295,7 @@ PointGrouping::PointGrouping(const PointClouds& points, const VoxelGrid& grid,
   }
 }
 
-void PointGrouping::cutRanked(ScratchCutter* cutter) {
+void PointGrouping::cutRanked(ScratchLayout* cutter) {
   num_words_ = (voxels_ + kWordBits - 1) / kWordBits;
   cutter->take(&groups_.ranks, groups_.points);
   cutter->take(&slots_, groups_.points);
@@ -336,7 +336,7 @@ cudaError_t PointGrouping::launchRanked(const LaunchDevice& device, cudaStream_t
 }
 
 template <class Key>
-void PointGrouping::cutSorted(ScratchCutter* cutter) {
+void PointGrouping::cutSorted(ScratchLayout* cutter) {
   cutter->take(&groups_.heads, groups_.points);
   cutter->take(&rows_, groups_.points);
   Key* keys;

@@ -4,7 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "launch_device.h"
-#include "scratch_cutter.h"
+#include "scratch_layout.h"
 #include "voxel_problem.h"
 
 namespace rbc::cuda {
@@ -27,7 +27,7 @@ class PointGrouping {
  public:
   // `ordered`: the points of a voxel have to be in order.
   PointGrouping(const PointClouds& points, const VoxelGrid& grid, const Output<1>& dropped,
-                bool ordered, ScratchCutter* cutter);
+                bool ordered, ScratchLayout* cutter);
 
   const PointGroups& groups() const { return groups_; }
 
@@ -35,10 +35,10 @@ class PointGrouping {
   cudaError_t launch(const LaunchDevice& device, cudaStream_t stream) const;
 
  private:
-  void cutRanked(ScratchCutter* cutter);
+  void cutRanked(ScratchLayout* cutter);
   cudaError_t launchRanked(const LaunchDevice& device, cudaStream_t stream) const;
   template <class Key>
-  void cutSorted(ScratchCutter* cutter);
+  void cutSorted(ScratchLayout* cutter);
   template <class Key>
   cudaError_t launchSorted(const LaunchDevice& device, cudaStream_t stream) const;
 

@@ -393,7 +393,7 @@ cudaError_t launchAll(ReduceArguments* a, int64_t most_chunks, const LaunchDevic
 }  // namespace
 
 VoxelReduction::VoxelReduction(const PointClouds& points, const Features& features, VoxelMode mode,
-                               ScratchCutter* cutter)
+                               ScratchLayout* cutter)
     : points_(points), features_(features), mode_(mode) {
   const int64_t total = points.total();
   most_large_ = total / (kChunkPoints + 1);

@@ -24,7 +24,7 @@ struct VoxelTarget {
 class VoxelReduction {
  public:
   VoxelReduction(const PointClouds& points, const Features& features, VoxelMode mode,
-                 ScratchCutter* cutter);
+                 ScratchLayout* cutter);
 
   cudaError_t launch(const PointGroups& groups, const VoxelTarget& target,
                      const LaunchDevice& device, cudaStream_t stream) const;

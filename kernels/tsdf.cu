@@ -11,7 +11,7 @@
 #include "launch_order.cuh"
 #include "load_kernels.h"
 #include "points.cuh"
-#include "scratch_cutter.h"
+#include "scratch_layout.h"
 #include "tsdf.h"
 
 namespace rbc::cuda {
@@ -31,7 +31,7 @@ struct Sums {
 Sums sumsIn(void* scratch, const TsdfProblem& p) {
   Sums sums;
   sums.blocks = (p.grid.volume() + kBlock - 1) / kBlock;
-  ScratchCutter cutter(scratch);
+  ScratchLayout cutter(scratch);
   cutter.take(&sums.voxels, sums.blocks * kBlock);
   cutter.take(&sums.marks, sums.blocks);
   sums.bytes = cutter.used();

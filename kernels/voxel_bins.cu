@@ -22,7 +22,7 @@
 #include "launch_order.cuh"
 #include "load_kernels.h"
 #include "points.cuh"
-#include "scratch_cutter.h"
+#include "scratch_layout.h"
 
 namespace rbc::cuda {
 namespace {
@@ -82,7 +82,7 @@ struct BinScratch {
 };
 
 template <class Cell>
-BinScratch cut(ScratchCutter* cutter, const Bins& bins) {
+BinScratch cut(ScratchLayout* cutter, const Bins& bins) {
   BinScratch s = {};
   cutter->take(&s.staged, bins.tiles * kTile);
   cutter->take(&s.begins, (bins.count + 1) * bins.tiles);
@@ -546,7 +546,7 @@ template <class Cell>
 cudaError_t launch(const VoxelizeProblem& p, void* memory, const int32_t** coherent,
                    const LaunchDevice& device, cudaStream_t stream) {
   const Bins bins = binsOf(p, device);
-  ScratchCutter cutter(memory);
+  ScratchLayout cutter(memory);
   const BinScratch scratch = cut<Cell>(&cutter, bins);
   const cudaError_t error = visitLoader(p.points, [&](auto tag) {
     using Loader = typename decltype(tag)::type;
@@ -596,7 +596,7 @@ bool suitsBins(const VoxelizeProblem& p, const LaunchDevice& device) {
 }
 
 size_t voxelBinsScratchBytes(const VoxelizeProblem& p, const LaunchDevice& device) {
-  ScratchCutter cutter(nullptr);
+  ScratchLayout cutter(nullptr);
   const Bins bins = binsOf(p, device);
   if (p.mode == VoxelMode::kOccupancy) {
     cut<uint8_t>(&cutter, bins);

@@ -13,7 +13,7 @@
 #include "load_kernels.h"
 #include "points.cuh"
 #include "reduce_voxels.h"
-#include "scratch_cutter.h"
+#include "scratch_layout.h"
 #include "voxel_bins.h"
 
 namespace rbc::cuda {
@@ -315,14 +315,14 @@ struct FeatureParts {
   PointGrouping grouping;
   VoxelReduction reduction;
 
-  FeatureParts(const VoxelizeProblem& p, ScratchCutter* cutter)
+  FeatureParts(const VoxelizeProblem& p, ScratchLayout* cutter)
       : grouping(p.points, p.grid, p.dropped, false, cutter),
         reduction(p.points, p.features, p.mode, cutter) {}
 };
 
 cudaError_t launchFeatures(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
                            cudaStream_t stream) {
-  ScratchCutter cutter(scratch);
+  ScratchLayout cutter(scratch);
   const FeatureParts parts(p, &cutter);
   cudaError_t error = parts.grouping.launch(device, stream);
   if (error == cudaSuccess) error = launchFill(p, device, stream);
@@ -342,12 +342,12 @@ cudaError_t launchFeatures(const VoxelizeProblem& p, void* scratch, const Launch
 
 size_t voxelizeScratchBytes(const VoxelizeProblem& p, const LaunchDevice& device) {
   if (reducesFeatures(p.mode)) {
-    ScratchCutter cutter(nullptr);
+    ScratchLayout cutter(nullptr);
     const FeatureParts parts(p, &cutter);
     return cutter.used();
   }
   if (suitsBins(p, device)) return voxelBinsScratchBytes(p, device);
-  ScratchCutter cutter(nullptr);  // cells may be more than memory has
+  ScratchLayout cutter(nullptr);  // cells may be more than memory has
   if (takesCells(p)) return 0;
   if (p.mode == VoxelMode::kOccupancy) {
     cutter.take<uint8_t>(cellsOf(p));

@@ -30,7 +30,7 @@ struct SparseParts {
   char* temporary = nullptr;
   size_t temporary_bytes = 0;
 
-  SparseParts(const SparseProblem& p, ScratchCutter* cutter)
+  SparseParts(const SparseProblem& p, ScratchLayout* cutter)
       : grouping(p.points, p.grid, p.dropped,
                  p.order == VoxelOrder::kFirstPoint || p.grouped.data != nullptr, cutter),
         reduction(p.points, p.reduced.data != nullptr ? p.features : Features{}, p.reduce, cutter),
@@ -273,14 +273,14 @@ cudaError_t launchPoints(const SparseProblem& p, const PointGroups& groups, cons
 }  // namespace
 
 size_t voxelizeSparseScratchBytes(const SparseProblem& p, const LaunchDevice&) {
-  ScratchCutter cutter(nullptr);
+  ScratchLayout cutter(nullptr);
   const SparseParts parts(p, &cutter);
   return cutter.used();
 }
 
 cudaError_t launchVoxelizeSparse(const SparseProblem& p, void* scratch, const LaunchDevice& device,
                                  cudaStream_t stream) {
-  ScratchCutter cutter(scratch);
+  ScratchLayout cutter(scratch);
   const SparseParts parts(p, &cutter);
   const PointGroups& groups = parts.grouping.groups();
   const bool whole_coords = p.coords.stride[1] == 1 && p.coords.stride[0] % 4 == 0 &&

@@ -106,8 +106,6 @@ void* allocate(BackendState&, size_t bytes, void*) {
 
 void release(BackendState&, void* pointer, size_t, void*) noexcept { free(pointer); }
 
-size_t checkTimesBytes() { return 0; }
-
 }  // namespace
 
 const Backend kBackend = {
@@ -116,9 +114,7 @@ const Backend kBackend = {
     device,          setStream,    stream,
     synchronize,     capturing,    allocate,
     release,         useWorkspace, copy,
-    checkTimesBytes, checkTimes,   fuse,
-    voxelizeBytes,   voxelize,     voxelizeSparseBytes,
-    voxelizeSparse,  tsdfBytes,    tsdf,
+    &kOperations,
 };
 
 }  // namespace rbc::cpu

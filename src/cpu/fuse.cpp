@@ -105,14 +105,18 @@ void runAll(CpuState& state, const Plan& plan) {
       });
 }
 
-}  // namespace
+size_t bytes(const BackendState&, const FuseProblem&) { return 0; }
 
-void fuse(BackendState& backend_state, const FuseProblem& p) {
+void run(BackendState& backend_state, const FuseProblem& p, Scratch) {
   const int64_t out_size = sizeOf(p.out_dtype);
   CpuState& state = cpuState(backend_state);
   const Plan plan = {p, state.simd, out_size,
                      p.batch * p.queries * p.channels * out_size > kStreamBytes};
   visitTime(p.time_dtype, [&](auto time) { runAll<typename decltype(time)::type>(state, plan); });
 }
+
+}  // namespace
+
+extern const Operation<FuseProblem> kFuse = {bytes, run};
 
 }  // namespace rbc::cpu

@@ -1,18 +1,18 @@
 #include "group_points.h"
 
-#include "scratch_cutter.h"
+#include "scratch_layout.h"
 
 namespace rbc::cpu {
 
 size_t PointGroups::bytes() const {
-  ScratchCutter parts(nullptr);
+  ScratchLayout parts(nullptr);
   parts.take<std::byte>(static_cast<int64_t>(sort_.bytes()));
   parts.take<int64_t>(sort_.buckets() + 1);
   return parts.used();
 }
 
 void PointGroups::group(CpuState& state, void* scratch, const Output<1>& dropped) {
-  ScratchCutter parts(scratch);
+  ScratchLayout parts(scratch);
   auto* sort_scratch = parts.take<std::byte>(static_cast<int64_t>(sort_.bytes()));
   before_ = parts.take<int64_t>(sort_.buckets() + 1);
   sort_.sort(state, sort_scratch, dropped);

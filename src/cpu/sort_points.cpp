@@ -49,7 +49,7 @@ PointSort::PointSort(const KeySpace& space, int64_t least_buckets, int unsorted_
   chunks_ = divideUp(points_, chunk_points_);
 }
 
-PointSort::Parts PointSort::partsOf(ScratchCutter* scratch) const {
+PointSort::Parts PointSort::partsOf(ScratchLayout* scratch) const {
   Parts parts;
   parts.entries[0] = scratch->take<std::byte>(points_ * entrySize());
   parts.entries[1] = scratch->take<std::byte>(points_ * entrySize());
@@ -59,13 +59,13 @@ PointSort::Parts PointSort::partsOf(ScratchCutter* scratch) const {
 }
 
 size_t PointSort::bytes() const {
-  ScratchCutter scratch(nullptr);
+  ScratchLayout scratch(nullptr);
   partsOf(&scratch);
   return scratch.used();
 }
 
 void PointSort::sort(CpuState& state, void* scratch, const Output<1>& dropped) {
-  ScratchCutter taken(scratch);
+  ScratchLayout taken(scratch);
   const Parts parts = partsOf(&taken);
   sorted_ = parts.entries[passes_ % 2];
   free_ = parts.entries[(passes_ + 1) % 2];

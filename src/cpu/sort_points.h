@@ -6,7 +6,7 @@
 
 #include "cpu_state.h"
 #include "point_keys.h"
-#include "scratch_cutter.h"
+#include "scratch_layout.h"
 
 namespace rbc::cpu {
 
@@ -61,7 +61,7 @@ class PointSort {
   int64_t entrySize() const {
     return wide_ ? sizeof(PointEntry<uint64_t>) : sizeof(PointEntry<uint32_t>);
   }
-  Parts partsOf(ScratchCutter* scratch) const;
+  Parts partsOf(ScratchLayout* scratch) const;
   template <class Key>
   void sortAs(CpuState& state, const Parts& parts, const Output<1>& dropped);
   void placeBuckets(const Parts& parts);

@@ -62,19 +62,21 @@ void reduceFeatures(CpuState& state, const VoxelizeProblem& p, const DenseVoxels
   });
 }
 
-}  // namespace
-
-size_t voxelizeBytes(const BackendState& state, const VoxelizeProblem& p) {
+size_t bytes(const BackendState& state, const VoxelizeProblem& p) {
   const int threads = static_cast<const CpuState&>(state).pool.threads();
   const DenseVoxels voxels(p);
   return reducesFeatures(p.mode) ? groupsFor(p, voxels, threads).bytes()
                                  : sortFor(voxels, threads).bytes();
 }
 
-void voxelize(BackendState& state, const VoxelizeProblem& p, Scratch scratch) {
+void run(BackendState& state, const VoxelizeProblem& p, Scratch scratch) {
   const DenseVoxels voxels(p);
   (reducesFeatures(p.mode) ? reduceFeatures : countPoints)(cpuState(state), p, voxels,
                                                            scratch.data);
 }
+
+}  // namespace
+
+extern const Operation<VoxelizeProblem> kVoxelize = {bytes, run};
 
 }  // namespace rbc::cpu

@@ -6,7 +6,7 @@
 
 #include "cpu_state.h"
 #include "group_points.h"
-#include "scratch_cutter.h"
+#include "scratch_layout.h"
 #include "sparse_rows.h"
 
 namespace rbc::cpu {
@@ -24,7 +24,7 @@ struct Parts {
     if (p.order == VoxelOrder::kFirstPoint) rows = scratch.take<int32_t>(p.points.total());
   }
 
-  ScratchCutter scratch;
+  ScratchLayout scratch;
   void* groups;
   int32_t* rows = nullptr;  // of voxels, by their first points; null: they have their groups' order
 };
@@ -57,15 +57,13 @@ void orderByFirstPoint(ThreadPool& pool, const PointGroups& groups, int64_t poin
   }
 }
 
-}  // namespace
-
-size_t voxelizeSparseBytes(const BackendState& state, const SparseProblem& p) {
+size_t bytes(const BackendState& state, const SparseProblem& p) {
   const KeySpace space = spaceOf(p);
   const PointGroups groups(space, 1, static_cast<const CpuState&>(state).pool.threads());
   return Parts(nullptr, p, groups).scratch.used();
 }
 
-void voxelizeSparse(BackendState& backend_state, const SparseProblem& p, Scratch scratch) {
+void run(BackendState& backend_state, const SparseProblem& p, Scratch scratch) {
   CpuState& state = cpuState(backend_state);
   ThreadPool& pool = state.pool;
   const KeySpace space = spaceOf(p);
@@ -105,5 +103,9 @@ void voxelizeSparse(BackendState& backend_state, const SparseProblem& p, Scratch
     overflow[2 * stride] = points_left_out.load(std::memory_order_relaxed);
   }
 }
+
+}  // namespace
+
+extern const Operation<SparseProblem> kVoxelizeSparse = {bytes, run};
 
 }  // namespace rbc::cpu

@@ -1,18 +1,14 @@
-#include "fusion.h"
+#include "fuse_builder.h"
 
-#include <algorithm>
 #include <cinttypes>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "channel_groups.h"
-#include "check.h"
 #include "element_bits.h"
-#include "overlap.h"
 #include "params.h"
 #include "real.h"
-#include "scratch_cutter.h"
 
 namespace rbc {
 namespace {
@@ -114,41 +110,35 @@ rbcResampleParams checkedParams(const rbcResampleParams* given) {
   return params;
 }
 
-Fusion::Fusion(const rbcContext& context, const SharedArguments& shared)
-    : context_(context),
+FuseBuilder::FuseBuilder(const rbcContext& context, const SharedArguments& shared, bool check_times,
+                         const char* stream_array)
+    : CallBase(context),
+      check_times_(check_times),
+      stream_array_(stream_array),
       query_lengths_(shared.query_lengths),
-      query_times_(normalize(shared.query_times, "query_times")),
-      out_(normalize(shared.out, "out")),
-      has_mask_(shared.mask != nullptr) {
-  if (has_mask_) mask_ = normalize(shared.mask, "mask");
-}
+      out_(operands.out(shared.out, "out")),
+      mask_(operands.optionalOut(shared.mask, "mask")),
+      query_times_(operands.in(shared.query_times, "query_times")) {}
 
-void Fusion::requireInput(const View& view, const char* argument) const {
-  requireReachable(context_, view, argument);
-  requireDisjoint(view, argument, out_, "out");
-  if (has_mask_) requireDisjoint(view, argument, mask_, "mask");
-}
-
-void Fusion::requireFloatOut() const {
+void FuseBuilder::requireFloatOut() const {
   if (!isFloat(out_.dtype)) {
     fail(RBC_STATUS_DTYPE_MISMATCH, "out: dtype is %s, expected a float", nameOf(out_.dtype));
   }
 }
 
-void Fusion::read(const rbcTensor* tensor, const char* argument, int64_t count,
-                  IndexArray* array) const {
+void FuseBuilder::read(const rbcTensor* tensor, const char* argument, int64_t count,
+                  IndexArray* array) {
   *array = {};
   if (tensor == nullptr) return;
-  const View view = normalize(tensor, argument);
-  requireInput(view, argument);
+  const View& view = operands.in(tensor, argument);
   *array = indexArrayOf(view, argument, count);
 }
 
-void Fusion::read(const rbcTensor* tensor, const char* argument, int64_t count,
-                  RealArray* array) const {
+void FuseBuilder::read(const rbcTensor* tensor, const char* argument, int64_t count,
+                  RealArray* array) {
   *array = {};
   if (tensor == nullptr) return;
-  const View view = normalize(tensor, argument);
+  const View& view = operands.in(tensor, argument);
   requireShape(view, argument, 1, &count);
   if (view.dtype != DType::F32 && view.dtype != DType::F64) {
     fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected float32 or float64", argument,
@@ -158,15 +148,14 @@ void Fusion::read(const rbcTensor* tensor, const char* argument, int64_t count,
     fail(RBC_STATUS_DTYPE_MISMATCH, "%s: needs an out of a float, which is %s", argument,
          nameOf(out_.dtype));
   }
-  requireInput(view, argument);
   *array = {view.data, view.strides[0], view.dtype == DType::F64};
 }
 
-void Fusion::add(const StreamArguments& stream) {
+void FuseBuilder::add(const StreamArguments& stream) {
   FuseProblem& p = problem_;
   const rbcResampleParams& params = stream.params;
-  const View values = normalize(stream.values, "values");
-  const View times = normalize(stream.times, "times");
+  const View& values = operands.in(stream.values, "values");
+  const View& times = operands.in(stream.times, "times");
 
   // Three forms: padded [B,S,D], packed [N,D] with offsets, and without a batch [S,D].
   const bool packed = params.offsets != nullptr;
@@ -179,7 +168,7 @@ void Fusion::add(const StreamArguments& stream) {
   }
   int64_t batch = values.ndim == 3 ? values.shape[0] : 1;
   if (packed) {
-    const View offsets = normalize(params.offsets, "offsets");
+    const View offsets = normalize(params.offsets, "offsets");  // added once the batch is known
     requireRank(offsets, "offsets", 1, 1);
     if (offsets.shape[0] < 1) {
       fail(RBC_STATUS_SHAPE_MISMATCH, "offsets: shape is [0], expected [B+1]");
@@ -217,8 +206,6 @@ void Fusion::add(const StreamArguments& stream) {
          nameOf(times.dtype), nameOf(p.time_dtype));
   }
   p.time_dtype = times.dtype;
-  requireInput(values, "values");
-  requireInput(times, "times");
 
   s.values = values.data;
   s.times = times.data;
@@ -246,16 +233,7 @@ void Fusion::add(const StreamArguments& stream) {
   ++p.num_streams;
 }
 
-const FuseProblem& Fusion::finish(int mask_rank) {
-  requireInput(query_times_, "query_times");
-  requireReachable(context_, out_, "out");
-  requireDistinctElements(out_, "out");
-  if (has_mask_) {
-    requireReachable(context_, mask_, "mask");
-    requireDistinctElements(mask_, "mask");
-    requireDisjoint(mask_, "mask", out_, "out");
-  }
-
+void FuseBuilder::finish(int mask_rank) {
   FuseProblem& p = problem_;
   requireRank(query_times_, "query_times", 1, batched_ ? 2 : 1);
   p.queries = query_times_.shape[query_times_.ndim - 1];
@@ -278,55 +256,20 @@ const FuseProblem& Fusion::finish(int mask_rank) {
   p.out_stride[1] = out_.strides[out_.ndim - 2];
   p.out_stride[2] = out_.strides[out_.ndim - 1];
   p.out_dtype = out_.dtype;
-  if (has_mask_) {
-    requireShape(mask_, "mask", mask_rank - skip, mask_shape + skip);
-    if (mask_.dtype != DType::Bool && mask_.dtype != DType::U8) {
+  if (mask_ != nullptr) {
+    const View& mask = *mask_;
+    requireShape(mask, "mask", mask_rank - skip, mask_shape + skip);
+    if (mask.dtype != DType::Bool && mask.dtype != DType::U8) {
       fail(RBC_STATUS_DTYPE_MISMATCH, "mask: dtype is %s, expected bool or uint8",
-           nameOf(mask_.dtype));
+           nameOf(mask.dtype));
     }
-    p.mask = reinterpret_cast<uint8_t*>(mask_.data);
-    p.mask_stride[0] = batchStride(mask_, mask_rank);
-    p.mask_stride[1] = mask_.strides[1 - skip];
-    p.mask_stride[2] = mask_rank == 3 ? mask_.strides[2 - skip] : 0;
+    p.mask = reinterpret_cast<uint8_t*>(mask.data);
+    p.mask_stride[0] = batchStride(mask, mask_rank);
+    p.mask_stride[1] = mask.strides[1 - skip];
+    p.mask_stride[2] = mask_rank == 3 ? mask.strides[2 - skip] : 0;
   }
   p.streams = streams_;
   p.segments = segments_;
-  return p;
-}
-
-template <class Visitor>
-void Fusion::visitHostIndexes(Visitor&& visit) {
-  FuseProblem& p = problem_;
-  if (context_.backend->id != RBC_BACKEND_CPU) return;
-  const auto visitArray = [&](IndexArray& array, int64_t entries) {
-    if (array.data != nullptr) visit(array, entries);
-  };
-  for (int n = 0; n < p.num_streams; ++n) {
-    visitArray(streams_[n].lengths, p.batch);
-    visitArray(streams_[n].offsets, p.batch + 1);
-  }
-  visitArray(p.query_lengths, p.batch);
-}
-
-size_t Fusion::workspaceBytes(bool check_times) {
-  ScratchCutter copies(nullptr);
-  visitHostIndexes([&](const IndexArray&, int64_t entries) { copies.take<int64_t>(entries); });
-  return std::max(copies.used(), checkBytes(context_, check_times));
-}
-
-void Fusion::run(rbcContext& context, bool check_times, const char* stream_array) {
-  const FuseProblem& p = problem_;
-  if (check_times) requireCheckable(context);
-  ScratchCutter copies(workspace(context, workspaceBytes(check_times)).data);
-  visitHostIndexes([&](IndexArray& array, int64_t entries) {
-    array = copyOf(array, entries, copies.take<int64_t>(entries));
-  });
-  for (int n = 0; n < p.num_streams; ++n) {
-    checkStream(context, p, n, check_times, stream_array);
-  }
-  const bool nothing_to_write =
-      p.batch == 0 || p.queries == 0 || (p.channels == 0 && p.mask == nullptr);
-  if (!nothing_to_write) context.backend->fuse(*context.state, p);
 }
 
 }  // namespace rbc

@@ -5,9 +5,7 @@
 #include <cinttypes>
 #include <cstring>
 
-#include "check.h"
-#include "float_environment.h"
-#include "fusion.h"
+#include "fuse_builder.h"
 #include "params.h"
 
 namespace rbc {
@@ -58,31 +56,36 @@ StreamArguments streamArguments(const unsigned char* given, uint32_t stride) {
   return arguments;
 }
 
-// Calls visitor(fusion, check_times) for the call, verified.
-template <class Visitor>
-void visitCall(rbcContext& context, const Arguments& call, Visitor&& visitor) {
-  const rbcFuseParams params = checkedFuseParams(call.params);
-  if (call.num_streams < 1 || call.num_streams > kMostStreams) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "num_streams: is %d, expected 1 to %d", call.num_streams,
-         kMostStreams);
-  }
-  if (call.streams == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "streams: is null");
-  const SharedArguments shared = {call.query_times, call.out, call.mask, params.query_lengths};
-  auto& fusion = context.call_memory.make<Fusion>(context, shared);
-  fusion.requireFloatOut();
-  const auto* const streams = reinterpret_cast<const unsigned char*>(call.streams);
-  const uint32_t stride = structSize(streams);
-  for (int n = 0; n < call.num_streams; ++n) {
-    try {
-      fusion.add(streamArguments(streams + size_t{stride} * static_cast<size_t>(n), stride));
-    } catch (const Error&) {
-      prefixLastError("streams[%d].", n);
-      throw;
+class FuseCall : public FuseBuilder {
+ public:
+  FuseCall(const rbcContext& context, const Arguments& call)
+      : FuseCall(context, call, checkedFuseParams(call.params)) {}
+
+ private:
+  FuseCall(const rbcContext& context, const Arguments& call, const rbcFuseParams& params)
+      : FuseBuilder(context, {call.query_times, call.out, call.mask, params.query_lengths},
+                    (params.flags & RBC_CHECK_TIMES) != 0, "streams") {
+    if (call.num_streams < 1 || call.num_streams > kMostStreams) {
+      fail(RBC_STATUS_INVALID_ARGUMENT, "num_streams: is %d, expected 1 to %d", call.num_streams,
+           kMostStreams);
     }
+    if (call.streams == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "streams: is null");
+    requireFloatOut();
+    const auto* const streams = reinterpret_cast<const unsigned char*>(call.streams);
+    const uint32_t stride = structSize(streams);
+    for (int n = 0; n < call.num_streams; ++n) {
+      operands.setStream(n);
+      try {
+        add(streamArguments(streams + size_t{stride} * static_cast<size_t>(n), stride));
+      } catch (const Error&) {
+        prefixLastError("streams[%d].", n);
+        throw;
+      }
+    }
+    operands.setStream(-1);
+    finish(3);
   }
-  fusion.finish(3);
-  visitor(fusion, (params.flags & RBC_CHECK_TIMES) != 0);
-}
+};
 
 }  // namespace
 }  // namespace rbc
@@ -90,28 +93,14 @@ void visitCall(rbcContext& context, const Arguments& call, Visitor&& visitor) {
 rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, int32_t num_streams,
                     const rbcTensor* query_times, const rbcTensor* out, const rbcTensor* mask,
                     const rbcFuseParams* params) {
-  return rbc::guard([&] {
-    const rbc::DefaultFloats floats;
-    const rbc::ContextUse use(context);
-    rbcContext& c = *use;
-    rbc::visitCall(
-        c, {streams, num_streams, query_times, out, mask, params},
-        [&](rbc::Fusion& fusion, bool check_times) { fusion.run(c, check_times, "streams"); });
-  });
+  return rbc::runCall<rbc::FuseCall>(
+      context, rbc::Arguments{streams, num_streams, query_times, out, mask, params});
 }
 
 rbcStatus_t rbcFuseWorkspaceSize(rbcContext_t context, const rbcFuseStream* streams,
                                  int32_t num_streams, const rbcTensor* query_times,
                                  const rbcTensor* out, const rbcTensor* mask,
                                  const rbcFuseParams* params, size_t* bytes) {
-  return rbc::guard([&] {
-    const rbc::DefaultFloats floats;
-    if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
-    const rbc::ContextUse use(context);
-    rbcContext& c = *use;
-    rbc::visitCall(c, {streams, num_streams, query_times, out, mask, params},
-                   [&](rbc::Fusion& fusion, bool check_times) {
-                     *bytes = fusion.workspaceBytes(check_times);
-                   });
-  });
+  return rbc::sizeCall<rbc::FuseCall>(
+      context, rbc::Arguments{streams, num_streams, query_times, out, mask, params}, bytes);
 }

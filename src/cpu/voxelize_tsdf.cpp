@@ -12,7 +12,7 @@
 
 #include "cpu_state.h"
 #include "point_rows.h"
-#include "scratch_cutter.h"
+#include "scratch_layout.h"
 #include "tsdf_problem.h"
 
 namespace rbc::cpu {
@@ -34,7 +34,7 @@ struct Sums {
 
 Sums sumsIn(void* scratch, const TsdfProblem& p) {
   const int64_t blocks = (p.grid.volume() + kBlock - 1) / kBlock;
-  ScratchCutter parts(scratch);
+  ScratchLayout parts(scratch);
   auto* voxels = parts.take<TsdfSums>(blocks * kBlock);
   auto* states = parts.take<uint8_t>(blocks);
   return {voxels, states, blocks, parts.used()};
@@ -141,11 +141,9 @@ void average(const TsdfProblem& p, const Sums& sums, int64_t block) {
   }
 }
 
-}  // namespace
+size_t bytes(const BackendState&, const TsdfProblem& p) { return sumsIn(nullptr, p).bytes; }
 
-size_t tsdfBytes(const BackendState&, const TsdfProblem& p) { return sumsIn(nullptr, p).bytes; }
-
-void tsdf(BackendState& backend_state, const TsdfProblem& p, Scratch scratch) {
+void run(BackendState& backend_state, const TsdfProblem& p, Scratch scratch) {
   CpuState& state = cpuState(backend_state);
   const Sums sums = sumsIn(scratch.data, p);
   std::memset(sums.blocks, kUntouched, static_cast<size_t>(sums.num_blocks));
@@ -164,5 +162,9 @@ void tsdf(BackendState& backend_state, const TsdfProblem& p, Scratch scratch) {
     }
   });
 }
+
+}  // namespace
+
+extern const Operation<TsdfProblem> kVoxelizeTsdf = {bytes, run};
 
 }  // namespace rbc::cpu

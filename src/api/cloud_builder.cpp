@@ -1,10 +1,8 @@
-#include "cloud_call.h"
+#include "cloud_builder.h"
 
 #include <cinttypes>
 #include <cmath>
 
-#include "overlap.h"
-#include "scratch_cutter.h"
 
 namespace rbc {
 namespace {
@@ -14,33 +12,7 @@ double rounded(double x, bool in_double) {
   return in_double ? x : static_cast<double>(static_cast<float>(x));
 }
 
-// The entries of lengths and offsets.
-int64_t indexesOf(const rbcContext& context, const PointClouds& points) {
-  if (context.backend->id != RBC_BACKEND_CPU) return 0;
-  return (points.lengths.data != nullptr ? points.clouds : 0) +
-         (points.offsets.data != nullptr ? points.clouds + 1 : 0);
-}
-
 }  // namespace
-
-size_t workspaceBytes(const rbcContext& context, const PointClouds& points, size_t bytes) {
-  ScratchCutter parts(nullptr);
-  parts.take<int64_t>(indexesOf(context, points));
-  parts.take<std::byte>(static_cast<int64_t>(bytes));
-  return parts.used();
-}
-
-Scratch workspaceFor(rbcContext& context, PointClouds* points, size_t bytes) {
-  const Scratch whole = workspace(context, workspaceBytes(context, *points, bytes));
-  const int64_t indexes = indexesOf(context, *points);
-  if (indexes == 0) return whole;
-  ScratchCutter parts(whole.data);
-  auto* copies = parts.take<int64_t>(indexes);
-  points->lengths = copyOf(points->lengths, points->clouds, copies);
-  points->offsets = copyOf(points->offsets, points->clouds + 1, copies);
-  requireRagged(points->lengths, points->offsets, points->clouds, points->rows, "points");
-  return {parts.take<std::byte>(static_cast<int64_t>(bytes)), bytes};
-}
 
 void requireFloat(const View& view, const char* argument) {
   if (!isFloat(view.dtype)) {
@@ -49,31 +21,10 @@ void requireFloat(const View& view, const char* argument) {
   }
 }
 
-View CloudCall::addOutput(const rbcTensor* tensor, const char* argument) {
-  const View view = normalize(tensor, argument);
-  requireReachable(context_, view, argument);
-  requireDistinctElements(view, argument);
-  for (int i = 0; i < num_outputs_; ++i) {
-    requireDisjoint(view, argument, outputs_[i], names_[i]);
-  }
-  outputs_[num_outputs_] = view;
-  names_[num_outputs_++] = argument;
-  return view;
-}
-
-View CloudCall::addInput(const rbcTensor* tensor, const char* argument) const {
-  const View view = normalize(tensor, argument);
-  requireReachable(context_, view, argument);
-  for (int i = 0; i < num_outputs_; ++i) {
-    requireDisjoint(view, argument, outputs_[i], names_[i]);
-  }
-  return view;
-}
-
-void CloudCall::addPoints(const rbcTensor* points, const rbcTensor* lengths,
+void CloudBuilder::addPoints(const rbcTensor* points, const rbcTensor* lengths,
                           const rbcTensor* offsets) {
   const bool packed = offsets != nullptr;
-  const View view = addInput(points, "points");
+  const View& view = operands.in(points, "points");
   requireRank(view, "points", 2, packed ? 2 : 3);
   requireFloat(view, "points");
   const int64_t columns = view.shape[view.ndim - 1];
@@ -90,14 +41,14 @@ void CloudCall::addPoints(const rbcTensor* points, const rbcTensor* lengths,
   p.dtype = view.dtype;
   p.clouds = view.ndim == 3 ? view.shape[0] : 1;
   p.rows = view.shape[view.ndim - 2];
-  points_view_ = view;
+  points_view_ = &view;
   batched_ = packed || view.ndim == 3;
   if (packed) {
     if (lengths != nullptr) {
       fail(RBC_STATUS_INVALID_ARGUMENT,
            "lengths: are for padded points, expected null beside offsets");
     }
-    const View ends = addInput(offsets, "offsets");
+    const View& ends = operands.in(offsets, "offsets");
     requireRank(ends, "offsets", 1, 1);
     if (ends.shape[0] < 1) {
       fail(RBC_STATUS_SHAPE_MISMATCH, "offsets: shape is [0], expected [B+1]");
@@ -106,25 +57,22 @@ void CloudCall::addPoints(const rbcTensor* points, const rbcTensor* lengths,
     p.offsets = indexArrayOf(ends, "offsets", p.clouds + 1);
   }
   if (lengths != nullptr) {
-    p.lengths = indexArrayOf(addInput(lengths, "lengths"), "lengths", p.clouds);
+    p.lengths = indexArrayOf(operands.in(lengths, "lengths"), "lengths", p.clouds);
   }
   if (p.total() > kMostPoints) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "points: are %" PRId64 ", expected at most 2^31 - 1",
          p.total());
   }
-  if (context_.backend->id == RBC_BACKEND_CPU) {
-    requireRagged(p.lengths, p.offsets, p.clouds, p.rows, "points");
-  }
 }
 
-Features CloudCall::features(const rbcTensor* tensor) const {
-  const View view = tensor != nullptr ? addInput(tensor, "features") : points_view_;
+Features CloudBuilder::features(const rbcTensor* tensor) {
+  const View& view = tensor != nullptr ? operands.in(tensor, "features") : *points_view_;
   if (tensor != nullptr) {
-    requireRank(view, "features", points_view_.ndim, points_view_.ndim);
+    requireRank(view, "features", points_view_->ndim, points_view_->ndim);
     requireFloat(view, "features");
     int64_t shape[3];
     for (int i = 0; i < view.ndim; ++i) {
-      shape[i] = i < view.ndim - 1 ? points_view_.shape[i] : view.shape[i];
+      shape[i] = i < view.ndim - 1 ? points_view_->shape[i] : view.shape[i];
     }
     requireShape(view, "features", view.ndim, shape);
   }
@@ -135,7 +83,7 @@ Features CloudCall::features(const rbcTensor* tensor) const {
           view.shape[view.ndim - 1]};
 }
 
-VoxelGrid CloudCall::grid(const rbcVoxelGrid& given) const {
+VoxelGrid CloudBuilder::grid(const rbcVoxelGrid& given) const {
   const bool in_double = computesInDouble(points_.dtype);
   const char* type = in_double ? "float64" : "float32";
   VoxelGrid grid = {};
@@ -176,12 +124,12 @@ VoxelGrid CloudCall::grid(const rbcVoxelGrid& given) const {
   return grid;
 }
 
-Output<1> CloudCall::dropped(const View& view, const char* argument) const {
+Output<1> CloudBuilder::dropped(const View* view) const {
+  if (view == nullptr) return {};
   const int64_t shape[] = {points_.clouds};
-  const Output<1> out = batchOutput(view, argument, shape);
-  if (view.dtype != DType::I64) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected int64", argument,
-         nameOf(view.dtype));
+  const Output<1> out = batchOutput(*view, "dropped", shape);
+  if (view->dtype != DType::I64) {
+    fail(RBC_STATUS_DTYPE_MISMATCH, "dropped: dtype is %s, expected int64", nameOf(view->dtype));
   }
   return out;
 }

@@ -5,8 +5,7 @@
 #include <cinttypes>
 #include <cmath>
 
-#include "cloud_call.h"
-#include "float_environment.h"
+#include "cloud_builder.h"
 #include "params.h"
 #include "tsdf_problem.h"
 
@@ -62,9 +61,30 @@ double checkedTruncation(double given, DType points) {
   return computesInDouble(points) ? given : static_cast<double>(rounded);
 }
 
-void addSensors(const CloudCall& cloud, const rbcTensor* sensors, TsdfProblem* p) {
-  const View view = cloud.addInput(sensors, "sensors");
-  requireRank(view, "sensors", 1, cloud.batched() ? 2 : 1);
+Output<3> volumeOf(const View& view, const char* argument, const VoxelGrid& grid) {
+  requireShape(view, argument, 3, grid.shape);
+  if (view.dtype != DType::F32) {
+    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected float32", argument,
+         nameOf(view.dtype));
+  }
+  return {view.data, {view.strides[0], view.strides[1], view.strides[2]}, view.dtype};
+}
+
+class TsdfCall : public CloudBuilder {
+ public:
+  TsdfCall(const rbcContext& context, const Arguments& call);
+  const TsdfProblem& problem() const { return problem_; }
+
+ private:
+  void addSensors(const rbcTensor* sensors);
+
+  TsdfProblem problem_ = {};
+};
+
+void TsdfCall::addSensors(const rbcTensor* sensors) {
+  TsdfProblem* p = &problem_;
+  const View& view = operands.in(sensors, "sensors");
+  requireRank(view, "sensors", 1, batched() ? 2 : 1);
   const int64_t shape[] = {p->points.clouds, 3};
   requireShape(view, "sensors", view.ndim, shape + (view.ndim == 2 ? 0 : 1));
   if (view.dtype != DType::F32 && view.dtype != DType::F64) {
@@ -77,28 +97,17 @@ void addSensors(const CloudCall& cloud, const rbcTensor* sensors, TsdfProblem* p
   p->sensors_dtype = view.dtype;
 }
 
-Output<3> volumeOf(const View& view, const char* argument, const VoxelGrid& grid) {
-  requireShape(view, argument, 3, grid.shape);
-  if (view.dtype != DType::F32) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected float32", argument,
-         nameOf(view.dtype));
-  }
-  return {view.data, {view.strides[0], view.strides[1], view.strides[2]}, view.dtype};
-}
-
-TsdfProblem problemOf(const rbcContext& context, const Arguments& call) {
+TsdfCall::TsdfCall(const rbcContext& context, const Arguments& call)
+    : CloudBuilder(context, problem_.points) {
   const rbcTsdfParams params = checkedParams(call.params);
-  CloudCall cloud(context);
-  const View tsdf = cloud.addOutput(call.tsdf, "tsdf");
-  const View weight = cloud.addOutput(call.weight, "weight");
-  View dropped = {};
-  if (call.dropped != nullptr) dropped = cloud.addOutput(call.dropped, "dropped");
-  cloud.addPoints(call.points, params.lengths, params.offsets);
+  const View& tsdf = operands.out(call.tsdf, "tsdf");
+  const View& weight = operands.out(call.weight, "weight");
+  const View* dropped_view = operands.optionalOut(call.dropped, "dropped");
+  addPoints(call.points, params.lengths, params.offsets);
 
-  TsdfProblem p = {};
-  p.points = cloud.points();
-  addSensors(cloud, call.sensors, &p);
-  p.grid = cloud.grid(params.grid);
+  TsdfProblem& p = problem_;
+  addSensors(call.sensors);
+  p.grid = grid(params.grid);
   for (int axis = 0; axis < 3; ++axis) p.voxel_size[axis] = params.grid.voxel_size[axis];
   p.weighting = static_cast<TsdfWeighting>(params.weighting);
   p.carve = (params.flags & RBC_TSDF_CARVE) != 0;
@@ -106,8 +115,7 @@ TsdfProblem problemOf(const rbcContext& context, const Arguments& call) {
   p.max_weight = params.max_weight;
   p.tsdf = volumeOf(tsdf, "tsdf", p.grid);
   p.weight = volumeOf(weight, "weight", p.grid);
-  if (call.dropped != nullptr) p.dropped = cloud.dropped(dropped, "dropped");
-  return p;
+  p.dropped = dropped(dropped_view);
 }
 
 }  // namespace
@@ -116,29 +124,14 @@ TsdfProblem problemOf(const rbcContext& context, const Arguments& call) {
 rbcStatus_t rbcVoxelizeTsdf(rbcContext_t context, const rbcTensor* points, const rbcTensor* sensors,
                             const rbcTensor* tsdf, const rbcTensor* weight,
                             const rbcTensor* dropped, const rbcTsdfParams* params) {
-  return rbc::guard([&] {
-    const rbc::DefaultFloats floats;
-    const rbc::ContextUse use(context);
-    rbcContext& c = *use;
-    rbc::TsdfProblem p = rbc::problemOf(c, {points, sensors, tsdf, weight, dropped, params});
-    if (p.points.clouds == 0) return;
-    const rbc::Scratch scratch = rbc::workspaceFor(c, &p.points, c.backend->tsdfBytes(*c.state, p));
-    c.backend->tsdf(*c.state, p, scratch);
-  });
+  return rbc::runCall<rbc::TsdfCall>(context,
+      rbc::Arguments{points, sensors, tsdf, weight, dropped, params});
 }
 
 rbcStatus_t rbcVoxelizeTsdfWorkspaceSize(rbcContext_t context, const rbcTensor* points,
                                          const rbcTensor* sensors, const rbcTensor* tsdf,
                                          const rbcTensor* weight, const rbcTensor* dropped,
                                          const rbcTsdfParams* params, size_t* bytes) {
-  return rbc::guard([&] {
-    const rbc::DefaultFloats floats;
-    if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
-    const rbc::ContextUse use(context);
-    rbcContext& c = *use;
-    const rbc::TsdfProblem p = rbc::problemOf(c, {points, sensors, tsdf, weight, dropped, params});
-    *bytes = p.points.clouds == 0
-                 ? 0
-                 : rbc::workspaceBytes(c, p.points, c.backend->tsdfBytes(*c.state, p));
-  });
+  return rbc::sizeCall<rbc::TsdfCall>(
+      context, rbc::Arguments{points, sensors, tsdf, weight, dropped, params}, bytes);
 }

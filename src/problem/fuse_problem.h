@@ -150,6 +150,14 @@ struct TimesDefect {
   double real[2];
 };
 
+// The verification of a stream's times, and on CUDA of its lengths and offsets and the query lengths:
+// the host has verified its own.
+struct TimesProblem {
+  const FuseProblem& fuse;
+  int stream;
+  TimesDefect* defect;  // on the host; written when the operation returns
+};
+
 // A sample that may not follow another: NaN, or earlier.
 template <class Time>
 RBC_HD bool badStep(Time previous, Time time) {

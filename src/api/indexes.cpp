@@ -1,4 +1,4 @@
-#include "ragged.h"
+#include "indexes.h"
 
 #include <cinttypes>
 

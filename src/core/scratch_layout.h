@@ -9,10 +9,10 @@
 
 namespace rbc {
 
-class ScratchCutter {
+class ScratchLayout {
  public:
   // Null: only the size is wanted.
-  explicit ScratchCutter(void* data) : begin_(static_cast<char*>(data)) {}
+  explicit ScratchLayout(void* data) : begin_(static_cast<char*>(data)) {}
 
   template <class T>
   T* take(int64_t count) {

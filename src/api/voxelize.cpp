@@ -4,9 +4,8 @@
 
 #include <cinttypes>
 
-#include "cloud_call.h"
+#include "cloud_builder.h"
 #include "element_bits.h"
-#include "float_environment.h"
 #include "params.h"
 
 namespace rbc {
@@ -54,38 +53,44 @@ void requireOutDtype(const View& out, VoxelMode mode) {
                                      : "a float for features");
 }
 
-VoxelizeProblem problemOf(const rbcContext& context, const Arguments& call) {
-  const rbcVoxelizeParams params = checkedParams(call.params);
-  CloudCall cloud(context);
-  const View out = cloud.addOutput(call.out, "out");
-  View dropped = {};
-  if (call.dropped != nullptr) dropped = cloud.addOutput(call.dropped, "dropped");
-  cloud.addPoints(call.points, params.lengths, params.offsets);
+class VoxelizeCall : public CloudBuilder {
+ public:
+  VoxelizeCall(const rbcContext& context, const Arguments& call);
+  const VoxelizeProblem& problem() const { return problem_; }
 
-  VoxelizeProblem p = {};
-  p.points = cloud.points();
-  p.grid = cloud.grid(params.grid);
+ private:
+  VoxelizeProblem problem_ = {};
+};
+
+VoxelizeCall::VoxelizeCall(const rbcContext& context, const Arguments& call)
+    : CloudBuilder(context, problem_.points) {
+  const rbcVoxelizeParams params = checkedParams(call.params);
+  const View& out = operands.out(call.out, "out");
+  const View* dropped_view = operands.optionalOut(call.dropped, "dropped");
+  addPoints(call.points, params.lengths, params.offsets);
+
+  VoxelizeProblem& p = problem_;
+  p.grid = grid(params.grid);
   p.mode = static_cast<VoxelMode>(params.mode);
   requireOutDtype(out, p.mode);
   const int64_t* shape = p.grid.shape;
   if (reducesFeatures(p.mode)) {
-    p.features = cloud.features(call.features);
+    p.features = features(call.features);
     const int64_t full[] = {p.points.clouds, shape[0], shape[1], shape[2], p.features.count};
-    p.out = cloud.batchOutput(out, "out", full);
+    p.out = batchOutput(out, "out", full);
   } else {
     if (call.features != nullptr) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "features: are for sum, mean, max and min, expected null");
     }
     p.features.count = 1;
     const int64_t full[] = {p.points.clouds, shape[0], shape[1], shape[2]};
-    const Output<4> plain = cloud.batchOutput(out, "out", full);
+    const Output<4> plain = batchOutput(out, "out", full);
     p.out = {plain.data,
              {plain.stride[0], plain.stride[1], plain.stride[2], plain.stride[3], 1},
              plain.dtype};
   }
   p.empty_bits = elementBits(params.empty_value, out.dtype, "empty_value");
-  if (call.dropped != nullptr) p.dropped = cloud.dropped(dropped, "dropped");
-  return p;
+  p.dropped = dropped(dropped_view);
 }
 
 }  // namespace
@@ -94,30 +99,14 @@ VoxelizeProblem problemOf(const rbcContext& context, const Arguments& call) {
 rbcStatus_t rbcVoxelize(rbcContext_t context, const rbcTensor* points, const rbcTensor* features,
                         const rbcTensor* out, const rbcTensor* dropped,
                         const rbcVoxelizeParams* params) {
-  return rbc::guard([&] {
-    const rbc::DefaultFloats floats;
-    const rbc::ContextUse use(context);
-    rbcContext& c = *use;
-    rbc::VoxelizeProblem p = rbc::problemOf(c, {points, features, out, dropped, params});
-    if (p.points.clouds == 0) return;
-    const rbc::Scratch scratch =
-        rbc::workspaceFor(c, &p.points, c.backend->voxelizeBytes(*c.state, p));
-    c.backend->voxelize(*c.state, p, scratch);
-  });
+  return rbc::runCall<rbc::VoxelizeCall>(context,
+      rbc::Arguments{points, features, out, dropped, params});
 }
 
 rbcStatus_t rbcVoxelizeWorkspaceSize(rbcContext_t context, const rbcTensor* points,
                                      const rbcTensor* features, const rbcTensor* out,
                                      const rbcTensor* dropped, const rbcVoxelizeParams* params,
                                      size_t* bytes) {
-  return rbc::guard([&] {
-    const rbc::DefaultFloats floats;
-    if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
-    const rbc::ContextUse use(context);
-    rbcContext& c = *use;
-    const rbc::VoxelizeProblem p = rbc::problemOf(c, {points, features, out, dropped, params});
-    *bytes = p.points.clouds == 0
-                 ? 0
-                 : rbc::workspaceBytes(c, p.points, c.backend->voxelizeBytes(*c.state, p));
-  });
+  return rbc::sizeCall<rbc::VoxelizeCall>(
+      context, rbc::Arguments{points, features, out, dropped, params}, bytes);
 }

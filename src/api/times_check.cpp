@@ -1,6 +1,9 @@
-#include "check.h"
+#include "times_check.h"
 
 #include <cinttypes>
+
+#include "indexes.h"
+#include "operation.h"
 
 namespace rbc {
 namespace {
@@ -12,15 +15,15 @@ bool findLength(const IndexArray& lengths, int64_t batch, int64_t rows, TimesDef
   return b >= 0;
 }
 
-}  // namespace
-
-bool findIndexDefect(const FuseProblem& p, const FuseStream& s, TimesDefect* defect) {
+// The first offset, length or query length out of range, in this order.
+TimesDefect findIndexDefect(const FuseProblem& p, const FuseStream& s) {
+  TimesDefect defect = {};
   if (const int64_t b = findBadOffset(s.offsets, p.batch, s.samples); b >= 0) {
-    *defect = {TimesDefect::kOffset, b, 0, {b > 0 ? s.offsets[b - 1] : 0, s.offsets[b]}, {}};
-    return true;
+    defect = {TimesDefect::kOffset, b, 0, {b > 0 ? s.offsets[b - 1] : 0, s.offsets[b]}, {}};
+  } else if (!findLength(s.lengths, p.batch, s.samples, TimesDefect::kLength, &defect)) {
+    findLength(p.query_lengths, p.batch, p.queries, TimesDefect::kQueryLength, &defect);
   }
-  return findLength(s.lengths, p.batch, s.samples, TimesDefect::kLength, defect) ||
-         findLength(p.query_lengths, p.batch, p.queries, TimesDefect::kQueryLength, defect);
+  return defect;
 }
 
 void reportDefect(const FuseProblem& p, const FuseStream& s, const TimesDefect& d) {
@@ -45,8 +48,27 @@ void reportDefect(const FuseProblem& p, const FuseStream& s, const TimesDefect& 
   }
 }
 
-size_t checkBytes(const rbcContext& context, bool times) {
-  return times ? context.backend->checkTimesBytes() : 0;
+void report(const FuseProblem& p, int stream, const TimesDefect& defect, const char* array) {
+  try {
+    reportDefect(p, p.streams[stream], defect);
+  } catch (const Error&) {
+    if (array != nullptr && defect.kind != TimesDefect::kQueryLength) {
+      prefixLastError("%s[%d].", array, stream);
+    }
+    throw;
+  }
+}
+
+}  // namespace
+
+void verifySampleIndexes(const FuseProblem& p, const char* array) {
+  for (int n = 0; n < p.num_streams; ++n) report(p, n, findIndexDefect(p, p.streams[n]), array);
+}
+
+size_t checkTimesBytes(const rbcContext& context) {
+  const FuseProblem none = {};
+  return operationFor<TimesProblem>(*context.backend)
+      .workspaceBytes(*context.state, {none, 0, nullptr});
 }
 
 void requireCheckable(const rbcContext& context) {
@@ -56,23 +78,12 @@ void requireCheckable(const rbcContext& context) {
   }
 }
 
-void checkStream(rbcContext& context, const FuseProblem& p, int stream, bool times,
-                 const char* array) {
-  const FuseStream& s = p.streams[stream];
-  TimesDefect defect = {};
-  if (times) {
-    const Scratch scratch = workspace(context, checkBytes(context, true));
-    context.backend->checkTimes(*context.state, p, stream, scratch, &defect);
-  } else if (context.backend->id == RBC_BACKEND_CPU) {
-    findIndexDefect(p, s, &defect);  // cheap where the host can read them
-  }
-  try {
-    reportDefect(p, s, defect);
-  } catch (const Error&) {
-    if (array != nullptr && defect.kind != TimesDefect::kQueryLength) {
-      prefixLastError("%s[%d].", array, stream);
-    }
-    throw;
+void checkTimes(rbcContext& context, const FuseProblem& p, Scratch scratch, const char* array) {
+  const auto& operation = operationFor<TimesProblem>(*context.backend);
+  for (int n = 0; n < p.num_streams; ++n) {
+    TimesDefect defect = {};
+    operation.run(*context.state, {p, n, &defect}, scratch);
+    report(p, n, defect, array);
   }
 }
 

@@ -2,8 +2,7 @@
 
 #include <cinttypes>
 
-#include "cloud_call.h"
-#include "float_environment.h"
+#include "cloud_builder.h"
 #include "params.h"
 #include "robocache/voxelize.h"
 
@@ -57,31 +56,42 @@ Output<Rank> outputOf(const View& view, const char* argument, const int64_t (&sh
   return out;
 }
 
-SparseProblem problemOf(const rbcContext& context, const rbcTensor* points,
-                        const rbcTensor* features, const rbcSparseVoxels* given,
-                        const rbcVoxelizeSparseParams* given_params) {
-  const rbcVoxelizeSparseParams params = checkedParams(given_params);
-  const rbcSparseVoxels voxels = checkedVoxels(given);
-  CloudCall cloud(context);
-  const auto optional = [&](const rbcTensor* tensor, const char* argument) {
-    return tensor != nullptr ? cloud.addOutput(tensor, argument) : View{};
-  };
-  const View coords = cloud.addOutput(voxels.coords, "coords");
-  const View num_voxels = cloud.addOutput(voxels.num_voxels, "num_voxels");
-  const View counts = optional(voxels.counts, "counts");
-  const View reduced = optional(voxels.features, "voxels.features");
-  const View grouped = optional(voxels.grouped, "grouped");
-  const View point_to_voxel = optional(voxels.point_to_voxel, "point_to_voxel");
-  const View dropped = optional(voxels.dropped, "dropped");
-  const View overflow = optional(voxels.overflow, "overflow");
-  cloud.addPoints(points, params.lengths, params.offsets);
+struct Arguments {
+  const rbcTensor* points;
+  const rbcTensor* features;
+  const rbcSparseVoxels* voxels;
+  const rbcVoxelizeSparseParams* params;
+};
 
-  SparseProblem p = {};
-  p.points = cloud.points();
-  p.grid = cloud.grid(params.grid);
+class SparseCall : public CloudBuilder {
+ public:
+  SparseCall(const rbcContext& context, const Arguments& call);
+  const SparseProblem& problem() const { return problem_; }
+  bool empty() const { return false; }  // without clouds too, its outputs are written
+
+ private:
+  SparseProblem problem_ = {};
+};
+
+SparseCall::SparseCall(const rbcContext& context, const Arguments& call)
+    : CloudBuilder(context, problem_.points) {
+  const rbcVoxelizeSparseParams params = checkedParams(call.params);
+  const rbcSparseVoxels voxels = checkedVoxels(call.voxels);
+  const View& coords = operands.out(voxels.coords, "coords");
+  const View& num_voxels = operands.out(voxels.num_voxels, "num_voxels");
+  const View* counts = operands.optionalOut(voxels.counts, "counts");
+  const View* reduced = operands.optionalOut(voxels.features, "voxels.features");
+  const View* grouped = operands.optionalOut(voxels.grouped, "grouped");
+  const View* point_to_voxel = operands.optionalOut(voxels.point_to_voxel, "point_to_voxel");
+  const View* dropped_view = operands.optionalOut(voxels.dropped, "dropped");
+  const View* overflow = operands.optionalOut(voxels.overflow, "overflow");
+  addPoints(call.points, params.lengths, params.offsets);
+
+  SparseProblem& p = problem_;
+  p.grid = grid(params.grid);
   p.reduce = static_cast<VoxelMode>(params.reduce);
   p.order = static_cast<VoxelOrder>(params.order);
-  p.features = cloud.features(features);
+  p.features = features(call.features);
 
   requireRank(coords, "coords", 2, 2);
   requireDtype(coords, "coords", DType::I32);
@@ -98,43 +108,42 @@ SparseProblem problemOf(const rbcContext& context, const rbcTensor* points,
   requireShape(num_voxels, "num_voxels", 0, nullptr);
   requireDtype(num_voxels, "num_voxels", DType::I64);
   p.num_voxels = {num_voxels.data, {0}, num_voxels.dtype};
-  if (voxels.counts != nullptr) {
-    requireDtype(counts, "counts", DType::I32);
-    p.counts = outputOf<1>(counts, "counts", {p.capacity});
+  if (counts != nullptr) {
+    requireDtype(*counts, "counts", DType::I32);
+    p.counts = outputOf<1>(*counts, "counts", {p.capacity});
   }
-  if (voxels.features != nullptr) {
-    requireFloat(reduced, "voxels.features");
-    p.reduced = outputOf<2>(reduced, "voxels.features", {p.capacity, p.features.count});
+  if (reduced != nullptr) {
+    requireFloat(*reduced, "voxels.features");
+    p.reduced = outputOf<2>(*reduced, "voxels.features", {p.capacity, p.features.count});
   }
   p.max_points = INT64_MAX;
-  if (voxels.grouped != nullptr) {
-    requireRank(grouped, "grouped", 3, 3);
-    requireFloat(grouped, "grouped");
-    p.max_points = grouped.shape[1];
+  if (grouped != nullptr) {
+    requireRank(*grouped, "grouped", 3, 3);
+    requireFloat(*grouped, "grouped");
+    p.max_points = grouped->shape[1];
     if (p.max_points < 1) {
       fail(RBC_STATUS_SHAPE_MISMATCH, "grouped: shape is %s, expected room for 1 point or more",
-           shapeText(grouped.ndim, grouped.shape));
+           shapeText(grouped->ndim, grouped->shape));
     }
-    p.grouped = outputOf<3>(grouped, "grouped", {p.capacity, p.max_points, p.features.count});
+    p.grouped = outputOf<3>(*grouped, "grouped", {p.capacity, p.max_points, p.features.count});
   }
-  if (voxels.point_to_voxel != nullptr) {
-    if (point_to_voxel.dtype != DType::I64) {
-      requireDtype(point_to_voxel, "point_to_voxel", DType::I32);
+  if (point_to_voxel != nullptr) {
+    if (point_to_voxel->dtype != DType::I64) {
+      requireDtype(*point_to_voxel, "point_to_voxel", DType::I32);
     }
-    const bool padded = cloud.batched() && !p.points.packed();
+    const bool padded = batched() && !p.points.packed();
     const int64_t shape[] = {p.points.clouds, p.points.rows};
-    requireShape(point_to_voxel, "point_to_voxel", padded ? 2 : 1, shape + (padded ? 0 : 1));
+    requireShape(*point_to_voxel, "point_to_voxel", padded ? 2 : 1, shape + (padded ? 0 : 1));
     p.point_to_voxel = {
-        point_to_voxel.data,
-        {padded ? point_to_voxel.strides[0] : 0, point_to_voxel.strides[point_to_voxel.ndim - 1]},
-        point_to_voxel.dtype};
+        point_to_voxel->data,
+        {padded ? point_to_voxel->strides[0] : 0, point_to_voxel->strides[point_to_voxel->ndim - 1]},
+        point_to_voxel->dtype};
   }
-  if (voxels.dropped != nullptr) p.dropped = cloud.dropped(dropped, "dropped");
-  if (voxels.overflow != nullptr) {
-    requireDtype(overflow, "overflow", DType::I64);
-    p.overflow = outputOf<1>(overflow, "overflow", {3});
+  p.dropped = dropped(dropped_view);
+  if (overflow != nullptr) {
+    requireDtype(*overflow, "overflow", DType::I64);
+    p.overflow = outputOf<1>(*overflow, "overflow", {3});
   }
-  return p;
 }
 
 }  // namespace
@@ -143,26 +152,13 @@ SparseProblem problemOf(const rbcContext& context, const rbcTensor* points,
 rbcStatus_t rbcVoxelizeSparse(rbcContext_t context, const rbcTensor* points,
                               const rbcTensor* features, const rbcSparseVoxels* voxels,
                               const rbcVoxelizeSparseParams* params) {
-  return rbc::guard([&] {
-    const rbc::DefaultFloats floats;
-    const rbc::ContextUse use(context);
-    rbcContext& c = *use;
-    rbc::SparseProblem p = rbc::problemOf(c, points, features, voxels, params);
-    const rbc::Scratch scratch =
-        rbc::workspaceFor(c, &p.points, c.backend->voxelizeSparseBytes(*c.state, p));
-    c.backend->voxelizeSparse(*c.state, p, scratch);
-  });
+  return rbc::runCall<rbc::SparseCall>(context,
+      rbc::Arguments{points, features, voxels, params});
 }
 
 rbcStatus_t rbcVoxelizeSparseWorkspaceSize(rbcContext_t context, const rbcTensor* points,
                                            const rbcTensor* features, const rbcSparseVoxels* voxels,
                                            const rbcVoxelizeSparseParams* params, size_t* bytes) {
-  return rbc::guard([&] {
-    const rbc::DefaultFloats floats;
-    if (bytes == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
-    const rbc::ContextUse use(context);
-    rbcContext& c = *use;
-    const rbc::SparseProblem p = rbc::problemOf(c, points, features, voxels, params);
-    *bytes = rbc::workspaceBytes(c, p.points, c.backend->voxelizeSparseBytes(*c.state, p));
-  });
+  return rbc::sizeCall<rbc::SparseCall>(
+      context, rbc::Arguments{points, features, voxels, params}, bytes);
 }

@@ -1,31 +1,36 @@
 // What the operations on point clouds have in common: their tensors, clouds and grid, verified.
 #pragma once
 
-#include "context.h"
+#include "call.h"
 #include "robocache/voxelize.h"
-#include "view.h"
 #include "voxel_problem.h"
 
 namespace rbc {
 
-// One call. Outputs are added first: they overlap neither each other nor an input.
-class CloudCall {
+// A call on its way to become a problem.
+class CloudBuilder : public CallBase {
  public:
-  explicit CloudCall(const rbcContext& context) : context_(context) {}
-  CloudCall(const CloudCall&) = delete;
-  CloudCall& operator=(const CloudCall&) = delete;
+  bool empty() const { return points_.clouds == 0; }
+  template <class Visitor>
+  void visitIndexes(Visitor&& visit) {
+    if (points_.lengths.data != nullptr) visit(points_.lengths, points_.clouds);
+    if (points_.offsets.data != nullptr) visit(points_.offsets, points_.clouds + 1);
+  }
+  void verifyIndexes() const {
+    requireRagged(points_.lengths, points_.offsets, points_.clouds, points_.rows, "points");
+  }
 
-  View addOutput(const rbcTensor* tensor, const char* argument);
-  View addInput(const rbcTensor* tensor, const char* argument) const;
+ protected:
+  // `points` is the problem's.
+  CloudBuilder(const rbcContext& context, PointClouds& points)
+      : CallBase(context), points_(points) {}
 
-  // Reads points, lengths and offsets, on the CPU the entries of these too.
   void addPoints(const rbcTensor* points, const rbcTensor* lengths, const rbcTensor* offsets);
   // After the points; null: the columns of points.
-  Features features(const rbcTensor* tensor) const;
+  Features features(const rbcTensor* tensor);
   // For the dtype of the points.
   VoxelGrid grid(const rbcVoxelGrid& grid) const;
 
-  const PointClouds& points() const { return points_; }
   // Points come as one cloud without the dimension of a batch, and so does what is made of it.
   bool batched() const { return batched_; }
 
@@ -41,27 +46,14 @@ class CloudCall {
     return out;
   }
 
-  // The optional count of dropped points.
-  Output<1> dropped(const View& view, const char* argument) const;
+  // The optional count of dropped points; null: it is not wanted.
+  Output<1> dropped(const View* view) const;
 
  private:
-  static constexpr int kMostOutputs = 8;
-
-  const rbcContext& context_;
-  View outputs_[kMostOutputs];
-  const char* names_[kMostOutputs];
-  int num_outputs_ = 0;
-  PointClouds points_ = {};
-  View points_view_ = {};
+  PointClouds& points_;
+  const View* points_view_ = nullptr;
   bool batched_ = false;
 };
-
-// The workspace of an operation that takes `bytes` itself: on the CPU, copies of lengths and offsets
-// come on top.
-size_t workspaceBytes(const rbcContext& context, const PointClouds& points, size_t bytes);
-
-// What is left of it for the operation, once `points` has its lengths and offsets there, verified.
-Scratch workspaceFor(rbcContext& context, PointClouds* points, size_t bytes);
 
 // Fails unless the dtype is a float.
 void requireFloat(const View& view, const char* argument);
