@@ -4,55 +4,29 @@
 #include <memory>
 
 #include "backend.h"
-#include "check_times.h"
 #include "clear_counts.h"
 #include "copy.h"
-#include "cuda_error.h"
-#include "fuse.h"
+#include "cuda_state.h"
 #include "fuse_rows.h"
 #include "group_points.h"
 #include "reduce_voxels.h"
-#include "tsdf.h"
 #include "voxel_bins.h"
-#include "voxelize.h"
-#include "voxelize_sparse.h"
 
 namespace rbc::cuda {
+
+// Every operation: its row, and the loader of its file's kernels.
+extern const Operation<TimesProblem> kCheckTimes;
+extern const Operation<FuseProblem> kFuse;
+extern const Operation<VoxelizeProblem> kVoxelize;
+extern const Operation<SparseProblem> kVoxelizeSparse;
+extern const Operation<TsdfProblem> kVoxelizeTsdf;
+cudaError_t loadCheckTimes();
+cudaError_t loadFuse();
+cudaError_t loadVoxelize();
+cudaError_t loadVoxelizeSparse();
+cudaError_t loadTsdf();
+
 namespace {
-
-struct CudaState : BackendState {
-  int device = 0;
-  cudaStream_t stream = nullptr;
-  cudaEvent_t event = nullptr;  // the last use of the workspace on the stream before
-  bool workspace_used = false;  // on the current stream
-  bool wait_pending = false;    // the workspace's next use has to wait for the event
-  LaunchDevice launch = {};
-  uint64_t total_memory = 0;
-  char name[sizeof rbcContextInfo{}.device_name] = {};
-};
-
-CudaState& own(BackendState& state) { return static_cast<CudaState&>(state); }
-const CudaState& own(const BackendState& state) { return static_cast<const CudaState&>(state); }
-
-// Makes a device current, and the one before again at the end.
-class DeviceGuard {
- public:
-  explicit DeviceGuard(int device) {
-    checkCuda(cudaGetDevice(&before_), "cudaGetDevice");
-    if (before_ == device) return;
-    checkCuda(cudaSetDevice(device), "cudaSetDevice");
-    changed_ = true;
-  }
-  ~DeviceGuard() {
-    if (changed_) cudaSetDevice(before_);
-  }
-  DeviceGuard(const DeviceGuard&) = delete;
-  DeviceGuard& operator=(const DeviceGuard&) = delete;
-
- private:
-  int before_ = 0;
-  bool changed_ = false;
-};
 
 // ---- life ---------------------------------------------------------------------------------------
 
@@ -245,81 +219,15 @@ void copy(BackendState& state, const View& source, const View& destination) {
   if (with_host) checkCuda(cudaStreamSynchronize(cuda.stream), "cudaStreamSynchronize");
 }
 
-// ---- operations ---------------------------------------------------------------------------------
-
-struct CheckScratch {
-  unsigned long long keys[kCheckTimesKeys];
-  TimesDefect defect;
-};
-
-size_t checkTimesBytes() { return sizeof(CheckScratch); }
-
-void checkTimes(BackendState& state, const FuseProblem& problem, int stream, Scratch scratch,
-                TimesDefect* defect) {
-  CudaState& cuda = own(state);
-  const DeviceGuard guard(cuda.device);
-  auto* memory = static_cast<CheckScratch*>(scratch.data);
-  checkCuda(launchCheckTimes(problem, problem.streams[stream], memory->keys, &memory->defect,
-                             cuda.stream),
-            "the launch of a check");
-  checkCuda(
-      cudaMemcpyAsync(defect, &memory->defect, sizeof *defect, cudaMemcpyDeviceToHost, cuda.stream),
-      "cudaMemcpyAsync");
-  checkCuda(cudaStreamSynchronize(cuda.stream), "cudaStreamSynchronize");
-  cuda.workspace_used = false;  // all of it is over: no later stream has to wait for this one
-}
-
-void fuse(BackendState& state, const FuseProblem& problem) {
-  const CudaState& cuda = own(state);
-  const DeviceGuard guard(cuda.device);
-  const FuseLauncher rows = rowsLauncherOf(problem);
-  checkCuda((rows != nullptr ? rows : launchFuse)(problem, cuda.launch, cuda.stream), "the launch");
-}
-
-// CUB tells sizes for the current device.
-size_t voxelizeBytes(const BackendState& state, const VoxelizeProblem& problem) {
-  const DeviceGuard guard(own(state).device);
-  return voxelizeScratchBytes(problem, own(state).launch);
-}
-
-void voxelize(BackendState& state, const VoxelizeProblem& problem, Scratch scratch) {
-  const CudaState& cuda = own(state);
-  const DeviceGuard guard(cuda.device);
-  checkCuda(launchVoxelize(problem, scratch.data, cuda.launch, cuda.stream), "the launch");
-}
-
-size_t voxelizeSparseBytes(const BackendState& state, const SparseProblem& problem) {
-  const DeviceGuard guard(own(state).device);
-  return voxelizeSparseScratchBytes(problem, own(state).launch);
-}
-
-void voxelizeSparse(BackendState& state, const SparseProblem& problem, Scratch scratch) {
-  const CudaState& cuda = own(state);
-  const DeviceGuard guard(cuda.device);
-  checkCuda(launchVoxelizeSparse(problem, scratch.data, cuda.launch, cuda.stream), "the launch");
-}
-
-size_t tsdfBytes(const BackendState&, const TsdfProblem& problem) {
-  return tsdfScratchBytes(problem);
-}
-
-void tsdf(BackendState& state, const TsdfProblem& problem, Scratch scratch) {
-  const CudaState& cuda = own(state);
-  const DeviceGuard guard(cuda.device);
-  checkCuda(launchTsdf(problem, scratch.data, cuda.launch, cuda.stream), "the launch");
-}
-
 }  // namespace
 
+const Operations kOperations = {
+    {&kCheckTimes}, {&kFuse}, {&kVoxelize}, {&kVoxelizeSparse}, {&kVoxelizeTsdf},
+};
+
 const Backend kBackend = {
-    RBC_BACKEND_CUDA, open,         close,
-    describe,         warmUp,       reaches,
-    device,           setStream,    stream,
-    synchronize,      capturing,    allocate,
-    release,          useWorkspace, copy,
-    checkTimesBytes,  checkTimes,   fuse,
-    voxelizeBytes,    voxelize,     voxelizeSparseBytes,
-    voxelizeSparse,   tsdfBytes,    tsdf,
+    RBC_BACKEND_CUDA, open,        close,     describe, warmUp,  reaches,      device, setStream,
+    stream,           synchronize, capturing, allocate, release, useWorkspace, copy,   &kOperations,
 };
 
 }  // namespace rbc::cuda

@@ -4,7 +4,8 @@
 // thread writes down what stands there. The smallest position makes the report the same in every
 // run.
 
-#include "check_times.h"
+#include "cuda_state.h"
+#include "fuse_problem.h"
 #include "load_kernels.h"
 #include "locate.h"
 
@@ -98,7 +99,10 @@ unsigned blocksFor(int64_t items, int64_t per_block, int64_t most) {
   return static_cast<unsigned>(blocks < 1 ? 1 : blocks < most ? blocks : most);
 }
 
-}  // namespace
+struct Found {
+  unsigned long long keys[4];
+  TimesDefect defect;
+};
 
 cudaError_t launchCheckTimes(const FuseProblem& p, const FuseStream& s, unsigned long long* keys,
                              TimesDefect* defect, cudaStream_t stream) {
@@ -106,7 +110,7 @@ cudaError_t launchCheckTimes(const FuseProblem& p, const FuseStream& s, unsigned
   const bool shared =
       s.offsets.data == nullptr && s.lengths.data == nullptr && s.times_stride[0] == 0;
   const int64_t rows = shared && p.batch > 1 ? 1 : p.batch;
-  cudaError_t error = cudaMemsetAsync(keys, 0xff, kCheckTimesKeys * sizeof *keys, stream);
+  cudaError_t error = cudaMemsetAsync(keys, 0xff, sizeof(Found::keys), stream);
   if (error != cudaSuccess) return error;
   findIndexes<<<blocksFor(p.batch + 1, kThreads, 1024), kThreads, 0, stream>>>(p, s, keys);
   const dim3 grid(blocksFor(s.samples, kThreads * 4, 256), blocksFor(rows, 1, 4096));
@@ -118,6 +122,25 @@ cudaError_t launchCheckTimes(const FuseProblem& p, const FuseStream& s, unsigned
   return cudaPeekAtLastError();
 }
 
+size_t bytes(const BackendState&, const TimesProblem&) { return sizeof(Found); }
+
+void run(BackendState& state, const TimesProblem& problem, Scratch scratch) {
+  CudaState& cuda = own(state);
+  const DeviceGuard guard(cuda.device);
+  auto* found = static_cast<Found*>(scratch.data);
+  checkCuda(launchCheckTimes(problem.fuse, problem.fuse.streams[problem.stream], found->keys,
+                             &found->defect, cuda.stream),
+            "the launch of a check");
+  checkCuda(cudaMemcpyAsync(problem.defect, &found->defect, sizeof found->defect,
+                            cudaMemcpyDeviceToHost, cuda.stream),
+            "cudaMemcpyAsync");
+  checkCuda(cudaStreamSynchronize(cuda.stream), "cudaStreamSynchronize");
+  cuda.workspace_used = false;  // all of it is over: no later stream has to wait for this one
+}
+
+}  // namespace
+
+extern const Operation<TimesProblem> kCheckTimes = {bytes, run};
 cudaError_t loadCheckTimes() { return loadKernelsBeside(findTimes<float>); }
 
 }  // namespace rbc::cuda

@@ -10,9 +10,11 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "cuda_state.h"
 #include "divider.cuh"
 #include "find_tap.cuh"
-#include "fuse.h"
+#include "fuse_problem.h"
+#include "fuse_rows.h"
 #include "interpolate.h"
 #include "launch.h"
 #include "launch_order.cuh"
@@ -635,9 +637,7 @@ decltype(auto) visitOut(DType out, Visitor&& visitor) {
   return isFloat(out) ? visitFloat(out, visitor) : visitor(Tag<Words>{});
 }
 
-}  // namespace
-
-cudaError_t launchFuse(const FuseProblem& p, const LaunchDevice& device, cudaStream_t stream) {
+cudaError_t launchAny(const FuseProblem& p, const LaunchDevice& device, cudaStream_t stream) {
   const bool few = p.num_streams <= Few::kStreams && p.num_segments <= Few::kSegments;
   bool doubles = false;
   bool short_indexes = true;
@@ -655,6 +655,16 @@ cudaError_t launchFuse(const FuseProblem& p, const LaunchDevice& device, cudaStr
   });
 }
 
+// By the kernel of whole rows where there is one for the problem.
+cudaError_t launchFuse(const FuseProblem& p, void*, const LaunchDevice& device,
+                       cudaStream_t stream) {
+  const FuseLauncher rows = rowsLauncherOf(p);
+  return (rows != nullptr ? rows : launchAny)(p, device, stream);
+}
+
+}  // namespace
+
+extern const Operation<FuseProblem> kFuse = {noBytes, launchOn<FuseProblem, launchFuse>};
 cudaError_t loadFuse() { return loadKernelsBeside(fuseKernel<Words, Many>); }
 
 }  // namespace rbc::cuda

@@ -1,7 +1,7 @@
 // Dense voxelization: occupancy and counts straight onto the grid, or by bins; features by groups of
 // points.
 
-#include "voxelize.h"
+#include "cuda_state.h"
 
 #include <algorithm>
 #include <type_traits>
@@ -338,8 +338,6 @@ cudaError_t launchFeatures(const VoxelizeProblem& p, void* scratch, const Launch
   return parts.reduction.launch(parts.grouping.groups(), target, device, stream);
 }
 
-}  // namespace
-
 size_t voxelizeScratchBytes(const VoxelizeProblem& p, const LaunchDevice& device) {
   if (reducesFeatures(p.mode)) {
     ScratchLayout cutter(nullptr);
@@ -367,6 +365,10 @@ cudaError_t launchVoxelize(const VoxelizeProblem& p, void* scratch, const Launch
   return error != cudaSuccess ? error : launchFeatures(p, scratch, device, stream);
 }
 
+}  // namespace
+
+extern const Operation<VoxelizeProblem> kVoxelize = {bytesOn<VoxelizeProblem, voxelizeScratchBytes>,
+                                                     launchOn<VoxelizeProblem, launchVoxelize>};
 cudaError_t loadVoxelize() { return loadKernelsBeside(fillGrid<uint8_t>); }
 
 }  // namespace rbc::cuda

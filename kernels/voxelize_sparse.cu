@@ -1,6 +1,6 @@
 // Sparse voxelization: points grouped by voxel, and each voxel's row written.
 
-#include "voxelize_sparse.h"
+#include "cuda_state.h"
 
 #include <algorithm>
 #include <cub/device/device_scan.cuh>
@@ -270,8 +270,6 @@ cudaError_t launchPoints(const SparseProblem& p, const PointGroups& groups, cons
                       stream);
 }
 
-}  // namespace
-
 size_t voxelizeSparseScratchBytes(const SparseProblem& p, const LaunchDevice&) {
   ScratchLayout cutter(nullptr);
   const SparseParts parts(p, &cutter);
@@ -304,6 +302,11 @@ cudaError_t launchVoxelizeSparse(const SparseProblem& p, void* scratch, const La
   return error;
 }
 
+}  // namespace
+
+extern const Operation<SparseProblem> kVoxelizeSparse = {
+    bytesOn<SparseProblem, voxelizeSparseScratchBytes>,
+    launchOn<SparseProblem, launchVoxelizeSparse>};
 cudaError_t loadVoxelizeSparse() { return loadKernelsBeside(emitRows); }
 
 }  // namespace rbc::cuda

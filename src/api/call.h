@@ -16,8 +16,8 @@
 #include "context.h"
 #include "float_environment.h"
 #include "indexes.h"
-#include "operation.h"
 #include "operands.h"
+#include "operation.h"
 #include "scratch_layout.h"
 
 namespace rbc {
@@ -80,7 +80,8 @@ class Entry {
   size_t allBytes(size_t own) {
     ScratchLayout layout(nullptr);
     if (on_host_) {
-      call_.visitIndexes([&](const IndexArray&, int64_t entries) { layout.take<int64_t>(entries); });
+      call_.visitIndexes(
+          [&](const IndexArray&, int64_t entries) { layout.take<int64_t>(entries); });
     }
     if (own > 0) layout.take<std::byte>(static_cast<int64_t>(own));
     return layout.used();

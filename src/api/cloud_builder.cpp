@@ -3,7 +3,6 @@
 #include <cinttypes>
 #include <cmath>
 
-
 namespace rbc {
 namespace {
 
@@ -22,7 +21,7 @@ void requireFloat(const View& view, const char* argument) {
 }
 
 void CloudBuilder::addPoints(const rbcTensor* points, const rbcTensor* lengths,
-                          const rbcTensor* offsets) {
+                             const rbcTensor* offsets) {
   const bool packed = offsets != nullptr;
   const View& view = operands.in(points, "points");
   requireRank(view, "points", 2, packed ? 2 : 3);

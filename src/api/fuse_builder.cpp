@@ -127,7 +127,7 @@ void FuseBuilder::requireFloatOut() const {
 }
 
 void FuseBuilder::read(const rbcTensor* tensor, const char* argument, int64_t count,
-                  IndexArray* array) {
+                       IndexArray* array) {
   *array = {};
   if (tensor == nullptr) return;
   const View& view = operands.in(tensor, argument);
@@ -135,7 +135,7 @@ void FuseBuilder::read(const rbcTensor* tensor, const char* argument, int64_t co
 }
 
 void FuseBuilder::read(const rbcTensor* tensor, const char* argument, int64_t count,
-                  RealArray* array) {
+                       RealArray* array) {
   *array = {};
   if (tensor == nullptr) return;
   const View& view = operands.in(tensor, argument);

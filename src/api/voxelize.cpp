@@ -100,7 +100,7 @@ rbcStatus_t rbcVoxelize(rbcContext_t context, const rbcTensor* points, const rbc
                         const rbcTensor* out, const rbcTensor* dropped,
                         const rbcVoxelizeParams* params) {
   return rbc::runCall<rbc::VoxelizeCall>(context,
-      rbc::Arguments{points, features, out, dropped, params});
+                                         rbc::Arguments{points, features, out, dropped, params});
 }
 
 rbcStatus_t rbcVoxelizeWorkspaceSize(rbcContext_t context, const rbcTensor* points,

@@ -134,10 +134,10 @@ SparseCall::SparseCall(const rbcContext& context, const Arguments& call)
     const bool padded = batched() && !p.points.packed();
     const int64_t shape[] = {p.points.clouds, p.points.rows};
     requireShape(*point_to_voxel, "point_to_voxel", padded ? 2 : 1, shape + (padded ? 0 : 1));
-    p.point_to_voxel = {
-        point_to_voxel->data,
-        {padded ? point_to_voxel->strides[0] : 0, point_to_voxel->strides[point_to_voxel->ndim - 1]},
-        point_to_voxel->dtype};
+    p.point_to_voxel = {point_to_voxel->data,
+                        {padded ? point_to_voxel->strides[0] : 0,
+                         point_to_voxel->strides[point_to_voxel->ndim - 1]},
+                        point_to_voxel->dtype};
   }
   p.dropped = dropped(dropped_view);
   if (overflow != nullptr) {
@@ -152,13 +152,12 @@ SparseCall::SparseCall(const rbcContext& context, const Arguments& call)
 rbcStatus_t rbcVoxelizeSparse(rbcContext_t context, const rbcTensor* points,
                               const rbcTensor* features, const rbcSparseVoxels* voxels,
                               const rbcVoxelizeSparseParams* params) {
-  return rbc::runCall<rbc::SparseCall>(context,
-      rbc::Arguments{points, features, voxels, params});
+  return rbc::runCall<rbc::SparseCall>(context, rbc::Arguments{points, features, voxels, params});
 }
 
 rbcStatus_t rbcVoxelizeSparseWorkspaceSize(rbcContext_t context, const rbcTensor* points,
                                            const rbcTensor* features, const rbcSparseVoxels* voxels,
                                            const rbcVoxelizeSparseParams* params, size_t* bytes) {
-  return rbc::sizeCall<rbc::SparseCall>(
-      context, rbc::Arguments{points, features, voxels, params}, bytes);
+  return rbc::sizeCall<rbc::SparseCall>(context, rbc::Arguments{points, features, voxels, params},
+                                        bytes);
 }

@@ -124,8 +124,8 @@ TsdfCall::TsdfCall(const rbcContext& context, const Arguments& call)
 rbcStatus_t rbcVoxelizeTsdf(rbcContext_t context, const rbcTensor* points, const rbcTensor* sensors,
                             const rbcTensor* tsdf, const rbcTensor* weight,
                             const rbcTensor* dropped, const rbcTsdfParams* params) {
-  return rbc::runCall<rbc::TsdfCall>(context,
-      rbc::Arguments{points, sensors, tsdf, weight, dropped, params});
+  return rbc::runCall<rbc::TsdfCall>(
+      context, rbc::Arguments{points, sensors, tsdf, weight, dropped, params});
 }
 
 rbcStatus_t rbcVoxelizeTsdfWorkspaceSize(rbcContext_t context, const rbcTensor* points,

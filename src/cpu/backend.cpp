@@ -109,12 +109,8 @@ void release(BackendState&, void* pointer, size_t, void*) noexcept { free(pointe
 }  // namespace
 
 const Backend kBackend = {
-    RBC_BACKEND_CPU, open,         close,
-    describe,        warmUp,       reaches,
-    device,          setStream,    stream,
-    synchronize,     capturing,    allocate,
-    release,         useWorkspace, copy,
-    &kOperations,
+    RBC_BACKEND_CPU, open,        close,     describe, warmUp,  reaches,      device, setStream,
+    stream,          synchronize, capturing, allocate, release, useWorkspace, copy,   &kOperations,
 };
 
 }  // namespace rbc::cpu

@@ -7,12 +7,12 @@
 
 #include <algorithm>
 
+#include "cuda_state.h"
 #include "launch.h"
 #include "launch_order.cuh"
 #include "load_kernels.h"
 #include "points.cuh"
 #include "scratch_layout.h"
-#include "tsdf.h"
 
 namespace rbc::cuda {
 namespace {
@@ -208,9 +208,9 @@ cudaError_t launch(const TsdfProblem& p, const Sums& sums, const LaunchDevice& d
   return error;
 }
 
-}  // namespace
-
-size_t tsdfScratchBytes(const TsdfProblem& p) { return sumsIn(nullptr, p).bytes; }
+size_t tsdfScratchBytes(const TsdfProblem& p, const LaunchDevice&) {
+  return sumsIn(nullptr, p).bytes;
+}
 
 cudaError_t launchTsdf(const TsdfProblem& p, void* scratch, const LaunchDevice& device,
                        cudaStream_t stream) {
@@ -223,6 +223,10 @@ cudaError_t launchTsdf(const TsdfProblem& p, void* scratch, const LaunchDevice& 
   });
 }
 
+}  // namespace
+
+extern const Operation<TsdfProblem> kVoxelizeTsdf = {bytesOn<TsdfProblem, tsdfScratchBytes>,
+                                                     launchOn<TsdfProblem, launchTsdf>};
 cudaError_t loadTsdf() { return loadKernelsBeside(average); }
 
 }  // namespace rbc::cuda
