@@ -14,7 +14,7 @@ constexpr const char* kNames[kMethods] = {"linear", "nearest", "previous", "next
 constexpr int64_t kQuaternion = 4;
 
 [[noreturn]] void failForTooMany() {
-  fail(RBC_STATUS_INVALID_ARGUMENT, "groups: the call has more than %d in all", kMostSegments);
+  fail(RBC_STATUS_INVALID_ARGUMENT, "groups: the call has more than %d in all", kMaxSegments);
 }
 
 void checkGroup(const rbcChannelGroup& group, int i, int64_t channels) {
@@ -62,9 +62,9 @@ Method methodOf(int32_t code, const char* argument) {
 int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment* segments,
                int room, MethodSet* methods) {
   const Method method = methodOf(params.method, "method");
-  if (params.num_groups < 0 || params.num_groups > kMostSegments) {
+  if (params.num_groups < 0 || params.num_groups > kMaxSegments) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "num_groups: is %d, expected 0 to %d", params.num_groups,
-         kMostSegments);
+         kMaxSegments);
   }
   if ((params.groups == nullptr) != (params.num_groups == 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "groups: %s, but num_groups is %d",
@@ -82,9 +82,9 @@ int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment
   }
 
   // A copy, so that what was verified is what counts, whoever changes the caller's array meanwhile.
-  rbcChannelGroup groups[kMostSegments];
+  rbcChannelGroup groups[kMaxSegments];
   std::copy_n(params.groups, params.num_groups, groups);
-  int order[kMostSegments];
+  int order[kMaxSegments];
   for (int i = 0; i < params.num_groups; ++i) {
     checkGroup(groups[i], i, channels);
     order[i] = i;

@@ -11,8 +11,8 @@
 namespace rbc {
 namespace {
 
-static_assert(RBC_FUSE_MAX_STREAMS == kMostStreams);
-static_assert(RBC_MAX_CHANNEL_GROUPS == kMostSegments);
+static_assert(RBC_FUSE_MAX_STREAMS == kMaxStreams);
+static_assert(RBC_MAX_CHANNEL_GROUPS == kMaxSegments);
 
 struct Arguments {
   const rbcFuseStream* streams;
@@ -65,9 +65,9 @@ class FuseCall : public FuseBuilder {
   FuseCall(const rbcContext& context, const Arguments& call, const rbcFuseParams& params)
       : FuseBuilder(context, {call.query_times, call.out, call.mask, params.query_lengths},
                     (params.flags & RBC_CHECK_TIMES) != 0, "streams") {
-    if (call.num_streams < 1 || call.num_streams > kMostStreams) {
+    if (call.num_streams < 1 || call.num_streams > kMaxStreams) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "num_streams: is %d, expected 1 to %d", call.num_streams,
-           kMostStreams);
+           kMaxStreams);
     }
     if (call.streams == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "streams: is null");
     requireFloatOut();

@@ -194,7 +194,7 @@ void FuseBuilder::add(const StreamArguments& stream) {
   MethodSet methods;
   s.first_segment = p.num_segments;
   s.num_segments = segmentsOf(params, s.channels, segments_ + p.num_segments,
-                              kMostSegments - p.num_segments, &methods);
+                              kMaxSegments - p.num_segments, &methods);
   requireMethodsFit(params, methods);
   requireValueDtypes(values, out_, methods);
   if (times.dtype != DType::F32 && times.dtype != DType::F64 && times.dtype != DType::I64) {

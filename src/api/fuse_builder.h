@@ -77,8 +77,8 @@ class FuseBuilder : public CallBase {
   const View& query_times_;
   bool batched_ = false;
   FuseProblem problem_ = {};
-  FuseStream streams_[kMostStreams];
-  ChannelSegment segments_[kMostSegments];
+  FuseStream streams_[kMaxStreams];
+  ChannelSegment segments_[kMaxSegments];
 };
 
 template <class Visitor>

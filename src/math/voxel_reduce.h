@@ -28,7 +28,7 @@ using OrderKey = typename OrderBits<Number>::Key;
 
 // Less than the key of any number.
 template <class Number>
-inline constexpr OrderKey<Number> kLeastKey = 0;
+inline constexpr OrderKey<Number> kMinKey = 0;
 
 // An integer that orders as the numbers do, with -0 before +0 and NaN after all; for a minimum, of
 // the negated number.

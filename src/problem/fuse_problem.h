@@ -8,8 +8,8 @@
 
 namespace rbc {
 
-inline constexpr int kMostStreams = 64;
-inline constexpr int kMostSegments = 256;
+inline constexpr int kMaxStreams = 64;
+inline constexpr int kMaxSegments = 256;
 
 // A caller's [D] array of f32 or f64; data may be null.
 struct RealArray {

@@ -51,7 +51,7 @@ RBC_HD void sensorOf(const TsdfProblem& p, int64_t cloud, Number (&sensor)[3]) {
 }
 
 // A voxel of the volume, with what it observed.
-RBC_HD void integrateAt(const TsdfProblem& p, const VoxelPlace& at, const TsdfSums& sums) {
+RBC_HD void integrateAt(const TsdfProblem& p, const VoxelCoords& at, const TsdfSums& sums) {
   const auto elementOf = [&](const Output<3>& out) {
     return static_cast<float*>(out.data) + at.x * out.stride[0] + at.y * out.stride[1] +
            at.z * out.stride[2];

@@ -18,7 +18,7 @@ enum class VoxelOrder : int32_t { kLexicographic, kFirstPoint };
 RBC_HD bool reducesFeatures(VoxelMode mode) { return mode >= VoxelMode::kSum; }
 
 // An index of points fits in i32.
-inline constexpr int64_t kMostPoints = INT32_MAX;
+inline constexpr int64_t kMaxPoints = INT32_MAX;
 
 // Strides are in elements throughout; that of the clouds is 0 where there is no batch, or the clouds
 // are packed.
@@ -78,11 +78,11 @@ RBC_HD Key voxelKey(const VoxelGrid& grid, int64_t cloud, const VoxelIndex& v) {
   return (row * static_cast<Key>(grid.shape[1]) + v.y) * static_cast<Key>(grid.shape[2]) + v.z;
 }
 
-struct VoxelPlace {
+struct VoxelCoords {
   int64_t cloud, x, y, z;
 };
 
-RBC_HD VoxelPlace placeOf(const VoxelGrid& grid, int64_t key) {
+RBC_HD VoxelCoords coordsOf(const VoxelGrid& grid, int64_t key) {
   const int64_t column = key / grid.shape[2];
   const int64_t row = column / grid.shape[1];
   const int64_t cloud = row / grid.shape[0];

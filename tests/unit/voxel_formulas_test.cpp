@@ -189,7 +189,7 @@ TEST_CASE("voxel formulas: keys follow the lexicographic order, up to 2^62") {
           grid, at[0],
           {static_cast<int32_t>(at[1]), static_cast<int32_t>(at[2]), static_cast<int32_t>(at[3])});
       CHECK((key >= 0 && key < clouds * grid.volume()));
-      const rbc::VoxelPlace place = rbc::placeOf(grid, key);
+      const rbc::VoxelCoords place = rbc::coordsOf(grid, key);
       CHECK(std::vector<int64_t>{place.cloud, place.x, place.y, place.z} == at);
       keys.emplace_back(at, key);
     }
@@ -216,7 +216,7 @@ TEST_CASE_TEMPLATE("voxel formulas: order keys order as numbers do", T, float, d
     for (const bool minimum : {false, true}) {
       const OrderKey<T> key = rbc::orderKey(numbers[i], minimum);
       wrong += sameBits(rbc::fromOrderKey<T>(key, minimum), numbers[i]) ? 0 : 1;
-      wrong += key > rbc::kLeastKey<T> ? 0 : 1;
+      wrong += key > rbc::kMinKey<T> ? 0 : 1;
       wrong += key < rbc::orderKey(kNaN<T>, minimum) ? 0 : 1;
       for (size_t k = 0; k < i; ++k) {
         const OrderKey<T> less = rbc::orderKey(numbers[k], minimum);
