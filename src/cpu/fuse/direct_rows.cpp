@@ -52,7 +52,7 @@ HWY_INLINE void prefetch(const Pair<In>& rows, int64_t c) {
 // `next` is a pair of rows that will be needed soon.
 template <bool kCopy, class In, class Out>
 HWY_INLINE void writeVectors(const Pair<In>& rows, const Pair<In>& next, Compute<In> w, Out* out,
-                             int64_t count, bool stream) {
+                             int64_t count, bool nontemporal) {
   const auto valueAt = [&](auto d, int64_t c) HWY_ATTR {
     using V = Lanes<decltype(d)>;
     prefetch(next, c);
@@ -61,7 +61,7 @@ HWY_INLINE void writeVectors(const Pair<In>& rows, const Pair<In>& next, Compute
     return HWY_NAMESPACE::lerp(left, V(HWY_NAMESPACE::loadWide(d, rows.right + c)), V(w)).lanes;
   };
   const WidestTag<Compute<In>, Out> widest;
-  if (stream) {
+  if (nontemporal) {
     HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) HWY_ATTR {
       HWY_NAMESPACE::streamNarrow(d, valueAt(d, c), out + c);
     });
@@ -74,11 +74,11 @@ HWY_INLINE void writeVectors(const Pair<In>& rows, const Pair<In>& next, Compute
 
 template <class In, class Out>
 HWY_INLINE void writeRow(const Pair<In>& rows, const Pair<In>& next, Compute<In> w, Out* out,
-                         int64_t count, bool stream) {
+                         int64_t count, bool nontemporal) {
   if (w == 0) {
-    writeVectors<true>(rows, next, w, out, count, stream);
+    writeVectors<true>(rows, next, w, out, count, nontemporal);
   } else {
-    writeVectors<false>(rows, next, w, out, count, stream);
+    writeVectors<false>(rows, next, w, out, count, nontemporal);
   }
 }
 
@@ -121,7 +121,7 @@ HWY_INLINE void narrowRows(D d, const RowTile& tile) {
       const V left(HWY_NAMESPACE::loadWide(d, in.left + c));
       const V between = HWY_NAMESPACE::lerp(left, V(HWY_NAMESPACE::loadWide(d, in.right + c)), w);
       const V value = select(none, left, between);
-      if (tile.stream) {
+      if (tile.nontemporal) {
         HWY_NAMESPACE::streamNarrow(d, value.lanes, out + c);
       } else {
         HWY_NAMESPACE::storeNarrow(d, value.lanes, out + c);
@@ -152,7 +152,7 @@ void directRows(const RowTile& tile) {
     }
     const RowTask& next = tile.rows[std::min(i + tile.ahead, tile.known - 1)];
     writeRow(pairOf<In>(row, tile), pairOf<In>(next.sample != nullptr ? next : row, tile),
-             static_cast<Compute<In>>(row.w), out, tile.channels, tile.stream);
+             static_cast<Compute<In>>(row.w), out, tile.channels, tile.nontemporal);
   }
 }
 

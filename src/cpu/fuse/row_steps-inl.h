@@ -52,9 +52,9 @@ void widenRow(const In* from, int64_t count, Compute<In>* to) {
 }
 
 template <class Number, class Out>
-void narrowRow(const Number* from, int64_t count, Out* to, bool stream) {
+void narrowRow(const Number* from, int64_t count, Out* to, bool nontemporal) {
   const WidestTag<Number, Out> widest;
-  if (stream) {
+  if (nontemporal) {
     HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) HWY_ATTR {
       HWY_NAMESPACE::streamNarrow(d, hn::LoadU(d, from + c), to + c);
     });

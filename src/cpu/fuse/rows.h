@@ -38,7 +38,7 @@ struct RowTile {
   int count;                       // kMaxRows at most
   int known;                       // `count`, or more: rows that will be due next
   int ahead;                       // how many rows before their use to prefetch them
-  bool stream;  // write past the caches; all rows of out are aligned and whole cache lines
+  bool nontemporal;  // write past the caches; all rows of out are aligned and whole cache lines
   Method method;
   DType in;
   DType out;

@@ -80,7 +80,7 @@ void stagedRowsTo(const RowTile& tile) {
         normalize.apply(values, count, result);
         values = result;
       }
-      narrowRow(values, count, out, tile.stream);
+      narrowRow(values, count, out, tile.nontemporal);
     }
   }
 }

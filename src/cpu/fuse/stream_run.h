@@ -44,7 +44,7 @@ inline ChannelRange cutSegment(const ChannelSegment& s, const ChannelRange& rang
 
 // Streaming stores must fill whole cache lines: where rows begin within a line, they make the whole
 // take twice as long.
-inline bool streams(const Plan& plan, int64_t first_channel, int64_t channels) {
+inline bool isNontemporal(const Plan& plan, int64_t first_channel, int64_t channels) {
   constexpr int64_t kLine = 64;
   const FuseProblem& p = plan.problem;
   const auto whole = [&](int64_t elements) { return elements * plan.out_size % kLine == 0; };
@@ -236,7 +236,7 @@ class StreamRun {
           count,
           count_,
           rowsAhead(channels * in_size_),
-          streams(plan_, stream_.out_begin + segment.channels.begin, channels),
+          isNontemporal(plan_, stream_.out_begin + segment.channels.begin, channels),
           segment.rules.method,
           stream_.values_dtype,
           p.out_dtype,

@@ -49,7 +49,7 @@ class Compact {
 
   Compact(const RowTile& tile, RowsFunction rows) : tile_(tile), part_(tile), rows_(rows) {
     part_.rows = tasks_;
-    part_.stream = false;
+    part_.nontemporal = false;
     part_.sample_bytes = kRowBytes;
   }
 
