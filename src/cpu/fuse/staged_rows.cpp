@@ -47,7 +47,9 @@ void stagedRowsTo(const RowTile& tile) {
     alignas(64) Number result[kBlock];
     Affine<Number> normalize;
   };
-  auto& [buffers, result, normalize] = *tile.buffers->as<Buffers>();
+  Buffers& buffers = *tile.buffers->as<Buffers>();
+  Number* result = buffers.result;
+  Affine<Number>& normalize = buffers.normalize;
   for (int64_t first = 0; first < tile.channels; first += kBlock) {
     const int64_t count = std::min(kBlock, tile.channels - first);
     const bool whole = count % step == 0;
@@ -63,7 +65,7 @@ void stagedRowsTo(const RowTile& tile) {
       }
       const auto read = [&](int64_t sample) {
         return widen(row.sample + (sample - 1) * tile.sample_bytes, first, count, whole,
-                     buffers[sample]);
+                     buffers.samples[sample]);
       };
       const Number* values = read(1);
       const auto w = static_cast<Number>(row.w);
