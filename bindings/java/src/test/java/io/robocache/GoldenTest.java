@@ -4,11 +4,14 @@ package io.robocache;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.io.IOException;
 import java.lang.reflect.Array;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
@@ -49,12 +52,23 @@ class GoldenTest {
 
   private static void check(GoldenCase golden) throws ReflectiveOperationException {
     try (Context context = Context.cpu()) {
+      for (String output : golden.outputs.keySet()) refuseReadOnly(context, golden, output);
       run(context, golden);
     }
     for (Map.Entry<String, byte[]> output : golden.expected.entrySet()) {
       assertArrayEquals(
           output.getValue(), Data.bytes(golden.outputs.get(output.getKey())), output.getKey());
     }
+  }
+
+  private static void refuseReadOnly(Context context, GoldenCase golden, String output) {
+    Tensor writable = golden.outputs.get(output);
+    ByteBuffer buffer = writable.getBuffer().asReadOnlyBuffer().order(ByteOrder.nativeOrder());
+    golden.outputs.put(output, Tensor.of(buffer, writable.getDType(), writable.getShape()));
+    String message =
+        assertThrows(IllegalArgumentException.class, () -> run(context, golden)).getMessage();
+    assertEquals(output + ": is read-only, expected a writable tensor", message);
+    golden.outputs.put(output, writable);
   }
 
   private static void run(Context context, GoldenCase golden) throws ReflectiveOperationException {
