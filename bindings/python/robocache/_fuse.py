@@ -143,7 +143,7 @@ def fuse(
     ((50, 520), 'float32', [49, 49, 26])
     """
     native = _native(streams)
-    values, times, options = native[0][:3]
+    values, times, options = native[0][1:4]
     framework = framework_of(values, "values")
     context = choose(backend, framework.device(values, "streams[0].values"))
     ordered = context._follow(framework, values)
@@ -156,7 +156,7 @@ def fuse(
 
     shape: tuple[int, ...] = ()
     if out is None or return_mask:
-        shape = out_shape(values, query_times, options[4], context)[:-1]
+        shape = out_shape(values, query_times, options[3], context)[:-1]
     owner = None
     if out is None:
         promoted, channels = _dtype_and_channels(native)

@@ -23,6 +23,7 @@ _ORDERS = {
     "lexicographic": _core.VOXEL_ORDER_LEXICOGRAPHIC,
     "first_point": _core.VOXEL_ORDER_FIRST_POINT,
 }
+_VOXELS = _core.new_SparseVoxels()  # the extension adds to a copy
 _set_reduce = _core.VoxelizeSparseParams_reduce_set
 _set_order = _core.VoxelizeSparseParams_order_set
 
@@ -209,7 +210,7 @@ def voxelize_sparse(
         empty("int64", 3),
     )
     options = (params, grid, lengths, offsets)
-    _core.rbc_voxelize_sparse(context._handle, points, features, voxels, options)
+    _core.rbc_voxelize_sparse(context._handle, points, features, (_VOXELS, *voxels), options)
     if not ordered:
         context.synchronize()
     coords, num_voxels, counts, means, grouped, point_to_voxel, dropped, overflow = (
