@@ -6,6 +6,7 @@
 #include <cub/device/device_scan.cuh>
 
 #include "clear_counts.h"
+#include "cuda_error.h"
 #include "feature_rows.cuh"
 #include "launch.h"
 #include "launch_order.cuh"
@@ -41,7 +42,7 @@ struct SparseParts {
     cutter->take(&firsts_before, points);
     cutter->take(&rows, grouping.groups().most);
     cutter->take(&voxels, grouping.groups().most);
-    scan(nullptr, &temporary_bytes, points, nullptr);
+    checkCuda(scan(nullptr, &temporary_bytes, points, nullptr), "the size of a scan");
     cutter->take(&temporary, static_cast<int64_t>(temporary_bytes));
   }
 
