@@ -7,6 +7,7 @@
 #include "fuse_problem.h"
 #include "locate.h"
 #include "runtime/cuda_state.h"
+#include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 
 namespace rbc::cuda {
@@ -17,6 +18,13 @@ constexpr unsigned long long kNoDefect = ~0ull;
 
 __device__ void mark(unsigned long long* key, int64_t position) {
   atomicMin(key, static_cast<unsigned long long>(position));
+}
+
+// Of a sample in a line of all rows. Packed rows may be so many that it wraps: then the report names
+// another one.
+__device__ int64_t placeOf(const FuseStream& s, int64_t b, int64_t i) {
+  return static_cast<int64_t>(static_cast<uint64_t>(b) * static_cast<uint64_t>(s.samples) +
+                              static_cast<uint64_t>(i));
 }
 
 __device__ bool outside(int64_t i, int64_t limit) { return i < 0 || i > limit; }
@@ -60,7 +68,7 @@ __global__ void __launch_bounds__(kThreads)
          i += threads) {
       const Time time = times[i * s.times_stride[1]];
       const Time previous = i > 0 ? times[(i - 1) * s.times_stride[1]] : time;
-      if (badStep(previous, time)) mark(&keys[3], b * s.samples + i);
+      if (badStep(previous, time)) mark(&keys[3], placeOf(s, b, i));
     }
   }
 }
@@ -80,11 +88,14 @@ __global__ void writeDefect(const __grid_constant__ FuseProblem p,
     const auto b = static_cast<int64_t>(keys[2]);
     found = {TimesDefect::kQueryLength, b, 0, {0, p.query_lengths[b]}, {}};
   } else if (keys[3] != kNoDefect) {
-    const int64_t b = static_cast<int64_t>(keys[3]) / s.samples;
-    const int64_t i = static_cast<int64_t>(keys[3]) % s.samples;
-    const Time* times = timesOf<Time>(s, b, samplesOf(s, b));
-    const Time previous = times[(i > 0 ? i - 1 : 0) * s.times_stride[1]];
-    const Time time = times[i * s.times_stride[1]];
+    const auto samples = static_cast<uint64_t>(s.samples);
+    const int64_t b = min(static_cast<int64_t>(keys[3] / samples), p.batch - 1);
+    const auto i = static_cast<int64_t>(keys[3] % samples);
+    // Offsets may have moved since the defect was found: what is read stays inside of the times.
+    const int64_t at = min(samplesOf(s, b).begin + i, s.samples - 1);
+    const Time* times = timesOf<Time>(s, b, {});
+    const Time time = times[at * s.times_stride[1]];
+    const Time previous = i > 0 ? times[(at - 1) * s.times_stride[1]] : time;
     found = {TimesDefect::kTime,
              b,
              i,
@@ -95,7 +106,7 @@ __global__ void writeDefect(const __grid_constant__ FuseProblem p,
 }
 
 unsigned blocksFor(int64_t items, int64_t per_block, int64_t most) {
-  const int64_t blocks = (items + per_block - 1) / per_block;
+  const int64_t blocks = items / per_block + (items % per_block != 0 ? 1 : 0);
   return static_cast<unsigned>(blocks < 1 ? 1 : blocks < most ? blocks : most);
 }
 
@@ -111,15 +122,22 @@ cudaError_t launchCheckTimes(const FuseProblem& p, const FuseStream& s, unsigned
       s.offsets.data == nullptr && s.lengths.data == nullptr && s.times_stride[0] == 0;
   const int64_t rows = shared && p.batch > 1 ? 1 : p.batch;
   cudaError_t error = cudaMemsetAsync(keys, 0xff, sizeof(Found::keys), stream);
-  if (error != cudaSuccess) return error;
-  findIndexes<<<blocksFor(p.batch + 1, kThreads, 1024), kThreads, 0, stream>>>(p, s, keys);
-  const dim3 grid(blocksFor(s.samples, kThreads * 4, 256), blocksFor(rows, 1, 4096));
-  visitTime(p.time_dtype, [&](auto tag) {
+  // A batch without samples and without indexes may have any number of rows.
+  const bool has_indexes =
+      s.offsets.data != nullptr || s.lengths.data != nullptr || p.query_lengths.data != nullptr;
+  if (error == cudaSuccess && has_indexes) {
+    error =
+        launchKernel(findIndexes, blocksFor(p.batch, kThreads, 1024), kThreads, stream, p, s, keys);
+  }
+  return visitTime(p.time_dtype, [&](auto tag) {
     using Time = typename decltype(tag)::type;
-    findTimes<Time><<<grid, kThreads, 0, stream>>>(s, rows, keys);
-    writeDefect<Time><<<1, 1, 0, stream>>>(p, s, keys, defect);
+    if (error == cudaSuccess && s.samples > 0) {
+      const dim3 grid(blocksFor(s.samples, kThreads * 4, 256), blocksFor(rows, 1, 4096));
+      error = launchKernel(findTimes<Time>, grid, kThreads, stream, s, rows, keys);
+    }
+    if (error != cudaSuccess) return error;
+    return launchKernel(writeDefect<Time>, 1, 1, stream, p, s, keys, defect);
   });
-  return cudaPeekAtLastError();
 }
 
 size_t bytes(const BackendState&, const TimesProblem&) { return sizeof(Found); }

@@ -94,7 +94,7 @@ struct SampleRows {
 // their times are in the caches soon enough.
 inline float paceOf(const FuseProblem& p, const FuseStream& s) {
   constexpr int64_t kMaxQueries = 64;
-  if (s.offsets.data != nullptr || p.queries > kMaxQueries * s.samples) return 0;
+  if (s.offsets.data != nullptr || (p.queries - 1) / kMaxQueries >= s.samples) return 0;
   return static_cast<float>(s.samples) / static_cast<float>(p.queries);
 }
 

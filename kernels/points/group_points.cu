@@ -18,6 +18,7 @@
 
 #include "points/points.cuh"
 #include "runtime/aligned_vec.cuh"
+#include "runtime/cuda_error.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
@@ -30,6 +31,8 @@ constexpr int kBlocks =
     4;  // of a multiprocessor at least: left to itself, the compiler spills for one more
 
 constexpr int kWordBits = 64;
+
+constexpr const char* kSizeOfScan = "the size of a scan";
 
 int64_t blocksFor(int64_t items, int64_t per_block) { return (items + per_block - 1) / per_block; }
 
@@ -305,8 +308,9 @@ void PointGrouping::cutRanked(ScratchLayout* cutter) {
   clear_bytes_ = cutter->used() - before;
   cutter->take(&prefix_, num_words_);
   size_t bytes[2] = {};
-  scanBits(nullptr, &bytes[0], words_, prefix_, num_words_, nullptr);
-  scanCounts(nullptr, &bytes[1], counts_, groups_.starts, groups_.most + 1, nullptr);
+  checkCuda(scanBits(nullptr, &bytes[0], words_, prefix_, num_words_, nullptr), kSizeOfScan);
+  checkCuda(scanCounts(nullptr, &bytes[1], counts_, groups_.starts, groups_.most + 1, nullptr),
+            kSizeOfScan);
   temporary_bytes_ = std::max(bytes[0], bytes[1]);
   cutter->take(&temporary_, static_cast<int64_t>(temporary_bytes_));
 }
@@ -346,9 +350,12 @@ void PointGrouping::cutSorted(ScratchLayout* cutter) {
   keys_ = keys;
   sorted_keys_ = sorted_keys;
   size_t bytes[2] = {};
-  sort<Key>(nullptr, &bytes[0], keys, sorted_keys, rows_, groups_.order, groups_.points, voxels_,
-            nullptr);
-  scanHeads<Key>(nullptr, &bytes[1], sorted_keys, voxels_, groups_.heads, groups_.points, nullptr);
+  checkCuda(sort<Key>(nullptr, &bytes[0], keys, sorted_keys, rows_, groups_.order, groups_.points,
+                      voxels_, nullptr),
+            "the size of a sort");
+  checkCuda(scanHeads<Key>(nullptr, &bytes[1], sorted_keys, voxels_, groups_.heads, groups_.points,
+                           nullptr),
+            kSizeOfScan);
   temporary_bytes_ = std::max(bytes[0], bytes[1]);
   cutter->take(&temporary_, static_cast<int64_t>(temporary_bytes_));
 }

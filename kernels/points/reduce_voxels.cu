@@ -379,6 +379,10 @@ cudaError_t launchAll(ReduceArguments* a, int64_t most_chunks, const LaunchDevic
   a->few_lanes_log2 = lanesLog2(packs ? a->features.count / kPack : a->features.count);
   a->lanes_log2 = lanesLog2(a->features.count);
   const int64_t rows = std::max(a->groups.most, a->target.dense ? 0 : a->target.capacity);
+  // Each row has to have its lanes: a grid has 2^31 - 1 blocks at most.
+  while (a->few_lanes_log2 > 0 && rows > int64_t{INT32_MAX} * kThreads >> a->few_lanes_log2) {
+    --a->few_lanes_log2;
+  }
   const int64_t few_blocks = ((rows << a->few_lanes_log2) + kThreads - 1) / kThreads;
   cudaError_t error = launchBlocks(packs ? reduceFew<In, Out, kPack> : reduceFew<In, Out, 1>, a,
                                    few_blocks, kThreads, device, stream);

@@ -8,6 +8,7 @@
 #include "points/clear_counts.h"
 #include "points/feature_rows.cuh"
 #include "points/reduce_voxels.h"
+#include "runtime/cuda_error.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
@@ -41,7 +42,7 @@ struct SparseParts {
     cutter->take(&firsts_before, points);
     cutter->take(&rows, grouping.groups().most);
     cutter->take(&voxels, grouping.groups().most);
-    scan(nullptr, &temporary_bytes, points, nullptr);
+    checkCuda(scan(nullptr, &temporary_bytes, points, nullptr), "the size of a scan");
     cutter->take(&temporary, static_cast<int64_t>(temporary_bytes));
   }
 

@@ -46,7 +46,7 @@ void requireDevice(int device) {
 
 void close(BackendState* state) noexcept {
   std::unique_ptr<CudaState> cuda(&own(*state));
-  if (cuda->event != nullptr) cudaEventDestroy(cuda->event);
+  if (cuda->event != nullptr && cudaEventDestroy(cuda->event) != cudaSuccess) cudaGetLastError();
 }
 
 __global__ void nothing() {}
@@ -195,7 +195,8 @@ void release(BackendState& state, void* pointer, size_t, void* stream) noexcept 
   int before = 0;
   cudaGetDevice(&before);
   cudaSetDevice(own(state).device);
-  cudaFreeAsync(pointer, static_cast<cudaStream_t>(stream));
+  // Nobody is told of a failure: no later call should take it for its own.
+  if (cudaFreeAsync(pointer, static_cast<cudaStream_t>(stream)) != cudaSuccess) cudaGetLastError();
   cudaSetDevice(before);
 }
 

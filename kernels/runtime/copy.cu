@@ -2,6 +2,7 @@
 
 #include "runtime/copy.h"
 
+#include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 
 namespace rbc::cuda {
@@ -49,12 +50,11 @@ cudaError_t launchCopy(const View& source, const View& destination, cudaStream_t
   const int64_t blocks = (p.count + kThreads - 1) / kThreads;
   const dim3 grid(static_cast<unsigned>(blocks < 1 << 20 ? blocks : 1 << 20));
   switch (sizeOf(source.dtype)) {
-    case 1: copyKernel<uint8_t><<<grid, kThreads, 0, stream>>>(p); break;
-    case 2: copyKernel<uint16_t><<<grid, kThreads, 0, stream>>>(p); break;
-    case 4: copyKernel<uint32_t><<<grid, kThreads, 0, stream>>>(p); break;
-    default: copyKernel<uint64_t><<<grid, kThreads, 0, stream>>>(p); break;
+    case 1: return launchKernel(copyKernel<uint8_t>, grid, kThreads, stream, p);
+    case 2: return launchKernel(copyKernel<uint16_t>, grid, kThreads, stream, p);
+    case 4: return launchKernel(copyKernel<uint32_t>, grid, kThreads, stream, p);
+    default: return launchKernel(copyKernel<uint64_t>, grid, kThreads, stream, p);
   }
-  return cudaPeekAtLastError();
 }
 
 cudaError_t loadCopy() { return loadKernelsBeside(copyKernel<uint8_t>); }

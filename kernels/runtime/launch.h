@@ -33,4 +33,15 @@ cudaError_t launchBlocks(void (*kernel)(Arguments), Arguments* arguments, int64_
   return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), list);
 }
 
+// Of a kernel with few arguments. Its own error: the last error may be of the program's calls before.
+template <class... Parameters, class... Arguments>
+cudaError_t launchKernel(void (*kernel)(Parameters...), dim3 grid, int threads, cudaStream_t stream,
+                         const Arguments&... arguments) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
 }  // namespace rbc::cuda

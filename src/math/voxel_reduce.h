@@ -135,7 +135,8 @@ RBC_HD Fixed128 toFixed(double x, int shift) {
   const int by = (biased != 0 ? biased : 1) - 1075 + shift;
   Fixed128 result = {0, 0};
   if (by >= 64) {
-    result.high = digits << (by - 64);
+    // by is less than 128, unless another thread has made x larger since the first pass.
+    result.high = digits << (by & 63);
   } else if (by > 0) {
     result = {digits << by, digits >> (64 - by)};
   } else if (by == 0) {

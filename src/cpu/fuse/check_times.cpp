@@ -13,6 +13,7 @@ namespace rbc::cpu {
 namespace {
 
 constexpr int64_t kChunkTimes = 1 << 14;  // some 2 us
+constexpr int64_t kMostChunks = 1 << 20;  // a call's: a line of strides of 0 may have 2^63 times
 constexpr int64_t kChunksPerThread = 8;   // fewer are not worth another thread
 
 template <class Time>
@@ -57,18 +58,21 @@ void findTimeDefect(CpuState& state, const FuseStream& s, int64_t batch, TimesDe
   const int64_t total = packed ? (rows > 0 ? s.offsets[rows] : 0) : rows * s.samples;
   const RowLine line = {s.lengths, s.offsets, s.samples, rows};
   if (total == 0) return;
-  const int64_t chunks = (total + kChunkTimes - 1) / kChunkTimes;
-  const auto endOf = [&](int64_t chunk) { return std::min(total, (chunk + 1) * kChunkTimes); };
+  const int64_t chunk_times = std::max(kChunkTimes, total / kMostChunks);
+  const int64_t chunks = (total - 1) / chunk_times + 1;
+  const auto visitChunk = [&](int64_t chunk, auto&& visit) {
+    const int64_t begin = chunk * chunk_times;
+    return visitPieces(line, begin, begin + std::min(chunk_times, total - begin), visit);
+  };
 
   std::atomic<int64_t> first_bad{chunks};
   const int threads =
       static_cast<int>(std::clamp<int64_t>(chunks / kChunksPerThread, 1, state.pool.threads()));
   state.pool.parallelFor(chunks, threads, [&](int64_t chunk) {
     if (chunk > first_bad.load(std::memory_order_relaxed)) return;
-    const bool bad =
-        visitPieces(line, chunk * kChunkTimes, endOf(chunk), [&](const RowPiece& piece) {
-          return hasBadStep(state.simd, timesOf<Time>(s, piece.member), piece);
-        });
+    const bool bad = visitChunk(chunk, [&](const RowPiece& piece) {
+      return hasBadStep(state.simd, timesOf<Time>(s, piece.member), piece);
+    });
     if (!bad) return;
     int64_t best = first_bad.load(std::memory_order_relaxed);
     while (chunk < best &&
@@ -78,7 +82,7 @@ void findTimeDefect(CpuState& state, const FuseStream& s, int64_t batch, TimesDe
 
   const int64_t chunk = first_bad.load(std::memory_order_relaxed);
   if (chunk == chunks) return;
-  visitPieces(line, chunk * kChunkTimes, endOf(chunk), [&](const RowPiece& piece) {
+  visitChunk(chunk, [&](const RowPiece& piece) {
     const TimeRow<Time> times = timesOf<Time>(s, piece.member);
     const int64_t index = firstBadStep(times, piece);
     if (index < 0) return false;
