@@ -5,7 +5,7 @@
 
 writes OUT/declarations.i, one line for each handle, struct and operation, and OUT/members.h, which
 tells the Python extension where the structs of parameters point. The headers keep to forms that
-regular expressions can read (docs/abi.md); what does not is an error here.
+regular expressions can read; what does not is an error here.
 """
 
 import re
@@ -39,12 +39,15 @@ class Headers:
             name: [(kind, member) for kind, member in _MEMBER.findall(body)]
             for name, body in _STRUCT.findall(text)
         }
-        if not (self.handles and self.functions and self.structs):
-            raise SystemExit(f"{folder}: the headers are not written as they were")
+        _require("functions", len(self.functions), text.count("RBC_API rbcStatus_t"))
+        _require("structs", len(self.structs), len(re.findall(r"^typedef struct .*\{", text, re.M)))
+        for name, body in _STRUCT.findall(text):
+            if name in self.sized():
+                _require(f"members of {name}", len(self.structs[name]), body.count(";"))
 
     def sized(self):
         """The structs that have an initializer."""
-        return [name for name, members in self.structs.items() if members[0][1] == "struct_size"]
+        return [name for name, own in self.structs.items() if ("uint32_t", "struct_size") in own]
 
     def plain(self):
         """Those without a struct_size that the others hold or point to arrays of."""
@@ -73,6 +76,11 @@ class Headers:
                 yield "MEMBER_VALUE", member, base, None
             elif base in self.structs and kind.endswith("*"):
                 yield "MEMBER_STRUCT", member, base, None
+
+
+def _require(what, read, declared):
+    if read != declared:
+        raise SystemExit(f"declarations.py can read {read} of {declared} {what}")
 
 
 def _after_what_they_include(folder, names):
