@@ -193,7 +193,7 @@ def voxelize_sparse(
     else:
         capacity = _count(max_voxels, "max_voxels")
 
-    # Makes no function: CPython 3.12 and 3.13 corrupt the heap where memory for one gives out.
+    # No function or generator: CPython 3.12 and 3.13 corrupt the heap where memory gives out.
     empty = framework.empty
     means = grouped = None
     if reduce is not None:
@@ -215,9 +215,9 @@ def voxelize_sparse(
     _core.rbc_voxelize_sparse(context._handle, points, features, voxels, options)
     if not ordered:
         context.synchronize()
-    coords, num_voxels, counts, means, grouped, point_to_voxel, dropped, overflow = (
+    coords, num_voxels, counts, means, grouped, point_to_voxel, dropped, overflow = [
         array if array is None else framework.finish(array, "points") for array in voxels
-    )
+    ]
     return SparseVoxels(
         coords, counts, means, grouped, point_to_voxel, num_voxels, dropped, overflow
     )
