@@ -194,28 +194,31 @@ def voxelize_sparse(
     else:
         capacity = _count(max_voxels, "max_voxels")
 
-    def empty(dtype: str, *shape: int) -> Any:
-        return framework.empty(points, shape, dtype, context)
-
+    # No function or generator: CPython 3.12 and 3.13 corrupt the heap where memory gives out.
+    empty = framework.empty
+    means = grouped = None
+    if reduce is not None:
+        means = empty(points, (capacity, *channels), name, context)
+    if max_points is not None:
+        room = (capacity, _count(max_points, "max_points"), *channels)
+        grouped = empty(points, room, name, context)
     voxels = (
-        empty("int32", capacity, 4),
-        empty("int64"),
-        empty("int32", capacity),
-        None if reduce is None else empty(name, capacity, *channels),
-        None
-        if max_points is None
-        else empty(name, capacity, _count(max_points, "max_points"), *channels),
-        empty("int64", *rows),
-        empty("int64", *batch),
-        empty("int64", 3),
+        empty(points, (capacity, 4), "int32", context),
+        empty(points, (), "int64", context),
+        empty(points, (capacity,), "int32", context),
+        means,
+        grouped,
+        empty(points, rows, "int64", context),
+        empty(points, batch, "int64", context),
+        empty(points, (3,), "int64", context),
     )
     options = (params, grid, lengths, offsets)
     _core.rbc_voxelize_sparse(context._handle, points, features, (_VOXELS, *voxels), options)
     if not ordered:
         context.synchronize()
-    coords, num_voxels, counts, means, grouped, point_to_voxel, dropped, overflow = (
+    coords, num_voxels, counts, means, grouped, point_to_voxel, dropped, overflow = [
         array if array is None else framework.finish(array, "points") for array in voxels
-    )
+    ]
     return SparseVoxels(
         coords, counts, means, grouped, point_to_voxel, num_voxels, dropped, overflow
     )
