@@ -330,17 +330,17 @@ struct Item {
   }
 };
 
-// Writes all vectors of a query, kMost or fewer.
-template <class In, class Out, int kCount, int kMost, class Time, Kind kKind>
+// Writes all vectors of a query, kMax or fewer.
+template <class In, class Out, int kCount, int kMax, class Time, Kind kKind>
 __device__ __forceinline__ void writeQuery(const RowsTask<Time>& task,
                                            const Query<Compute<In>, kKind>& query) {
-  Item<In, Out, kKind, kCount> items[kMost];
+  Item<In, Out, kKind, kCount> items[kMax];
 #pragma unroll
-  for (int v = 0; v < kMost; ++v) {
+  for (int v = 0; v < kMax; ++v) {
     if (v < task.vectors) items[v].read(task, query, v, 0);
   }
 #pragma unroll
-  for (int v = 0; v < kMost; ++v) {
+  for (int v = 0; v < kMax; ++v) {
     if (v < task.vectors) items[v].write(task);
   }
 }

@@ -21,8 +21,8 @@ class ScratchLayout {
     void* array = begin_ != nullptr ? begin_ + used_ : nullptr;
     size_t bytes = 0;
     if (__builtin_mul_overflow(sizeof(T), static_cast<size_t>(count), &bytes) ||
-        bytes > kMost - used_) {
-      fail(RBC_STATUS_OUT_OF_MEMORY, "workspace: more than %zu bytes are needed", kMost);
+        bytes > kMax - used_) {
+      fail(RBC_STATUS_OUT_OF_MEMORY, "workspace: more than %zu bytes are needed", kMax);
     }
     used_ += bytes;
     return static_cast<T*>(array);
@@ -36,7 +36,7 @@ class ScratchLayout {
 
  private:
   // No memory is larger; rounding this up to the alignment does not overflow.
-  static constexpr size_t kMost = size_t{1} << 62;
+  static constexpr size_t kMax = size_t{1} << 62;
 
   char* begin_;
   size_t used_ = 0;

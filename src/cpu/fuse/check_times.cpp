@@ -13,7 +13,7 @@ namespace rbc::cpu {
 namespace {
 
 constexpr int64_t kChunkTimes = 1 << 14;  // some 2 us
-constexpr int64_t kMostChunks = 1 << 20;  // a call's: a line of strides of 0 may have 2^63 times
+constexpr int64_t kMaxChunks = 1 << 20;  // a call's: a line of strides of 0 may have 2^63 times
 constexpr int64_t kChunksPerThread = 8;   // fewer are not worth another thread
 
 template <class Time>
@@ -58,7 +58,7 @@ void findTimeDefect(CpuState& state, const FuseStream& s, int64_t batch, TimesDe
   const int64_t total = packed ? (rows > 0 ? s.offsets[rows] : 0) : rows * s.samples;
   const RowLine line = {s.lengths, s.offsets, s.samples, rows};
   if (total == 0) return;
-  const int64_t chunk_times = std::max(kChunkTimes, total / kMostChunks);
+  const int64_t chunk_times = std::max(kChunkTimes, total / kMaxChunks);
   const int64_t chunks = (total - 1) / chunk_times + 1;
   const auto visitChunk = [&](int64_t chunk, auto&& visit) {
     const int64_t begin = chunk * chunk_times;
