@@ -40,7 +40,7 @@ struct Keys {
 
 // The first and the last voxel, their neighbours, and random ones, each sometimes more than once.
 Keys keysOf(int64_t voxels, int64_t points) {
-  support::Random random(static_cast<uint64_t>(voxels * 31 + points));
+  support::Random random(static_cast<uint64_t>(voxels) * 31 + static_cast<uint64_t>(points));
   Keys keys = {extentsOf(voxels), {}};
   const int64_t volume = keys.extents[0] * keys.extents[1] * keys.extents[2];
   for (int64_t i = 0; i < points; ++i) {
