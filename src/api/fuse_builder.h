@@ -88,7 +88,9 @@ void FuseBuilder::visitIndexes(Visitor&& visit) {
   };
   for (int n = 0; n < problem_.num_streams; ++n) {
     visitArray(streams_[n].lengths, problem_.batch);
-    visitArray(streams_[n].offsets, problem_.batch + 1);
+    // Without offsets batch has no limit.
+    IndexArray& offsets = streams_[n].offsets;
+    if (offsets.data != nullptr) visit(offsets, problem_.batch + 1);
   }
   visitArray(problem_.query_lengths, problem_.batch);
 }
