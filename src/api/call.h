@@ -55,7 +55,8 @@ class Entry {
   void run() {
     call_.requireCheckable(context_);
     const size_t own = ownBytes();
-    ScratchLayout layout(workspace(context_, allBytes(own)).data);
+    const size_t all = allBytes(own);
+    ScratchLayout layout(all > 0 ? workspace(context_, all).data : nullptr);
     // What has been verified is what is used, whoever writes the caller's arrays meanwhile.
     if (on_host_) {
       call_.visitIndexes([&](IndexArray& array, int64_t entries) {

@@ -62,7 +62,12 @@ void report(const FuseProblem& p, int stream, const TimesDefect& defect, const c
 }  // namespace
 
 void verifySampleIndexes(const FuseProblem& p, const char* array) {
-  for (int n = 0; n < p.num_streams; ++n) report(p, n, findIndexDefect(p, p.streams[n]), array);
+  for (int n = 0; n < p.num_streams; ++n) {
+    const FuseStream& s = p.streams[n];
+    const bool has_indexes =
+        s.offsets.data != nullptr || s.lengths.data != nullptr || p.query_lengths.data != nullptr;
+    if (has_indexes) report(p, n, findIndexDefect(p, s), array);
+  }
 }
 
 size_t checkTimesBytes(const rbcContext& context) {

@@ -1,49 +1,52 @@
 #include "operands.h"
 
 #include <cstdio>
+#include <new>
 
 #include "overlap.h"
 
 namespace rbc {
 
-const View& Operands::add(const View& view, const char* name) {
+const View& Operands::add(const rbcTensor* tensor, const char* name, bool written) {
   if (count_ == kMax) fail(RBC_STATUS_INTERNAL, "%s: too many operands", name);
-  requireReachable(context_, view, name);
-  written_[count_] = false;
-  streams_[count_] = static_cast<int8_t>(stream_);
-  names_[count_] = name;
-  views_[count_] = view;
-  return views_[count_++];
+  // Made in its place: a copy of what has just been stored makes the processor wait.
+  auto* operand = new (operands_ + count_) Operand{normalize(tensor, name), name, stream_, written};
+  const rbcDevice device = operand->view.device;
+  if (device.type != device_.type || device.id != device_.id) {
+    requireReachable(context_, operand->view, name);
+  }
+  ++count_;
+  return operand->view;
 }
 
 const View& Operands::out(const rbcTensor* tensor, const char* name) {
   if (num_outputs_ == kMaxOutputs) fail(RBC_STATUS_INTERNAL, "%s: too many outputs", name);
   outputs_[num_outputs_++] = count_;
-  const View& view = add(normalize(tensor, name), name);
-  written_[count_ - 1] = true;
-  return view;
+  return add(tensor, name, true);
 }
 
-void Operands::requireDisjoint(int one, int other) const {
-  const View& a = views_[one];
-  const View& b = views_[other];
-  if (a.end <= b.begin || b.end <= a.begin) return;  // most are
+void Operands::requireDisjoint(const Operand& one, const Operand& other) const {
   char name[64];
-  if (streams_[one] < 0) {
-    std::snprintf(name, sizeof name, "%s", names_[one]);
+  if (one.stream < 0) {
+    std::snprintf(name, sizeof name, "%s", one.name);
   } else {
-    std::snprintf(name, sizeof name, "streams[%d].%s", streams_[one], names_[one]);
+    std::snprintf(name, sizeof name, "streams[%d].%s", one.stream, one.name);
   }
-  rbc::requireDisjoint(a, name, b, names_[other]);
+  rbc::requireDisjoint(one.view, name, other.view, other.name);
 }
 
 void Operands::requireApart() const {
-  for (int i = 0; i < num_outputs_; ++i) {
-    requireDistinctElements(views_[outputs_[i]], names_[outputs_[i]]);
-    for (int k = 0; k < i; ++k) requireDisjoint(outputs_[i], outputs_[k]);
-  }
-  for (int i = 0; i < count_; ++i) {
-    for (int k = 0; k < num_outputs_ && !written_[i]; ++k) requireDisjoint(i, outputs_[k]);
+  for (int k = 0; k < num_outputs_; ++k) {
+    const Operand& output = operands_[outputs_[k]];
+    requireDistinctElements(output.view, output.name);
+    const std::byte* const begin = output.view.begin;
+    const std::byte* const end = output.view.end;
+    for (int i = 0; i < count_; ++i) {
+      const Operand& other = operands_[i];
+      if (other.view.end <= begin || end <= other.view.begin) continue;  // most are
+      if (other.written && i <= outputs_[k]) continue;                   // a pair is told once
+      requireDisjoint(other, output);
+    }
   }
 }
 

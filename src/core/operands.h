@@ -12,16 +12,15 @@ class Operands {
   static constexpr int kMax = 512;
   static constexpr int kMaxOutputs = 16;
 
-  explicit Operands(const rbcContext& context) : context_(context) {}
+  explicit Operands(const rbcContext& context)
+      : context_(context), device_(context.backend->device(*context.state)) {}
 
   // What follows belongs to this stream of the caller's array; -1: to the call itself.
   void setStream(int number) { stream_ = number; }
 
   // These fail unless the tensor is well formed and the context reaches its memory. The view stays
   // where it is.
-  const View& in(const rbcTensor* tensor, const char* name) {
-    return add(normalize(tensor, name), name);
-  }
+  const View& in(const rbcTensor* tensor, const char* name) { return add(tensor, name, false); }
   // What the call writes; it may read it as well.
   const View& out(const rbcTensor* tensor, const char* name);
   // Null, where the tensor is.
@@ -33,18 +32,22 @@ class Operands {
   void requireApart() const;
 
  private:
-  const View& add(const View& view, const char* name);
-  void requireDisjoint(int one, int other) const;
-
+  const View& add(const rbcTensor* tensor, const char* name, bool written);
   const rbcContext& context_;
+  const rbcDevice device_;  // where most operands are
   int stream_ = -1;
   int count_ = 0;
   int num_outputs_ = 0;
   int outputs_[kMaxOutputs];
-  bool written_[kMax];
-  int8_t streams_[kMax];
-  const char* names_[kMax];
-  View views_[kMax];
+  struct Operand {
+    View view;
+    const char* name;
+    int32_t stream;
+    bool written;
+  };
+  void requireDisjoint(const Operand& one, const Operand& other) const;
+
+  Operand operands_[kMax];
 };
 
 }  // namespace rbc
