@@ -116,9 +116,9 @@ FuseBuilder::FuseBuilder(const rbcContext& context, const SharedArguments& share
       check_times_(check_times),
       stream_array_(stream_array),
       query_lengths_(shared.query_lengths),
-      out_(operands.out(shared.out, "out")),
-      mask_(operands.optionalOut(shared.mask, "mask")),
-      query_times_(operands.in(shared.query_times, "query_times")) {}
+      out_(operands.out(shared.out, "out", Operands::Reach::kInTheEnd)),
+      mask_(operands.optionalOut(shared.mask, "mask", Operands::Reach::kInTheEnd)),
+      query_times_(operands.in(shared.query_times, "query_times", Operands::Reach::kInTheEnd)) {}
 
 void FuseBuilder::requireFloatOut() const {
   if (!isFloat(out_.dtype)) {

@@ -7,22 +7,23 @@
 
 namespace rbc {
 
-const View& Operands::add(const rbcTensor* tensor, const char* name, bool written) {
+const View& Operands::add(const rbcTensor* tensor, const char* name, bool written, Reach reach) {
   if (count_ == kMax) fail(RBC_STATUS_INTERNAL, "%s: too many operands", name);
   // Made in its place: a copy of what has just been stored makes the processor wait.
   auto* operand = new (operands_ + count_) Operand{normalize(tensor, name), name, stream_, written};
   const rbcDevice device = operand->view.device;
   if (device.type != device_.type || device.id != device_.id) {
-    requireReachable(context_, operand->view, name);
+    if (reach == Reach::kNow) requireReachable(context_, operand->view, name);
+    reach_is_open_ |= reach == Reach::kInTheEnd;
   }
   ++count_;
   return operand->view;
 }
 
-const View& Operands::out(const rbcTensor* tensor, const char* name) {
+const View& Operands::out(const rbcTensor* tensor, const char* name, Reach reach) {
   if (num_outputs_ == kMaxOutputs) fail(RBC_STATUS_INTERNAL, "%s: too many outputs", name);
   outputs_[num_outputs_++] = count_;
-  return add(tensor, name, true);
+  return add(tensor, name, true, reach);
 }
 
 void Operands::requireDisjoint(const Operand& one, const Operand& other) const {
@@ -36,6 +37,9 @@ void Operands::requireDisjoint(const Operand& one, const Operand& other) const {
 }
 
 void Operands::requireApart() const {
+  for (int i = 0; i < count_ && reach_is_open_; ++i) {
+    requireReachable(context_, operands_[i].view, operands_[i].name);
+  }
   for (int k = 0; k < num_outputs_; ++k) {
     const Operand& output = operands_[outputs_[k]];
     requireDistinctElements(output.view, output.name);

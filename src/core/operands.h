@@ -12,6 +12,10 @@ class Operands {
   static constexpr int kMax = 512;
   static constexpr int kMaxOutputs = 16;
 
+  // When it is verified that the context reaches an operand's memory: where it is added, or in the end,
+  // after those whose names say more.
+  enum class Reach { kNow, kInTheEnd };
+
   explicit Operands(const rbcContext& context)
       : context_(context), device_(context.backend->device(*context.state)) {}
 
@@ -20,21 +24,24 @@ class Operands {
 
   // These fail unless the tensor is well formed and the context reaches its memory. The view stays
   // where it is.
-  const View& in(const rbcTensor* tensor, const char* name) { return add(tensor, name, false); }
+  const View& in(const rbcTensor* tensor, const char* name, Reach reach = Reach::kNow) {
+    return add(tensor, name, false, reach);
+  }
   // What the call writes; it may read it as well.
-  const View& out(const rbcTensor* tensor, const char* name);
+  const View& out(const rbcTensor* tensor, const char* name, Reach reach = Reach::kNow);
   // Null, where the tensor is.
-  const View* optionalOut(const rbcTensor* tensor, const char* name) {
-    return tensor != nullptr ? &out(tensor, name) : nullptr;
+  const View* optionalOut(const rbcTensor* tensor, const char* name, Reach reach = Reach::kNow) {
+    return tensor != nullptr ? &out(tensor, name, reach) : nullptr;
   }
 
   // Fails unless the elements of each output are distinct, and apart from all other operands.
   void requireApart() const;
 
  private:
-  const View& add(const rbcTensor* tensor, const char* name, bool written);
+  const View& add(const rbcTensor* tensor, const char* name, bool written, Reach reach);
   const rbcContext& context_;
-  const rbcDevice device_;  // where most operands are
+  const rbcDevice device_;      // where most operands are
+  bool reach_is_open_ = false;  // of an operand that is elsewhere
   int stream_ = -1;
   int count_ = 0;
   int num_outputs_ = 0;

@@ -95,6 +95,10 @@ TEST_CASE("errors: memory of another device") {
     c.pack();
     c.offsets.raw.device = kOtherDevice;
   });
+  // Where all are elsewhere, the values are told: the context is the wrong one.
+  refused(RBC_STATUS_DEVICE_MISMATCH, {"values:", "device"}, [&](Call& c) {
+    for (const Named& tensor : kTensors) (c.*tensor.member).raw.device = kOtherDevice;
+  });
 }
 
 TEST_CASE("errors: dtypes that do not go together") {

@@ -187,7 +187,7 @@ def voxelize_sparse(
 
     rows = shape_of(points, "points", context)
     batch = batch_of(rows, offsets, context)
-    rows = rows[:-1]
+    rows = tuple(rows[:-1])  # no torch.Size: its fastest allocation takes plain tuples alone
     channels = shape_of(reduced, reduced_name, context)[-1:]
     if max_voxels is None:
         capacity = max(1, math.prod(rows))
@@ -209,7 +209,7 @@ def voxelize_sparse(
         means,
         grouped,
         empty(points, rows, "int64", context),
-        empty(points, batch, "int64", context),
+        empty(points, tuple(batch), "int64", context),
         empty(points, (3,), "int64", context),
     )
     options = (params, grid, lengths, offsets)
