@@ -33,7 +33,7 @@ rbcFuseParams checkedFuseParams(const rbcFuseParams* given) {
 }
 
 // A stream of the caller's array, whose elements are `stride` bytes apart, as the first one says.
-StreamArguments streamArguments(const unsigned char* given, uint32_t stride) {
+rbcFuseStream readStream(const unsigned char* given, uint32_t stride) {
   const uint32_t size = structSize(given);
   if (size != stride) {  // before a byte of it is read that may lie beyond the array
     fail(RBC_STATUS_INVALID_ARGUMENT,
@@ -43,17 +43,19 @@ StreamArguments streamArguments(const unsigned char* given, uint32_t stride) {
   if (stream.reserved0 != 0 || stream.reserved[0] != 0 || stream.reserved[1] != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "reserved: is not 0");
   }
-  // The parameters are read to where they stay: a copy of what was just stored waits for it.
-  const StreamArguments arguments = {stream.values, stream.times, checkedParams(stream.params),
-                                     stream.clock_offset, stream.clock_offset_ticks};
-  if (arguments.params.flags != 0) {
+  return stream;
+}
+
+rbcResampleParams checkedStreamParams(const rbcResampleParams* given) {
+  const rbcResampleParams params = checkedParams(given);
+  if (params.flags != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "params.flags: are not 0, expected them in rbcFuseParams");
   }
-  if (arguments.params.query_lengths != nullptr) {
+  if (params.query_lengths != nullptr) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "params.query_lengths: are given, expected them in rbcFuseParams");
   }
-  return arguments;
+  return params;
 }
 
 class FuseCall : public FuseBuilder {
@@ -76,7 +78,10 @@ class FuseCall : public FuseBuilder {
     for (int n = 0; n < call.num_streams; ++n) {
       operands.setStream(n);
       try {
-        add(streamArguments(streams + size_t{stride} * static_cast<size_t>(n), stride));
+        const rbcFuseStream stream =
+            readStream(streams + size_t{stride} * static_cast<size_t>(n), stride);
+        const rbcResampleParams own = checkedStreamParams(stream.params);
+        add({stream.values, stream.times, own, stream.clock_offset, stream.clock_offset_ticks});
       } catch (const Error&) {
         prefixLastError("streams[%d].", n);
         throw;

@@ -19,7 +19,7 @@ struct SharedArguments {
 struct StreamArguments {
   const rbcTensor* values;
   const rbcTensor* times;
-  rbcResampleParams params;  // as checkedParams() gives them
+  const rbcResampleParams& params;  // as checkedParams() gives them
   double clock_offset;
   int64_t clock_offset_ticks;
 };
