@@ -187,8 +187,9 @@ class Call {
     CHECK(position_ == case_.arguments.size());
     checkUsed(case_.call);
     for (const Part& stream : case_.streams) checkUsed(stream);
-    for (const auto& [name, expected] : case_.call.outputs) {
-      INFO(name);
+    for (const auto& output : case_.call.outputs) {  // Clang 14 captures no structured binding
+      const Data& expected = output.second;
+      INFO(output.first);
       std::vector<uint8_t> bytes(expected.bytes.size());
       robocache::copy(context_, written_.at(&expected),
                       {static_cast<void*>(bytes.data()), expected.dtype, expected.shape});
@@ -266,9 +267,11 @@ class Call {
 
   // Nothing that the file says may have no place.
   void checkUsed(const Part& part) const {
-    for (const auto& [name, number] : part.numbers) CHECK_MESSAGE(used_.count(&number) == 1, name);
+    for (const auto& number : part.numbers) {
+      CHECK_MESSAGE(used_.count(&number.second) == 1, number.first);
+    }
     for (const auto* tensors : {&part.inputs, &part.outputs}) {
-      for (const auto& [name, data] : *tensors) CHECK_MESSAGE(used_.count(&data) == 1, name);
+      for (const auto& data : *tensors) CHECK_MESSAGE(used_.count(&data.second) == 1, data.first);
     }
   }
 
