@@ -122,18 +122,22 @@ run_test() {
 run_sanitize() {
   local tool filter run failed=0 log=$LOG_DIR/sanitize.log # where this function writes to
   local filters=("resample cuda*,fuse cuda*" "voxelize cuda*,tsdf cuda*" "voxelize sparse cuda*")
-  local repeats="*random*,*the bits of the CPU*,*workspace does not matter*" # of the tables of cases
+  # Of the tables of cases, and what takes minutes under a sanitizer.
+  local repeats="*random*,*the bits of the CPU*,*workspace does not matter*,*keys of every width*,large*"
+  local tables="*cuda: the table of cases"
   local -A runs=()
   [[ -z ${SANITIZE_TESTS:-} ]] || filters=("$SANITIZE_TESTS")
+  start_sanitizer() { # tool, filter
+    run="$1-${#runs[@]}"
+    timeout "$SANITIZE_SECONDS" compute-sanitizer --tool "$1" --error-exitcode 9 \
+      build/release/tests/robocache_tests --test-case="$2" --test-case-exclude="$repeats" \
+      >"$LOG_DIR/$run.log" 2>&1 &
+    runs[$run]=$!
+  }
   for filter in "${filters[@]}"; do
-    for tool in memcheck racecheck initcheck synccheck; do
-      run="$tool-${#runs[@]}"
-      timeout "$SANITIZE_SECONDS" compute-sanitizer --tool "$tool" --error-exitcode 9 \
-        build/release/tests/robocache_tests --test-case="$filter" --test-case-exclude="$repeats" \
-        >"$LOG_DIR/$run.log" 2>&1 &
-      runs[$run]=$!
-    done
+    for tool in memcheck racecheck; do start_sanitizer "$tool" "$filter"; done
   done
+  for tool in initcheck synccheck; do start_sanitizer "$tool" "${SANITIZE_TESTS:-$tables}"; done
   for run in "${!runs[@]}"; do
     wait "${runs[$run]}" || failed=1
     echo "--- $run"

@@ -6,8 +6,9 @@
 //   empty()            whether there is nothing to do
 //   visitIndexes(v)    v(array, entries) for each of its lengths and offsets
 //   verifyIndexes()    fails for entries out of range
+//   requireCheckable(c)  fails if check() cannot run now
 //   checkBytes(c)      the workspace of check()
-//   check(c)           further verification, of data
+//   check(c, scratch)  further verification, of data
 // of which CallBase has what most do.
 #pragma once
 

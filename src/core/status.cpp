@@ -13,8 +13,8 @@ namespace {
 // Trivially constructed, so that it needs no initialization order and no destructor at thread exit.
 thread_local char last_error[512];
 
-// The thread's locale is "C" for a while, where a number is written as 1.5 and never as 1,5. Where
-// that locale cannot be had, the thread's own stays.
+// The thread's locale is "C" for a while, where a number is written as 1.5 and never as 1,5. Without
+// memory for that locale the thread's own stays.
 class CLocale {
  public:
   CLocale() noexcept : errno_(errno) {

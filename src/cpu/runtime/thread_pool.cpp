@@ -107,7 +107,7 @@ struct ThreadPool::Workers {
 
 namespace {
 
-// Crews of a parent process. Their mutexes may be locked for good, so they are never destroyed; the
+// Workers of a parent process. Their mutexes may be locked for good, so they are never destroyed; the
 // list keeps them reachable.
 std::atomic<void*> abandoned{nullptr};
 
