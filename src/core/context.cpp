@@ -134,7 +134,7 @@ void* allocate(rbcContext& context, size_t bytes) {
                       ? context.allocator.alloc(context.allocator.user_data, bytes, 256, stream)
                       : context.backend->allocate(*context.state, bytes, stream);
   if (pointer == nullptr) {
-    fail(RBC_STATUS_OUT_OF_MEMORY, "%s memory: %zu bytes are not to be had%s",
+    fail(RBC_STATUS_OUT_OF_MEMORY, "%s memory: %zu bytes are not available%s",
          context.backend->id == RBC_BACKEND_CUDA ? "device" : "host", bytes,
          context.allocator.alloc != nullptr ? " from the context's allocator" : "");
   }
@@ -160,7 +160,7 @@ Scratch workspace(rbcContext& context, size_t bytes) {
            bytes, context.workspace.bytes);
     }
     if (bytes > SIZE_MAX - kWorkspaceUnit) {
-      fail(RBC_STATUS_OUT_OF_MEMORY, "workspace: %zu bytes are not to be had", bytes);
+      fail(RBC_STATUS_OUT_OF_MEMORY, "workspace: %zu bytes are not available", bytes);
     }
     // What may fail of the release comes before there is more to free.
     if (context.workspace.data != nullptr) context.backend->useWorkspace(*context.state);

@@ -391,7 +391,7 @@ TEST_CASE("cuda: a caller's allocator gets the stream, and no call allocates onc
   CHECK_FALSE(ledger.wrong);
 }
 
-TEST_CASE("cuda: memory that is not to be had") {
+TEST_CASE("cuda: more memory than there is") {
   REQUIRE_CUDA();
   const int64_t extent = int64_t{1} << 50;
   rbcOwnedTensor_t tensor = nullptr;

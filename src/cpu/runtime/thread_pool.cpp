@@ -147,8 +147,8 @@ int ThreadPool::start() noexcept {
     if (workers_->memories == nullptr) workers_->memories.reset(new ThreadMemory[workers]);
     workers_->workers.reserve(workers);
     while (workers_->workers.size() < workers) {
-      workers_->workers.emplace_back([crew = workers_, i = workers_->workers.size()] {
-        crew->serve(static_cast<int>(i) + 1, crew->memories[i]);
+      workers_->workers.emplace_back([own = workers_, i = workers_->workers.size()] {
+        own->serve(static_cast<int>(i) + 1, own->memories[i]);
       });
     }
   } catch (const std::exception&) {
@@ -165,30 +165,30 @@ void ThreadPool::run(const Job& job, int threads) noexcept {
     for (int64_t i = 0; i < job.chunks; ++i) job.call(job.context, i, *memory_);
     return;
   }
-  Workers& crew = *workers_;
-  const auto workers = static_cast<int>(crew.workers.size());
+  Workers& own = *workers_;
+  const auto workers = static_cast<int>(own.workers.size());
   const auto useful = static_cast<int>(std::min<int64_t>({threads - 1, job.chunks - 1, workers}));
   {
-    const std::lock_guard<std::mutex> lock(crew.mutex);
-    crew.job = job;
-    crew.seats = useful;
-    crew.next.store(0, std::memory_order_relaxed);
-    crew.posted.fetch_add(1, std::memory_order_relaxed);
+    const std::lock_guard<std::mutex> lock(own.mutex);
+    own.job = job;
+    own.seats = useful;
+    own.next.store(0, std::memory_order_relaxed);
+    own.posted.fetch_add(1, std::memory_order_relaxed);
   }
   if (useful == workers) {
-    crew.work_posted.notify_all();
+    own.work_posted.notify_all();
   } else {
-    for (int i = 0; i < useful; ++i) crew.work_posted.notify_one();
+    for (int i = 0; i < useful; ++i) own.work_posted.notify_one();
   }
-  crew.takeChunks(job, *memory_);
+  own.takeChunks(job, *memory_);
   {
-    const std::lock_guard<std::mutex> lock(crew.mutex);
-    crew.seats = 0;  // who wakes up late finds nothing to do
+    const std::lock_guard<std::mutex> lock(own.mutex);
+    own.seats = 0;  // who wakes up late finds nothing to do
   }
-  const auto isDone = [&] { return crew.working.load(std::memory_order_acquire) == 0; };
+  const auto isDone = [&] { return own.working.load(std::memory_order_acquire) == 0; };
   if (spinUntil(isDone)) return;
-  std::unique_lock<std::mutex> lock(crew.mutex);
-  crew.work_done.wait(lock, isDone);
+  std::unique_lock<std::mutex> lock(own.mutex);
+  own.work_done.wait(lock, isDone);
 }
 
 }  // namespace rbc::cpu
