@@ -43,7 +43,8 @@ def clouds(
 ) -> tuple[Any, tuple[int, ...], tuple[int, ...], tuple[bytes, Any, Any]]:
     """The shape of the points, that of the batch, that of the grid, and what goes into options.
 
-    A grid that cannot be, of which the library tells, has the shape (0,)."""
+    A grid that cannot be, of which the library tells, has the shape (0,).
+    """
     try:
         x, y, z = origin
         number = type(voxel_size) is float or _is_number(voxel_size)

@@ -39,15 +39,15 @@ def begin(
     framework = LIBRARY_TYPES.get(kind)
     if framework is None:
         framework = framework_of(array, name)
-    alike = type(times) is kind and type(query_times) is kind
-    if framework.is_numpy:
-        device_id = CPU
-    elif alike:
-        device_id = framework.device_beside(array, name, times, query_times)
-    else:
+    if times is _ABSENT:
+        device_id = CPU if framework.is_numpy else framework.device(array, name)
+    elif type(times) is not kind or type(query_times) is not kind:
         device_id = framework.device(array, name)
-    if not alike and times is not _ABSENT:
         query_times = queries(framework, query_times, times, array)
+    elif framework.is_numpy:
+        device_id = CPU
+    else:
+        device_id = framework.device_beside(array, name, times, query_times)
 
     if backend is None:
         context = DEFAULTS.contexts.get(device_id)

@@ -183,7 +183,7 @@ def resample(
     """
     framework, context, ordered, query_times = begin(values, "values", backend, times, query_times)
     checked = context._device_id == CPU if check_times is None else check_times
-    if (
+    if (  # as in rules, without the call
         method is LINEAR
         and bounds is HOLD
         and fill_value is ZERO

@@ -48,6 +48,14 @@ def rules(
 
     Both are shared with other calls, and only read.
     """
+    if (
+        method is LINEAR
+        and bounds is HOLD
+        and fill_value is ZERO
+        and max_gap is None
+        and tolerance is None
+    ):
+        return CHECKED if checked else UNCHECKED
     params = _new()
     groups = None
     if checked:
