@@ -36,7 +36,7 @@ export PATH := $(dir $(PY)):$(PATH)
 
 PIP := $(PY) -m pip --disable-pip-version-check
 JOBS := $(shell nproc)
-PACKAGE_SOURCES := pyproject.toml CMakeLists.txt $(shell find include src kernels bindings/*.i \
+PACKAGE_SOURCES := pyproject.toml CMakeLists.txt $(shell find include src kernels bindings/*.i bindings/*.py \
   bindings/python cmake tests/abi/exports.txt -type f -not -name '*.pyc' 2>/dev/null)
 
 CONFIGURE := cmake --preset release -DCMAKE_CUDA_ARCHITECTURES=$(CUDA_ARCH)-real

@@ -1,7 +1,7 @@
 /*
- * The C interface for every language: what is shared, by rules. An operation that is added to the
- * headers needs an %include line here, and a line for itself and each new struct or handle; what a
- * language does in its own way stands in its <language>.i.
+ * The C interface for every language: what is shared, by rules. What there is, handle by handle and
+ * struct by struct, declarations.py reads from the headers; what a language does in its own way
+ * stands in its <language>.i.
  */
 %module robocache
 
@@ -62,35 +62,30 @@ struct Name {};
 %enddef
 #endif
 
+/* A language may have rules for: a constant without a sign; a struct without a struct_size, whose
+ * bytes stand in others; a member that is or points to a struct or a tensor, and a struct with such
+ * as an argument, by itself and in an array; an operation. */
+#ifndef RBC_UNSIGNED
+%define RBC_UNSIGNED(Name, Value) %enddef
+#endif
+#ifndef RBC_PLAIN
+%define RBC_PLAIN(Name) %enddef
+#endif
+#ifndef RBC_MEMBER
+%define RBC_MEMBER(Name, Member) %enddef
+#endif
+#ifndef RBC_STRUCT_ARGUMENT
+%define RBC_STRUCT_ARGUMENT(Name) %enddef
+#endif
+#ifndef RBC_ARRAY_ARGUMENT
+%define RBC_ARRAY_ARGUMENT(Name, Class, Argument) %enddef
+#endif
+#ifndef RBC_OPERATION
+%define RBC_OPERATION(Name) %enddef
+#endif
+
 /* After the language's rules for names: constructors set what a struct says of itself. */
 %rename("$ignore", %$ismember, regexmatch$name="^(struct_size|reserved[0-9]?)$") "";
 %rename("$ignore", %$isfunction, regexmatch$name="^rbc.*Init$") "";
 
-RBC_HANDLE(rbcContext, rbcContextDestroy)
-RBC_HANDLE(rbcOwnedTensor, rbcTensorDestroy)
-RBC_STRUCT(rbcContextParams)
-RBC_STRUCT(rbcContextInfo)
-RBC_STRUCT(rbcResampleParams)
-RBC_STRUCT(rbcFuseStream)
-RBC_STRUCT(rbcFuseParams)
-RBC_STRUCT(rbcVoxelizeParams)
-RBC_STRUCT(rbcVoxelizeSparseParams)
-RBC_STRUCT(rbcSparseVoxels)
-RBC_STRUCT(rbcTsdfParams)
-
-/* An operation, for a language whose results are to be told. */
-#ifdef RBC_OPERATION_TYPEMAPS
-RBC_OPERATION_TYPEMAPS(rbcResample)
-RBC_OPERATION_TYPEMAPS(rbcFuse)
-RBC_OPERATION_TYPEMAPS(rbcVoxelize)
-RBC_OPERATION_TYPEMAPS(rbcVoxelizeSparse)
-RBC_OPERATION_TYPEMAPS(rbcVoxelizeTsdf)
-#endif
-
-%include <robocache/base.h>
-%include <robocache/tensor.h>
-%include <robocache/context.h>
-%include <robocache/resample.h>
-%include <robocache/fuse.h>
-%include <robocache/voxelize.h>
-%include <robocache/tsdf.h>
+%include "declarations.i"

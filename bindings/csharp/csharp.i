@@ -158,43 +158,39 @@ SWIGEXPORT void SWIGSTDCALL RoboCacheSetStatusCallback(StatusCallback callback) 
 %define PINNED(PATTERN, WRITABLE)
 %typemap(csin, pre="    using (Pin.Of($csinput, \"$1_name\", WRITABLE)) {", terminator="    }")
     PATTERN "NativeObject.getCPtr($csinput)"
+/* A struct keeps what its members point to. */
+%typemap(csvarin) PATTERN %{
+    set {
+      $imcall;
+      Keep("$1_name", value, WRITABLE);
+    } %}
 %enddef
 
 PINNED(const SWIGTYPE*, false)
-PINNED(const rbcTensor* out, true)
-PINNED(const rbcTensor* mask, true)
-PINNED(const rbcTensor* dropped, true)
-PINNED(const rbcTensor* tsdf, true)
-PINNED(const rbcTensor* weight, true)
-PINNED(const rbcTensor* destination, true)
-PINNED(const rbcSparseVoxels*, true)
+PINNED(const rbcOutput*, true)
 
-/* A struct keeps what its members point to. */
-%typemap(csvarin) const SWIGTYPE* %{
-    set {
-      $imcall;
-      Keep("$1_name", value);
-    } %}
 %typemap(csvarout) const SWIGTYPE* %{
     get {
       return ($csclassname)Kept("$1_name");
     } %}
 
 /* An array of structs is put together from objects. */
-%typemap(ctype) (const rbcFuseStream* streams, int32_t num_streams) "void **"
-%typemap(imtype) (const rbcFuseStream* streams, int32_t num_streams) "global::System.IntPtr[]"
-%typemap(cstype) (const rbcFuseStream* streams, int32_t num_streams) "FuseStream[]"
+%define RBC_ARRAY_ARGUMENT(Name, Class, Argument)
+%typemap(ctype) (const Name* Argument, int32_t num_##Argument) "void **"
+%typemap(imtype) (const Name* Argument, int32_t num_##Argument) "global::System.IntPtr[]"
+%typemap(cstype) (const Name* Argument, int32_t num_##Argument) #Class "[]"
 %typemap(csin, pre="    using (Pin.Of($csinput, \"$1_name\")) {", terminator="    }")
-    (const rbcFuseStream* streams, int32_t num_streams) "Counted.Of($csinput)"
-%typemap(in, canthrow=1) (const rbcFuseStream* streams, int32_t num_streams) {
+    (const Name* Argument, int32_t num_##Argument) "Counted.Of($csinput)"
+%typemap(in, canthrow=1) (const Name* Argument, int32_t num_##Argument) {
   $2 = (int32_t)(intptr_t)$input[0];
-  $1 = (rbcFuseStream*)gather($input + 1, $2, sizeof *$1);
+  $1 = (Name*)gather($input + 1, $2, sizeof *$1);
   if ($1 == NULL) {
     SWIG_CSharpSetPendingException(SWIG_CSharpOutOfMemoryException, "$1_name: no memory");
     return $null;
   }
 }
-%typemap(freearg) (const rbcFuseStream* streams, int32_t num_streams) "free((void*)$1);"
+%typemap(freearg) (const Name* Argument, int32_t num_##Argument) "free((void*)$1);"
+%enddef
 
 %ignore rbcChannelGroup;
 %ignore rbcResampleParams::groups;

@@ -15,8 +15,9 @@
 %rename("%(lowercamelcase)s", %$ismember, %$isvariable) "";
 
 /* Java knows no unsigned literals. */
-%javaconstvalue(1) RBC_CHECK_TIMES;
-%javaconstvalue(1) RBC_TSDF_CARVE;
+%define RBC_UNSIGNED(Name, Value)
+%javaconstvalue(Value) Name;
+%enddef
 
 /* ---- statuses ------------------------------------------------------------------------------- */
 
@@ -58,7 +59,7 @@
   }
 %enddef
 
-%define RBC_OPERATION_TYPEMAPS(Name)
+%define RBC_OPERATION(Name)
 RETURNS(Name##WorkspaceSize, long, $jnicall)
 %enddef
 
@@ -147,9 +148,11 @@ ARRAY_TYPEMAP(int64_t, long, jlong, Long)
 }
 %enddef
 
-STRUCTS_TYPEMAP(rbcFuseStream, FuseStream, const rbcFuseStream* streams, int32_t num_streams)
 STRUCTS_TYPEMAP(rbcChannelGroup, ChannelGroup, rbcChannelGroup* groups, int32_t num_groups)
-%typemap(freearg) (const rbcFuseStream* streams, int32_t num_streams) "free((void*)$1);"
+%define RBC_ARRAY_ARGUMENT(Name, Class, Argument)
+STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
+%typemap(freearg) (const Name* Argument, int32_t num_##Argument) "free((void*)$1);"
+%enddef
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
@@ -165,15 +168,7 @@ STRUCTS_TYPEMAP(rbcChannelGroup, ChannelGroup, rbcChannelGroup* groups, int32_t 
 %typemap(javaclassmodifiers) SWIGTYPE "public final class"
 %typemap(javain) SWIGTYPE* "required(\"$1_name\", $javainput)"
 %typemap(javain) const SWIGTYPE* "optional(\"$1_name\", $javainput)"
-%define OUTPUT_TYPEMAP(NAME)
-%typemap(javain) const rbcTensor* NAME "output(\"$1_name\", $javainput)"
-%enddef
-OUTPUT_TYPEMAP(out)
-OUTPUT_TYPEMAP(mask)
-OUTPUT_TYPEMAP(dropped)
-OUTPUT_TYPEMAP(tsdf)
-OUTPUT_TYPEMAP(weight)
-OUTPUT_TYPEMAP(destination)
+%typemap(javain) const rbcOutput* "output(\"$1_name\", $javainput)"
 
 /* A struct inside another is a view of it. */
 %typemap(javaout) SWIGTYPE* { return new $javaclassname($jnicall, this); }
@@ -209,7 +204,6 @@ OUTPUT_TYPEMAP(destination)
 %typemap(javabase) struct rbcTensor "AbstractTensor"
 %typemap(javabase) struct rbcFuseStream "AbstractFuseStream"
 %typemap(javabase) struct rbcResampleParams "AbstractResampleParams"
-%typemap(javabase) struct rbcSparseVoxels "OutputStruct"
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 

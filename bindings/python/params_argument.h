@@ -1,8 +1,10 @@
 /*
- * Parameter structs and streams with the arrays that belong to them, for the length of a call.
+ * Structs with the arrays that belong to them, for the length of a call.
  *
- * A struct that Python holds has scalars alone. What it points to comes beside it in a tuple and is
- * described in a copy of the struct, which is the call's own: one struct serves many threads.
+ * A struct that Python holds has scalars alone. What it points to or holds whole comes behind it in
+ * a tuple, in the order of its members, None for null; it is described in a copy of the struct,
+ * which is the call's own: one struct serves many threads. members.h, written by declarations.py,
+ * tells the members of each.
  */
 #ifndef ROBOCACHE_BINDINGS_PARAMS_ARGUMENT_H
 #define ROBOCACHE_BINDINGS_PARAMS_ARGUMENT_H
@@ -11,226 +13,179 @@
 
 #include "tensor_argument.h"
 
-/* A member of a struct that points to a tensor. */
-typedef struct TensorMember {
+typedef enum MemberKind {
+  MEMBER_TENSOR, /* any array */
+  MEMBER_OUTPUT, /* one to write to */
+  MEMBER_VALUE,  /* a struct inside the other: its bytes */
+  MEMBER_ARRAY,  /* structs that it points to, and their number beside it: their bytes */
+  MEMBER_STRUCT  /* a struct that it points to: a tuple again */
+} MemberKind;
+
+struct StructType;
+
+typedef struct Member {
   const char* name;
+  MemberKind kind;
   size_t offset;
-} TensorMember;
+  size_t size;                   /* of a struct that it is or points to */
+  size_t count;                  /* MEMBER_ARRAY: the offset of their number, an int32_t */
+  const struct StructType* type; /* MEMBER_STRUCT */
+} Member;
 
-static const TensorMember RESAMPLE_TENSORS[] = {
-    {"lengths", offsetof(rbcResampleParams, lengths)},
-    {"query_lengths", offsetof(rbcResampleParams, query_lengths)},
-    {"offsets", offsetof(rbcResampleParams, offsets)},
-    {"mean", offsetof(rbcResampleParams, mean)},
-    {"inv_std", offsetof(rbcResampleParams, inv_std)},
-};
-#define NUM_RESAMPLE_TENSORS ((int)(sizeof RESAMPLE_TENSORS / sizeof RESAMPLE_TENSORS[0]))
+typedef struct StructType {
+  swig_type_info** type; /* SWIG fills it in when the module is loaded */
+  size_t size;
+  const Member* members;
+  int num_members;
+  int num_tensors; /* with those of the structs that it points to */
+  size_t room;     /* the bytes of these */
+} StructType;
 
-static const TensorMember FUSE_TENSORS[] = {
-    {"query_lengths", offsetof(rbcFuseParams, query_lengths)},
-};
-#define NUM_FUSE_TENSORS ((int)(sizeof FUSE_TENSORS / sizeof FUSE_TENSORS[0]))
+#include "members.h"
 
-static const TensorMember VOXELS_TENSORS[] = {
-    {"coords", offsetof(rbcSparseVoxels, coords)},
-    {"num_voxels", offsetof(rbcSparseVoxels, num_voxels)},
-    {"counts", offsetof(rbcSparseVoxels, counts)},
-    {"voxels.features", offsetof(rbcSparseVoxels, features)},
-    {"grouped", offsetof(rbcSparseVoxels, grouped)},
-    {"point_to_voxel", offsetof(rbcSparseVoxels, point_to_voxel)},
-    {"dropped", offsetof(rbcSparseVoxels, dropped)},
-    {"overflow", offsetof(rbcSparseVoxels, overflow)},
-};
-#define NUM_VOXELS_TENSORS ((int)(sizeof VOXELS_TENSORS / sizeof VOXELS_TENSORS[0]))
+/* What is left of a call's memory for what its structs point to. */
+typedef struct Room {
+  TensorArgument* tensors; /* zeroed */
+  char* structs;
+} Room;
 
-#define NUM_CLOUD_TENSORS 2
+/* Whose members are read: for messages, and for the stream that arrays will be used on. */
+typedef struct Reader {
+  const char* array; /* see ArgumentName */
+  int index;
+  rbcContext_t context;
+} Reader;
 
-/* Zeroed: nothing to give back. */
-typedef struct ResampleArgument {
-  rbcResampleParams params;
-  TensorArgument tensors[NUM_RESAMPLE_TENSORS];
-} ResampleArgument;
+static int openStruct(const StructType* type, PyObject* tuple, const Reader* reader,
+                      void* structure, Room* room);
 
-typedef struct FuseArgument {
-  rbcFuseParams params;
-  TensorArgument tensors[NUM_FUSE_TENSORS];
-} FuseArgument;
+/* The bytes of whole structs; their number, or -1 with an exception set. */
+static Py_ssize_t readStructs(PyObject* given, const Member* member, char** bytes) {
+  Py_ssize_t size = 0;
+  if (PyBytes_AsStringAndSize(given, bytes, &size) != 0) return -1;
+  if (size % (Py_ssize_t)member->size != 0) {
+    PyErr_Format(PyExc_ValueError, "params: %s has %zd bytes", member->name, size);
+    return -1;
+  }
+  return size / (Py_ssize_t)member->size;
+}
 
-typedef struct StreamArgument {
-  TensorArgument values;
-  TensorArgument times;
-  ResampleArgument resample;
-} StreamArgument;
+static int openMember(const Member* member, PyObject* given, const Reader* reader, char* structure,
+                      Room* room) {
+  void* pointer = NULL;
+  switch (member->kind) {
+    case MEMBER_TENSOR:
+    case MEMBER_OUTPUT: {
+      TensorArgument* argument = room->tensors++;
+      const ArgumentName name = {member->name, reader->array, reader->index};
+      const int writable = member->kind == MEMBER_OUTPUT;
+      if (requireTensor(argument, given, name, reader->context, writable) != 0) return -1;
+      pointer = &argument->tensor;
+      break;
+    }
+    case MEMBER_VALUE: {
+      char* bytes = NULL;
+      const Py_ssize_t count = readStructs(given, member, &bytes);
+      if (count < 0) return -1;
+      if (count != 1) {
+        PyErr_Format(PyExc_ValueError, "params: %s is %zd structs", member->name, count);
+        return -1;
+      }
+      memcpy(structure + member->offset, bytes, member->size);
+      return 0;
+    }
+    case MEMBER_ARRAY: {
+      char* bytes = NULL;
+      const Py_ssize_t count = readStructs(given, member, &bytes);
+      if (count < 0) return -1;
+      const int32_t number = (int32_t)count;
+      memcpy(structure + member->count, &number, sizeof number);
+      pointer = bytes;
+      break;
+    }
+    case MEMBER_STRUCT:
+      pointer = room->structs;
+      room->structs += member->size;
+      if (openStruct(member->type, given, reader, pointer, room) != 0) return -1;
+      break;
+  }
+  memcpy(structure + member->offset, &pointer, sizeof pointer);
+  return 0;
+}
 
-typedef struct StreamsArgument {
-  rbcFuseStream* streams; /* in one block with what they point to */
-  StreamArgument* arguments;
-  Py_ssize_t count;
-} StreamsArgument;
-
-typedef struct CloudArgument {
-  TensorArgument tensors[NUM_CLOUD_TENSORS];
-} CloudArgument;
-
-typedef struct VoxelsArgument {
-  rbcSparseVoxels voxels;
-  TensorArgument tensors[NUM_VOXELS_TENSORS];
-} VoxelsArgument;
-
-/* clang-format off */
-#define NO_RESAMPLE {.params = {0}}
-#define NO_FUSE {.params = {0}}
-#define NO_STREAMS {.count = 0}
-#define NO_CLOUD {.tensors = {NO_TENSOR}}
-#define NO_VOXELS {.voxels = {0}}
-/* clang-format on */
-
-/* Copies the struct that stands first in a tuple. */
-static int openStruct(PyObject* tuple, swig_type_info* type, void* copy, size_t size) {
+/* Copies the struct that stands first in a tuple, and describes what follows in its members. */
+static int openStruct(const StructType* type, PyObject* tuple, const Reader* reader,
+                      void* structure, Room* room) {
   PyObject* object = PyTuple_GetItem(tuple, 0);
   if (object == NULL) return -1;
   void* given = NULL;
-  if (!SWIG_IsOK(SWIG_ConvertPtr(object, &given, type, 0)) || given == NULL) {
+  if (!SWIG_IsOK(SWIG_ConvertPtr(object, &given, *type->type, 0)) || given == NULL) {
     PyErr_SetString(PyExc_TypeError, "params: is no struct of parameters");
     return -1;
   }
-  memcpy(copy, given, size);
-  return 0;
-}
-
-/*
- * Describes the objects of a tuple from `first` on in the members of a struct; None: null. For
- * `stream` see ArgumentName.
- */
-static int openMembers(PyObject* tuple, Py_ssize_t first, const TensorMember* members, int count,
-                       int stream, rbcContext_t context, int writable, TensorArgument* arguments,
-                       void* structure) {
-  for (int i = 0; i < count; ++i) {
-    PyObject* object = PyTuple_GetItem(tuple, first + i);
-    if (object == NULL) return -1;
-    if (object == Py_None) continue;
-    const ArgumentName name = {members[i].name, stream};
-    if (requireTensor(&arguments[i], object, name, context, writable) != 0) return -1;
-    const rbcTensor* tensor = &arguments[i].tensor;
-    memcpy((char*)structure + members[i].offset, &tensor, sizeof tensor);
+  memcpy(structure, given, type->size);
+  for (int i = 0; i < type->num_members; ++i) {
+    PyObject* member = PyTuple_GetItem(tuple, 1 + i);
+    if (member == NULL) return -1;
+    if (member == Py_None) continue;
+    if (openMember(&type->members[i], member, reader, (char*)structure, room) != 0) return -1;
   }
   return 0;
 }
 
-/* (ResampleParams, groups or None, then RESAMPLE_TENSORS); groups are rbcChannelGroup as bytes. */
-static int openResample(PyObject* tuple, int stream, rbcContext_t context,
-                        ResampleArgument* argument) {
-  rbcResampleParams* params = &argument->params;
-  if (openStruct(tuple, SWIGTYPE_p_rbcResampleParams, params, sizeof *params) != 0) return -1;
-  PyObject* groups = PyTuple_GetItem(tuple, 1);
-  if (groups == NULL) return -1;
-  if (groups != Py_None) {
-    char* bytes = NULL;
-    Py_ssize_t size = 0;
-    if (PyBytes_AsStringAndSize(groups, &bytes, &size) != 0) return -1;
-    params->groups = (const rbcChannelGroup*)bytes;
-    params->num_groups = (int32_t)(size / (Py_ssize_t)sizeof(rbcChannelGroup));
-  }
-  return openMembers(tuple, 2, RESAMPLE_TENSORS, NUM_RESAMPLE_TENSORS, stream, context, 0,
-                     argument->tensors, params);
+/* One struct. The arguments are the type's num_tensors, zeroed, and room its bytes. */
+static int openOne(const StructType* type, PyObject* tuple, rbcContext_t context, void* structure,
+                   TensorArgument* arguments, void* structs) {
+  const Reader reader = {NULL, 0, context};
+  Room room = {arguments, (char*)structs};
+  return openStruct(type, tuple, &reader, structure, &room);
 }
 
-static void closeResample(ResampleArgument* argument) {
-  for (int i = 0; i < NUM_RESAMPLE_TENSORS; ++i) closeTensor(&argument->tensors[i]);
+static void closeTensors(TensorArgument* arguments, Py_ssize_t count) {
+  for (Py_ssize_t i = 0; i < count; ++i) closeTensor(&arguments[i]);
 }
 
-/* (FuseParams, then FUSE_TENSORS) */
-static int openFuse(PyObject* tuple, rbcContext_t context, FuseArgument* argument) {
-  rbcFuseParams* params = &argument->params;
-  if (openStruct(tuple, SWIGTYPE_p_rbcFuseParams, params, sizeof *params) != 0) return -1;
-  return openMembers(tuple, 1, FUSE_TENSORS, NUM_FUSE_TENSORS, -1, context, 0, argument->tensors,
-                     params);
-}
+/* ---- arrays of structs ---------------------------------------------------------------------- */
 
-static void closeFuse(FuseArgument* argument) {
-  for (int i = 0; i < NUM_FUSE_TENSORS; ++i) closeTensor(&argument->tensors[i]);
-}
+/* Zeroed: nothing to give back. */
+typedef struct ArrayArgument {
+  void* structs; /* in one block with what they point to */
+  TensorArgument* tensors;
+  Py_ssize_t count;
+  Py_ssize_t num_tensors;
+} ArrayArgument;
 
-/* (values, times, a tuple for openResample, clock offset, clock offset in ticks) */
-static int openStream(PyObject* tuple, int index, rbcContext_t context, StreamArgument* argument,
-                      rbcFuseStream* stream) {
-  PyObject* members[5];
-  for (int i = 0; i < 5; ++i) {
-    members[i] = PyTuple_GetItem(tuple, i);
-    if (members[i] == NULL) return -1;
-  }
-  const ArgumentName values = {"values", index};
-  const ArgumentName times = {"times", index};
-  if (requireTensor(&argument->values, members[0], values, context, 0) != 0) return -1;
-  if (requireTensor(&argument->times, members[1], times, context, 0) != 0) return -1;
-  if (openResample(members[2], index, context, &argument->resample) != 0) return -1;
-  *stream = rbcFuseStreamInit();
-  stream->values = &argument->values.tensor;
-  stream->times = &argument->times.tensor;
-  stream->params = &argument->resample.params;
-  stream->clock_offset = PyFloat_AsDouble(members[3]);
-  stream->clock_offset_ticks = PyLong_AsLongLong(members[4]);
-  return PyErr_Occurred() ? -1 : 0;
-}
+/* clang-format off */
+#define NO_ARRAY {.count = 0}
+/* clang-format on */
 
-static int openStreams(PyObject* list, rbcContext_t context, StreamsArgument* argument) {
+/* A list of tuples for openStruct. */
+static int openArray(const StructType* type, PyObject* list, const char* name, rbcContext_t context,
+                     ArrayArgument* array) {
   const Py_ssize_t count = PyList_Size(list);
   if (count < 0) return -1;
-  void* block = PyMem_Calloc((size_t)count, sizeof(rbcFuseStream) + sizeof(StreamArgument));
+  const size_t tensors = (size_t)type->num_tensors * sizeof(TensorArgument);
+  char* block = (char*)PyMem_Calloc((size_t)count, type->size + tensors + type->room);
   if (block == NULL) {
     PyErr_NoMemory();
     return -1;
   }
-  argument->streams = (rbcFuseStream*)block;
-  argument->arguments = (StreamArgument*)(argument->streams + count);
-  argument->count = count;
+  array->structs = block;
+  array->tensors = (TensorArgument*)(block + (size_t)count * type->size);
+  array->count = count;
+  array->num_tensors = count * type->num_tensors;
+  Room room = {array->tensors, (char*)(array->tensors + array->num_tensors)};
   for (Py_ssize_t i = 0; i < count; ++i) {
-    if (openStream(PyList_GetItem(list, i), (int)i, context, &argument->arguments[i],
-                   &argument->streams[i]) != 0)
-      return -1;
+    const Reader reader = {name, (int)i, context};
+    PyObject* tuple = PyList_GetItem(list, i);
+    if (openStruct(type, tuple, &reader, block + (size_t)i * type->size, &room) != 0) return -1;
   }
   return 0;
 }
 
-static void closeStreams(StreamsArgument* argument) {
-  for (Py_ssize_t i = 0; i < argument->count; ++i) {
-    closeTensor(&argument->arguments[i].values);
-    closeTensor(&argument->arguments[i].times);
-    closeResample(&argument->arguments[i].resample);
-  }
-  PyMem_Free(argument->streams);
-}
-
-/* (a struct that openStruct copied, rbcVoxelGrid as bytes, lengths, offsets) */
-static int openCloud(PyObject* tuple, rbcContext_t context, rbcVoxelGrid* grid,
-                     const TensorMember* members, void* params, CloudArgument* argument) {
-  PyObject* given = PyTuple_GetItem(tuple, 1);
-  char* bytes = NULL;
-  Py_ssize_t size = 0;
-  if (given == NULL || PyBytes_AsStringAndSize(given, &bytes, &size) != 0) return -1;
-  if (size != (Py_ssize_t)sizeof *grid) {
-    PyErr_Format(PyExc_ValueError, "params: grid has %zd bytes", size);
-    return -1;
-  }
-  memcpy(grid, bytes, sizeof *grid);
-  return openMembers(tuple, 2, members, NUM_CLOUD_TENSORS, -1, context, 0, argument->tensors,
-                     params);
-}
-
-static void closeCloud(CloudArgument* argument) {
-  for (int i = 0; i < NUM_CLOUD_TENSORS; ++i) closeTensor(&argument->tensors[i]);
-}
-
-/* VOXELS_TENSORS */
-static int openVoxels(PyObject* tuple, rbcContext_t context, VoxelsArgument* argument) {
-  rbcSparseVoxels* voxels = &argument->voxels;
-  *voxels = rbcSparseVoxelsInit();
-  return openMembers(tuple, 0, VOXELS_TENSORS, NUM_VOXELS_TENSORS, -1, context, 1,
-                     argument->tensors, voxels);
-}
-
-static void closeVoxels(VoxelsArgument* argument) {
-  for (int i = 0; i < NUM_VOXELS_TENSORS; ++i) closeTensor(&argument->tensors[i]);
+static void closeArray(ArrayArgument* array) {
+  closeTensors(array->tensors, array->num_tensors);
+  PyMem_Free(array->structs);
 }
 
 #endif /* ROBOCACHE_BINDINGS_PARAMS_ARGUMENT_H */

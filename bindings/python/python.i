@@ -110,64 +110,36 @@
 %enddef
 
 TENSOR_TYPEMAP(const rbcTensor*, 0)
-TENSOR_TYPEMAP(const rbcTensor* out, 1)
-TENSOR_TYPEMAP(const rbcTensor* mask, 1)
-TENSOR_TYPEMAP(const rbcTensor* dropped, 1)
-TENSOR_TYPEMAP(const rbcTensor* tsdf, 1)
-TENSOR_TYPEMAP(const rbcTensor* weight, 1)
-TENSOR_TYPEMAP(const rbcTensor* destination, 1)
+TENSOR_TYPEMAP(const rbcOutput*, 1)
 
-/* Parameters and streams: tuples that params_argument.h tells of. */
-%typemap(in) const rbcResampleParams* params (ResampleArgument opened = NO_RESAMPLE) {
-  if (openResample($input, -1, arg1, &opened) != 0) SWIG_fail;
-  $1 = &opened.params;
+/* Structs with what they point to: tuples that params_argument.h tells of. */
+%define RBC_STRUCT_ARGUMENT(Name)
+%typemap(in) const Name* (Name opened, TensorArgument tensors[Name##_TENSORS] = {NO_TENSOR},
+                          double room[Name##_ROOM / sizeof(double) + 1]) {
+  if (openOne(&Name##_TYPE, $input, arg1, &opened, tensors, room) != 0) SWIG_fail;
+  $1 = &opened;
 }
-%typemap(freearg) const rbcResampleParams* params "closeResample(&opened$argnum);"
-
-%typemap(in) const rbcFuseParams* params (FuseArgument opened = NO_FUSE) {
-  if (openFuse($input, arg1, &opened) != 0) SWIG_fail;
-  $1 = &opened.params;
+%typemap(freearg) const Name* {
+  closeTensors(tensors$argnum, Name##_TENSORS);
 }
-%typemap(freearg) const rbcFuseParams* params "closeFuse(&opened$argnum);"
-
-%typemap(in) (const rbcFuseStream* streams, int32_t num_streams) (
-    StreamsArgument opened = NO_STREAMS) {
-  if (openStreams($input, arg1, &opened) != 0) SWIG_fail;
-  $1 = opened.streams;
-  $2 = (int32_t)opened.count;
-}
-%typemap(freearg) (const rbcFuseStream* streams, int32_t num_streams) {
-  closeStreams(&opened$argnum);
-}
-
-/* Of point clouds: each struct of parameters has a grid, lengths and offsets. */
-%define CLOUD_TYPEMAP(Name)
-%typemap(in) const Name* params (Name params, CloudArgument opened = NO_CLOUD) {
-  const TensorMember members[] = {{"lengths", offsetof(Name, lengths)},
-                                  {"offsets", offsetof(Name, offsets)}};
-  if (openStruct($input, $1_descriptor, &params, sizeof params) != 0) SWIG_fail;
-  if (openCloud($input, arg1, &params.grid, members, &params, &opened) != 0) SWIG_fail;
-  $1 = &params;
-}
-%typemap(freearg) const Name* params "closeCloud(&opened$argnum);"
 %enddef
 
-CLOUD_TYPEMAP(rbcVoxelizeParams)
-CLOUD_TYPEMAP(rbcVoxelizeSparseParams)
-CLOUD_TYPEMAP(rbcTsdfParams)
-
-%typemap(in) const rbcSparseVoxels* voxels (VoxelsArgument opened = NO_VOXELS) {
-  if (openVoxels($input, arg1, &opened) != 0) SWIG_fail;
-  $1 = &opened.voxels;
+%define RBC_ARRAY_ARGUMENT(Name, Class, Argument)
+%typemap(in) (const Name* Argument, int32_t num_##Argument) (ArrayArgument opened = NO_ARRAY) {
+  if (openArray(&Name##_TYPE, $input, "$1_name", arg1, &opened) != 0) SWIG_fail;
+  $1 = (Name*)opened.structs;
+  $2 = (int32_t)opened.count;
 }
-%typemap(freearg) const rbcSparseVoxels* voxels "closeVoxels(&opened$argnum);"
+%typemap(freearg) (const Name* Argument, int32_t num_##Argument) "closeArray(&opened$argnum);"
+%enddef
 
-%ignore rbcFuseStream;
-%ignore rbcChannelGroup;
-%ignore rbcVoxelGrid;
-%ignore rbcSparseVoxels;
-%ignore rbcResampleParams::num_groups;
-%rename("$ignore", %$isvariable, regexmatch$type="rbc(Tensor|ChannelGroup|VoxelGrid)$") "";
+/* Python's structs have scalars alone. */
+%define RBC_MEMBER(Name, Member)
+%ignore Name::Member;
+%enddef
+%define RBC_PLAIN(Name)
+%ignore Name;
+%enddef
 
 /* Tensor(array, name, context): a description that outlives a call. */
 %ignore rbcTensor::data;

@@ -32,19 +32,20 @@ typedef struct TensorArgument {
 /* What messages call an argument. It becomes text when there is a message to write. */
 typedef struct ArgumentName {
   const char* text;
-  int stream; /* a member of streams[stream]; -1: an argument by itself */
+  const char* array; /* a member of array[index]; null: an argument by itself */
+  int index;
 } ArgumentName;
 
 static ArgumentName argumentName(const char* text) {
-  const ArgumentName name = {text, -1};
+  const ArgumentName name = {text, NULL, 0};
   return name;
 }
 
 /* Valid until the next call on this thread. */
 static const char* textOf(ArgumentName name) {
   static _Thread_local char text[64];
-  if (name.stream < 0) return name.text;
-  snprintf(text, sizeof text, "streams[%d].%s", name.stream, name.text);
+  if (name.array == NULL) return name.text;
+  snprintf(text, sizeof text, "%s[%d].%s", name.array, name.index, name.text);
   return text;
 }
 

@@ -69,8 +69,8 @@ static inline rbcFuseParams rbcFuseParamsInit(void) {
  * rbcResample. Errors name the stream: "streams[2].values: ...".
  */
 RBC_API rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, int32_t num_streams,
-                            const rbcTensor* query_times, const rbcTensor* out,
-                            const rbcTensor* mask, const rbcFuseParams* params);
+                            const rbcTensor* query_times, const rbcOutput* out,
+                            const rbcOutput* mask, const rbcFuseParams* params);
 
 /*
  * The workspace in bytes that the same call of rbcFuse needs, for rbcContextReserve. Arguments are
@@ -78,7 +78,7 @@ RBC_API rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, 
  */
 RBC_API rbcStatus_t rbcFuseWorkspaceSize(rbcContext_t context, const rbcFuseStream* streams,
                                          int32_t num_streams, const rbcTensor* query_times,
-                                         const rbcTensor* out, const rbcTensor* mask,
+                                         const rbcOutput* out, const rbcOutput* mask,
                                          const rbcFuseParams* params, size_t* bytes);
 
 #ifdef __cplusplus

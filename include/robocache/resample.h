@@ -153,7 +153,7 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  */
 RBC_API rbcStatus_t rbcResample(rbcContext_t context, const rbcTensor* values,
                                 const rbcTensor* times, const rbcTensor* query_times,
-                                const rbcTensor* out, const rbcTensor* mask,
+                                const rbcOutput* out, const rbcOutput* mask,
                                 const rbcResampleParams* params);
 
 /*
@@ -162,7 +162,7 @@ RBC_API rbcStatus_t rbcResample(rbcContext_t context, const rbcTensor* values,
  */
 RBC_API rbcStatus_t rbcResampleWorkspaceSize(rbcContext_t context, const rbcTensor* values,
                                              const rbcTensor* times, const rbcTensor* query_times,
-                                             const rbcTensor* out, const rbcTensor* mask,
+                                             const rbcOutput* out, const rbcOutput* mask,
                                              const rbcResampleParams* params, size_t* bytes);
 
 #ifdef __cplusplus

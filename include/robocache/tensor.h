@@ -3,8 +3,8 @@
  *
  * Operations take `const rbcTensor*`: a description of memory that somebody owns, with the memory
  * layout of DLPack's DLTensor, so that a `DLTensor*` can be passed by a cast. The descriptor, its
- * shape and its strides are read during the call alone. `const` speaks of the descriptor: an
- * output's data is written.
+ * shape and its strides are read during the call alone. `const` speaks of the descriptor: the data
+ * of an output, a `const rbcOutput*`, is written.
  *
  * Owned tensors (rbcOwnedTensor_t) are for callers without a tensor library of their own, and for
  * taking in or giving out DLPack's managed forms. SPDX-License-Identifier: Apache-2.0
@@ -57,6 +57,9 @@ typedef struct rbcTensor {
   int64_t* strides;     /* [ndim], in elements, may be 0 or negative; null: compact and row-major */
   uint64_t byte_offset; /* from data to the first element, in bytes */
 } rbcTensor;
+
+/* A tensor whose data a call writes. What is only read is an rbcTensor. */
+typedef rbcTensor rbcOutput;
 
 /* What rbcTensorNormalize makes of a descriptor. Filled by the library: no struct_size to set. */
 typedef struct rbcTensorInfo {
@@ -114,7 +117,7 @@ RBC_API rbcStatus_t rbcTensorGetView(rbcOwnedTensor_t tensor, int32_t writable, 
  * SHAPE_MISMATCH, DEVICE_MISMATCH, CUDA_ERROR.
  */
 RBC_API rbcStatus_t rbcTensorCopy(struct rbcContext* context, const rbcTensor* source,
-                                  const rbcTensor* destination);
+                                  const rbcOutput* destination);
 
 /*
  * Takes over a DLPack managed tensor without a copy: the deleter is called exactly once, when the

@@ -86,14 +86,14 @@ static inline rbcTsdfParams rbcTsdfParamsInit(void) {
  * bytes a voxel, of which a call touches what lies around the observed voxels.
  */
 RBC_API rbcStatus_t rbcVoxelizeTsdf(rbcContext_t context, const rbcTensor* points,
-                                    const rbcTensor* sensors, const rbcTensor* tsdf,
-                                    const rbcTensor* weight, const rbcTensor* dropped,
+                                    const rbcTensor* sensors, const rbcOutput* tsdf,
+                                    const rbcOutput* weight, const rbcOutput* dropped,
                                     const rbcTsdfParams* params);
 
 /* The workspace in bytes that the same call of rbcVoxelizeTsdf needs. */
 RBC_API rbcStatus_t rbcVoxelizeTsdfWorkspaceSize(rbcContext_t context, const rbcTensor* points,
-                                                 const rbcTensor* sensors, const rbcTensor* tsdf,
-                                                 const rbcTensor* weight, const rbcTensor* dropped,
+                                                 const rbcTensor* sensors, const rbcOutput* tsdf,
+                                                 const rbcOutput* weight, const rbcOutput* dropped,
                                                  const rbcTsdfParams* params, size_t* bytes);
 
 #ifdef __cplusplus

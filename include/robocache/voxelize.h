@@ -100,16 +100,16 @@ static inline rbcVoxelizeParams rbcVoxelizeParamsInit(void) {
  * succeed.
  */
 RBC_API rbcStatus_t rbcVoxelize(rbcContext_t context, const rbcTensor* points,
-                                const rbcTensor* features, const rbcTensor* out,
-                                const rbcTensor* dropped, const rbcVoxelizeParams* params);
+                                const rbcTensor* features, const rbcOutput* out,
+                                const rbcOutput* dropped, const rbcVoxelizeParams* params);
 
 /*
  * The workspace in bytes that the same call of rbcVoxelize needs, for rbcContextReserve. Arguments
  * are verified alike.
  */
 RBC_API rbcStatus_t rbcVoxelizeWorkspaceSize(rbcContext_t context, const rbcTensor* points,
-                                             const rbcTensor* features, const rbcTensor* out,
-                                             const rbcTensor* dropped,
+                                             const rbcTensor* features, const rbcOutput* out,
+                                             const rbcOutput* dropped,
                                              const rbcVoxelizeParams* params, size_t* bytes);
 
 typedef struct rbcVoxelizeSparseParams {
@@ -138,14 +138,14 @@ static inline rbcVoxelizeSparseParams rbcVoxelizeSparseParamsInit(void) {
 typedef struct rbcSparseVoxels {
   uint32_t struct_size;
   uint32_t reserved0;          /* 0 */
-  const rbcTensor* coords;     /* [capacity,4] i32: cloud, x, y, z; not null */
-  const rbcTensor* num_voxels; /* [] i64: min(M, capacity), the rows that are voxels; not null */
-  const rbcTensor* counts;     /* [capacity] i32: points in the voxel; with `grouped` at most P */
-  const rbcTensor* features;   /* [capacity,F], any float: reduced over all of the voxel's points */
-  const rbcTensor* grouped;    /* [capacity,P,F], any float: the features of its first P points */
-  const rbcTensor* point_to_voxel; /* [B,N], or [N] as points; i32 or i64: a row of coords, or -1 */
-  const rbcTensor* dropped;        /* [B], without batch []; i64: points in no voxel of the grid */
-  const rbcTensor* overflow; /* [3] i64: voxels beyond the capacity, points in these, and points
+  const rbcOutput* coords;     /* [capacity,4] i32: cloud, x, y, z; not null */
+  const rbcOutput* num_voxels; /* [] i64: min(M, capacity), the rows that are voxels; not null */
+  const rbcOutput* counts;     /* [capacity] i32: points in the voxel; with `grouped` at most P */
+  const rbcOutput* features;   /* [capacity,F], any float: reduced over all of the voxel's points */
+  const rbcOutput* grouped;    /* [capacity,P,F], any float: the features of its first P points */
+  const rbcOutput* point_to_voxel; /* [B,N], or [N] as points; i32 or i64: a row of coords, or -1 */
+  const rbcOutput* dropped;        /* [B], without batch []; i64: points in no voxel of the grid */
+  const rbcOutput* overflow; /* [3] i64: voxels beyond the capacity, points in these, and points
                                 of kept voxels beyond the P of `grouped` */
   uint64_t reserved[4];      /* 0 */
 } rbcSparseVoxels;

@@ -8,11 +8,7 @@
 
 namespace rbc {
 
-struct FuseProblem;
-struct TimesDefect;
-struct VoxelizeProblem;
-struct SparseProblem;
-struct TsdfProblem;
+struct Operations;
 
 // A backend's own part of a context; each backend derives its type.
 struct BackendState {};
@@ -48,18 +44,7 @@ struct Backend {
   // Same shape and dtype; between host and device both are contiguous.
   void (*copy)(BackendState& state, const View& source, const View& destination);
 
-  // Operations. checkTimes looks at one of the problem's streams, and at the query lengths.
-  size_t (*checkTimesBytes)();
-  void (*checkTimes)(BackendState& state, const FuseProblem& problem, int stream, Scratch scratch,
-                     TimesDefect* defect);
-  void (*fuse)(BackendState& state, const FuseProblem& problem);
-  // Each with the bytes of scratch that it takes. Problems have at least one cloud, but for sparse.
-  size_t (*voxelizeBytes)(const BackendState& state, const VoxelizeProblem& problem);
-  void (*voxelize)(BackendState& state, const VoxelizeProblem& problem, Scratch scratch);
-  size_t (*voxelizeSparseBytes)(const BackendState& state, const SparseProblem& problem);
-  void (*voxelizeSparse)(BackendState& state, const SparseProblem& problem, Scratch scratch);
-  size_t (*tsdfBytes)(const BackendState& state, const TsdfProblem& problem);
-  void (*tsdf)(BackendState& state, const TsdfProblem& problem, Scratch scratch);
+  const Operations* operations;  // problem/operation.h
 };
 
 // Each backend has a namespace of its own, and one such table.

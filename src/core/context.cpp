@@ -162,6 +162,8 @@ Scratch workspace(rbcContext& context, size_t bytes) {
     if (bytes > SIZE_MAX - kWorkspaceUnit) {
       fail(RBC_STATUS_OUT_OF_MEMORY, "workspace: %zu bytes are not to be had", bytes);
     }
+    // What may fail of the release comes before there is more to free.
+    if (context.workspace.data != nullptr) context.backend->useWorkspace(*context.state);
     const size_t rounded = (bytes + kWorkspaceUnit - 1) / kWorkspaceUnit * kWorkspaceUnit;
     void* data = allocate(context, rounded);
     releaseWorkspace(context);

@@ -13,7 +13,7 @@ namespace rbc {
 
 // Room for what a call puts together: callers may have small stacks.
 struct CallMemory {
-  alignas(64) std::byte bytes[32 << 10];
+  alignas(64) std::byte bytes[160 << 10];  // touched as far as a call needs it
 
   // In the place of what the call before has made here.
   template <class T, class... Arguments>

@@ -51,15 +51,15 @@ struct Rules {
 // The answer: sample `index` if weight is 0, else sample `index` and its right neighbour by
 // `weight`; or nothing.
 template <class Time, class Index>
-struct Tap {
+struct SamplePosition {
   using Ratio = typename TimeMath<Time>::Ratio;
 
   Index index;  // -1: invalid, write the fill value
   Ratio weight;
   bool mask;
 
-  static RBC_HD Tap none() { return {-1, Ratio(0), false}; }
-  static RBC_HD Tap sample(Index i, bool mask) { return {i, Ratio(0), mask}; }
+  static RBC_HD SamplePosition none() { return {-1, Ratio(0), false}; }
+  static RBC_HD SamplePosition sample(Index i, bool mask) { return {i, Ratio(0), mask}; }
 };
 
 // The last i of 0 .. n-1 with times[i] <= q (or < q), or -1: gallops from `guess`, then bisects. n
@@ -118,41 +118,42 @@ RBC_HD Index evenGuess(Time first, Time q, Index n, float rate) {
 namespace detail {
 
 template <class Row, class Time, class Index>
-RBC_HD Tap<Time, Index> tapBefore(const Row& times, Index n, Time q, Time first,
-                                  const Rules<Time>& rules) {
+RBC_HD SamplePosition<Time, Index> positionBefore(const Row& times, Index n, Time q, Time first,
+                                                  const Rules<Time>& rules) {
   using Math = TimeMath<Time>;
-  using Tap = Tap<Time, Index>;
+  using SamplePosition = SamplePosition<Time, Index>;
   if (rules.has_tolerance) {
     const bool valid = rules.method != Method::kPrevious && Math::span(first, q) <= rules.tolerance;
-    return valid ? Tap::sample(0, true) : Tap::none();
+    return valid ? SamplePosition::sample(0, true) : SamplePosition::none();
   }
-  if (rules.bounds == Bounds::kHold) return Tap::sample(0, false);
-  if (rules.bounds == Bounds::kFill) return Tap::none();
+  if (rules.bounds == Bounds::kHold) return SamplePosition::sample(0, false);
+  if (rules.bounds == Bounds::kFill) return SamplePosition::none();
   const Index i = lastBefore<true>(times, n, first, Index{0});
-  if (i < 0 || i + 1 >= n) return Tap::none();
+  if (i < 0 || i + 1 >= n) return SamplePosition::none();
   return {i, -Math::ratio(Math::span(first, q), Math::span(times[i + 1], first)), false};
 }
 
 template <class Row, class Time, class Index>
-RBC_HD Tap<Time, Index> tapAfter(const Row& times, Index n, Time q, Time last,
-                                 const Rules<Time>& rules) {
+RBC_HD SamplePosition<Time, Index> positionAfter(const Row& times, Index n, Time q, Time last,
+                                                 const Rules<Time>& rules) {
   using Math = TimeMath<Time>;
-  using Tap = Tap<Time, Index>;
+  using SamplePosition = SamplePosition<Time, Index>;
   if (rules.has_tolerance) {
     const bool valid = rules.method != Method::kNext && Math::span(q, last) <= rules.tolerance;
-    return valid ? Tap::sample(n - 1, true) : Tap::none();
+    return valid ? SamplePosition::sample(n - 1, true) : SamplePosition::none();
   }
-  if (rules.bounds == Bounds::kHold) return Tap::sample(n - 1, false);
-  if (rules.bounds == Bounds::kFill) return Tap::none();
+  if (rules.bounds == Bounds::kHold) return SamplePosition::sample(n - 1, false);
+  if (rules.bounds == Bounds::kFill) return SamplePosition::none();
   const Index i = lastBefore<false>(times, n, last, n - 1);
-  if (i < 0 || i + 1 >= n) return Tap::none();
+  if (i < 0 || i + 1 >= n) return SamplePosition::none();
   return {i, Math::ratio(Math::span(q, times[i]), Math::span(last, times[i])), false};
 }
 
 template <class Time, class Index>
-RBC_HD Tap<Time, Index> tapBetween(Index i, Time t0, Time t1, Time q, const Rules<Time>& rules) {
+RBC_HD SamplePosition<Time, Index> positionBetween(Index i, Time t0, Time t1, Time q,
+                                                   const Rules<Time>& rules) {
   using Math = TimeMath<Time>;
-  using Tap = Tap<Time, Index>;
+  using SamplePosition = SamplePosition<Time, Index>;
   const auto after = Math::span(q, t0);
   const auto ahead = Math::span(t1, q);
   const auto gap = Math::span(t1, t0);
@@ -162,12 +163,12 @@ RBC_HD Tap<Time, Index> tapBetween(Index i, Time t0, Time t1, Time q, const Rule
     const Index sample = i + static_cast<Index>(!earlier);  // no branch: it could not be predicted
     if (rules.has_tolerance) {
       const bool valid = (earlier ? after : ahead) <= rules.tolerance;
-      return valid ? Tap::sample(sample, true) : Tap::none();
+      return valid ? SamplePosition::sample(sample, true) : SamplePosition::none();
     }
-    if (rules.has_max_gap && gap > rules.max_gap) return Tap::none();
-    return Tap::sample(sample, true);
+    if (rules.has_max_gap && gap > rules.max_gap) return SamplePosition::none();
+    return SamplePosition::sample(sample, true);
   }
-  if (rules.has_max_gap && gap > rules.max_gap) return Tap::none();
+  if (rules.has_max_gap && gap > rules.max_gap) return SamplePosition::none();
   return {i, Math::ratio(after, gap), true};
 }
 
@@ -217,14 +218,14 @@ RBC_HD Bracket<Time, Index> bracketOf(const Row& times, Index n, Time q, Index g
   return {i, times[i], times[i + 1 < n ? i + 1 : i]};
 }
 
-// The tap of query q in the bracket that bracketOf() finds, of a row of n times.
+// The position of query q in the bracket that bracketOf() finds, of a row of n times.
 template <class Time, class Index>
-RBC_HD Tap<Time, Index> tapIn(const Bracket<Time, Index>& bracket, Index n, Time q,
-                              const Rules<Time>& rules) {
-  using Tap = Tap<Time, Index>;
-  if (bracket.t0 == q) return Tap::sample(bracket.i, true);
-  if (bracket.i + 1 >= n) return Tap::none();  // times do not ascend
-  return detail::tapBetween(bracket.i, bracket.t0, bracket.t1, q, rules);
+RBC_HD SamplePosition<Time, Index> positionIn(const Bracket<Time, Index>& bracket, Index n, Time q,
+                                              const Rules<Time>& rules) {
+  using SamplePosition = SamplePosition<Time, Index>;
+  if (bracket.t0 == q) return SamplePosition::sample(bracket.i, true);
+  if (bracket.i + 1 >= n) return SamplePosition::none();  // times do not ascend
+  return detail::positionBetween(bracket.i, bracket.t0, bracket.t1, q, rules);
 }
 
 // The first and the last of a row of times.
@@ -234,35 +235,35 @@ struct Ends {
   Time last;
 };
 
-// The tap of query q in a row of n > 0 times, whose ends are known. `*guess` is where to search first
+// The position of query q in a row of n > 0 times, whose ends are known. `*guess` is where to search first
 // (-1: no idea); it becomes the bracket that was found, a good guess for the next query. Index is
 // int64_t, or int32_t where n fits.
 template <class Row, class Time, class Index>
-RBC_HD Tap<Time, Index> tapOf(const Row& times, Index n, const Ends<Time>& ends, Time q,
-                              const Rules<Time>& rules, Index* guess) {
-  using Tap = Tap<Time, Index>;
+RBC_HD SamplePosition<Time, Index> positionOf(const Row& times, Index n, const Ends<Time>& ends,
+                                              Time q, const Rules<Time>& rules, Index* guess) {
+  using SamplePosition = SamplePosition<Time, Index>;
   const Time first = ends.first;
   const Time last = ends.last;
   const bool before = q < first;
   const bool after = q > last;
   if (before | after | TimeMath<Time>::isNaN(q)) {  // not ||: the loads need not await each other
-    if (before) return detail::tapBefore(times, n, q, first, rules);
-    return after ? detail::tapAfter(times, n, q, last, rules) : Tap::none();
+    if (before) return detail::positionBefore(times, n, q, first, rules);
+    return after ? detail::positionAfter(times, n, q, last, rules) : SamplePosition::none();
   }
   const float rate = evenRate(first, last, n);
   const Index start = *guess >= 0 && *guess < n ? *guess : evenGuess(first, q, n, rate);
   const Bracket<Time, Index> bracket = bracketOf(times, n, q, start, rate);
-  if (bracket.i < 0) return Tap::none();  // times hold a NaN
+  if (bracket.i < 0) return SamplePosition::none();  // times hold a NaN
   *guess = bracket.i;
-  return tapIn(bracket, n, q, rules);
+  return positionIn(bracket, n, q, rules);
 }
 
 // The same of any row.
 template <class Row, class Time, class Index>
-RBC_HD Tap<Time, Index> tapOf(const Row& times, Index n, Time q, const Rules<Time>& rules,
-                              Index* guess) {
-  if (n <= 0) return Tap<Time, Index>::none();
-  return tapOf(times, n, Ends<Time>{times[0], times[n - 1]}, q, rules, guess);
+RBC_HD SamplePosition<Time, Index> positionOf(const Row& times, Index n, Time q,
+                                              const Rules<Time>& rules, Index* guess) {
+  if (n <= 0) return SamplePosition<Time, Index>::none();
+  return positionOf(times, n, Ends<Time>{times[0], times[n - 1]}, q, rules, guess);
 }
 
 // The intervals around sample i, whose right neighbour lies in the row, and beside it.
@@ -280,13 +281,13 @@ RBC_HD Intervals intervalsAt(const Row& times, Index n, Index i) {
 // What the method's formula has to know of a query. as<float>() rounds it for f32.
 template <class Row, class Time, class Index>
 RBC_HD Weights<double> weightsOf(Method method, const Row& times, Index n,
-                                 const Tap<Time, Index>& tap) {
-  if (tap.weight != 0 && takesFour(method)) {
-    const Intervals intervals = intervalsAt(times, n, tap.index);
-    return method == Method::kCubic ? cubicWeights(tap.weight, intervals)
-                                    : pchipWeights(tap.weight, intervals);
+                                 const SamplePosition<Time, Index>& position) {
+  if (position.weight != 0 && takesFour(method)) {
+    const Intervals intervals = intervalsAt(times, n, position.index);
+    return method == Method::kCubic ? cubicWeights(position.weight, intervals)
+                                    : pchipWeights(position.weight, intervals);
   }
-  return {tap.weight, {0, 0, 0, 0}, false, false};
+  return {position.weight, {0, 0, 0, 0}, false, false};
 }
 
 }  // namespace rbc

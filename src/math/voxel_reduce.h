@@ -28,7 +28,7 @@ using OrderKey = typename OrderBits<Number>::Key;
 
 // Less than the key of any number.
 template <class Number>
-inline constexpr OrderKey<Number> kLeastKey = 0;
+inline constexpr OrderKey<Number> kMinKey = 0;
 
 // An integer that orders as the numbers do, with -0 before +0 and NaN after all; for a minimum, of
 // the negated number.
@@ -135,7 +135,8 @@ RBC_HD Fixed128 toFixed(double x, int shift) {
   const int by = (biased != 0 ? biased : 1) - 1075 + shift;
   Fixed128 result = {0, 0};
   if (by >= 64) {
-    result.high = digits << (by - 64);
+    // by is less than 128, unless another thread has made x larger since the first pass.
+    result.high = digits << (by & 63);
   } else if (by > 0) {
     result = {digits << by, digits >> (64 - by)};
   } else if (by == 0) {

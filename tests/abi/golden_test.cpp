@@ -1,11 +1,16 @@
-// The golden vectors (tests/golden/README.md) through the C++ wrapper, byte for byte.
+// The golden vectors (tests/golden/README.md) through the C functions, byte for byte.
+#include <cstddef>
+#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
-#include <optional>
+#include <set>
 #include <sstream>
 #include <string>
+#include <tuple>
+#include <typeindex>
 #include <vector>
 
 #include "robocache/robocache.hpp"
@@ -33,20 +38,18 @@ struct Part {
   rbcVoxelGrid grid = {};
   std::map<std::string, Data> inputs;
   std::map<std::string, Data> outputs;
+};
 
-  double number(const std::string& name, double otherwise) const {
-    const auto found = numbers.find(name);
-    return found == numbers.end() ? otherwise : found->second;
-  }
-  template <class Enum>
-  Enum choice(const std::string& name, Enum otherwise) const {
-    return static_cast<Enum>(static_cast<int32_t>(number(name, static_cast<double>(otherwise))));
-  }
+// An argument of the operation: its name, and what it is.
+struct Argument {
+  std::string name;
+  std::string kind;
 };
 
 struct Case {
   std::string name;
   std::string op;
+  std::vector<Argument> arguments;
   Part call;
   std::vector<Part> streams;
 };
@@ -81,18 +84,26 @@ Data readData(std::istream& words) {
 
 std::vector<Case> readCases(const std::filesystem::path& path) {
   std::vector<Case> cases;
+  std::map<std::string, std::vector<Argument>> signatures;
   Part* part = nullptr;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
     std::string word, name, value;
     words >> word;
-    if (word == "case") {
+    if (word == "signature") {
+      words >> name;
+      for (std::string argument; words >> argument;) {
+        const size_t colon = argument.find(':');
+        signatures[name].push_back({argument.substr(0, colon), argument.substr(colon + 1)});
+      }
+    } else if (word == "case") {
       cases.emplace_back();
       std::getline(words >> std::ws, cases.back().name);
       part = &cases.back().call;
     } else if (word == "op") {
       words >> cases.back().op;
+      cases.back().arguments = signatures.at(cases.back().op);
     } else if (word == "stream") {
       part = &cases.back().streams.emplace_back();
     } else if (word == "set") {
@@ -102,6 +113,7 @@ std::vector<Case> readCases(const std::filesystem::path& path) {
       rbcChannelGroup group = {};
       words >> group.begin >> group.count >> group.method;
       part->groups.push_back(group);
+      part->numbers["num_groups"] = static_cast<double>(part->groups.size());
     } else if (word == "grid") {
       for (double& x : part->grid.origin) words >> x;
       for (double& x : part->grid.voxel_size) words >> x;
@@ -114,147 +126,189 @@ std::vector<Case> readCases(const std::filesystem::path& path) {
   return cases;
 }
 
+// ---- structs ------------------------------------------------------------------------------------
+
+struct Field {
+  std::string name;
+  size_t offset;
+  std::type_index type;
+};
+
+struct Struct {
+  size_t size;
+  void (*init)(void*);
+  std::vector<Field> fields;
+};
+
+// By the type of a pointer to them.
+std::map<std::type_index, Struct> describeStructs() {
+  std::map<std::type_index, Struct> structs;
+#define SIZE(type, bytes) static_assert(sizeof(type) == (bytes))
+#define RELEASED(type, first_bytes)                      \
+  structs[typeid(const type*)].size = sizeof(type);      \
+  structs[typeid(const type*)].init = [](void* memory) { \
+    *static_cast<type*>(memory) = type##Init();          \
+  }
+#define FIELD(type, field, offset, field_type) \
+  structs[typeid(const type*)].fields.push_back({#field, offset, typeid(field_type)})
+#include "structs.inc"
+#undef SIZE
+#undef RELEASED
+#undef FIELD
+  return structs;
+}
+
 // ---- calling ------------------------------------------------------------------------------------
 
-// The tensors of one call on the device of its context.
-class Placed {
+// The arguments of one call, made one after the other, with their tensors on the context's device.
+class Call {
  public:
-  explicit Placed(const Context& context) : context_(context) {}
+  Call(const Context& context, const Case& c) : context_(context), case_(c) {}
 
-  Tensor in(const Part& part, const std::string& name) {
-    const Data& data = part.inputs.at(name);
-    return place(data, data.bytes);
-  }
-  std::optional<Tensor> inIfAny(const Part& part, const std::string& name) {
-    if (part.inputs.count(name) == 0) return std::nullopt;
-    return in(part, name);
-  }
-  Tensor out(const Part& part, const std::string& name) {
-    const Data& data = part.outputs.at(name);
-    const Tensor tensor = place(data, std::vector<uint8_t>(data.bytes.size(), 0xCD));
-    written_.emplace(name, tensor);
-    return tensor;
-  }
-  std::optional<Tensor> outIfAny(const Part& part, const std::string& name) {
-    if (part.outputs.count(name) == 0) return std::nullopt;
-    return out(part, name);
-  }
-  // What is both read and written.
-  Tensor inOut(const Part& part, const std::string& name) {
-    const Tensor tensor = in(part, name);
-    written_.emplace(name, tensor);
-    return tensor;
+  // The next one, as the function takes it.
+  template <class T>
+  T next() {
+    if constexpr (std::is_same_v<T, int32_t>) {  // of the array before it
+      return static_cast<int32_t>(case_.streams.size());
+    } else {
+      const Argument& argument = case_.arguments.at(position_++);
+      const Part& call = case_.call;
+      if (argument.kind == "struct") return static_cast<T>(makeStruct(typeid(T), call));
+      if (argument.kind == "structs") return static_cast<T>(makeArray(typeid(T)));
+      if constexpr (std::is_same_v<T, const rbcTensor*>) {
+        return makeTensor(find(call.inputs, argument.name),
+                          argument.kind == "out" ? find(call.outputs, argument.name) : nullptr);
+      }
+      throw std::runtime_error("the signature has no tensor at " + argument.name);
+    }
   }
 
-  std::vector<uint8_t> fetch(const std::string& name, const Data& expected) const {
-    std::vector<uint8_t> bytes(expected.bytes.size());
-    robocache::copy(context_, written_.at(name),
-                    {static_cast<void*>(bytes.data()), expected.dtype, expected.shape});
-    return bytes;
+  void check() const {
+    CHECK(position_ == case_.arguments.size());
+    checkUsed(case_.call);
+    for (const Part& stream : case_.streams) checkUsed(stream);
+    for (const auto& [name, expected] : case_.call.outputs) {
+      INFO(name);
+      std::vector<uint8_t> bytes(expected.bytes.size());
+      robocache::copy(context_, written_.at(&expected),
+                      {static_cast<void*>(bytes.data()), expected.dtype, expected.shape});
+      CHECK(bytes == expected.bytes);
+    }
   }
 
  private:
-  Tensor place(const Data& data, const std::vector<uint8_t>& bytes) {
+  // Null if there is neither. What is also an input is read and written.
+  const rbcTensor* makeTensor(const Data* input, const Data* output) {
+    if (input == nullptr && output == nullptr) return nullptr;
+    const Data& data = input != nullptr ? *input : *output;
+    const auto bytes =
+        input != nullptr ? data.bytes : std::vector<uint8_t>(data.bytes.size(), 0xCD);
     OwnedTensor& owned = owned_.emplace_back(context_, data.dtype, data.shape);
+    const Tensor& tensor = tensors_.emplace_back(owned.view());
     robocache::copy(context_, {static_cast<const void*>(bytes.data()), data.dtype, data.shape},
-                    owned.view());
-    return owned.view();
+                    tensor);
+    used_.insert(&data);
+    if (output != nullptr) {
+      used_.insert(output);
+      written_.emplace(output, tensor);
+    }
+    return tensor.get();
   }
+
+  const void* makeStruct(std::type_index type, const Part& part) {
+    auto& memory = memory_.emplace_back(kStructs.at(type).size);
+    fill(type, part, memory.data());
+    return memory.data();
+  }
+
+  const void* makeArray(std::type_index type) {
+    const size_t size = kStructs.at(type).size;
+    auto& memory = memory_.emplace_back(size * case_.streams.size());
+    for (size_t i = 0; i < case_.streams.size(); ++i) {
+      fill(type, case_.streams[i], memory.data() + i * size);
+    }
+    return memory.data();
+  }
+
+  void fill(std::type_index type, const Part& part, unsigned char* memory) {
+    const Struct& described = kStructs.at(type);
+    described.init(memory);
+    for (const Field& field : described.fields) setField(field, part, memory + field.offset);
+  }
+
+  void setField(const Field& field, const Part& part, void* to) {
+    const auto found = part.numbers.find(field.name);
+    if (found != part.numbers.end()) {
+      used_.insert(&found->second);
+      const double number = found->second;
+      if (field.type == typeid(double)) put(to, number);
+      if (field.type == typeid(int32_t)) put(to, static_cast<int32_t>(number));
+      if (field.type == typeid(uint32_t)) put(to, static_cast<uint32_t>(number));
+      if (field.type == typeid(int64_t)) put(to, static_cast<int64_t>(number));
+    } else if (field.type == typeid(const rbcTensor*)) {
+      put(to, makeTensor(isArgument(field.name, "in") ? nullptr : find(part.inputs, field.name),
+                         isArgument(field.name, "out") ? nullptr : find(part.outputs, field.name)));
+    } else if (field.type == typeid(rbcVoxelGrid)) {
+      put(to, part.grid);
+    } else if (field.type == typeid(const rbcChannelGroup*)) {
+      put(to, part.groups.empty() ? nullptr : part.groups.data());
+    } else if (kStructs.count(field.type) != 0) {
+      put(to, makeStruct(field.type, part));
+    }
+  }
+
+  bool isArgument(const std::string& name, const std::string& kind) const {
+    for (const Argument& argument : case_.arguments) {
+      if (argument.name == name && argument.kind == kind) return true;
+    }
+    return false;
+  }
+
+  // Nothing that the file says may have no place.
+  void checkUsed(const Part& part) const {
+    for (const auto& [name, number] : part.numbers) CHECK_MESSAGE(used_.count(&number) == 1, name);
+    for (const auto* tensors : {&part.inputs, &part.outputs}) {
+      for (const auto& [name, data] : *tensors) CHECK_MESSAGE(used_.count(&data) == 1, name);
+    }
+  }
+
+  static const Data* find(const std::map<std::string, Data>& tensors, const std::string& name) {
+    const auto found = tensors.find(name);
+    return found == tensors.end() ? nullptr : &found->second;
+  }
+
+  template <class T>
+  static void put(void* to, const T& value) {
+    std::memcpy(to, &value, sizeof value);
+  }
+
+  static inline const std::map<std::type_index, Struct> kStructs = describeStructs();
 
   const Context& context_;
+  const Case& case_;
+  size_t position_ = 0;
   std::deque<OwnedTensor> owned_;
-  std::map<std::string, Tensor> written_;
+  std::deque<Tensor> tensors_;
+  std::deque<std::vector<unsigned char>> memory_;
+  std::map<const Data*, Tensor> written_;
+  std::set<const void*> used_;
 };
 
-void setStream(Placed& placed, const Part& part, robocache::StreamOptions* options) {
-  options->method = part.choice("method", options->method);
-  options->bounds = part.choice("bounds", options->bounds);
-  options->groups = part.groups;
-  options->fill_value = part.number("fill_value", options->fill_value);
-  options->max_gap = part.number("max_gap", options->max_gap);
-  options->tolerance = part.number("tolerance", options->tolerance);
-  options->lengths = placed.inIfAny(part, "lengths");
-  options->offsets = placed.inIfAny(part, "offsets");
-  options->mean = placed.inIfAny(part, "mean");
-  options->inv_std = placed.inIfAny(part, "inv_std");
+using Function = std::function<rbcStatus_t(rbcContext_t, Call*)>;
+
+template <class... Types>
+Function calling(rbcStatus_t (*function)(rbcContext_t, Types...)) {
+  return [function](rbcContext_t context, Call* call) {
+    const std::tuple<rbcContext_t, Types...> arguments{context, call->next<Types>()...};
+    return std::apply(function, arguments);
+  };
 }
 
-void callResample(const Context& context, Placed& placed, const Case& c) {
-  robocache::ResampleOptions options;
-  setStream(placed, c.call, &options);
-  options.check_times = c.call.number("flags", 0) != 0;
-  options.query_lengths = placed.inIfAny(c.call, "query_lengths");
-  options.mask = placed.outIfAny(c.call, "mask");
-  robocache::resample(context, placed.in(c.call, "values"), placed.in(c.call, "times"),
-                      placed.in(c.call, "query_times"), placed.out(c.call, "out"), options);
-}
-
-void callFuse(const Context& context, Placed& placed, const Case& c) {
-  std::vector<robocache::Stream> streams;
-  for (const Part& part : c.streams) {
-    streams.emplace_back(placed.in(part, "values"), placed.in(part, "times"));
-    setStream(placed, part, &streams.back());
-    streams.back().clock_offset = part.number("clock_offset", 0);
-    streams.back().clock_offset_ticks = static_cast<int64_t>(part.number("clock_offset_ticks", 0));
-  }
-  robocache::FuseOptions options;
-  options.query_lengths = placed.inIfAny(c.call, "query_lengths");
-  options.mask = placed.outIfAny(c.call, "mask");
-  robocache::fuse(context, streams, placed.in(c.call, "query_times"), placed.out(c.call, "out"),
-                  options);
-}
-
-// Of all that voxelizes.
-template <class Options>
-Options cloudOptions(Placed& placed, const Part& part) {
-  Options options;
-  options.lengths = placed.inIfAny(part, "lengths");
-  options.offsets = placed.inIfAny(part, "offsets");
-  return options;
-}
-
-void callVoxelize(const Context& context, Placed& placed, const Case& c) {
-  auto options = cloudOptions<robocache::VoxelizeOptions>(placed, c.call);
-  options.mode = c.call.choice("mode", options.mode);
-  options.empty_value = c.call.number("empty_value", options.empty_value);
-  options.features = placed.inIfAny(c.call, "features");
-  options.dropped = placed.outIfAny(c.call, "dropped");
-  robocache::voxelize(context, placed.in(c.call, "points"), c.call.grid, placed.out(c.call, "out"),
-                      options);
-}
-
-void callVoxelizeSparse(const Context& context, Placed& placed, const Case& c) {
-  auto options = cloudOptions<robocache::VoxelizeSparseOptions>(placed, c.call);
-  options.reduce = c.call.choice("reduce", options.reduce);
-  options.order = c.call.choice("order", options.order);
-  options.features = placed.inIfAny(c.call, "features");
-  robocache::SparseVoxels voxels(placed.out(c.call, "coords"), placed.out(c.call, "num_voxels"));
-  voxels.counts = placed.outIfAny(c.call, "counts");
-  voxels.features = placed.outIfAny(c.call, "features");
-  voxels.grouped = placed.outIfAny(c.call, "grouped");
-  voxels.point_to_voxel = placed.outIfAny(c.call, "point_to_voxel");
-  voxels.dropped = placed.outIfAny(c.call, "dropped");
-  voxels.overflow = placed.outIfAny(c.call, "overflow");
-  robocache::voxelizeSparse(context, placed.in(c.call, "points"), c.call.grid, voxels, options);
-}
-
-void callVoxelizeTsdf(const Context& context, Placed& placed, const Case& c) {
-  auto options = cloudOptions<robocache::TsdfOptions>(placed, c.call);
-  options.carve = c.call.number("flags", 0) != 0;
-  options.weighting = c.call.choice("weighting", options.weighting);
-  options.max_weight = c.call.number("max_weight", options.max_weight);
-  options.dropped = placed.outIfAny(c.call, "dropped");
-  robocache::voxelizeTsdf(context, placed.in(c.call, "points"), placed.in(c.call, "sensors"),
-                          c.call.grid, c.call.number("truncation", 0), placed.inOut(c.call, "tsdf"),
-                          placed.inOut(c.call, "weight"), options);
-}
-
-using CallOf = void (*)(const Context&, Placed&, const Case&);
-const std::map<std::string, CallOf> kCalls = {{"resample", callResample},
-                                              {"fuse", callFuse},
-                                              {"voxelize", callVoxelize},
-                                              {"voxelize_sparse", callVoxelizeSparse},
-                                              {"voxelize_tsdf", callVoxelizeTsdf}};
+const std::map<std::string, Function> kFunctions = {
+    {"resample", calling(rbcResample)},          {"fuse", calling(rbcFuse)},
+    {"voxelize", calling(rbcVoxelize)},          {"voxelize_sparse", calling(rbcVoxelizeSparse)},
+    {"voxelize_tsdf", calling(rbcVoxelizeTsdf)},
+};
 
 void checkAll(const Context& context) {
   int count = 0;
@@ -263,12 +317,9 @@ void checkAll(const Context& context) {
     for (const Case& c : readCases(file.path())) {
       INFO(c.name);
       ++count;
-      Placed placed(context);
-      kCalls.at(c.op)(context, placed, c);
-      for (const auto& output : c.call.outputs) {
-        INFO(output.first);
-        CHECK(placed.fetch(output.first, output.second) == output.second.bytes);
-      }
+      Call call(context, c);
+      CHECK_SUCCEEDS(kFunctions.at(c.op)(context.get(), &call));
+      call.check();
     }
   }
   CHECK(count > 50);

@@ -6,7 +6,9 @@ fractions of few bits, so that lines, samples and affines are exact up to the la
 not exact is settled by a narrower output.
 """
 
+import dataclasses
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import ml_dtypes
@@ -23,6 +25,16 @@ EXACT = {"linear", "nearest", "previous", "next"}  # on these inputs
 BOUNDS = ["hold", "fill", "extrapolate"]
 MODES = ["occupancy", "count", "sum", "mean", "max", "min"]
 ORDERS = ["lexicographic", "first_point"]
+WEIGHTINGS = ["constant", "inverse_square"]
+# What Python calls the values of the fields that are enumerations.
+CHOICES = {
+    "method": METHODS,
+    "bounds": BOUNDS,
+    "mode": MODES,
+    "reduce": MODES,
+    "order": ORDERS,
+    "weighting": WEIGHTINGS,
+}
 BF16 = np.dtype(ml_dtypes.bfloat16)
 DTYPES = {
     "f16": np.dtype(np.float16),
@@ -669,17 +681,43 @@ def voxelize_tsdf_cases():
 # ---- files ---------------------------------------------------------------------------------------
 
 
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    cases: Callable[[], Iterator[Case]]
+    signature: str  # see README.md
+    flags: tuple[str, ...] = ()  # what Python calls the bits of the params' flags, from the lowest
+
+
+OPERATIONS = {
+    "resample": Operation(
+        resample_cases,
+        "values:in times:in query_times:in out:out mask:out params:struct",
+        flags=("check_times",),
+    ),
+    "fuse": Operation(
+        fuse_cases, "streams:structs query_times:in out:out mask:out params:struct"
+    ),
+    "voxelize": Operation(
+        voxelize_cases, "points:in features:in out:out dropped:out params:struct"
+    ),
+    "voxelize_sparse": Operation(
+        voxelize_sparse_cases, "points:in features:in voxels:struct params:struct"
+    ),
+    "voxelize_tsdf": Operation(
+        voxelize_tsdf_cases,
+        "points:in sensors:in tsdf:out weight:out dropped:out params:struct",
+        flags=("carve",),
+    ),
+}
+
+
 def files():
     """{name: text} of all files."""
     return {
-        f"{name}.txt": "# Written by generate.py.\n\n" + "\n".join(case.text() for case in cases())
-        for name, cases in {
-            "resample": resample_cases,
-            "fuse": fuse_cases,
-            "voxelize": voxelize_cases,
-            "voxelize_sparse": voxelize_sparse_cases,
-            "voxelize_tsdf": voxelize_tsdf_cases,
-        }.items()
+        f"{name}.txt": "# Written by generate.py.\n\n"
+        f"signature {name} {operation.signature}\n\n"
+        + "\n".join(case.text() for case in operation.cases())
+        for name, operation in OPERATIONS.items()
     }
 
 

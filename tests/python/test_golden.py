@@ -1,6 +1,7 @@
 """The golden vectors, byte for byte, from NumPy and from torch on CUDA."""
 
 import dataclasses
+import inspect
 import sys
 from pathlib import Path
 
@@ -15,9 +16,7 @@ sys.path.insert(0, str(FOLDER))
 pytest.importorskip("ml_dtypes")  # bfloat16
 
 import generate  # noqa: E402
-from generate import BOUNDS, DTYPES, METHODS, MODES, ORDERS  # noqa: E402
-
-WEIGHTINGS = ["constant", "inverse_square"]
+from generate import CHOICES, DTYPES, METHODS, OPERATIONS  # noqa: E402
 
 
 @dataclasses.dataclass
@@ -42,10 +41,10 @@ def read(path):
             name, part = rest, Part()
         elif word == "op":
             cases.append((name, rest, part))
-            call = part
+            whole = part
         elif word == "stream":
             part = Part()
-            call.streams.append(part)
+            whole.streams.append(part)
         elif word == "set":
             part.settings[fields[0]] = float(fields[1])
         elif word == "group":
@@ -75,115 +74,60 @@ def poisoned(array):
 # ---- calls ---------------------------------------------------------------------------------------
 
 
-def stream_options(part, to):
-    """Keywords of rbc.resample and rbc.Stream."""
-    settings = part.settings
-    numbers = ("fill_value", "max_gap", "tolerance")
-    options = {name: settings[name] for name in numbers if name in settings}
-    options["method"] = part.groups or METHODS[int(settings.get("method", 0))]
-    options["bounds"] = BOUNDS[int(settings.get("bounds", 0))]
-    for name in ("lengths", "offsets", "mean"):
-        if name in part.inputs:
-            options[name] = to(part.inputs[name])
-    if "inv_std" in part.inputs:
-        options["std"] = to(1 / part.inputs["inv_std"])  # exact: powers of two
-    return options
+def keywords(part, call, to, written=(), flags=()):
+    """What a function or a class of robocache takes of the part, by the names of its parameters."""
+    names = list(inspect.signature(call).parameters)
+    found = {name: to(tensor) for name, tensor in part.inputs.items()}
+    if "inv_std" in found:
+        found["std"] = to(1 / part.inputs["inv_std"])  # exact: powers of two
+        del found["inv_std"]
+    for name in written:
+        if f"return_{name}" in names:
+            found[f"return_{name}"] = True
+        elif name not in found:  # not read as well
+            found[name] = to(poisoned(part.outputs[name]))
+    settings = dict(part.settings)
+    bits = int(settings.pop("flags", 0))
+    found.update((flag, bool(bits >> bit & 1)) for bit, flag in enumerate(flags))
+    for name, value in settings.items():
+        if name == "clock_offset_ticks":
+            found["clock_offset"] = int(value)
+        else:
+            found[name] = CHOICES[name][int(value)] if name in CHOICES else value
+    if part.groups:
+        found["method"] = part.groups
+    found.update(part.grid)
+    if part.streams:
+        found["streams"] = [rbc.Stream(**keywords(s, rbc.Stream, to)) for s in part.streams]
+    return {**sizes(part, names), **found}
 
 
-def resample(part, to):
-    values, times, query_times = (to(part.inputs[k]) for k in ("values", "times", "query_times"))
-    lengths = part.inputs.get("query_lengths")
-    out, mask = rbc.resample(
-        values,
-        times,
-        query_times,
-        query_lengths=None if lengths is None else to(lengths),
-        out=to(poisoned(part.outputs["out"])),
-        return_mask=True,
-        check_times=bool(part.settings.get("flags", 0)),
-        **stream_options(part, to),
-    )
-    return {"out": out, "mask": mask}
+def sizes(part, names):
+    """What only the shapes of the outputs tell, where Python makes the arrays."""
+    found = {}
+    if "max_voxels" in names:
+        found["max_voxels"] = len(part.outputs["coords"])
+        found["dtype"] = part.outputs["features"].dtype
+    if "max_points" in names and "grouped" in part.outputs:
+        found["max_points"] = part.outputs["grouped"].shape[1]
+    return found
 
 
-def fuse(part, to):
-    streams = []
-    for stream in part.streams:
-        options = stream_options(stream, to)
-        if "clock_offset" in stream.settings:
-            options["clock_offset"] = stream.settings["clock_offset"]
-        if "clock_offset_ticks" in stream.settings:
-            options["clock_offset"] = int(stream.settings["clock_offset_ticks"])
-        streams.append(
-            rbc.Stream(to(stream.inputs["values"]), to(stream.inputs["times"]), **options)
-        )
-    lengths = part.inputs.get("query_lengths")
-    out, mask = rbc.fuse(
-        streams,
-        to(part.inputs["query_times"]),
-        query_lengths=None if lengths is None else to(lengths),
-        out=to(poisoned(part.outputs["out"])),
-        return_mask=True,
-    )
-    return {"out": out, "mask": mask}
-
-
-def cloud_options(part, to):
-    rows = {name: to(part.inputs[name]) for name in ("lengths", "offsets") if name in part.inputs}
-    return {**part.grid, **rows}
-
-
-def features_of(part, to):
-    return to(part.inputs["features"]) if "features" in part.inputs else None
-
-
-def voxelize(part, to):
-    out, dropped = rbc.voxelize(
-        to(part.inputs["points"]),
-        features_of(part, to),
-        mode=MODES[int(part.settings["mode"])],
-        empty_value=part.settings.get("empty_value", 0.0),
-        out=to(poisoned(part.outputs["out"])),
-        return_dropped=True,
-        **cloud_options(part, to),
-    )
-    return {"out": out, "dropped": dropped}
-
-
-def voxelize_sparse(part, to):
-    features, grouped = part.outputs["features"], part.outputs.get("grouped")
-    voxels = rbc.voxelize_sparse(
-        to(part.inputs["points"]),
-        features_of(part, to),
-        reduce=MODES[int(part.settings["reduce"])],
-        order=ORDERS[int(part.settings["order"])],
-        max_voxels=len(features),
-        max_points=None if grouped is None else grouped.shape[1],
-        dtype=features.dtype,
-        **cloud_options(part, to),
-    )
-    return {name: getattr(voxels, name) for name in part.outputs}
-
-
-def voxelize_tsdf(part, to):
-    tsdf, weight, dropped = rbc.voxelize_tsdf(
-        to(part.inputs["points"]),
-        to(part.inputs["sensors"]),
-        truncation=part.settings["truncation"],
-        weighting=WEIGHTINGS[int(part.settings["weighting"])],
-        carve=bool(part.settings["flags"]),
-        max_weight=part.settings.get("max_weight"),
-        tsdf=to(part.inputs["tsdf"].copy()),
-        weight=to(part.inputs["weight"].copy()),
-        return_dropped=True,
-        **cloud_options(part, to),
-    )
-    return {"tsdf": tsdf, "weight": weight, "dropped": dropped}
+def call(op, part, to):
+    """The outputs by name."""
+    function, operation = getattr(rbc, op), OPERATIONS[op]
+    kinds = (argument.split(":") for argument in operation.signature.split())
+    written = [name for name, kind in kinds if kind == "out" and name in part.outputs]
+    inputs = {name: tensor.copy() for name, tensor in part.inputs.items()}  # some are written
+    part = dataclasses.replace(part, inputs=inputs)
+    answer = function(**keywords(part, function, to, written, operation.flags))
+    if dataclasses.is_dataclass(answer):
+        return {name: getattr(answer, name) for name in part.outputs}
+    return dict(zip(written, answer if isinstance(answer, tuple) else (answer,)))
 
 
 # ---- tests ---------------------------------------------------------------------------------------
 
-CALLS = {call.__name__: call for call in (resample, fuse, voxelize, voxelize_sparse, voxelize_tsdf)}
 CASES = {name: case for path in sorted(FOLDER.glob("*.txt")) for name, *case in read(path)}
 
 
@@ -197,7 +141,7 @@ def test_the_files_are_what_the_generator_writes():
 @pytest.mark.parametrize("name", CASES)
 def test_numpy(name):
     op, part = CASES[name]
-    answers = CALLS[op](part, lambda array: array)
+    answers = call(op, part, lambda array: array)
     for output, expected in part.outputs.items():
         same(output, np.asarray(answers[output]), expected)
 
@@ -216,7 +160,7 @@ def test_torch_on_cuda(name):
         return torch.from_numpy(array).cuda()
 
     op, part = CASES[name]
-    answers = CALLS[op](part, to_cuda)
+    answers = call(op, part, to_cuda)
     for output, expected in part.outputs.items():
         answer = answers[output].cpu()
         if answer.dtype == torch.bfloat16:

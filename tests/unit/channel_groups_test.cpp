@@ -25,13 +25,13 @@ struct Cut {
 };
 
 Cut cut(const std::vector<rbcChannelGroup>& groups, int64_t channels, int32_t method = kLinear,
-        int room = rbc::kMostSegments) {
+        int room = rbc::kMaxSegments) {
   rbcResampleParams params = rbcResampleParamsInit();
   params.method = method;
   params.groups = groups.empty() ? nullptr : groups.data();
   params.num_groups = static_cast<int32_t>(groups.size());
   Cut result;
-  ChannelSegment segments[rbc::kMostSegments];
+  ChannelSegment segments[rbc::kMaxSegments];
   const int count = rbc::segmentsOf(params, channels, segments, room, &result.methods);
   result.segments.assign(segments, segments + count);
   return result;
@@ -77,9 +77,9 @@ TEST_CASE("groups: tell the methods in use") {
 
 TEST_CASE("groups: only what is left after merging takes room") {
   std::vector<rbcChannelGroup> groups;
-  for (int i = 0; i < rbc::kMostSegments; ++i) groups.push_back({i, 1, kLinear, 0});
+  for (int i = 0; i < rbc::kMaxSegments; ++i) groups.push_back({i, 1, kLinear, 0});
   CHECK(are(cut(groups, 256, kLinear, 1), {{0, 256, Method::kLinear}}));
-  for (int i = 0; i < rbc::kMostSegments; i += 2) groups[static_cast<size_t>(i)].method = kNext;
+  for (int i = 0; i < rbc::kMaxSegments; i += 2) groups[static_cast<size_t>(i)].method = kNext;
   CHECK(cut(groups, 256).segments.size() == 256);
   CHECK_FAILS(rbc::guard([&] { cut(groups, 256, kLinear, 255); }), RBC_STATUS_INVALID_ARGUMENT,
               "groups:", "256");

@@ -32,17 +32,17 @@ rbc::Rules<Time> rules(rbc::Method method, rbc::Bounds bounds = rbc::Bounds::kHo
 }
 
 template <class Time>
-rbc::Tap<Time, int64_t> tap(const std::vector<Time>& times, Time q, const rbc::Rules<Time>& r,
+rbc::SamplePosition<Time, int64_t> position(const std::vector<Time>& times, Time q, const rbc::Rules<Time>& r,
                             int64_t guess = -1) {
   const WatchedRow<Time> row{&times};
-  const auto result = rbc::tapOf(row, static_cast<int64_t>(times.size()), q, r, &guess);
+  const auto result = rbc::positionOf(row, static_cast<int64_t>(times.size()), q, r, &guess);
   CHECK(row.strays == 0);
   CHECK(guess >= -1);
   return result;
 }
 
 template <class Time>
-bool isTap(const rbc::Tap<Time, int64_t>& t, int64_t index, double weight, bool mask) {
+bool isTap(const rbc::SamplePosition<Time, int64_t>& t, int64_t index, double weight, bool mask) {
   return t.index == index && t.weight == static_cast<typename rbc::TimeMath<Time>::Ratio>(weight) &&
          t.mask == mask;
 }
@@ -74,9 +74,9 @@ TEST_CASE_TEMPLATE("locate: the search agrees with std::upper_bound from any gue
         wrong += rbc::lastBefore<false>(row, n, q, guess) == last_less ? 0 : 1;
         if (q >= times.front() && q <= times.back()) {
           int64_t found = guess;
-          rbc::tapOf(row, n, q, rules<Time>(rbc::Method::kLinear), &found);
+          rbc::positionOf(row, n, q, rules<Time>(rbc::Method::kLinear), &found);
           auto found_narrow = static_cast<int32_t>(guess);
-          rbc::tapOf(row, static_cast<int32_t>(n), q, rules<Time>(rbc::Method::kLinear),
+          rbc::positionOf(row, static_cast<int32_t>(n), q, rules<Time>(rbc::Method::kLinear),
                      &found_narrow);
           wrong += found == last && found_narrow == last ? 0 : 1;
         }
@@ -127,7 +127,7 @@ TEST_CASE_TEMPLATE("locate: whatever the times are, no read strays and the searc
     r.tolerance = r.max_gap = 1;
     int64_t guess = random.below(n + 20) - 10;
     const WatchedRow<Time> row{&times};
-    const auto t = rbc::tapOf(row, n, q, r, &guess);
+    const auto t = rbc::positionOf(row, n, q, r, &guess);
     wrong += row.strays == 0 && row.reads < 100 ? 0 : 1;
     // What a kernel reads next: sample `index`, and its neighbour if there is a weight.
     const int64_t reach = t.weight == 0 ? t.index : t.index + 1;
@@ -151,7 +151,7 @@ TEST_CASE("locate: unsorted ticks neither stray nor overflow") {
     if (r.method == Method::kLinear) r.bounds = static_cast<Bounds>(random.below(3));
     int64_t guess = random.below(n + 20) - 10;
     const WatchedRow<int64_t> row{&times};
-    const auto t = rbc::tapOf(row, n, static_cast<int64_t>(random.bits()), r, &guess);
+    const auto t = rbc::positionOf(row, n, static_cast<int64_t>(random.bits()), r, &guess);
     wrong += row.strays == 0 && (t.weight == 0 ? t.index : t.index + 1) < n ? 0 : 1;
   }
   CHECK(wrong == 0);
@@ -159,32 +159,32 @@ TEST_CASE("locate: unsorted ticks neither stray nor overflow") {
 
 TEST_CASE("locate: among equal times the last one is met, and the first is the right neighbour") {
   const std::vector<float> times = {0, 1, 1, 1, 3};
-  CHECK(isTap(tap(times, 1.0f, rules<float>(Method::kLinear)), 3, 0, true));
-  CHECK(isTap(tap(times, 0.5f, rules<float>(Method::kLinear)), 0, 0.5, true));
-  CHECK(isTap(tap(times, 0.5f, rules<float>(Method::kNext)), 1, 0, true));
-  CHECK(isTap(tap(times, 2.0f, rules<float>(Method::kLinear)), 3, 0.5, true));
-  CHECK(isTap(tap(times, 2.0f, rules<float>(Method::kPrevious)), 3, 0, true));
-  CHECK(isTap(tap(std::vector<float>{5, 5, 5}, 5.0f, rules<float>(Method::kPrevious)), 2, 0, true));
+  CHECK(isTap(position(times, 1.0f, rules<float>(Method::kLinear)), 3, 0, true));
+  CHECK(isTap(position(times, 0.5f, rules<float>(Method::kLinear)), 0, 0.5, true));
+  CHECK(isTap(position(times, 0.5f, rules<float>(Method::kNext)), 1, 0, true));
+  CHECK(isTap(position(times, 2.0f, rules<float>(Method::kLinear)), 3, 0.5, true));
+  CHECK(isTap(position(times, 2.0f, rules<float>(Method::kPrevious)), 3, 0, true));
+  CHECK(isTap(position(std::vector<float>{5, 5, 5}, 5.0f, rules<float>(Method::kPrevious)), 2, 0, true));
 }
 
 TEST_CASE("locate: a tie goes to the earlier sample") {
   const std::vector<int64_t> ticks = {10, 20, 31};
-  CHECK(isTap(tap(ticks, int64_t{15}, rules<int64_t>(Method::kNearest)), 0, 0, true));
-  CHECK(isTap(tap(ticks, int64_t{16}, rules<int64_t>(Method::kNearest)), 1, 0, true));
-  CHECK(isTap(tap(ticks, int64_t{25}, rules<int64_t>(Method::kNearest)), 1, 0, true));
-  CHECK(isTap(tap(ticks, int64_t{26}, rules<int64_t>(Method::kNearest)), 2, 0, true));
+  CHECK(isTap(position(ticks, int64_t{15}, rules<int64_t>(Method::kNearest)), 0, 0, true));
+  CHECK(isTap(position(ticks, int64_t{16}, rules<int64_t>(Method::kNearest)), 1, 0, true));
+  CHECK(isTap(position(ticks, int64_t{25}, rules<int64_t>(Method::kNearest)), 1, 0, true));
+  CHECK(isTap(position(ticks, int64_t{26}, rules<int64_t>(Method::kNearest)), 2, 0, true));
 }
 
 TEST_CASE("locate: ticks subtract exactly over the whole range of 64 bits") {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
   const std::vector<int64_t> ends = {kLeast, kMost};
-  CHECK(isTap(tap(ends, int64_t{0}, rules<int64_t>(Method::kLinear)), 0, 0.5, true));
-  CHECK(isTap(tap(ends, int64_t{-1}, rules<int64_t>(Method::kNearest)), 0, 0, true));
-  CHECK(isTap(tap(ends, int64_t{0}, rules<int64_t>(Method::kNearest)), 1, 0, true));
+  CHECK(isTap(position(ends, int64_t{0}, rules<int64_t>(Method::kLinear)), 0, 0.5, true));
+  CHECK(isTap(position(ends, int64_t{-1}, rules<int64_t>(Method::kNearest)), 0, 0, true));
+  CHECK(isTap(position(ends, int64_t{0}, rules<int64_t>(Method::kNearest)), 1, 0, true));
   // One tick at an epoch of nanoseconds, which no f64 could tell.
   const std::vector<int64_t> epoch = {1700000000000000000, 1700000000000000003};
-  CHECK(isTap(tap(epoch, int64_t{1700000000000000001}, rules<int64_t>(Method::kLinear)), 0, 1.0 / 3,
+  CHECK(isTap(position(epoch, int64_t{1700000000000000001}, rules<int64_t>(Method::kLinear)), 0, 1.0 / 3,
               true));
 }
 
@@ -210,14 +210,14 @@ TEST_CASE("locate: the intervals beside a bracket end with the row, and at equal
 TEST_CASE("locate: infinite times and queries have an answer") {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const std::vector<double> times = {0, 1};
-  CHECK(isTap(tap(times, kInf, rules<double>(Method::kLinear)), 1, 0, false));
-  CHECK(isTap(tap(times, -kInf, rules<double>(Method::kLinear)), 0, 0, false));
-  CHECK(tap(times, kInf, rules<double>(Method::kLinear, Bounds::kFill)).index == -1);
-  CHECK(tap(times, std::nan(""), rules<double>(Method::kNearest)).index == -1);
+  CHECK(isTap(position(times, kInf, rules<double>(Method::kLinear)), 1, 0, false));
+  CHECK(isTap(position(times, -kInf, rules<double>(Method::kLinear)), 0, 0, false));
+  CHECK(position(times, kInf, rules<double>(Method::kLinear, Bounds::kFill)).index == -1);
+  CHECK(position(times, std::nan(""), rules<double>(Method::kNearest)).index == -1);
   const std::vector<double> open = {-kInf, 0, kInf};
-  CHECK(isTap(tap(open, kInf, rules<double>(Method::kLinear)), 2, 0, true));
-  CHECK(isTap(tap(open, 5.0, rules<double>(Method::kPrevious)), 1, 0, true));
-  CHECK(isTap(tap(open, -5.0, rules<double>(Method::kNext)), 1, 0, true));
+  CHECK(isTap(position(open, kInf, rules<double>(Method::kLinear)), 2, 0, true));
+  CHECK(isTap(position(open, 5.0, rules<double>(Method::kPrevious)), 1, 0, true));
+  CHECK(isTap(position(open, -5.0, rules<double>(Method::kNext)), 1, 0, true));
 }
 
 TEST_CASE("interpolate: a line rounds once, and NaN and infinite values propagate") {

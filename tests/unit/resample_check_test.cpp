@@ -158,3 +158,34 @@ TEST_CASE("check: what lies beyond a row's length is not looked at") {
   for (const robocache::Context& context : all)
     CHECK(support::tells(rows.verdict(context, &tensor), {"row 1 is NaN at index 40"}));
 }
+
+TEST_CASE("check: rows of as many samples as 64 bits count are gone through by their lengths") {
+  constexpr int64_t kBatch = 4;
+  constexpr int64_t kSamples = (int64_t{1} << 61) - 1;
+  const uint8_t value = 7;
+  const float query = 2;
+  const int64_t lengths[kBatch] = {0, 1, 0, 3};
+  for (const robocache::Context& context : contexts()) {
+    for (const float time : {2.0f, std::numeric_limits<float>::quiet_NaN()}) {
+      uint8_t out[kBatch] = {};
+      ResampleOptions options;
+      options.method = robocache::Method::kPrevious;
+      options.check_times = true;
+      options.lengths = Tensor(lengths, {kBatch});
+      std::string verdict;
+      try {
+        robocache::resample(context, {&value, {kBatch, kSamples, 1}, {0, 0, 0}},
+                            {&time, {kSamples}, {0}}, {&query, {1}}, {out, {kBatch, 1, 1}},
+                            options);
+      } catch (const robocache::Error& error) {
+        verdict = error.what();
+      }
+      if (time == 2) {
+        CHECK(verdict == "");
+        CHECK(std::vector<uint8_t>(out, out + kBatch) == std::vector<uint8_t>{0, 7, 0, 7});
+      } else {
+        CHECK(support::tells(verdict, {"times: row 1 is NaN at index 0"}));
+      }
+    }
+  }
+}

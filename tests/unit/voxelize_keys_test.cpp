@@ -109,7 +109,7 @@ std::string check(const Context& context, const Keys& keys) {
           coords[3] != voxel % z) {
         return "coords of row " + std::to_string(row);
       }
-      const auto same = [&](const auto& entry) { return entry.first == voxel; };
+      const auto same = [voxel = voxel](const auto& entry) { return entry.first == voxel; };
       const auto count =
           std::find_if_not(sorted.begin() + static_cast<std::ptrdiff_t>(i), sorted.end(), same) -
           sorted.begin() - static_cast<std::ptrdiff_t>(i);

@@ -10,7 +10,7 @@ namespace RoboCache {
 /// </summary>
 public abstract class NativeObject : IDisposable {
   internal readonly NativeHandle swigCPtr; // as the generated code calls it
-  private Dictionary<string, NativeObject> members;
+  private Dictionary<string, Member> members;
 
   internal NativeObject(IntPtr pointer, bool owned) {
     if (pointer == IntPtr.Zero) {
@@ -29,23 +29,29 @@ public abstract class NativeObject : IDisposable {
   }
 
   /// Keeps what a field of the native struct points to.
-  internal void Keep(string name, NativeObject member) {
-    if (members == null) members = new Dictionary<string, NativeObject>();
-    members[name] = member;
+  internal void Keep(string name, NativeObject target, bool writable) {
+    if (members == null) members = new Dictionary<string, Member>();
+    members[name] = new Member {Name = name, Target = target, Writable = writable};
   }
 
   internal NativeObject Kept(string name) {
-    NativeObject member = null;
+    Member member = default(Member);
     if (members != null) members.TryGetValue(name, out member);
-    return member;
+    return member.Target;
   }
 
-  internal IEnumerable<KeyValuePair<string, NativeObject>> Members {
-    get { return members ?? (IEnumerable<KeyValuePair<string, NativeObject>>)NoMembers; }
+  internal IEnumerable<Member> Members {
+    get { return members == null ? (IEnumerable<Member>)NoMembers : members.Values; }
   }
 
-  private static readonly KeyValuePair<string, NativeObject>[] NoMembers =
-      new KeyValuePair<string, NativeObject>[0];
+  private static readonly Member[] NoMembers = new Member[0];
+
+  /// What a field points to, and whether a call writes there.
+  internal struct Member {
+    internal string Name;
+    internal NativeObject Target;
+    internal bool Writable;
+  }
 
   /// Keeps the native memory, and the data that it describes, in place until LetGo().
   internal virtual void Hold(string name, bool writable) {

@@ -41,8 +41,8 @@ internal sealed class Pin : IDisposable {
   private void Add(NativeObject target, string name, bool writable) {
     target.Hold(name, writable);
     held.Add(target);
-    foreach (KeyValuePair<string, NativeObject> member in target.Members) {
-      if (member.Value != null) Add(member.Value, member.Key, writable);
+    foreach (NativeObject.Member member in target.Members) {
+      if (member.Target != null) Add(member.Target, member.Name, member.Writable);
     }
   }
 }

@@ -17,7 +17,7 @@ public partial class ResampleParams {
       int count = groups == null ? 0 : groups.Length;
       NativeArray copy = count == 0 ? null : new NativeArray(groups);
       SetGroups(copy == null ? IntPtr.Zero : copy.Pointer, count);
-      Keep("groups", copy);
+      Keep("groups", copy, false);
     }
   }
 

@@ -12,74 +12,56 @@ static class GoldenTest {
   internal static IEnumerable<KeyValuePair<string, Action>> All() {
     foreach (string file in Directory.GetFiles(Runner.GoldenFolder, "*.txt").OrderBy(x => x)) {
       List<string> lines = null;
+      string signature = null;
       foreach (string line in File.ReadLines(file)) {
+        if (line.StartsWith("signature ")) signature = line;
         if (line.StartsWith("case ")) lines = new List<string>();
         if (lines != null && line != "") lines.Add(line);
         if (line != "end") continue;
+        string operation = signature;
         List<string> statements = lines;
-        yield return new KeyValuePair<string, Action>(lines[0].Substring(5),
-                                                      () => new GoldenCase(statements).Run());
+        yield return new KeyValuePair<string, Action>(
+            lines[0].Substring(5), () => new GoldenCase(operation, statements).Run());
         lines = null;
       }
     }
   }
 }
 
-/// One case: what it calls, and which buffers must hold what afterwards.
+/// One case: what it calls, and which buffers must hold what afterwards. What has no place throws.
 sealed class GoldenCase {
-  private readonly string operation;
-  private readonly object call; // the params of the call
-  private readonly SparseVoxels voxels = new SparseVoxels();
-  private readonly List<FuseStream> streams = new List<FuseStream>();
+  private readonly MethodInfo operation;
+  private readonly string[][] signature; // name and kind of each argument
+  private readonly object[] arguments; // the context first
+  private readonly List<object> elements = new List<object>(); // of an array of structs
   private readonly List<ChannelGroup> groups = new List<ChannelGroup>();
-  private readonly Dictionary<string, Tensor> arguments = new Dictionary<string, Tensor>();
   private readonly Dictionary<string, byte[]> buffers = new Dictionary<string, byte[]>();
   private readonly Dictionary<string, byte[]> expected = new Dictionary<string, byte[]>();
 
-  internal GoldenCase(IEnumerable<string> lines) {
-    foreach (string line in lines) {
-      string[] words = line.Split(' ');
-      switch (words[0]) {
-        case "op":
-          operation = words[1];
-          call = MakeParams(operation);
-          break;
-        case "stream":
-          streams.Add(new FuseStream {Params = new ResampleParams()});
-          groups.Clear();
-          break;
-        case "set": Set(words[1], words[2]); break;
-        case "group": AddGroup(words); break;
-        case "grid": SetField(call, "Grid", Grid(words)); break;
-        case "in": AddInput(words); break;
-        case "out": AddOutput(words); break;
-      }
+  internal GoldenCase(string operation, IEnumerable<string> lines) {
+    string[] words = operation.Split(' ');
+    this.operation = typeof(Rbc).GetMethod(Name(words[1]));
+    signature = words.Skip(2).Select(word => word.Split(':')).ToArray();
+    arguments = new object[signature.Length + 1];
+    for (int i = 0; i < signature.Length; ++i) {
+      if (signature[i][1] == "struct") arguments[i + 1] = Make(TypeOf(i));
+    }
+    foreach (string line in lines) Add(line.Split(' '));
+    for (int i = 0; i < signature.Length; ++i) {
+      if (signature[i][1] != "structs") continue;
+      Array array = Array.CreateInstance(TypeOf(i).GetElementType(), elements.Count);
+      for (int n = 0; n < elements.Count; ++n) array.SetValue(elements[n], n);
+      arguments[i + 1] = array;
     }
   }
 
   internal void Run() {
     using (Context context = Context.Cpu()) {
-      switch (operation) {
-        case "resample":
-          context.Resample(Argument("values"), Argument("times"), Argument("query_times"),
-                           Argument("out"), Argument("mask"), (ResampleParams)call);
-          break;
-        case "fuse":
-          context.Fuse(streams.ToArray(), Argument("query_times"), Argument("out"),
-                       Argument("mask"), (FuseParams)call);
-          break;
-        case "voxelize":
-          context.Voxelize(Argument("points"), Argument("out"), (VoxelizeParams)call,
-                           Argument("features"), Argument("dropped"));
-          break;
-        case "voxelize_sparse":
-          context.VoxelizeSparse(Argument("points"), voxels, (VoxelizeSparseParams)call,
-                                 Argument("features"));
-          break;
-        default:
-          context.VoxelizeTsdf(Argument("points"), Argument("sensors"), Argument("tsdf"),
-                               Argument("weight"), (TsdfParams)call, Argument("dropped"));
-          break;
+      arguments[0] = context;
+      try {
+        operation.Invoke(null, arguments);
+      } catch (TargetInvocationException thrown) {
+        throw thrown.InnerException;
       }
     }
     foreach (KeyValuePair<string, byte[]> output in expected) {
@@ -87,72 +69,93 @@ sealed class GoldenCase {
     }
   }
 
-  private static object MakeParams(string operation) {
-    switch (operation) {
-      case "resample": return new ResampleParams();
-      case "fuse": return new FuseParams();
-      case "voxelize": return new VoxelizeParams();
-      case "voxelize_sparse": return new VoxelizeSparseParams();
-      case "voxelize_tsdf": return new TsdfParams();
-      default: throw new Exception("unknown op " + operation);
+  private void Add(string[] words) {
+    switch (words[0]) {
+      case "stream":
+        elements.Add(Make(TypeOf(Array.FindIndex(signature, x => x[1] == "structs"))
+                              .GetElementType()));
+        groups.Clear();
+        break;
+      case "set":
+        SetField(words[1], type => type == typeof(double)
+                                       ? Number(words[2])
+                                       : Convert.ChangeType(long.Parse(words[2]), type));
+        break;
+      case "group":
+        groups.Add(new ChannelGroup(long.Parse(words[1]), long.Parse(words[2]),
+                                    int.Parse(words[3])));
+        SetField("groups", type => groups.ToArray());
+        break;
+      case "grid": SetField("grid", type => Grid(words)); break;
+      case "in": AddInput(words); break;
+      case "out": AddOutput(words); break;
     }
-  }
-
-  /// The stream that is described now; null: still the call.
-  private FuseStream Stream {
-    get { return streams.LastOrDefault(); }
-  }
-
-  private object Params {
-    get { return Stream == null ? call : Stream.Params; }
-  }
-
-  private Tensor Argument(string name) {
-    Tensor tensor;
-    arguments.TryGetValue(name, out tensor);
-    return tensor;
-  }
-
-  private void Set(string name, string text) {
-    object target = name.StartsWith("clock_offset") ? Stream : Params;
-    Type type = Property(target, name).PropertyType;
-    if (type == typeof(double)) {
-      SetField(target, name, Number(text));
-    } else {
-      SetField(target, name, Convert.ChangeType(long.Parse(text), type));
-    }
-  }
-
-  private void AddGroup(string[] words) {
-    groups.Add(new ChannelGroup(long.Parse(words[1]), long.Parse(words[2]), int.Parse(words[3])));
-    ((ResampleParams)Params).Groups = groups.ToArray();
   }
 
   private void AddInput(string[] words) {
     byte[] bytes = Bytes(words[4]);
-    Tensor tensor = Describe(bytes, words);
-    if (Stream != null && (words[1] == "values" || words[1] == "times")) {
-      SetField(Stream, words[1], tensor);
-    } else if (Property(Params, words[1]) != null) {
-      SetField(Params, words[1], tensor);
-    } else {
-      arguments[words[1]] = tensor;
-      buffers[words[1]] = bytes;
-    }
+    buffers[words[1]] = bytes;
+    Place(words, Describe(bytes, words), "in", "out");
   }
 
   private void AddOutput(string[] words) {
     byte[] bytes = Bytes(words[4]);
     expected[words[1]] = bytes;
-    if (operation == "voxelize_tsdf" && buffers.ContainsKey(words[1])) return; // read and written
+    int argument = Argument(words[1], "out");
+    if (argument >= 0 && arguments[argument + 1] != null) return; // read and written
     byte[] buffer = Enumerable.Repeat((byte)0xCD, bytes.Length).ToArray();
     buffers[words[1]] = buffer;
-    Tensor tensor = Describe(buffer, words);
-    if (operation == "voxelize_sparse") {
-      SetField(voxels, words[1], tensor);
+    Place(words, Describe(buffer, words), "out");
+  }
+
+  /// As the argument of one of these kinds, or else as a field.
+  private void Place(string[] words, Tensor tensor, params string[] kinds) {
+    int argument = elements.Count > 0 ? -1 : Argument(words[1], kinds);
+    if (argument >= 0) {
+      arguments[argument + 1] = tensor;
     } else {
-      arguments[words[1]] = tensor;
+      SetField(words[1], type => tensor);
     }
+  }
+
+  private int Argument(string name, params string[] kinds) {
+    return Array.FindIndex(signature, x => x[0] == name && kinds.Contains(x[1]));
+  }
+
+  private Type TypeOf(int argument) {
+    return operation.GetParameters()[argument + 1].ParameterType;
+  }
+
+  /// Of the stream that is described now, or else of a struct of the call.
+  private void SetField(string name, Func<Type, object> valueOf) {
+    IEnumerable<object> structs = elements.Count > 0
+                                      ? elements.Skip(elements.Count - 1)
+                                      : arguments.Where(x => x != null && !(x is Tensor));
+    foreach (object target in structs.Concat(structs.SelectMany(Inner)).ToArray()) {
+      PropertyInfo property = target.GetType().GetProperty(Name(name));
+      if (property == null) continue;
+      property.SetValue(target, valueOf(property.PropertyType));
+      return;
+    }
+    throw new Exception("no place for " + name);
+  }
+
+  /// A struct, with those that it points to.
+  private static object Make(Type type) {
+    object made = Activator.CreateInstance(type);
+    foreach (PropertyInfo property in type.GetProperties().Where(PointsToStruct)) {
+      property.SetValue(made, Make(property.PropertyType));
+    }
+    return made;
+  }
+
+  private static IEnumerable<object> Inner(object made) {
+    return made.GetType().GetProperties().Where(PointsToStruct).Select(x => x.GetValue(made));
+  }
+
+  private static bool PointsToStruct(PropertyInfo property) {
+    return property.PropertyType.IsSubclassOf(typeof(NativeObject)) &&
+           property.PropertyType.GetConstructor(Type.EmptyTypes) != null;
   }
 
   private static Tensor Describe(byte[] bytes, string[] words) {
@@ -199,13 +202,8 @@ sealed class GoldenCase {
     }
   }
 
-  /// The property of a field by its C name; null: there is none.
-  private static PropertyInfo Property(object target, string name) {
-    return target.GetType().GetProperty(
-        string.Concat(name.Split('_').Select(word => char.ToUpper(word[0]) + word.Substring(1))));
-  }
-
-  private static void SetField(object target, string name, object value) {
-    Property(target, name).SetValue(target, value);
+  /// As C# writes a name of C.
+  private static string Name(string name) {
+    return string.Concat(name.Split('_').Select(word => char.ToUpper(word[0]) + word.Substring(1)));
   }
 }

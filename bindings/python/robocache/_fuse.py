@@ -140,7 +140,7 @@ def fuse(
     ((50, 520), 'float32', [49, 49, 26])
     """
     native, promoted, channels = _native(streams)
-    values, times, options = native[0][:3]
+    values, times, options = native[0][1:4]
     framework, context, ordered, query_times = begin(
         values, "streams[0].values", backend, times, query_times
     )
@@ -151,7 +151,7 @@ def fuse(
 
     shape: tuple[int, ...] = ()
     if out is None or return_mask:
-        shape = out_shape(values, query_times, options[4], context)[:-1]
+        shape = out_shape(values, query_times, options[3], context)[:-1]
     owner = None
     if out is None:
         name = promoted if dtype is None else dtype_name(dtype)

@@ -218,7 +218,7 @@ def resample(
         result = out
     mask = framework.empty(values, shape[:-1], "bool", context) if return_mask else None
 
-    options = (params, groups, lengths, query_lengths, offsets, mean, std)
+    options = (params, lengths, query_lengths, offsets, mean, std, groups)
     try:
         _core.rbc_resample(context._handle, values, times, query_times, result, mask, options)
     except TypeError:

@@ -19,7 +19,7 @@ from ._rules import rules
 from ._scales import inverse_of, mean_of
 from ._types import Array, Bounds, Indices, Method, Numbers, SupportsDLPack
 
-_NO_OFFSET = (0.0, 0)
+_NO_OFFSET = _core.new_FuseStream()
 
 # Each float dtype as a set of bits whose union is that of the dtype which holds both.
 _FLOAT_BITS = {"float16": 0b001, "bfloat16": 0b010, "float32": 0b011, "float64": 0b111}
@@ -122,10 +122,10 @@ class Stream(Generic[Array]):
             mean = mean_of(framework, mean, values)
         inv_std = None if std is None else inverse_of(framework, std, values)
         none = type(clock_offset) in (int, float) and clock_offset == 0
-        offset = _NO_OFFSET if none else _offset(clock_offset, times)
+        stream = _NO_OFFSET if none else _with_offset(*_offset(clock_offset, times))
         # As the extension takes a stream, and what it adds to a result that is to be made.
-        options = (params, groups, lengths, None, offsets, mean, inv_std)
-        self.__dict__["_native"] = (values, times, options, *offset, *_bits_and_channels(values))
+        options = (params, lengths, None, offsets, mean, inv_std, groups)
+        self.__dict__["_native"] = (stream, values, times, options, *_bits_and_channels(values))
 
     def __repr__(self) -> str:
         parts = []
@@ -144,6 +144,14 @@ _DEFAULTS = dict(Stream.__init__.__kwdefaults__ or {})
 
 def _remade(values: Any, times: Any, *options: Any) -> Stream[Any]:
     return Stream(values, times, **dict(zip(_DEFAULTS, options)))
+
+
+def _with_offset(clock_offset: float, ticks: int) -> Any:
+    """rbcFuseStream; the extension copies it."""
+    stream = _core.new_FuseStream()
+    _core.FuseStream_clock_offset_set(stream, clock_offset)
+    _core.FuseStream_clock_offset_ticks_set(stream, ticks)
+    return stream
 
 
 def _offset(offset: Any, times: Any) -> tuple[float, int]:

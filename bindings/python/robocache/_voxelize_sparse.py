@@ -23,6 +23,7 @@ _ORDERS = {
     "first_point": _core.VOXEL_ORDER_FIRST_POINT,
 }
 _new, _set_reduce, _set_order = struct_of("VoxelizeSparseParams", "reduce", "order")
+_VOXELS = _core.new_SparseVoxels()  # the extension adds to a copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,12 +185,13 @@ def voxelize_sparse(
     else:
         capacity = count(max_voxels, "max_voxels")
 
+    # No function or generator: CPython 3.12 and 3.13 corrupt the heap where memory gives out.
     empty = framework.empty
     means = grouped = None
     if reduce is not None:
         means = empty(points, (capacity, *channels), name, context)
     if max_points is not None:
-        room = capacity, count(max_points, "max_points"), *channels
+        room = (capacity, count(max_points, "max_points"), *channels)
         grouped = empty(points, room, name, context)
     voxels = (
         empty(points, (capacity, 4), "int32", context),
@@ -201,7 +203,9 @@ def voxelize_sparse(
         empty(points, batch, "int64", context),
         empty(points, (3,), "int64", context),
     )
-    _core.rbc_voxelize_sparse(context._handle, points, features, voxels, (params, *options))
+    _core.rbc_voxelize_sparse(
+        context._handle, points, features, (_VOXELS, *voxels), (params, *options)
+    )
     coords, num_voxels, counts, means, grouped, point_to_voxel, dropped, overflow = finished(
         framework, context, ordered, "points", None, voxels
     )

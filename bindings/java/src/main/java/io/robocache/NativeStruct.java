@@ -36,7 +36,7 @@ abstract class NativeStruct extends NativeObject {
   }
 
   /** For a field that points to its value. */
-  long optional(String field, NativeObject value) {
+  final long optional(String field, NativeObject value) {
     return keep(field, value, Calls.optional(field, value));
   }
 

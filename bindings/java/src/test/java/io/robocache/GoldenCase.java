@@ -24,18 +24,35 @@ final class GoldenCase {
 
   String name;
   String op;
+  /** The operation's arguments in order: the name of each, and what it is. */
+  Map<String, String> signature;
   final Section call = new Section();
   final List<Section> streams = new ArrayList<>();
   final Map<String, Tensor> outputs = new LinkedHashMap<>();
   final Map<String, byte[]> expected = new LinkedHashMap<>();
 
+  /** The call without its tensor arguments: what structs hold. */
+  Section ofStructs() {
+    Section own = new Section();
+    own.fields.putAll(call.fields);
+    own.groups.addAll(call.groups);
+    own.grid = call.grid;
+    own.inputs.putAll(call.inputs);
+    own.inputs.keySet().removeAll(signature.keySet());
+    return own;
+  }
+
   static List<GoldenCase> read(Path file) throws IOException {
     List<GoldenCase> cases = new ArrayList<>();
+    Map<String, String> signature = null;
     GoldenCase current = null;
     for (String line : Files.readAllLines(file)) {
       if (line.isEmpty() || line.startsWith("#")) continue;
-      if (line.startsWith("case ")) {
+      if (line.startsWith("signature ")) {
+        signature = signature(line.split(" "));
+      } else if (line.startsWith("case ")) {
         current = new GoldenCase();
+        current.signature = signature;
         current.name = line.substring("case ".length());
       } else if (line.equals("end")) {
         cases.add(current);
@@ -44,6 +61,14 @@ final class GoldenCase {
       }
     }
     return cases;
+  }
+
+  private static Map<String, String> signature(String[] words) {
+    Map<String, String> signature = new LinkedHashMap<>();
+    for (String word : Arrays.asList(words).subList(2, words.length)) {
+      signature.put(word.split(":")[0], word.split(":")[1]);
+    }
+    return signature;
   }
 
   private void add(String[] words) {
@@ -77,12 +102,12 @@ final class GoldenCase {
     }
   }
 
-  /** A volume is read as well, and is an input already; the rest starts poisoned. */
+  /** What is read as well is an input already; the rest starts poisoned. */
   private void addOutput(String name, String dtype, String shape, byte[] bytes) {
     byte[] poison = new byte[bytes.length];
     Arrays.fill(poison, (byte) 0xCD);
-    Tensor volume = op.equals("voxelize_tsdf") ? call.inputs.get(name) : null;
-    outputs.put(name, volume != null ? volume : tensor(dtype, shape, poison));
+    Tensor input = "out".equals(signature.get(name)) ? call.inputs.get(name) : null;
+    outputs.put(name, input != null ? input : tensor(dtype, shape, poison));
     expected.put(name, bytes);
   }
 

@@ -2,22 +2,33 @@
 package io.robocache;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.io.IOException;
+import java.lang.reflect.Array;
+import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
-/** The golden vectors, byte for byte. Properties are found by the C names of their fields. */
+/** The golden vectors, byte for byte. Operations and properties are found by their C names. */
 class GoldenTest {
   @TestFactory
   List<DynamicTest> golden() throws IOException {
@@ -41,6 +52,7 @@ class GoldenTest {
 
   private static void check(GoldenCase golden) throws ReflectiveOperationException {
     try (Context context = Context.cpu()) {
+      for (String output : golden.outputs.keySet()) refuseReadOnly(context, golden, output);
       run(context, golden);
     }
     for (Map.Entry<String, byte[]> output : golden.expected.entrySet()) {
@@ -49,77 +61,140 @@ class GoldenTest {
     }
   }
 
-  private static void run(Context context, GoldenCase golden) throws ReflectiveOperationException {
-    Map<String, Tensor> in = golden.call.inputs;
-    Map<String, Tensor> out = golden.outputs;
-    switch (golden.op) {
-      case "resample":
-        ResampleParams resample = fill(new ResampleParams(), golden.call);
-        RoboCache.resample(
-            context, in.get("values"), in.get("times"), in.get("query_times"), out.get("out"),
-            out.get("mask"), resample);
-        break;
-      case "fuse":
-        FuseStream[] streams = new FuseStream[golden.streams.size()];
-        for (int i = 0; i < streams.length; ++i) {
-          ResampleParams params = fill(new ResampleParams(), golden.streams.get(i));
-          streams[i] = fill(FuseStream.of(null, null, params), golden.streams.get(i));
-        }
-        FuseParams fuse = fill(new FuseParams(), golden.call);
-        RoboCache.fuse(
-            context, streams, in.get("query_times"), out.get("out"), out.get("mask"), fuse);
-        break;
-      case "voxelize":
-        VoxelizeParams dense = fill(new VoxelizeParams(), golden.call);
-        RoboCache.voxelize(
-            context, in.get("points"), in.get("features"), out.get("out"), out.get("dropped"),
-            dense);
-        break;
-      case "voxelize_sparse":
-        VoxelizeSparseParams sparse = fill(new VoxelizeSparseParams(), golden.call);
-        SparseVoxels voxels = new SparseVoxels();
-        for (Map.Entry<String, Tensor> output : out.entrySet()) {
-          set(voxels, output.getKey(), output.getValue());
-        }
-        RoboCache.voxelizeSparse(context, in.get("points"), in.get("features"), voxels, sparse);
-        break;
-      case "voxelize_tsdf":
-        TsdfParams tsdf = fill(new TsdfParams(), golden.call);
-        RoboCache.voxelizeTsdf(
-            context, in.get("points"), in.get("sensors"), out.get("tsdf"), out.get("weight"),
-            out.get("dropped"), tsdf);
-        break;
-      default:
-        throw new IllegalArgumentException("unknown op " + golden.op);
-    }
+  private static void refuseReadOnly(Context context, GoldenCase golden, String output) {
+    Tensor writable = golden.outputs.get(output);
+    ByteBuffer buffer = writable.getBuffer().asReadOnlyBuffer().order(ByteOrder.nativeOrder());
+    golden.outputs.put(output, Tensor.of(buffer, writable.getDType(), writable.getShape()));
+    String message =
+        assertThrows(IllegalArgumentException.class, () -> run(context, golden)).getMessage();
+    assertEquals(output + ": is read-only, expected a writable tensor", message);
+    golden.outputs.put(output, writable);
   }
 
-  /** Sets what the struct has a property for: a section speaks of a stream and of its params. */
-  private static <T> T fill(T struct, GoldenCase.Section section)
+  private static void run(Context context, GoldenCase golden) throws ReflectiveOperationException {
+    Method operation = method(RoboCache.class, "", golden.op);
+    Class<?>[] types = operation.getParameterTypes();
+    Set<String> unused = names(golden);
+    List<Object> arguments = new ArrayList<>();
+    arguments.add(context);
+    for (Map.Entry<String, String> argument : golden.signature.entrySet()) {
+      Class<?> type = types[arguments.size()];
+      switch (argument.getValue()) {
+        case "in":
+          arguments.add(golden.call.inputs.get(argument.getKey()));
+          unused.remove("in " + argument.getKey());
+          break;
+        case "out":
+          arguments.add(golden.outputs.get(argument.getKey()));
+          unused.remove("in " + argument.getKey());
+          unused.remove("out " + argument.getKey());
+          break;
+        case "struct":
+          arguments.add(struct(type, golden.ofStructs(), fields(golden), unused));
+          break;
+        case "structs":
+          arguments.add(structs(type.getComponentType(), golden, unused));
+          break;
+        default:
+          throw new IllegalArgumentException("unknown kind " + argument);
+      }
+    }
+    invoke(operation, null, arguments.toArray());
+    assertEquals(Collections.emptySet(), unused, "what has no place");
+  }
+
+  /** All that a case says, by name. */
+  private static Set<String> names(GoldenCase golden) {
+    Set<String> names = new TreeSet<>();
+    List<GoldenCase.Section> sections = new ArrayList<>(golden.streams);
+    sections.add(golden.call);
+    for (GoldenCase.Section section : sections) {
+      section.fields.keySet().forEach(name -> names.add("set " + name));
+      section.inputs.keySet().forEach(name -> names.add("in " + name));
+    }
+    golden.outputs.keySet().forEach(name -> names.add("out " + name));
+    return names;
+  }
+
+  /** The outputs that are no arguments: fields of a struct. */
+  private static Map<String, Tensor> fields(GoldenCase golden) {
+    Map<String, Tensor> fields = new LinkedHashMap<>(golden.outputs);
+    fields.keySet().removeIf(name -> "out".equals(golden.signature.get(name)));
+    return fields;
+  }
+
+  private static Object structs(Class<?> type, GoldenCase golden, Set<String> unused)
       throws ReflectiveOperationException {
+    Object structs = Array.newInstance(type, golden.streams.size());
+    for (int i = 0; i < golden.streams.size(); ++i) {
+      Object struct = struct(type, golden.streams.get(i), Collections.emptyMap(), unused);
+      Array.set(structs, i, struct);
+    }
+    return structs;
+  }
+
+  /** Sets what the struct has a property for; structs that it points to are of the section too. */
+  private static Object struct(
+      Class<?> type, GoldenCase.Section section, Map<String, Tensor> outputs, Set<String> unused)
+      throws ReflectiveOperationException {
+    Object struct = type.getConstructor().newInstance();
     for (Map.Entry<String, String> field : section.fields.entrySet()) {
-      set(struct, field.getKey(), field.getValue());
+      if (set(struct, field.getKey(), field.getValue())) unused.remove("set " + field.getKey());
+    }
+    for (Map.Entry<String, Tensor> output : outputs.entrySet()) {
+      if (set(struct, output.getKey(), output.getValue())) unused.remove("out " + output.getKey());
     }
     for (Map.Entry<String, Tensor> input : section.inputs.entrySet()) {
-      set(struct, input.getKey(), input.getValue());
+      if (set(struct, input.getKey(), input.getValue())) unused.remove("in " + input.getKey());
     }
     if (section.grid != null) set(struct, "grid", section.grid);
     if (!section.groups.isEmpty()) {
       set(struct, "groups", section.groups.toArray(new ChannelGroup[0]));
     }
+    for (Method method : type.getMethods()) {
+      Class<?>[] types = method.getParameterTypes();
+      if (!method.getName().startsWith("set") || !isStruct(types[0])) continue;
+      invoke(method, struct, struct(types[0], section, outputs, unused));
+    }
     return struct;
   }
 
-  private static void set(Object struct, String field, Object value)
+  /** Whether an object of the class can be filled. */
+  private static boolean isStruct(Class<?> type) {
+    return NativeStruct.class.isAssignableFrom(type)
+        && Arrays.stream(type.getConstructors()).anyMatch(made -> made.getParameterCount() == 0);
+  }
+
+  /** False if there is no such property. */
+  private static boolean set(Object struct, String field, Object value)
       throws ReflectiveOperationException {
-    StringBuilder name = new StringBuilder("set");
-    for (String word : field.split("_")) {
-      name.append(Character.toUpperCase(word.charAt(0))).append(word.substring(1));
+    Method setter = method(struct.getClass(), "set_", field);
+    if (setter == null) return false;
+    invoke(setter, struct, convert(value, setter.getParameterTypes()[0]));
+    return true;
+  }
+
+  /** By a name of C; null if there is none. */
+  private static Method method(Class<?> type, String prefix, String name) {
+    StringBuilder words = new StringBuilder();
+    for (String word : (prefix + name).split("_")) {
+      words.append(words.length() == 0 ? word.charAt(0) : Character.toUpperCase(word.charAt(0)));
+      words.append(word.substring(1));
     }
-    for (Method method : struct.getClass().getMethods()) {
-      if (!method.getName().contentEquals(name)) continue;
-      method.invoke(struct, convert(value, method.getParameterTypes()[0]));
-      return;
+    for (Method method : type.getMethods()) {
+      if (method.getName().contentEquals(words)) return method;
+    }
+    return null;
+  }
+
+  /** What the method throws is what the test throws. */
+  private static void invoke(Method method, Object target, Object... arguments)
+      throws ReflectiveOperationException {
+    try {
+      method.invoke(target, arguments);
+    } catch (InvocationTargetException thrown) {
+      if (thrown.getCause() instanceof RuntimeException) throw (RuntimeException) thrown.getCause();
+      throw thrown;
     }
   }
 

@@ -1,0 +1,181 @@
+// The search of one query, for kernels.
+//
+// Index is int64_t, or int32_t where indexes and steps fit, which makes an address one multiplication
+// and saves registers. The rest of a search are the memory's latencies: loads that need not wait for
+// each other are made together.
+#pragma once
+
+#include "fuse_problem.h"
+
+namespace rbc::cuda {
+
+// ---- addresses ----------------------------------------------------------------------------------
+
+// `data` and i steps. By hand: of a sign that was extended elsewhere the compiler knows nothing, and
+// multiplies 64 bits.
+template <class Byte>
+__device__ __forceinline__ Byte* stepped(Byte* data, int32_t i, int32_t step) {
+  auto address = reinterpret_cast<uint64_t>(data);
+  asm("mad.wide.s32 %0, %1, %2, %0;" : "+l"(address) : "r"(i), "r"(step));
+  return reinterpret_cast<Byte*>(address);
+}
+template <class Byte>
+__device__ __forceinline__ Byte* stepped(Byte* data, int64_t i, int64_t step) {
+  return data + i * step;
+}
+
+// The same of a step that may be long, for i >= 0.
+template <class Byte>
+__device__ __forceinline__ Byte* steppedFar(Byte* data, int32_t i, int64_t step) {
+  auto address = reinterpret_cast<uint64_t>(data);
+  const auto low = static_cast<uint32_t>(step);
+  const auto high = static_cast<uint32_t>(step >> 32);
+  asm("{\n\t"
+      ".reg .b32 l, h;\n\t"
+      "mad.wide.u32 %0, %1, %2, %0;\n\t"
+      "mov.b64 {l, h}, %0;\n\t"
+      "mad.lo.u32 h, %1, %3, h;\n\t"
+      "mov.b64 %0, {l, h};\n\t"
+      "}"
+      : "+l"(address)
+      : "r"(i), "r"(low), "r"(high));
+  return reinterpret_cast<Byte*>(address);
+}
+template <class Byte>
+__device__ __forceinline__ Byte* steppedFar(Byte* data, int64_t i, int64_t step) {
+  return data + i * step;
+}
+
+// ---- what a kernel is told, in bytes ------------------------------------------------------------
+
+// Rows of a batch in memory.
+template <class Byte, class Index>
+struct BatchRows {
+  Byte* data;  // may be null
+  int64_t batch_step;
+  Index step;
+
+  __device__ __forceinline__ Byte* at(Index b, Index i) const {
+    return stepped(steppedFar(data, b, batch_step), i, step);
+  }
+};
+
+// Of elements of `size` bytes; strides count elements.
+template <class Index, class Byte>
+RBC_HD BatchRows<Byte, Index> batchRows(Byte* data, int64_t batch_stride, int64_t stride,
+                                        int64_t size) {
+  return {data, batch_stride * size, static_cast<Index>(stride * size)};
+}
+
+template <class Index>
+struct QueryRows {
+  BatchRows<const char, Index> times;
+  IndexArray lengths;
+};
+
+template <class Time, class Index>
+RBC_HD QueryRows<Index> queryRowsOf(const FuseProblem& p) {
+  return {batchRows<Index>(static_cast<const char*>(p.query_times), p.query_stride[0],
+                           p.query_stride[1], sizeof(Time)),
+          p.query_lengths};
+}
+
+template <class Index>
+struct SampleRows {
+  BatchRows<const char, Index> times;
+  IndexArray lengths;
+  IndexArray offsets;
+  Index most;   // samples of a row
+  float pace;   // see paceOf()
+  bool ragged;  // lengths or offsets tell what there is of a row
+};
+
+// Samples a query, as prefetchTimes() is told; 0: it is of no use. Where queries are many to a sample,
+// their times are in the caches soon enough.
+inline float paceOf(const FuseProblem& p, const FuseStream& s) {
+  constexpr int64_t kMaxQueries = 64;
+  if (s.offsets.data != nullptr || (p.queries - 1) / kMaxQueries >= s.samples) return 0;
+  return static_cast<float>(s.samples) / static_cast<float>(p.queries);
+}
+
+template <class Time, class Index>
+RBC_HD SampleRows<Index> sampleRowsOf(const FuseStream& s, float pace) {
+  return {batchRows<Index>(static_cast<const char*>(s.times), s.times_stride[0], s.times_stride[1],
+                           sizeof(Time)),
+          s.lengths,
+          s.offsets,
+          static_cast<Index>(s.samples),
+          pace,
+          s.lengths.data != nullptr || s.offsets.data != nullptr};
+}
+
+// Whether Index may be int32_t, with room.
+inline bool suitsShortIndexes(const FuseProblem& p, const FuseStream& s) {
+  constexpr int64_t kFew = 1 << 30;
+  const auto short_step = [](int64_t stride, int64_t size) {
+    return stride < kFew / size && stride > -kFew / size;
+  };
+  return short_step(s.times_stride[1], sizeOf(p.time_dtype)) &&
+         short_step(p.query_stride[1], sizeOf(p.time_dtype)) &&
+         short_step(s.values_stride[1], sizeOf(s.values_dtype)) &&
+         short_step(p.out_stride[1], sizeOf(p.out_dtype)) && short_step(p.mask_stride[1], 1) &&
+         s.samples < kFew && p.channels < kFew && p.batch < kFew && p.queries < kFew &&
+         p.batch * p.queries < kFew;
+}
+
+// ---- the search ---------------------------------------------------------------------------------
+
+// Some samples' times.
+template <class Time, class Index>
+struct TimesAt {
+  const char* first;
+  Index step;  // in bytes
+
+  __device__ __forceinline__ Time operator[](Index i) const {
+    return *reinterpret_cast<const Time*>(stepped(first, i, step));
+  }
+};
+
+// The samples of one member of the batch.
+template <class Time, class Index>
+struct Recording {
+  TimesAt<Time, Index> times;
+  Index begin;  // in the stream's rows
+  Index count;
+};
+
+template <class Time, class Index>
+__device__ __forceinline__ Recording<Time, Index> recordingOf(const SampleRows<Index>& s, Index b) {
+  Index begin = 0;
+  Index count = s.most;
+  if (s.ragged) {
+    const RowRange range = rangeOf(s.lengths, s.offsets, s.most, b);
+    begin = static_cast<Index>(range.begin);
+    count = static_cast<Index>(range.count);
+  }
+  return {{s.times.at(b, begin), s.times.step}, begin, count};
+}
+
+// Asks for the times of query t as if queries and samples were spread alike over a recording: they
+// are on their way while the ends of the row are read. Only a hint, but within the row.
+template <class Index>
+__device__ __forceinline__ void prefetchTimes(const SampleRows<Index>& s, Index b, Index t) {
+  if (s.pace == 0) return;
+  const Index near = min(static_cast<Index>(static_cast<float>(t) * s.pace), s.most - 1);
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(s.times.at(b, near)));
+}
+
+// `offset` is that of the stream's clock. Of `guess` see positionOf().
+template <class Time, class Index>
+__device__ __forceinline__ SamplePosition<Time, Index> findSample(
+    const QueryRows<Index>& queries, Index b, Index t, Time offset,
+    const Recording<Time, Index>& samples, const Rules<Time>& rules, Index* guess) {
+  const bool valid = queries.lengths.data == nullptr || t < queries.lengths[b];
+  if (!valid || samples.count <= 0) return SamplePosition<Time, Index>::none();
+  const Time q = *reinterpret_cast<const Time*>(queries.times.at(b, t));
+  const Ends<Time> ends = {samples.times[0], samples.times[samples.count - 1]};
+  return positionOf(samples.times, samples.count, ends, TimeMath<Time>::shifted(q, offset), rules,
+                    guess);
+}
+
+}  // namespace rbc::cuda

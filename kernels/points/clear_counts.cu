@@ -1,0 +1,40 @@
+#include "points/clear_counts.h"
+
+#include <algorithm>
+
+#include "runtime/launch.h"
+#include "runtime/load_kernels.h"
+#include "runtime/pdl.cuh"
+
+namespace rbc::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+struct ClearArguments {
+  int64_t* counts;
+  int64_t stride;
+  int64_t count;
+};
+
+__global__ void __launch_bounds__(kThreads) clear(const __grid_constant__ ClearArguments a) {
+  waitForLaunchesAhead();
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < a.count;
+       i += static_cast<int64_t>(gridDim.x) * kThreads) {
+    a.counts[i * a.stride] = 0;
+  }
+}
+
+}  // namespace
+
+cudaError_t clearCounts(const Output<1>& counts, int64_t count, const LaunchDevice& device,
+                        cudaStream_t stream) {
+  if (counts.data == nullptr || count == 0) return cudaSuccess;
+  ClearArguments arguments = {static_cast<int64_t*>(counts.data), counts.stride[0], count};
+  const int64_t blocks = (count + kThreads - 1) / kThreads;
+  return launchBlocks(clear, &arguments, std::min<int64_t>(blocks, 1024), kThreads, device, stream);
+}
+
+cudaError_t loadClearCounts() { return loadKernelsBeside(clear); }
+
+}  // namespace rbc::cuda

@@ -1,0 +1,109 @@
+// Cells of a grid, counted or marked, on their way to an output of any dtype and strides.
+#pragma once
+
+#include "points/voxel_coords.cuh"
+#include "real.h"
+
+namespace rbc::cuda {
+
+// Where the cells of all clouds go, in the order of their keys.
+struct CellOutput {
+  void* data;
+  int64_t stride[4];  // cloud, x, y, z
+  VoxelCoordsOf places;
+  uint64_t empty_bits;
+  bool contiguous;
+
+  __device__ int64_t offset(int64_t key) const {
+    if (contiguous) return key;
+    const VoxelCoords at = places(key);
+    return at.cloud * stride[0] + at.x * stride[1] + at.y * stride[2] + at.z * stride[3];
+  }
+};
+
+inline CellOutput cellOutputOf(const VoxelizeProblem& p) {
+  CellOutput out = {p.out.data, {}, VoxelCoordsOf(p.grid), p.empty_bits, true};
+  const int64_t extent[] = {p.points.clouds, p.grid.shape[0], p.grid.shape[1], p.grid.shape[2]};
+  int64_t compact = 1;
+  for (int i = 3; i >= 0; --i) {
+    out.stride[i] = p.out.stride[i];
+    out.contiguous &= extent[i] == 1 || out.stride[i] == compact;
+    compact *= extent[i];
+  }
+  return out;
+}
+
+template <class Element>
+__device__ Element elementOf(uint64_t bits) {
+  Element element;
+  memcpy(&element, &bits, sizeof element);
+  return element;
+}
+
+// A cell's number as an element: rounded once.
+template <class Element>
+__device__ Element cellElement(uint32_t value) {
+  if constexpr (std::is_integral_v<Element>) {
+    return static_cast<Element>(value);
+  } else {
+    return narrow<Element>(static_cast<double>(value));
+  }
+}
+
+// Writes the cells first .. first + count - 1, the threads of a block together (or of a grid:
+// `thread` of `threads`). Marks are 1, counts any number; 0 becomes the empty value.
+template <class Element, class Cell>
+__device__ void writeCells(const CellOutput& out, const Cell* cells, int64_t first, int64_t count,
+                           int64_t thread, int64_t threads) {
+  constexpr int kPerWord = 16 / sizeof(Element);
+  const auto empty = elementOf<Element>(out.empty_bits);
+  auto* data = static_cast<Element*>(out.data);
+  if (out.contiguous && (reinterpret_cast<uintptr_t>(data + first) & 15) == 0) {
+    const int64_t words = count / kPerWord;
+    for (int64_t w = thread; w < words; w += threads) {
+      union {
+        Element element[kPerWord];
+        uint4 word;
+      } pack;
+#pragma unroll
+      for (int k = 0; k < kPerWord; ++k) {
+        const Cell cell = cells[w * kPerWord + k];
+        pack.element[k] = cell == 0 ? empty : cellElement<Element>(cell);
+      }
+      __stcs(reinterpret_cast<uint4*>(data + first) + w, pack.word);
+    }
+    first += words * kPerWord;
+    cells += words * kPerWord;
+    count -= words * kPerWord;
+  }
+  for (int64_t i = thread; i < count; i += threads) {
+    data[out.offset(first + i)] = cells[i] == 0 ? empty : cellElement<Element>(cells[i]);
+  }
+}
+
+// Calls visitor(Tag<Element>) for the dtypes that occupancy and count write.
+template <class Visitor>
+decltype(auto) visitCellElement(DType dtype, Visitor&& visitor) {
+  switch (dtype) {
+    case DType::Bool:
+    case DType::U8: return visitor(Tag<uint8_t>{});
+    case DType::I32: return visitor(Tag<int32_t>{});
+    case DType::I64: return visitor(Tag<int64_t>{});
+    default: return visitFloat(dtype, visitor);
+  }
+}
+
+// The same for each of them, until one call fails.
+template <class Visitor>
+cudaError_t forEachCellElement(Visitor&& visitor) {
+  cudaError_t error = cudaSuccess;
+  for (const DType dtype : {DType::U8, DType::I32, DType::I64}) {
+    if (error == cudaSuccess) error = visitCellElement(dtype, visitor);
+  }
+  for (const DType dtype : kFloatDTypes) {
+    if (error == cudaSuccess) error = visitFloat(dtype, visitor);
+  }
+  return error;
+}
+
+}  // namespace rbc::cuda

@@ -1,0 +1,48 @@
+// The launcher of reducing features over the points of each voxel.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "points/group_points.h"
+#include "points/voxel_coords.cuh"
+
+namespace rbc::cuda {
+
+// Where a voxel's features go: by its place in the grid, or by its row in a list.
+struct VoxelTarget {
+  void* data;
+  DType dtype;
+  // Dense: cloud, x, y, z. Else the first is that of the rows.
+  int64_t stride[4];
+  int64_t feature_stride;
+  bool dense;
+  VoxelCoordsOf places;
+  const int32_t* rows;  // of the voxels; null: in their own order
+  int64_t capacity;     // rows that there are
+};
+
+class VoxelReduction {
+ public:
+  VoxelReduction(const PointClouds& points, const Features& features, VoxelMode mode,
+                 ScratchLayout* cutter);
+
+  cudaError_t launch(const PointGroups& groups, const VoxelTarget& target,
+                     const LaunchDevice& device, cudaStream_t stream) const;
+
+ private:
+  PointClouds points_;
+  Features features_;
+  VoxelMode mode_;
+  int64_t most_chunks_;
+  int64_t most_large_;
+  uint32_t* counters_ = nullptr;  // [2]: chunks, large voxels; and behind them:
+  uint64_t* keys_ = nullptr;      // [most_large_, features]: what the first pass finds
+  void* sums_ = nullptr;          // likewise: what the second adds up
+  size_t clear_bytes_ = 0;        // of all three
+  void* chunks_ = nullptr;
+  uint32_t* arrived_ = nullptr;  // [most_large_]
+};
+
+cudaError_t loadReduceVoxels();
+
+}  // namespace rbc::cuda

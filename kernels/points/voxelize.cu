@@ -1,0 +1,374 @@
+// Dense voxelization: occupancy and counts straight onto the grid, or by bins; features by groups of
+// points.
+
+#include "runtime/cuda_state.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "points/clear_counts.h"
+#include "points/dense_output.cuh"
+#include "points/points.cuh"
+#include "points/reduce_voxels.h"
+#include "points/voxel_bins.h"
+#include "runtime/launch.h"
+#include "runtime/load_kernels.h"
+#include "runtime/pdl.cuh"
+#include "scratch_layout.h"
+
+namespace rbc::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// Cells in scratch, where the output itself cannot take them.
+size_t cellBytes(const VoxelizeProblem& p) {
+  return p.mode == VoxelMode::kOccupancy ? sizeof(uint8_t) : sizeof(uint32_t);
+}
+
+bool takesCells(const VoxelizeProblem& p) {
+  return p.empty_bits == 0 && cellOutputOf(p).contiguous &&
+         static_cast<size_t>(sizeOf(p.out.dtype)) == cellBytes(p) && !isFloat(p.out.dtype);
+}
+
+int64_t cellsOf(const VoxelizeProblem& p) { return p.points.clouds * p.grid.volume(); }
+
+template <class Number>
+struct MarkArguments {
+  PointSource<Number> source;
+  void* cells;
+  const int32_t* coherent;  // if not null, and 0 there: nothing is to be done
+  int groups;               // of points, that share a table of counts
+};
+
+// kLook: where most cells are marked already, looking first is faster than marking them again.
+template <bool kLook>
+__device__ void addToCell(uint8_t* cell) {
+  if (!kLook || *cell == 0) *cell = 1;
+}
+template <bool>
+__device__ void addToCell(uint32_t* cell) {
+  atomicAdd(cell, 1u);
+}
+
+// Blocks that must fit on a multiprocessor; 0 leaves it to the compiler, which of doubles spills.
+template <class Loader>
+constexpr int kPointBlocks = sizeof(typename Loader::Number) == 8 ? 4 : 0;
+
+template <class Loader, class Cell, bool kLook>
+__global__ void __launch_bounds__(kThreads, kPointBlocks<Loader>)
+    addPoints(const __grid_constant__ MarkArguments<typename Loader::Number> a) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads * kPoints;
+  auto* cells = static_cast<Cell*>(a.cells);
+  waitForLaunchesAhead();
+  if (a.coherent != nullptr && *a.coherent == 0) return;
+  DropCounter drops(a.source);
+  // Every thread of a warp takes each step, for the counter's sake.
+  for (int64_t base = static_cast<int64_t>(blockIdx.x) * kThreads * kPoints; base < a.source.total;
+       base += step) {
+    int64_t keys[kPoints];
+    loadKeys<Loader>(a.source, base + threadIdx.x * kPoints, keys, &drops);
+#pragma unroll
+    for (int k = 0; k < kPoints; ++k) {
+      if (keys[k] >= 0) addToCell<kLook>(cells + keys[k]);
+    }
+  }
+  drops.finish();
+}
+
+constexpr int32_t kNoKey = -1;
+
+// Counts of the cells that a block's points come to, on their way to the grid: one addition there
+// for all of them. A cell has one place in the table, which the first comer takes.
+struct CountTable {
+  static constexpr int kPlacesLog2 = 11;
+  static constexpr int kPlaces = 1 << kPlacesLog2;
+  int32_t keys[kPlaces];
+  uint32_t counts[kPlaces];
+
+  __device__ void clear() {
+    for (int i = static_cast<int>(threadIdx.x); i < kPlaces; i += kThreads) {
+      keys[i] = kNoKey;
+      counts[i] = 0;
+    }
+  }
+
+  static __device__ uint32_t coordsOf(int32_t key) {
+    return static_cast<uint32_t>(key) * 2654435761u >> (32 - kPlacesLog2);
+  }
+
+  // The key that has the place of this one from now on.
+  __device__ int32_t take(int32_t key, uint32_t place) {
+    const int32_t there = *static_cast<volatile int32_t*>(&keys[place]);
+    if (there != kNoKey) return there;
+    const int32_t before = atomicCAS(&keys[place], kNoKey, key);
+    return before == kNoKey ? key : before;
+  }
+
+  __device__ void add(int32_t key, uint32_t count, uint32_t* cells) {
+    const uint32_t place = coordsOf(key);
+    if (take(key, place) == key) {
+      atomicAdd(&counts[place], count);
+    } else {
+      atomicAdd(&cells[key], count);
+    }
+  }
+
+  // Leaves the table cleared.
+  __device__ void flush(uint32_t* cells) {
+    for (int i = static_cast<int>(threadIdx.x); i < kPlaces; i += kThreads) {
+      if (keys[i] == kNoKey) continue;
+      atomicAdd(&cells[keys[i]], counts[i]);
+      keys[i] = kNoKey;
+      counts[i] = 0;
+    }
+  }
+};
+
+// By a table if the points fall together into cells: each block looks at some of its own.
+template <class Loader>
+__global__ void __launch_bounds__(kThreads)
+    addCounts(const __grid_constant__ MarkArguments<typename Loader::Number> a) {
+  __shared__ CountTable table;
+  constexpr int kGroup = kThreads * kPoints;
+  auto* cells = static_cast<uint32_t*>(a.cells);
+  waitForLaunchesAhead();
+  if (a.coherent != nullptr && *a.coherent == 0) return;
+  table.clear();
+  __syncthreads();
+  DropCounter drops(a.source);
+  bool looked = false;
+  bool combines = true;
+  const int64_t chunk = static_cast<int64_t>(a.groups) * kGroup;
+  for (int64_t base = blockIdx.x * chunk; base < a.source.total; base += gridDim.x * chunk) {
+    for (int g = 0; g < a.groups; ++g) {
+      int32_t keys[kPoints];
+      loadKeys<Loader>(a.source, base + g * kGroup + threadIdx.x * kPoints, keys, &drops);
+      if (!looked) {
+        const int32_t key = keys[0];
+        const int32_t before =
+            key >= 0 ? atomicCAS(&table.keys[CountTable::coordsOf(key)], kNoKey, key) : key;
+        const int found = __syncthreads_count(key >= 0);
+        combines = 4 * __syncthreads_count(before != key) < 3 * found;
+        looked = found > 0;
+      }
+      uint32_t run = 1;  // of neighbours in one cell
+#pragma unroll
+      for (int k = 0; k < kPoints; ++k, ++run) {
+        if (k + 1 < kPoints && keys[k + 1] == keys[k]) continue;
+        if (keys[k] >= 0 && combines) table.add(keys[k], run, cells);
+        if (keys[k] >= 0 && !combines) atomicAdd(&cells[keys[k]], run);
+        run = 0;
+      }
+    }
+    if (!combines) continue;
+    __syncthreads();
+    table.flush(cells);
+    __syncthreads();
+  }
+  drops.finish();
+}
+
+struct ExpandArguments {
+  CellOutput out;
+  const void* cells;
+  int64_t count;
+};
+
+template <class Cell, class Element>
+__global__ void __launch_bounds__(kThreads) expandCells(const __grid_constant__ ExpandArguments a) {
+  waitForLaunchesAhead();
+  writeCells<Element>(a.out, static_cast<const Cell*>(a.cells), 0, a.count,
+                      static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x,
+                      static_cast<int64_t>(gridDim.x) * kThreads);
+}
+
+int64_t blocksFor(int64_t items, int64_t per_block, const LaunchDevice& device) {
+  const int64_t blocks = (items + per_block - 1) / per_block;
+  const int64_t most = int64_t{16} * device.multiprocessors;
+  return blocks < most ? blocks : most;
+}
+
+// Adds all points to cells that are cleared; or none, as MarkArguments says.
+template <class Cell>
+cudaError_t launchPoints(const VoxelizeProblem& p, void* cells, const int32_t* coherent,
+                         const LaunchDevice& device, cudaStream_t stream) {
+  constexpr int kGroup = kThreads * kPoints;
+  constexpr int kMaxGroups = 4;
+  const int64_t points = p.points.total();
+  if (points == 0) return cudaSuccess;
+  // So many that all multiprocessors have some.
+  const int64_t groups = points / (int64_t{4} * kGroup * device.multiprocessors);
+  return visitLoader(p.points, [&](auto tag) {
+    using Loader = typename decltype(tag)::type;
+    using Number = typename Loader::Number;
+    MarkArguments<Number> arguments = {
+        sourceOf<Number>(p.points, p.grid, p.dropped), cells, coherent,
+        static_cast<int>(std::clamp<int64_t>(groups, 1, kMaxGroups))};
+    if constexpr (std::is_same_v<Cell, uint32_t>) {
+      if (cellsOf(p) <= INT32_MAX) {
+        return launchBlocks(addCounts<Loader>, &arguments,
+                            blocksFor(points, int64_t{kGroup} * arguments.groups, device), kThreads,
+                            device, stream);
+      }
+    } else if (coherent != nullptr) {
+      return launchBlocks(addPoints<Loader, Cell, true>, &arguments,
+                          blocksFor(points, kGroup, device), kThreads, device, stream);
+    }
+    return launchBlocks(addPoints<Loader, Cell, false>, &arguments,
+                        blocksFor(points, kGroup, device), kThreads, device, stream);
+  });
+}
+
+template <class Cell>
+cudaError_t launchDirect(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
+                         cudaStream_t stream) {
+  const bool direct = takesCells(p);
+  void* cells = direct ? p.out.data : scratch;
+  const int64_t count = cellsOf(p);
+  cudaError_t error = cudaMemsetAsync(cells, 0, static_cast<size_t>(count) * sizeof(Cell), stream);
+  if (error == cudaSuccess) error = launchPoints<Cell>(p, cells, nullptr, device, stream);
+  if (error != cudaSuccess || direct) return error;
+  ExpandArguments arguments = {cellOutputOf(p), cells, count};
+  return visitCellElement(p.out.dtype, [&](auto tag) {
+    using Element = typename decltype(tag)::type;
+    return launchBlocks(expandCells<Cell, Element>, &arguments,
+                        blocksFor(count, kThreads * 16, device), kThreads, device, stream);
+  });
+}
+
+// By bins; or straight onto the grid, if it takes cells and the device finds the points coherent.
+template <class Cell>
+cudaError_t launchBins(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
+                       cudaStream_t stream) {
+  if (!takesCells(p)) return launchVoxelBins(p, scratch, nullptr, device, stream);
+  const int32_t* coherent = nullptr;
+  const cudaError_t error = launchVoxelBins(p, scratch, &coherent, device, stream);
+  if (error != cudaSuccess) return error;
+  return launchPoints<Cell>(p, p.out.data, coherent, device, stream);
+}
+
+template <class Cell>
+cudaError_t launchCells(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
+                        cudaStream_t stream) {
+  if (suitsBins(p, device)) return launchBins<Cell>(p, scratch, device, stream);
+  const cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, stream);
+  if (error != cudaSuccess) return error;
+  return launchDirect<Cell>(p, scratch, device, stream);
+}
+
+// ---- features -----------------------------------------------------------------------------------
+
+struct FillArguments {
+  void* data;
+  int64_t stride[5];
+  VoxelCoordsOf places;
+  int64_t features;
+  int64_t count;  // elements
+  uint64_t bits;
+  bool contiguous;
+};
+
+template <class Element>
+__global__ void __launch_bounds__(kThreads) fillGrid(const __grid_constant__ FillArguments a) {
+  waitForLaunchesAhead();
+  const auto value = elementOf<Element>(a.bits);
+  auto* data = static_cast<Element*>(a.data);
+  const int64_t thread = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;
+  for (int64_t i = thread; i < a.count; i += threads) {
+    int64_t offset = i;
+    if (!a.contiguous) {
+      const int64_t key = i / a.features;
+      const VoxelCoords at = a.places(key);
+      offset = at.cloud * a.stride[0] + at.x * a.stride[1] + at.y * a.stride[2] +
+               at.z * a.stride[3] + (i - key * a.features) * a.stride[4];
+    }
+    data[offset] = value;
+  }
+}
+
+cudaError_t launchFill(const VoxelizeProblem& p, const LaunchDevice& device, cudaStream_t stream) {
+  FillArguments arguments = {p.out.data,   {},  VoxelCoordsOf(p.grid), p.features.count, 0,
+                             p.empty_bits, true};
+  const int64_t extent[] = {p.points.clouds, p.grid.shape[0], p.grid.shape[1], p.grid.shape[2],
+                            p.features.count};
+  int64_t compact = 1;
+  for (int i = 4; i >= 0; --i) {
+    arguments.stride[i] = p.out.stride[i];
+    arguments.contiguous &= extent[i] == 1 || p.out.stride[i] == compact;
+    compact *= extent[i];
+  }
+  arguments.count = compact;
+  if (compact == 0) return cudaSuccess;
+  if (arguments.contiguous && p.empty_bits == 0) {
+    const auto bytes = static_cast<size_t>(compact) * static_cast<size_t>(sizeOf(p.out.dtype));
+    return cudaMemsetAsync(p.out.data, 0, bytes, stream);
+  }
+  return visitFloat(p.out.dtype, [&](auto tag) {
+    return launchBlocks(fillGrid<typename decltype(tag)::type>, &arguments,
+                        blocksFor(compact, kThreads * 4, device), kThreads, device, stream);
+  });
+}
+
+struct FeatureParts {
+  PointGrouping grouping;
+  VoxelReduction reduction;
+
+  FeatureParts(const VoxelizeProblem& p, ScratchLayout* cutter)
+      : grouping(p.points, p.grid, p.dropped, false, cutter),
+        reduction(p.points, p.features, p.mode, cutter) {}
+};
+
+cudaError_t launchFeatures(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
+                           cudaStream_t stream) {
+  ScratchLayout cutter(scratch);
+  const FeatureParts parts(p, &cutter);
+  cudaError_t error = parts.grouping.launch(device, stream);
+  if (error == cudaSuccess) error = launchFill(p, device, stream);
+  if (error != cudaSuccess) return error;
+  const VoxelTarget target = {p.out.data,
+                              p.out.dtype,
+                              {p.out.stride[0], p.out.stride[1], p.out.stride[2], p.out.stride[3]},
+                              p.out.stride[4],
+                              true,
+                              VoxelCoordsOf(p.grid),
+                              nullptr,
+                              0};
+  return parts.reduction.launch(parts.grouping.groups(), target, device, stream);
+}
+
+size_t voxelizeScratchBytes(const VoxelizeProblem& p, const LaunchDevice& device) {
+  if (reducesFeatures(p.mode)) {
+    ScratchLayout cutter(nullptr);
+    const FeatureParts parts(p, &cutter);
+    return cutter.used();
+  }
+  if (suitsBins(p, device)) return voxelBinsScratchBytes(p, device);
+  ScratchLayout cutter(nullptr);  // cells may be more than memory has
+  if (takesCells(p)) return 0;
+  if (p.mode == VoxelMode::kOccupancy) {
+    cutter.take<uint8_t>(cellsOf(p));
+  } else {
+    cutter.take<uint32_t>(cellsOf(p));
+  }
+  return cutter.used();
+}
+
+cudaError_t launchVoxelize(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
+                           cudaStream_t stream) {
+  if (!reducesFeatures(p.mode)) {
+    return p.mode == VoxelMode::kOccupancy ? launchCells<uint8_t>(p, scratch, device, stream)
+                                           : launchCells<uint32_t>(p, scratch, device, stream);
+  }
+  const cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, stream);
+  return error != cudaSuccess ? error : launchFeatures(p, scratch, device, stream);
+}
+
+}  // namespace
+
+extern const Operation<VoxelizeProblem> kVoxelize = {bytesOn<VoxelizeProblem, voxelizeScratchBytes>,
+                                                     launchOn<VoxelizeProblem, launchVoxelize>};
+cudaError_t loadVoxelize() { return loadKernelsBeside(fillGrid<uint8_t>); }
+
+}  // namespace rbc::cuda

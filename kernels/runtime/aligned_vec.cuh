@@ -1,0 +1,82 @@
+// A few neighbouring channels, loaded and stored as one word where alignment allows.
+#pragma once
+
+#include <type_traits>
+
+#include "real.h"
+
+namespace rbc::cuda {
+
+template <class T, int kCount>
+struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) AlignedVec {
+  T element[kCount];
+};
+
+template <int kBytes>
+struct Word;
+template <>
+struct Word<1> {
+  using type = unsigned char;
+};
+template <>
+struct Word<2> {
+  using type = unsigned short;
+};
+template <>
+struct Word<4> {
+  using type = unsigned int;
+};
+template <>
+struct Word<8> {
+  using type = uint2;
+};
+template <>
+struct Word<16> {
+  using type = uint4;
+};
+struct TwoWords {
+  uint4 word[2];
+};
+
+template <class P>
+__device__ __forceinline__ P load(const void* address) {
+  if constexpr (sizeof(P) == 32) {
+    const auto* words = static_cast<const uint4*>(address);
+    return bitCast<P>(TwoWords{{__ldg(words), __ldg(words + 1)}});
+  } else {
+    return bitCast<P>(__ldg(static_cast<const typename Word<sizeof(P)>::type*>(address)));
+  }
+}
+
+// Outputs are not read again here: let them leave the caches first.
+template <class P>
+__device__ __forceinline__ void store(void* address, P pack) {
+  if constexpr (sizeof(P) == 32) {
+    const auto words = bitCast<TwoWords>(pack);
+    __stcs(static_cast<uint4*>(address), words.word[0]);
+    __stcs(static_cast<uint4*>(address) + 1, words.word[1]);
+  } else {
+    using W = typename Word<sizeof(P)>::type;
+    __stcs(static_cast<W*>(address), bitCast<W>(pack));
+  }
+}
+
+// From the compute type, two at a time where CUDA has an instruction for it.
+template <class Out, int kCount, class Number>
+__device__ __forceinline__ AlignedVec<Out, kCount> narrowPack(const Number (&values)[kCount]) {
+  AlignedVec<Out, kCount> out;
+  if constexpr (std::is_same_v<Out, bf16> && std::is_same_v<Number, float> && kCount % 2 == 0) {
+#pragma unroll
+    for (int i = 0; i < kCount; i += 2) {
+      const auto pair = bitCast<uint32_t>(__floats2bfloat162_rn(values[i], values[i + 1]));
+      out.element[i].bits = static_cast<uint16_t>(pair);
+      out.element[i + 1].bits = static_cast<uint16_t>(pair >> 16);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) out.element[i] = narrow<Out>(values[i]);
+  }
+  return out;
+}
+
+}  // namespace rbc::cuda

@@ -1,0 +1,234 @@
+// The CUDA backend: device, stream, memory, and the table that core calls.
+
+#include <cstdio>
+#include <memory>
+
+#include "backend.h"
+#include "fuse/fuse_rows.h"
+#include "points/clear_counts.h"
+#include "points/group_points.h"
+#include "points/reduce_voxels.h"
+#include "points/voxel_bins.h"
+#include "runtime/copy.h"
+#include "runtime/cuda_state.h"
+
+namespace rbc::cuda {
+
+// Every operation: its row, and the loader of its file's kernels.
+extern const Operation<TimesProblem> kCheckTimes;
+extern const Operation<FuseProblem> kFuse;
+extern const Operation<VoxelizeProblem> kVoxelize;
+extern const Operation<SparseProblem> kVoxelizeSparse;
+extern const Operation<TsdfProblem> kVoxelizeTsdf;
+cudaError_t loadCheckTimes();
+cudaError_t loadFuse();
+cudaError_t loadVoxelize();
+cudaError_t loadVoxelizeSparse();
+cudaError_t loadTsdf();
+
+namespace {
+
+// ---- life ---------------------------------------------------------------------------------------
+
+void requireDevice(int device) {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) {
+    cudaGetLastError();  // a missing driver is no error of the program's later calls
+    fail(RBC_STATUS_NOT_AVAILABLE, "CUDA: no usable driver: %s (%s)", cudaGetErrorString(error),
+         cudaGetErrorName(error));
+  }
+  if (device >= count) {
+    fail(RBC_STATUS_NOT_AVAILABLE, "CUDA: device %d is not there, this machine has %d", device,
+         count);
+  }
+}
+
+void close(BackendState* state) noexcept {
+  std::unique_ptr<CudaState> cuda(&own(*state));
+  if (cuda->event != nullptr && cudaEventDestroy(cuda->event) != cudaSuccess) cudaGetLastError();
+}
+
+__global__ void nothing() {}
+
+// By the code, which may be older than the device: there, kernels do not wait.
+cudaError_t findOverlap(LaunchDevice* launch) {
+  cudaFuncAttributes attributes;
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, nothing);
+  launch->overlaps = error == cudaSuccess && attributes.ptxVersion >= 90;
+  return error;
+}
+
+// All of them, so that no call is slow or waits for being the first, and any may be captured.
+cudaError_t loadKernels(const LaunchDevice& device) {
+  for (const auto load :
+       {loadCheckTimes, loadClearCounts, loadCopy, loadFuse, loadFuseRows, loadGroupPoints,
+        loadReduceVoxels, loadTsdf, loadVoxelize, loadVoxelizeSparse}) {
+    const cudaError_t error = load();
+    if (error != cudaSuccess) return error;
+  }
+  return loadVoxelBins(device);
+}
+
+BackendState* open(const rbcContextParams& params) {
+  requireDevice(params.device_id);
+  auto state = std::make_unique<CudaState>();
+  state->device = params.device_id;
+  state->stream = static_cast<cudaStream_t>(params.stream);
+  const DeviceGuard guard(state->device);
+  cudaDeviceProp properties;
+  checkCuda(cudaGetDeviceProperties(&properties, state->device), "cudaGetDeviceProperties");
+  state->launch.multiprocessors = properties.multiProcessorCount;
+  state->launch.compute_capability = properties.major * 10 + properties.minor;
+  state->launch.block_memory = static_cast<int>(properties.sharedMemPerBlockOptin);
+  state->total_memory = properties.totalGlobalMem;
+  std::snprintf(state->name, sizeof state->name, "%.127s", properties.name);
+  const cudaError_t error = findOverlap(&state->launch);
+  if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
+      error == cudaErrorUnsupportedPtxVersion) {
+    cudaGetLastError();
+    fail(RBC_STATUS_NOT_AVAILABLE,
+         "CUDA: %s (compute capability %d.%d) cannot run this build's kernels: %s", state->name,
+         properties.major, properties.minor, cudaGetErrorString(error));
+  }
+  checkCuda(error, "cudaFuncGetAttributes");
+  checkCuda(loadKernels(state->launch), "loading the kernels");
+  checkCuda(cudaEventCreateWithFlags(&state->event, cudaEventDisableTiming), "cudaEventCreate");
+  return state.release();
+}
+
+void describe(const BackendState& state, rbcContextInfo* info) {
+  const CudaState& cuda = own(state);
+  info->device_id = cuda.device;
+  info->compute_capability = cuda.launch.compute_capability;
+  info->num_multiprocessors = cuda.launch.multiprocessors;
+  info->total_memory = cuda.total_memory;
+  std::snprintf(info->device_name, sizeof info->device_name, "%s", cuda.name);
+}
+
+void warmUp(BackendState&) {}  // open() has loaded the kernels
+
+bool reaches(const BackendState& state, rbcDevice device) {
+  switch (device.type) {
+    case RBC_DEVICE_CUDA: return device.id == own(state).device;
+    case RBC_DEVICE_CUDA_HOST:
+    case RBC_DEVICE_CUDA_MANAGED: return true;
+    default: return false;
+  }
+}
+
+rbcDevice device(const BackendState& state) { return {RBC_DEVICE_CUDA, own(state).device}; }
+
+// ---- streams ------------------------------------------------------------------------------------
+
+bool isCapturing(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaError_t error = cudaStreamIsCapturing(stream, &status);
+  // The legacy stream cannot even be asked while another stream is captured.
+  if (error == cudaErrorStreamCaptureImplicit) {
+    cudaGetLastError();
+    return true;
+  }
+  checkCuda(error, "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
+
+bool capturing(const BackendState& state) {
+  const DeviceGuard guard(own(state).device);
+  return isCapturing(own(state).stream);
+}
+
+// The wait itself is left to the next use of the workspace: a stream in capture that never uses it
+// must not depend on an event from outside.
+void setStream(BackendState& state, void* stream) {
+  CudaState& cuda = own(state);
+  if (cuda.stream == stream) return;
+  if (cuda.workspace_used) {
+    const DeviceGuard guard(cuda.device);
+    checkCuda(cudaEventRecord(cuda.event, cuda.stream), "cudaEventRecord");
+    cuda.workspace_used = false;
+    cuda.wait_pending = true;
+  }
+  cuda.stream = static_cast<cudaStream_t>(stream);
+}
+
+void useWorkspace(BackendState& state) {
+  CudaState& cuda = own(state);
+  if (cuda.wait_pending) {
+    const DeviceGuard guard(cuda.device);
+    // A capture cannot wait for work outside of it: its replays do, and the next call that runs.
+    const bool captured = isCapturing(cuda.stream);
+    checkCuda(cudaStreamWaitEvent(cuda.stream, cuda.event,
+                                  captured ? cudaEventWaitExternal : cudaEventWaitDefault),
+              "cudaStreamWaitEvent");
+    if (captured) return;
+    cuda.wait_pending = false;
+  }
+  cuda.workspace_used = true;
+}
+
+void* stream(const BackendState& state) { return own(state).stream; }
+
+void synchronize(BackendState& state) {
+  const DeviceGuard guard(own(state).device);
+  if (isCapturing(own(state).stream)) {
+    fail(RBC_STATUS_UNSUPPORTED, "stream: is being captured, and cannot be waited for");
+  }
+  checkCuda(cudaStreamSynchronize(own(state).stream), "cudaStreamSynchronize");
+}
+
+// ---- memory -------------------------------------------------------------------------------------
+
+void* allocate(BackendState& state, size_t bytes, void* stream) {
+  const DeviceGuard guard(own(state).device);
+  void* pointer = nullptr;
+  const cudaError_t error = cudaMallocAsync(&pointer, bytes, static_cast<cudaStream_t>(stream));
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    return nullptr;
+  }
+  checkCuda(error, "cudaMallocAsync");
+  return pointer;
+}
+
+void release(BackendState& state, void* pointer, size_t, void* stream) noexcept {
+  int before = 0;
+  cudaGetDevice(&before);
+  cudaSetDevice(own(state).device);
+  // Nobody is told of a failure: no later call should take it for its own.
+  if (cudaFreeAsync(pointer, static_cast<cudaStream_t>(stream)) != cudaSuccess) cudaGetLastError();
+  cudaSetDevice(before);
+}
+
+void copy(BackendState& state, const View& source, const View& destination) {
+  CudaState& cuda = own(state);
+  const DeviceGuard guard(cuda.device);
+  const bool with_host =
+      source.device.type == RBC_DEVICE_CPU || destination.device.type == RBC_DEVICE_CPU;
+  if (with_host && isCapturing(cuda.stream)) {
+    fail(RBC_STATUS_UNSUPPORTED,
+         "stream: is being captured, and a copy with host memory would wait for it");
+  }
+  if (source.contiguous() && destination.contiguous()) {
+    const size_t bytes =
+        static_cast<size_t>(source.count) * static_cast<size_t>(sizeOf(source.dtype));
+    checkCuda(cudaMemcpyAsync(destination.data, source.data, bytes, cudaMemcpyDefault, cuda.stream),
+              "cudaMemcpyAsync");
+  } else {
+    checkCuda(launchCopy(source, destination, cuda.stream), "the launch of a copy");
+  }
+  if (with_host) checkCuda(cudaStreamSynchronize(cuda.stream), "cudaStreamSynchronize");
+}
+
+}  // namespace
+
+const Operations kOperations = {
+    {&kCheckTimes}, {&kFuse}, {&kVoxelize}, {&kVoxelizeSparse}, {&kVoxelizeTsdf},
+};
+
+const Backend kBackend = {
+    RBC_BACKEND_CUDA, open,        close,     describe, warmUp,  reaches,      device, setStream,
+    stream,           synchronize, capturing, allocate, release, useWorkspace, copy,   &kOperations,
+};
+
+}  // namespace rbc::cuda

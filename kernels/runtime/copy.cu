@@ -1,0 +1,62 @@
+// Copies between strided tensors on the device.
+
+#include "runtime/copy.h"
+
+#include "runtime/launch.h"
+#include "runtime/load_kernels.h"
+
+namespace rbc::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+struct CopyProblem {
+  const void* source;
+  void* destination;
+  int64_t count;
+  int ndim;
+  int64_t shape[RBC_MAX_NDIM];
+  int64_t source_stride[RBC_MAX_NDIM];
+  int64_t destination_stride[RBC_MAX_NDIM];
+};
+
+template <class W>
+__global__ void __launch_bounds__(kThreads) copyKernel(const __grid_constant__ CopyProblem p) {
+  const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < p.count;
+       i += threads) {
+    int64_t rest = i;
+    int64_t from = 0;
+    int64_t to = 0;
+    for (int axis = p.ndim - 1; axis >= 0; --axis) {
+      const int64_t coordinate = rest % p.shape[axis];
+      rest /= p.shape[axis];
+      from += coordinate * p.source_stride[axis];
+      to += coordinate * p.destination_stride[axis];
+    }
+    static_cast<W*>(p.destination)[to] = static_cast<const W*>(p.source)[from];
+  }
+}
+
+}  // namespace
+
+cudaError_t launchCopy(const View& source, const View& destination, cudaStream_t stream) {
+  CopyProblem p = {source.data, destination.data, source.count, source.ndim, {}, {}, {}};
+  for (int i = 0; i < source.ndim; ++i) {
+    p.shape[i] = source.shape[i];
+    p.source_stride[i] = source.strides[i];
+    p.destination_stride[i] = destination.strides[i];
+  }
+  const int64_t blocks = (p.count + kThreads - 1) / kThreads;
+  const dim3 grid(static_cast<unsigned>(blocks < 1 << 20 ? blocks : 1 << 20));
+  switch (sizeOf(source.dtype)) {
+    case 1: return launchKernel(copyKernel<uint8_t>, grid, kThreads, stream, p);
+    case 2: return launchKernel(copyKernel<uint16_t>, grid, kThreads, stream, p);
+    case 4: return launchKernel(copyKernel<uint32_t>, grid, kThreads, stream, p);
+    default: return launchKernel(copyKernel<uint64_t>, grid, kThreads, stream, p);
+  }
+}
+
+cudaError_t loadCopy() { return loadKernelsBeside(copyKernel<uint8_t>); }
+
+}  // namespace rbc::cuda

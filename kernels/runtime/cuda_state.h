@@ -1,0 +1,69 @@
+// A CUDA context, and how the files with the kernels export their operations.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "operation.h"
+#include "runtime/cuda_error.h"
+#include "runtime/launch_device.h"
+
+namespace rbc::cuda {
+
+struct CudaState : BackendState {
+  int device = 0;
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;  // the last use of the workspace on the stream before
+  bool workspace_used = false;  // on the current stream
+  bool wait_pending = false;    // the workspace's next use has to wait for the event
+  LaunchDevice launch = {};
+  uint64_t total_memory = 0;
+  char name[sizeof rbcContextInfo{}.device_name] = {};
+};
+
+inline CudaState& own(BackendState& state) { return static_cast<CudaState&>(state); }
+inline const CudaState& own(const BackendState& state) {
+  return static_cast<const CudaState&>(state);
+}
+
+// Makes a device current, and the one before again at the end.
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(int device) {
+    checkCuda(cudaGetDevice(&before_), "cudaGetDevice");
+    if (before_ == device) return;
+    checkCuda(cudaSetDevice(device), "cudaSetDevice");
+    changed_ = true;
+  }
+  ~DeviceGuard() {
+    if (changed_) cudaSetDevice(before_);
+  }
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+template <class Problem>
+size_t noBytes(const BackendState&, const Problem&) {
+  return 0;
+}
+
+// kBytes(problem, device); CUB tells sizes for the current device.
+template <class Problem, size_t (*kBytes)(const Problem&, const LaunchDevice&)>
+size_t bytesOn(const BackendState& state, const Problem& problem) {
+  const DeviceGuard guard(own(state).device);
+  return kBytes(problem, own(state).launch);
+}
+
+// kLaunch enqueues everything; scratch is as large as told, and aligned to 256 bytes.
+template <class Problem,
+          cudaError_t (*kLaunch)(const Problem&, void* scratch, const LaunchDevice&, cudaStream_t)>
+void launchOn(BackendState& state, const Problem& problem, Scratch scratch) {
+  const CudaState& cuda = own(state);
+  const DeviceGuard guard(cuda.device);
+  checkCuda(kLaunch(problem, scratch.data, cuda.launch, cuda.stream), "the launch");
+}
+
+}  // namespace rbc::cuda

@@ -1,0 +1,47 @@
+// How kernels with large arguments are launched.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "runtime/launch_device.h"
+
+namespace rbc::cuda {
+
+// The most bytes that the arguments of a launch may take.
+inline constexpr size_t kMaxArgumentBytes = 32764;
+
+// `blocks` of them, as far as a grid goes. Where `overlaps`, the launch may begin while the one
+// before it ends: the kernel begins with waitForLaunchesAhead().
+template <class Arguments>
+cudaError_t launchBlocks(void (*kernel)(Arguments), Arguments* arguments, int64_t blocks,
+                         int threads, const LaunchDevice& device, cudaStream_t stream,
+                         int shared_bytes = 0) {
+  static_assert(sizeof(Arguments) <= kMaxArgumentBytes);
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(static_cast<unsigned>(blocks < INT32_MAX ? blocks : INT32_MAX));
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
+  config.stream = stream;
+  cudaLaunchAttribute overlap = {};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &overlap;
+  config.numAttrs = device.overlaps ? 1 : 0;
+  void* list[] = {arguments};  // by address: they may be large
+  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), list);
+}
+
+// Of a kernel with few arguments. Its own error: the last error may be of the program's calls before.
+template <class... Parameters, class... Arguments>
+cudaError_t launchKernel(void (*kernel)(Parameters...), dim3 grid, int threads, cudaStream_t stream,
+                         const Arguments&... arguments) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+}  // namespace rbc::cuda

@@ -1,0 +1,106 @@
+// rbcFuse: the streams of a call, one after the other.
+
+#include "robocache/fuse.h"
+
+#include <cinttypes>
+#include <cstring>
+
+#include "fuse_builder.h"
+#include "params.h"
+
+namespace rbc {
+namespace {
+
+static_assert(RBC_FUSE_MAX_STREAMS == kMaxStreams);
+static_assert(RBC_MAX_CHANNEL_GROUPS == kMaxSegments);
+
+struct Arguments {
+  const rbcFuseStream* streams;
+  int32_t num_streams;
+  const rbcTensor* query_times;
+  const rbcTensor* out;
+  const rbcTensor* mask;
+  const rbcFuseParams* params;
+};
+
+rbcFuseParams checkedFuseParams(const rbcFuseParams* given) {
+  const rbcFuseParams params = readParams(given, rbcFuseParamsInit(), "params");
+  checkFlags(params.flags);
+  for (const uint64_t reserved : params.reserved) {
+    if (reserved != 0) fail(RBC_STATUS_INVALID_ARGUMENT, "params: reserved is not 0");
+  }
+  return params;
+}
+
+// A stream of the caller's array, whose elements are `stride` bytes apart, as the first one says.
+StreamArguments streamArguments(const unsigned char* given, uint32_t stride) {
+  const uint32_t size = structSize(given);
+  if (size != stride) {  // before a byte of it is read that may lie beyond the array
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "struct_size: is %" PRIu32 ", expected %" PRIu32 " as streams[0]", size, stride);
+  }
+  const rbcFuseStream stream = readParams(given, size, rbcFuseStreamInit(), "struct_size");
+  if (stream.reserved0 != 0 || stream.reserved[0] != 0 || stream.reserved[1] != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "reserved: is not 0");
+  }
+  // The parameters are read to where they stay: a copy of what was just stored waits for it.
+  const StreamArguments arguments = {stream.values, stream.times, checkedParams(stream.params),
+                                     stream.clock_offset, stream.clock_offset_ticks};
+  if (arguments.params.flags != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params.flags: are not 0, expected them in rbcFuseParams");
+  }
+  if (arguments.params.query_lengths != nullptr) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.query_lengths: are given, expected them in rbcFuseParams");
+  }
+  return arguments;
+}
+
+class FuseCall : public FuseBuilder {
+ public:
+  FuseCall(const rbcContext& context, const Arguments& call)
+      : FuseCall(context, call, checkedFuseParams(call.params)) {}
+
+ private:
+  FuseCall(const rbcContext& context, const Arguments& call, const rbcFuseParams& params)
+      : FuseBuilder(context, {call.query_times, call.out, call.mask, params.query_lengths},
+                    (params.flags & RBC_CHECK_TIMES) != 0, "streams") {
+    if (call.num_streams < 1 || call.num_streams > kMaxStreams) {
+      fail(RBC_STATUS_INVALID_ARGUMENT, "num_streams: is %d, expected 1 to %d", call.num_streams,
+           kMaxStreams);
+    }
+    if (call.streams == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "streams: is null");
+    requireFloatOut();
+    const auto* const streams = reinterpret_cast<const unsigned char*>(call.streams);
+    const uint32_t stride = structSize(streams);
+    for (int n = 0; n < call.num_streams; ++n) {
+      operands.setStream(n);
+      try {
+        add(streamArguments(streams + size_t{stride} * static_cast<size_t>(n), stride));
+      } catch (const Error&) {
+        prefixLastError("streams[%d].", n);
+        throw;
+      }
+    }
+    operands.setStream(-1);
+    finish(3);
+  }
+};
+
+}  // namespace
+}  // namespace rbc
+
+rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, int32_t num_streams,
+                    const rbcTensor* query_times, const rbcTensor* out, const rbcTensor* mask,
+                    const rbcFuseParams* params) {
+  return rbc::runCall<rbc::FuseCall>(
+      context, rbc::Arguments{streams, num_streams, query_times, out, mask, params});
+}
+
+rbcStatus_t rbcFuseWorkspaceSize(rbcContext_t context, const rbcFuseStream* streams,
+                                 int32_t num_streams, const rbcTensor* query_times,
+                                 const rbcTensor* out, const rbcTensor* mask,
+                                 const rbcFuseParams* params, size_t* bytes) {
+  return rbc::sizeCall<rbc::FuseCall>(
+      context, rbc::Arguments{streams, num_streams, query_times, out, mask, params}, bytes);
+}

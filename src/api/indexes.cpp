@@ -1,0 +1,72 @@
+#include "indexes.h"
+
+#include <cinttypes>
+
+#include "status.h"
+
+namespace rbc {
+
+IndexArray indexArrayOf(const View& view, const char* argument, int64_t count) {
+  requireShape(view, argument, 1, &count);
+  if (view.dtype != DType::I32 && view.dtype != DType::I64) {
+    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected int32 or int64", argument,
+         nameOf(view.dtype));
+  }
+  return {view.data, view.strides[0], view.dtype == DType::I64};
+}
+
+IndexArray copyOf(const IndexArray& array, int64_t count, int64_t* copy) {
+  if (array.data == nullptr) return array;
+  for (int64_t i = 0; i < count; ++i) copy[i] = array[i];
+  return {copy, 1, true};
+}
+
+int64_t findBadLength(const IndexArray& lengths, int64_t batch, int64_t rows) {
+  if (lengths.data == nullptr) return -1;
+  for (int64_t b = 0; b < batch; ++b) {
+    if (lengths[b] < 0 || lengths[b] > rows) return b;
+  }
+  return -1;
+}
+
+int64_t findBadOffset(const IndexArray& offsets, int64_t batch, int64_t rows) {
+  if (offsets.data == nullptr) return -1;
+  int64_t before = 0;
+  for (int64_t b = 0; b <= batch; ++b) {
+    if (offsets[b] < before || offsets[b] > rows) return b;
+    before = offsets[b];
+  }
+  return -1;
+}
+
+void failLength(const char* argument, int64_t index, int64_t length, int64_t rows) {
+  fail(RBC_STATUS_INVALID_ARGUMENT, "%s: row %" PRId64 " is %" PRId64 ", expected 0 to %" PRId64,
+       argument, index, length, rows);
+}
+
+void failOffset(int64_t index, int64_t before, int64_t offset, int64_t rows, const char* noun) {
+  if (offset > rows) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "offsets: index %" PRId64 " is %" PRId64 ", past the %" PRId64 " %s", index, offset, rows,
+         noun);
+  }
+  if (offset < 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "offsets: index %" PRId64 " is %" PRId64 ", expected 0 or more", index, offset);
+  }
+  fail(RBC_STATUS_INVALID_ARGUMENT,
+       "offsets: decrease at index %" PRId64 " (%" PRId64 " -> %" PRId64 ")", index, before,
+       offset);
+}
+
+void requireRagged(const IndexArray& lengths, const IndexArray& offsets, int64_t batch,
+                   int64_t rows, const char* noun) {
+  if (const int64_t b = findBadOffset(offsets, batch, rows); b >= 0) {
+    failOffset(b, b > 0 ? offsets[b - 1] : 0, offsets[b], rows, noun);
+  }
+  if (const int64_t b = findBadLength(lengths, batch, rows); b >= 0) {
+    failLength("lengths", b, lengths[b], rows);
+  }
+}
+
+}  // namespace rbc

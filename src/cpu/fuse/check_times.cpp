@@ -1,0 +1,111 @@
+// Verification of times. They are taken as one long line, padded rows or packed, which is cut into
+// chunks for the threads; the first chunk with a defect is then searched for the defect itself.
+
+#include <algorithm>
+#include <atomic>
+
+#include "fuse/ascending.h"
+#include "fuse_problem.h"
+#include "runtime/cpu_state.h"
+#include "runtime/row_line.h"
+
+namespace rbc::cpu {
+namespace {
+
+constexpr int64_t kChunkTimes = 1 << 14;  // some 2 us
+constexpr int64_t kMaxChunks = 1 << 20;  // a call's: a line of strides of 0 may have 2^63 times
+constexpr int64_t kChunksPerThread = 8;   // fewer are not worth another thread
+
+template <class Time>
+TimeRow<Time> timesOf(const FuseStream& s, int64_t b) {
+  const auto* first = static_cast<const Time*>(s.times) + b * s.times_stride[0] +
+                      samplesOf(s, b).begin * s.times_stride[1];
+  return {first, s.times_stride[1]};
+}
+
+// The index of the first bad step in a piece, or -1.
+template <class Time>
+int64_t firstBadStep(const TimeRow<Time>& times, const RowPiece& piece) {
+  for (int64_t i = piece.begin; i < piece.end; ++i) {
+    if (badStep(times[std::max<int64_t>(i - 1, 0)], times[i])) return i;
+  }
+  return -1;
+}
+
+template <class Time>
+bool hasBadStep(SimdLevel simd, const TimeRow<Time>& times, const RowPiece& piece) {
+  if (times.stride != 1) return firstBadStep(times, piece) >= 0;
+  const int64_t before = std::max<int64_t>(piece.begin - 1, 0);
+  return !ascends(simd, times.first + before, piece.end - before);
+}
+
+void describe(const TimeRow<int64_t>& times, int64_t index, TimesDefect* defect) {
+  defect->integer[0] = times[std::max<int64_t>(index - 1, 0)];
+  defect->integer[1] = times[index];
+}
+
+template <class Real>
+void describe(const TimeRow<Real>& times, int64_t index, TimesDefect* defect) {
+  defect->real[0] = static_cast<double>(times[std::max<int64_t>(index - 1, 0)]);
+  defect->real[1] = static_cast<double>(times[index]);
+}
+
+template <class Time>
+void findTimeDefect(CpuState& state, const FuseStream& s, int64_t batch, TimesDefect* defect) {
+  const bool packed = s.offsets.data != nullptr;
+  const bool shared = !packed && s.times_stride[0] == 0 && s.lengths.data == nullptr;
+  const int64_t rows = shared ? std::min<int64_t>(batch, 1) : batch;
+  const int64_t total = packed ? (rows > 0 ? s.offsets[rows] : 0) : rows * s.samples;
+  const RowLine line = {s.lengths, s.offsets, s.samples, rows};
+  if (total == 0) return;
+  const int64_t chunk_times = std::max(kChunkTimes, total / kMaxChunks);
+  const int64_t chunks = (total - 1) / chunk_times + 1;
+  const auto visitChunk = [&](int64_t chunk, auto&& visit) {
+    const int64_t begin = chunk * chunk_times;
+    return visitPieces(line, begin, begin + std::min(chunk_times, total - begin), visit);
+  };
+
+  std::atomic<int64_t> first_bad{chunks};
+  const int threads =
+      static_cast<int>(std::clamp<int64_t>(chunks / kChunksPerThread, 1, state.pool.threads()));
+  state.pool.parallelFor(chunks, threads, [&](int64_t chunk) {
+    if (chunk > first_bad.load(std::memory_order_relaxed)) return;
+    const bool bad = visitChunk(chunk, [&](const RowPiece& piece) {
+      return hasBadStep(state.simd, timesOf<Time>(s, piece.member), piece);
+    });
+    if (!bad) return;
+    int64_t best = first_bad.load(std::memory_order_relaxed);
+    while (chunk < best &&
+           !first_bad.compare_exchange_weak(best, chunk, std::memory_order_relaxed)) {
+    }
+  });
+
+  const int64_t chunk = first_bad.load(std::memory_order_relaxed);
+  if (chunk == chunks) return;
+  visitChunk(chunk, [&](const RowPiece& piece) {
+    const TimeRow<Time> times = timesOf<Time>(s, piece.member);
+    const int64_t index = firstBadStep(times, piece);
+    if (index < 0) return false;
+    *defect = {TimesDefect::kTime, piece.member, index, {}, {}};
+    describe(times, index, defect);
+    return true;
+  });
+}
+
+size_t bytes(const BackendState&, const TimesProblem&) { return 0; }
+
+// The host has verified lengths and offsets.
+void run(BackendState& state, const TimesProblem& problem, Scratch) {
+  const FuseProblem& p = problem.fuse;
+  *problem.defect = {};
+  visitTime(p.time_dtype, [&](auto time) {
+    findTimeDefect<typename decltype(time)::type>(cpuState(state), p.streams[problem.stream],
+                                                  p.batch, problem.defect);
+  });
+}
+
+}  // namespace
+
+extern const Operation<TimesProblem> kCheckTimes = {bytes, run};
+
+}  // namespace rbc::cpu

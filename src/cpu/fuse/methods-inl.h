@@ -1,0 +1,108 @@
+// The methods on blocks of channels in the compute type, as many at a time as a level has lanes.
+//
+// Blocks are taken in whole vectors, for slerp in four at a time.
+
+// Highway's include guard for what is compiled once per target.
+#if defined(RBC_CPU_METHODS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef RBC_CPU_METHODS_INL_H
+#undef RBC_CPU_METHODS_INL_H
+#else
+#define RBC_CPU_METHODS_INL_H
+#endif
+
+#include "fuse/lanes-inl.h"
+#include "hwy/highway.h"
+#include "locate.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rbc::cpu {
+namespace HWY_NAMESPACE {
+
+// Rows v0 .. v3 around a query, from the block's first channel on.
+template <class Number>
+struct Samples {
+  const Number* v[4];
+};
+
+template <class Number>
+using MethodFunction = void (*)(const Samples<Number>& samples, const Weights<Number>& k,
+                                int64_t count, Number* to);
+
+// Calls value(c) for the vector at each channel c.
+template <class V, class Value>
+HWY_INLINE void fillBlock(int64_t count, Scalar<V>* to, Value&& value) {
+  for (int64_t c = 0; c < count; c += kLanes<V>) HWY_NAMESPACE::store<V>(value(c), to + c);
+}
+
+template <class V>
+HWY_INLINE V valueAt(const Samples<Scalar<V>>& s, int sample, int64_t c) {
+  return HWY_NAMESPACE::load<V>(s.v[sample] + c);
+}
+
+template <class Number, class V = Wide<Number>>
+void linearBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
+  const V w(k.w);
+  fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
+    return HWY_NAMESPACE::lerp(valueAt<V>(s, 1, c), valueAt<V>(s, 2, c), w);
+  });
+}
+
+template <class Number, class V = Wide<Number>>
+void angleBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
+  const V w(k.w);
+  fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
+    return HWY_NAMESPACE::lerpAngle(valueAt<V>(s, 1, c), valueAt<V>(s, 2, c), w);
+  });
+}
+
+template <class Number, class V = Wide<Number>>
+void cubicBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
+  fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
+    return HWY_NAMESPACE::cubic(valueAt<V>(s, 0, c), valueAt<V>(s, 1, c), valueAt<V>(s, 2, c),
+                                valueAt<V>(s, 3, c), k);
+  });
+}
+
+template <class Number, class V = Wide<Number>>
+void pchipBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
+  fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
+    return HWY_NAMESPACE::pchip(valueAt<V>(s, 0, c), valueAt<V>(s, 1, c), valueAt<V>(s, 2, c),
+                                valueAt<V>(s, 3, c), k);
+  });
+}
+
+// Few quaternions take narrower vectors, which are quicker to take apart and put together.
+template <class Number, class V = Wide<Number>>
+void slerpBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
+  constexpr int64_t kStep = 4 * kLanes<V>;
+  if constexpr (kCanNarrow<V>) {
+    if (2 * count <= kStep) return slerpBlock<Number, Narrower<V>>(s, k, count, to);
+  }
+  const V w(k.w);
+  for (int64_t c = 0; c < count; c += kStep) {
+    V q1[4];
+    V q2[4];
+    V q[4];
+    HWY_NAMESPACE::loadQuaternions(s.v[1] + c, q1);
+    HWY_NAMESPACE::loadQuaternions(s.v[2] + c, q2);
+    HWY_NAMESPACE::slerp(q1, q2, w, q);
+    HWY_NAMESPACE::storeQuaternions(q, to + c);
+  }
+}
+
+template <class Number>
+MethodFunction<Number> methodFunction(Method method) {
+  switch (method) {
+    case Method::kCubic: return cubicBlock<Number>;
+    case Method::kPchip: return pchipBlock<Number>;
+    case Method::kSlerp: return slerpBlock<Number>;
+    case Method::kAngle: return angleBlock<Number>;
+    default: return linearBlock<Number>;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace rbc::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard

@@ -1,0 +1,58 @@
+// Which function computes rows, and those that only copy.
+
+#include "fuse/rows.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rbc::cpu {
+namespace {
+
+// Samples as they are: integers that stay what they are.
+template <class Word>
+void copiedRows(const RowTile& tile) {
+  for (int i = 0; i < tile.count; ++i) {
+    const RowTask& row = tile.rows[i];
+    auto* out = reinterpret_cast<Word*>(row.out);
+    if (row.sample == nullptr) {
+      std::fill_n(out, tile.channels, fillOf<Word>(tile));
+    } else {
+      std::memcpy(out, row.sample, static_cast<size_t>(tile.channels) * sizeof(Word));
+    }
+  }
+}
+
+RowsFunction copiedRows(DType dtype) {
+  switch (sizeOf(dtype)) {
+    case 1: return copiedRows<uint8_t>;
+    case 2: return copiedRows<uint16_t>;
+    case 4: return copiedRows<uint32_t>;
+    default: return copiedRows<uint64_t>;
+  }
+}
+
+}  // namespace
+
+void Rows::operator()(const RowTile& tile) const {
+  if (compacted) {
+    throughCompactRows(tile, function);
+  } else {
+    function(tile);
+  }
+}
+
+Rows rowsOf(SimdLevel level, const RowsKind& kind) {
+  if (!isFloat(kind.out)) return {copiedRows(kind.out), !kind.contiguous};
+  const bool direct = kind.method == Method::kLinear || isStep(kind.method);
+  if (direct && !kind.affine && isFloat(kind.in)) {
+    return {directRows(level, kind.in, kind.out, kind.contiguous), false};
+  }
+  // Rows of whole cache lines may have to be written past the caches.
+  const bool narrow = kind.channels < kNarrow && kind.channels * sizeOf(kind.out) < 64;
+  if (narrow && kind.channels > 0 && !takesFour(kind.method)) {
+    return {narrowRows(level, kind.in, kind.out), !kind.contiguous};
+  }
+  return {stagedRows(level, kind.in, kind.out), !kind.contiguous};
+}
+
+}  // namespace rbc::cpu

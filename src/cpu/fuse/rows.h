@@ -1,0 +1,101 @@
+// The inner part of fusion: rows of channels, once the samples that answer a query are known.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#include "dtype.h"
+#include "fuse_problem.h"
+#include "runtime/simd.h"
+
+namespace rbc::cpu {
+
+// One query's answer: the row `sample` as it is if w is 0, else what the method makes of it and of
+// the rows around it.
+struct RowTask {
+  const std::byte* sample;  // null: write the fill value
+  std::byte* out;
+  double w;
+};
+
+inline constexpr int kMaxRows = 64;
+
+// Room for the steps between a sample and its row of out, whoever computes it.
+struct RowBuffers {
+  alignas(64) std::byte bytes[44 << 10];
+
+  template <class T>
+  T* as() {
+    static_assert(sizeof(T) <= sizeof bytes && alignof(T) <= 64);
+    return reinterpret_cast<T*>(bytes);
+  }
+};
+
+// Some channels of a stream, of one method, for some queries.
+struct RowTile {
+  const RowTask* rows;
+  const Weights<double>* weights;  // of each row, where the method takes four
+  int count;                       // kMaxRows at most
+  int known;                       // `count`, or more: rows that will be due next
+  int ahead;                       // how many rows before their use to prefetch them
+  bool nontemporal;  // write past the caches; all rows of out are aligned and whole cache lines
+  Method method;
+  DType in;
+  DType out;
+  int64_t channels;
+  int64_t sample_bytes;  // from a sample to the next
+  int64_t in_stride;     // from channel to channel, in elements
+  int64_t out_stride;
+  uint64_t fill_bits;
+  int64_t first_channel;  // into mean and inv_std
+  RealArray mean;
+  RealArray inv_std;
+  RowBuffers* buffers;
+};
+
+// The fill value as an element of out.
+template <class Out>
+Out fillOf(const RowTile& tile) {
+  Out fill;
+  std::memcpy(&fill, &tile.fill_bits, sizeof fill);
+  return fill;
+}
+
+using RowsFunction = void (*)(const RowTile& tile);
+
+struct RowsKind {
+  DType in;
+  DType out;
+  Method method;
+  bool affine;  // mean or inv_std is given
+  int64_t channels;
+  bool contiguous;  // in_stride and out_stride are 1, or there is one channel
+};
+
+// What computes the rows of a kind.
+struct Rows {
+  RowsFunction function;
+  bool compacted;  // the tile is strided, but the function's must not be
+
+  void operator()(const RowTile& tile) const;
+};
+
+Rows rowsOf(SimdLevel level, const RowsKind& kind);
+
+// ---- what rowsOf() chooses from -----------------------------------------------------------------
+
+// Linear and the methods that take a sample, from float to float without mean and inv_std.
+RowsFunction directRows(SimdLevel level, DType in, DType out, bool contiguous);
+
+// Everything else that ends in a float, by steps: to the compute type, the method, mean and
+// inv_std, to the type of out. Contiguous.
+RowsFunction stagedRows(SimdLevel level, DType in, DType out);
+
+// The same for rows of fewer than kNarrow channels, by methods of two samples.
+inline constexpr int64_t kNarrow = 16;
+RowsFunction narrowRows(SimdLevel level, DType in, DType out);
+
+// Has a contiguous function compute a strided tile.
+void throughCompactRows(const RowTile& tile, RowsFunction function);
+
+}  // namespace rbc::cpu

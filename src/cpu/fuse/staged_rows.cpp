@@ -1,0 +1,114 @@
+// Rows by steps, a block of channels at a time: samples to the compute type, the method, mean and
+// inv_std, and to the type of out. The blocks between the steps stay in the L1 cache, and no step
+// knows the types of the others. They are padded, so that the steps between take whole vectors.
+
+#include <algorithm>
+#include <cstring>
+
+#include "fuse/rows.h"
+#include "real.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fuse/staged_rows.cpp"
+#include "runtime/simd_targets.h"
+
+#include "hwy/foreach_target.h"
+
+#include "fuse/row_steps-inl.h"
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rbc::cpu {
+namespace HWY_NAMESPACE {
+
+// The rows of a task that will be due soon: 2, or for methods that take four also the one after.
+// Inline, as GCC drops calls of functions that do nothing but prefetch.
+HWY_INLINE void prefetchRows(const RowTile& tile, int i, int64_t first_byte, int64_t bytes) {
+  const RowTask& task = tile.rows[i];
+  if (task.sample == nullptr) return;
+  const std::byte* row = task.sample + first_byte;
+  const int rows = task.w == 0 ? 1 : takesFour(tile.method) && tile.weights[i].after ? 3 : 2;
+  for (int k = 0; k < rows; ++k, row += tile.sample_bytes) {
+    for (int64_t byte = 0; byte < bytes; byte += 64) hwy::Prefetch(row + byte);
+  }
+}
+
+template <class Number, class Out>
+void stagedRowsTo(const RowTile& tile) {
+  const bool affine = tile.mean.data != nullptr || tile.inv_std.data != nullptr;
+  const bool four = takesFour(tile.method);
+  const int64_t step = kLanes<Wide<Number>> * (tile.method == Method::kSlerp ? 4 : 1);
+  const int64_t in_size = sizeOf(tile.in);
+  const Widen<Number> widen = widenFunction<Number>(tile.in);
+  const MethodFunction<Number> method = methodFunction<Number>(tile.method);
+  struct Buffers {
+    alignas(64) Number samples[4][kBlock];
+    alignas(64) Number result[kBlock];
+    Affine<Number> normalize;
+  };
+  Buffers& buffers = *tile.buffers->as<Buffers>();
+  Number* result = buffers.result;
+  Affine<Number>& normalize = buffers.normalize;
+  for (int64_t first = 0; first < tile.channels; first += kBlock) {
+    const int64_t count = std::min(kBlock, tile.channels - first);
+    const bool whole = count % step == 0;
+    if (affine) normalize.read(tile, first, count);
+    for (int i = 0; i < tile.count; ++i) {
+      const RowTask& row = tile.rows[i];
+      prefetchRows(tile, std::min(i + tile.ahead, tile.known - 1), first * in_size,
+                   count * in_size);
+      Out* out = reinterpret_cast<Out*>(row.out) + first;
+      if (row.sample == nullptr) {
+        std::fill_n(out, count, fillOf<Out>(tile));
+        continue;
+      }
+      const auto read = [&](int64_t sample) {
+        return widen(row.sample + (sample - 1) * tile.sample_bytes, first, count, whole,
+                     buffers.samples[sample]);
+      };
+      const Number* values = read(1);
+      const auto w = static_cast<Number>(row.w);
+      if (w != 0) {
+        const Weights<Number> k =
+            four ? tile.weights[i].as<Number>() : Weights<Number>{w, {}, false, false};
+        Samples<Number> samples = {{values, values, read(2), values}};
+        if (k.before) samples.v[0] = read(0);
+        if (k.after) samples.v[3] = read(3);
+        method(samples, k, count, result);
+        values = result;
+      }
+      if (affine) {
+        normalize.apply(values, count, result);
+        values = result;
+      }
+      narrowRow(values, count, out, tile.nontemporal);
+    }
+  }
+}
+
+RowsFunction stagedRowsFor(DType in, DType out) {
+  return visitFloat(out, [&](auto tag) -> RowsFunction {
+    using Out = typename decltype(tag)::type;
+    return computesInDouble(in) ? stagedRowsTo<double, Out> : stagedRowsTo<float, Out>;
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace rbc::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rbc::cpu {
+
+RowsFunction stagedRows(SimdLevel level, DType in, DType out) {
+#if HWY_ARCH_X86_64
+  if (level == SimdLevel::kAvx512) return N_AVX3::stagedRowsFor(in, out);
+  if (level == SimdLevel::kAvx2) return N_AVX2::stagedRowsFor(in, out);
+#endif
+  static_cast<void>(level);
+  return HWY_STATIC_DISPATCH(stagedRowsFor)(in, out);
+}
+
+}  // namespace rbc::cpu
+#endif  // HWY_ONCE

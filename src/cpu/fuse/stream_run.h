@@ -1,0 +1,280 @@
+// One stream's part in a fusion: first the samples that answer a tile of queries are found, then
+// their rows of channels are computed, segment by segment.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "fuse/brackets.h"
+#include "fuse/rows.h"
+#include "fuse_problem.h"
+
+namespace rbc::cpu {
+
+struct Plan {
+  const FuseProblem& problem;
+  SimdLevel simd;
+  int64_t out_size;  // bytes of an element
+  bool large;        // too large for the caches
+};
+
+// Channels begin .. end - 1 of a stream.
+struct ChannelRange {
+  int64_t begin;
+  int64_t end;
+};
+
+// Some 4 KiB under way: cold rows of 512 bytes take half the time, rows of 1 KiB in L3 two thirds.
+// Beyond 32 KiB a row's first lines would be gone again when it is due. Rows of a cache line come
+// sooner without: the processor sees their order for itself.
+inline int rowsAhead(int64_t row_bytes) {
+  if (row_bytes <= 64 || row_bytes > 32 << 10) return 0;
+  return static_cast<int>(std::clamp<int64_t>((4 << 10) / std::max<int64_t>(row_bytes, 1), 1, 16));
+}
+
+// What of a segment lies in a range of channels. No quaternion is cut.
+inline ChannelRange cutSegment(const ChannelSegment& s, const ChannelRange& range) {
+  const int64_t whole = s.method == Method::kSlerp ? 4 : 1;
+  const auto cut = [&](int64_t channel) {
+    const int64_t inside = clampIndex(channel - s.begin, 0, s.count);
+    return s.begin + (inside + whole - 1) / whole * whole;
+  };
+  return {cut(range.begin), cut(range.end)};
+}
+
+// Streaming stores must fill whole cache lines: where rows begin within a line, they make the whole
+// take twice as long.
+inline bool isNontemporal(const Plan& plan, int64_t first_channel, int64_t channels) {
+  constexpr int64_t kLine = 64;
+  const FuseProblem& p = plan.problem;
+  const auto whole = [&](int64_t elements) { return elements * plan.out_size % kLine == 0; };
+  return plan.large && p.out_stride[2] == 1 && reinterpret_cast<uintptr_t>(p.out) % kLine == 0 &&
+         whole(first_channel) && whole(channels) && whole(p.out_stride[0]) &&
+         whole(p.out_stride[1]);
+}
+
+// A range of a stream's channels on its way.
+template <class Time>
+class StreamRun {
+ public:
+  StreamRun(const Plan& plan, int number, const ChannelRange& channels)
+      : plan_(plan),
+        problem_(plan.problem),
+        stream_(plan.problem.streams[number]),
+        in_size_(sizeOf(stream_.values_dtype)),
+        mask_(problem_.mask != nullptr && channels.begin == 0
+                  ? problem_.mask + number * problem_.mask_stride[2]
+                  : nullptr) {
+    const bool affine = stream_.mean.data != nullptr || stream_.inv_std.data != nullptr;
+    const bool adjoin = stream_.values_stride[2] == 1 && problem_.out_stride[2] == 1;
+    for (int i = 0; i < stream_.num_segments; ++i) {
+      const ChannelSegment& s = problem_.segments[stream_.first_segment + i];
+      const ChannelRange range = cutSegment(s, channels);
+      if (range.begin == range.end && mask_ == nullptr) continue;
+      segments_[num_segments_++] = {
+          rulesOf<Time>(stream_, s.method), range,
+          range.begin * stream_.values_stride[2] * in_size_,
+          range.begin * problem_.out_stride[2] * plan.out_size,
+          rowsOf(plan.simd, {stream_.values_dtype, problem_.out_dtype, s.method, affine,
+                             range.end - range.begin, range.end - range.begin == 1 || adjoin})};
+    }
+    find_brackets_ = findBrackets<Time>(plan.simd);
+    capacity_ = std::clamp(kTasks / std::max(num_segments_, 1), 1, kMaxRows);
+    ahead_ = std::min(rowsAhead(stream_.channels * in_size_), capacity_ / 4);
+  }
+
+  // Queries first .. last - 1, counted through the whole batch.
+  void run(int64_t first, int64_t last) {
+    const int64_t stride = stream_.times_stride[1];
+    while (first < last) {
+      const int64_t b = first / problem_.queries;
+      const int64_t begin = first - b * problem_.queries;
+      const int64_t end = std::min(problem_.queries, begin + last - first);
+      const RowRange samples = samplesOf(stream_, b);
+      const auto* times = static_cast<const Time*>(stream_.times) + b * stream_.times_stride[0] +
+                          samples.begin * stride;
+      runRow({times, stride}, samples, b, begin, end);
+      first += end - begin;
+    }
+    flush(0);
+  }
+
+ private:
+  static constexpr int kTasks = 4 * kMaxRows;
+  static_assert(kTasks >= kMaxSegments);
+
+  using SamplePosition = rbc::SamplePosition<Time, int64_t>;
+
+  struct Segment {
+    Rules<Time> rules;
+    ChannelRange channels;
+    int64_t in_bytes;  // to its first channel, from the stream's
+    int64_t out_bytes;
+    Rows rows;
+  };
+
+  // A row of the batch, in bytes where elements may be of any type.
+  struct BatchRow {
+    const std::byte* values;
+    int64_t sample_bytes;
+    std::byte* out;
+    int64_t query_bytes;
+    uint8_t* mask;
+    int64_t mask_stride;
+    TimeRow<Time> queries;
+    TimeOffset clock_offset;
+    int64_t samples;
+  };
+
+  // Queries first .. last - 1 of row b against its samples, whose times are given.
+  void runRow(const TimeRow<Time>& times, const RowRange& samples, int64_t b, int64_t first,
+              int64_t last) {
+    const FuseProblem& p = problem_;
+    const FuseStream& s = stream_;
+    const int64_t sample_bytes = s.values_stride[1] * in_size_;
+    const BatchRow row = {
+        static_cast<const std::byte*>(s.values) + samples.begin * sample_bytes +
+            b * s.values_stride[0] * in_size_,
+        sample_bytes,
+        static_cast<std::byte*>(p.out) +
+            (b * p.out_stride[0] + s.out_begin * p.out_stride[2]) * plan_.out_size,
+        p.out_stride[1] * plan_.out_size,
+        mask_ != nullptr ? mask_ + b * p.mask_stride[0] : nullptr,
+        p.mask_stride[1],
+        {static_cast<const Time*>(p.query_times) + b * p.query_stride[0], p.query_stride[1]},
+        s.clock_offset,
+        samples.count};
+    const int64_t valid = clampIndex(queriesOf(p, b), first, last);
+    const TimesInOrder<Time> in_order(times, samples.count);
+    Pace pace;
+    while (first < valid) {
+      const int64_t end = std::min(valid, first + capacity_ - count_);
+      const int count = static_cast<int>(end - first);
+      const int64_t stride = row.queries.stride;
+      find_brackets_(in_order, {row.queries.first + first * stride, stride}, row.clock_offset,
+                     count, &pace, &brackets_);
+      if (row.mask != nullptr) std::fill_n(masks_, count, true);
+      for (int i = 0; i < num_segments_; ++i) {
+        setTasks(row, times, segments_[i], first, count, i * capacity_ + count_);
+      }
+      if (row.mask != nullptr) {
+        for (int k = 0; k < count; ++k) row.mask[(first + k) * row.mask_stride] = masks_[k];
+      }
+      if ((count_ += count) == capacity_) flush(ahead_);
+      first = end;
+    }
+    for (int64_t t = valid; t < last; ++t) {
+      for (int i = 0; i < num_segments_; ++i) {
+        tasks_[i * capacity_ + count_] = {
+            nullptr, row.out + t * row.query_bytes + segments_[i].out_bytes, 0};
+      }
+      if (row.mask != nullptr) row.mask[t * row.mask_stride] = 0;
+      if (++count_ == capacity_) flush(ahead_);
+    }
+  }
+
+  // The tasks of queries first .. first + count - 1, whose brackets were found, from `at` on.
+  void setTasks(const BatchRow& row, const TimeRow<Time>& times, const Segment& segment,
+                int64_t first, int count, int at) {
+    const Brackets<Time>& found = brackets_;
+    const Rules<Time> rules = segment.rules;
+    const std::byte* values = row.values + segment.in_bytes;
+    const bool four = takesFour(rules.method);
+    std::byte* out = row.out + first * row.query_bytes + segment.out_bytes;
+    RowTask* tasks = tasks_ + at;
+    if (found.all && !isStep(rules.method) && !rules.has_max_gap) {
+      using Math = TimeMath<Time>;
+      typename Math::Ratio w[kMaxRows];
+      for (int k = 0; k < count; ++k) {  // divisions side by side
+        w[k] =
+            Math::ratio(Math::span(found.q[k], found.t0[k]), Math::span(found.t1[k], found.t0[k]));
+      }
+      for (int k = 0; k < count; ++k) {
+        tasks[k] = {values + found.i[k] * row.sample_bytes, out + k * row.query_bytes, w[k]};
+      }
+      for (int k = 0; k < count && four; ++k) {
+        weights_[at + k] =
+            weightsOf(rules.method, times, row.samples, SamplePosition{found.i[k], w[k], true});
+      }
+    } else {
+      for (int k = 0; k < count; ++k) {
+        const SamplePosition position = positionAt(times, row.samples, k, rules);
+        tasks[k] = {position.index < 0 ? nullptr : values + position.index * row.sample_bytes,
+                    out + k * row.query_bytes, position.weight};
+        masks_[k] &= position.mask;
+        // Of the position: where times hold a NaN it may have a place though its query has none.
+        if (four) weights_[at + k] = weightsOf(rules.method, times, row.samples, position);
+      }
+    }
+  }
+
+  SamplePosition positionAt(const TimeRow<Time>& times, int64_t n, int k,
+                            const Rules<Time>& rules) const {
+    const Time q = brackets_.q[k];
+    const int64_t i = brackets_.i[k];
+    if (i < 0) return outside(times, n, q, rules);
+    return positionIn(Bracket<Time, int64_t>{i, brackets_.t0[k], brackets_.t1[k]}, n, q, rules);
+  }
+
+  __attribute__((noinline)) static SamplePosition outside(const TimeRow<Time>& times, int64_t n,
+                                                          Time q, const Rules<Time>& rules) {
+    int64_t guess = -1;
+    return positionOf(times, n, q, rules, &guess);
+  }
+
+  // Computes the tasks but for the last `keep`, which stay: there is always a row to prefetch.
+  void flush(int keep) {
+    const FuseProblem& p = problem_;
+    const int count = count_ - keep;
+    for (int i = 0; i < num_segments_ && count > 0; ++i) {
+      const Segment& segment = segments_[i];
+      const int64_t channels = segment.channels.end - segment.channels.begin;
+      if (channels == 0) continue;  // it only has a say in the mask
+      const RowTile tile = {
+          tasks_ + i * capacity_,
+          weights_ + i * capacity_,
+          count,
+          count_,
+          rowsAhead(channels * in_size_),
+          isNontemporal(plan_, stream_.out_begin + segment.channels.begin, channels),
+          segment.rules.method,
+          stream_.values_dtype,
+          p.out_dtype,
+          channels,
+          stream_.values_stride[1] * in_size_,
+          stream_.values_stride[2],
+          p.out_stride[2],
+          stream_.fill_bits,
+          segment.channels.begin,
+          stream_.mean,
+          stream_.inv_std,
+          &buffers_,
+      };
+      segment.rows(tile);
+      std::copy_n(tile.rows + count, keep, tasks_ + i * capacity_);
+      std::copy_n(tile.weights + count, takesFour(tile.method) ? keep : 0,
+                  weights_ + i * capacity_);
+    }
+    count_ = keep;
+  }
+
+  const Plan& plan_;
+  const FuseProblem& problem_;
+  const FuseStream& stream_;
+  const int64_t in_size_;
+  uint8_t* const mask_;
+  int num_segments_ = 0;
+  FindBrackets<Time> find_brackets_;
+  int capacity_;  // queries of a tile
+  int ahead_;     // that are known before their turn
+  int count_ = 0;
+  Segment segments_[kMaxSegments];
+  Brackets<Time> brackets_;
+  bool masks_[kMaxRows] = {};  // of the queries in brackets_
+  // `capacity_` of each segment.
+  RowTask tasks_[kTasks];
+  Weights<double> weights_[kTasks];
+  RowBuffers buffers_;
+};
+
+}  // namespace rbc::cpu

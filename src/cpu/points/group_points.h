@@ -1,0 +1,78 @@
+// The points of clouds grouped by voxel.
+#pragma once
+
+#include <algorithm>
+
+#include "points/sort_points.h"
+
+namespace rbc::cpu {
+
+// A voxel with its points, by their numbers in the line of all clouds.
+struct PointGroup {
+  int64_t key;
+  const int32_t* points;
+  int64_t count;  // 1 at least
+};
+
+// For PointGroups::visit() by who reads nothing of points.
+struct NoRows {
+  void prefetch(int32_t) const {}
+};
+
+// Groups come in the order of their keys, and the points of one in theirs.
+class PointGroups {
+ public:
+  // As for PointSort.
+  PointGroups(const KeySpace& space, int64_t least_buckets, int threads)
+      : sort_(space, least_buckets, 0, threads) {}
+
+  size_t bytes() const;
+
+  // To be called once, before all that follows.
+  void group(CpuState& state, void* scratch, const Output<1>& dropped);
+
+  const PointSort& sort() const { return sort_; }
+  // The number of groups in the buckets before this one; buckets() gives that of all.
+  int64_t before(int64_t bucket) const { return before_[bucket]; }
+
+  // Calls visit(number, group) for the groups of a bucket, and rows.prefetch(point) some points
+  // before.
+  template <class Rows, class Visitor>
+  void visit(int64_t bucket, const Rows& rows, Visitor&& visit) const {
+    const int64_t count = sort_.count(bucket);
+    const int64_t groups = before_[bucket + 1] - before_[bucket];
+    sort_.visit(bucket, [&](const auto* entries, std::byte* free) {
+      const Lists lists = listsIn(free, count);
+      int64_t fetched = 0;
+      for (int64_t g = 0; g < groups; ++g) {
+        const int64_t begin = lists.begins[g];
+        const int64_t end = g + 1 < groups ? lists.begins[g + 1] : count;
+        for (; fetched < std::min(end + kPointsAhead, count); ++fetched) {
+          rows.prefetch(lists.points[fetched]);
+        }
+        visit(before_[bucket] + g, PointGroup{static_cast<int64_t>(entries[begin].key),
+                                              lists.points + begin, end - begin});
+      }
+    });
+  }
+
+ private:
+  // Rows of points that are on their way from memory.
+  static constexpr int64_t kPointsAhead = 24;
+
+  // Of a bucket: its points in order, and where in them each group begins.
+  struct Lists {
+    int32_t* points;
+    int32_t* begins;
+  };
+  static Lists listsIn(std::byte* free, int64_t count) {
+    auto* points = reinterpret_cast<int32_t*>(free);
+    return {points, points + count};
+  }
+  int64_t listGroups(int64_t bucket) const;
+
+  PointSort sort_;
+  int64_t* before_ = nullptr;
+};
+
+}  // namespace rbc::cpu

@@ -1,0 +1,46 @@
+// Rows that belong to points, by the points' numbers: those of all clouds in one line.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/row_line.h"
+#include "voxel_problem.h"
+
+namespace rbc::cpu {
+
+// Offsets in elements of the rows of a tensor [B,N,...], or [N,...].
+class PointRows {
+ public:
+  PointRows(const PointClouds& points, int64_t cloud_stride, int64_t point_stride)
+      : cloud_stride_(cloud_stride),
+        point_stride_(point_stride),
+        rows_(static_cast<uint32_t>(points.rows)),
+        even_(points.packed() || points.clouds <= 1 || cloud_stride == points.rows * point_stride) {
+  }
+
+  int64_t operator[](int32_t point) const {
+    if (even_) return point * point_stride_;
+    const uint32_t cloud = static_cast<uint32_t>(point) / rows_;
+    return cloud * cloud_stride_ + (static_cast<uint32_t>(point) - cloud * rows_) * point_stride_;
+  }
+
+ private:
+  int64_t cloud_stride_;
+  int64_t point_stride_;
+  uint32_t rows_;
+  bool even_;  // clouds follow each other as points do
+};
+
+// Calls visit(cloud, begin, end), in order, for the pieces of clouds among the points begin ..
+// end - 1 of the line. What lies between them is in no cloud.
+template <class Visitor>
+void visitClouds(const PointClouds& points, int64_t begin, int64_t end, Visitor&& visit) {
+  const RowLine line = {points.lengths, points.offsets, points.rows, points.clouds};
+  visitPieces(line, begin, end, [&](const RowPiece& piece) {
+    const int64_t first = line.begin(piece.member);
+    visit(piece.member, first + piece.begin, first + piece.end);
+    return false;
+  });
+}
+
+}  // namespace rbc::cpu

@@ -1,0 +1,141 @@
+#include "points/reduce_features.h"
+
+#include <algorithm>
+
+#include "real.h"
+#include "voxel_reduce.h"
+
+namespace rbc::cpu {
+namespace {
+
+// Features that are reduced side by side.
+constexpr int64_t kBlock = 64;
+
+}  // namespace
+
+template <class In>
+const In* FeatureReducer::rowOf(const Rows& rows, const Block& block, int64_t i) {
+  return reinterpret_cast<const In*>(rows.data) + rows.offsets[block.points[i]] +
+         block.first_feature * rows.stride;
+}
+
+template <class In>
+void FeatureReducer::take(const Rows& rows, const Block& block, VoxelMode, double* results) {
+  const In* row = rowOf<In>(rows, block, 0);
+  for (int64_t f = 0; f < block.features; ++f) {
+    results[f] = static_cast<double>(widen(row[f * rows.stride]));
+  }
+}
+
+void FeatureReducer::zero(const Rows&, const Block& block, VoxelMode, double* results) {
+  std::fill_n(results, block.features, 0.0);
+}
+
+template <class In>
+void FeatureReducer::sum(const Rows& rows, const Block& block, VoxelMode mode, double* results) {
+  using Number = Compute<In>;
+  if (block.count == 1) {
+    const In* row = rowOf<In>(rows, block, 0);
+    for (int64_t f = 0; f < block.features; ++f) {
+      results[f] = sumOfOne(widen(row[f * rows.stride]));
+    }
+    return;
+  }
+  OrderKey<Number> largest[kBlock];
+  Fixed<Number> sums[kBlock];
+  std::fill_n(largest, block.features, OrderKey<Number>{0});
+  std::fill_n(sums, block.features, Fixed<Number>{});
+  for (int64_t i = 0; i < block.count; ++i) {
+    const In* row = rowOf<In>(rows, block, i);
+    for (int64_t f = 0; f < block.features; ++f) {
+      largest[f] = std::max(largest[f], magnitude(widen(row[f * rows.stride])));
+    }
+  }
+  bool finite = true;
+  int shifts[kBlock];
+  for (int64_t f = 0; f < block.features; ++f) {
+    const FixedSum<Number> sum(largest[f], block.count);
+    finite &= sum.finite();
+    shifts[f] = sum.shift;
+  }
+  for (int64_t i = 0; i < block.count; ++i) {
+    const In* row = rowOf<In>(rows, block, i);
+    if (finite) {
+      for (int64_t f = 0; f < block.features; ++f) {
+        sums[f] = sums[f] + toFixed(widen(row[f * rows.stride]), shifts[f]);
+      }
+    } else {
+      for (int64_t f = 0; f < block.features; ++f) {
+        const FixedSum<Number> sum(largest[f], block.count);
+        sums[f] = sums[f] + sum.term(widen(row[f * rows.stride]));
+      }
+    }
+  }
+  for (int64_t f = 0; f < block.features; ++f) {
+    const FixedSum<Number> sum(largest[f], block.count);
+    results[f] = sum.result(sums[f], mode == VoxelMode::kMean);
+  }
+}
+
+template <class In>
+void FeatureReducer::extreme(const Rows& rows, const Block& block, VoxelMode mode,
+                             double* results) {
+  using Number = Compute<In>;
+  const bool minimum = mode == VoxelMode::kMin;
+  OrderKey<Number> most[kBlock];
+  std::fill_n(most, block.features, kMinKey<Number>);
+  for (int64_t i = 0; i < block.count; ++i) {
+    const In* row = rowOf<In>(rows, block, i);
+    for (int64_t f = 0; f < block.features; ++f) {
+      most[f] = std::max(most[f], orderKey(widen(row[f * rows.stride]), minimum));
+    }
+  }
+  for (int64_t f = 0; f < block.features; ++f) {
+    results[f] = static_cast<double>(fromOrderKey<Number>(most[f], minimum));
+  }
+}
+
+template <class Out>
+void FeatureReducer::write(const double* results, int64_t count, std::byte* out, int64_t stride) {
+  auto* row = reinterpret_cast<Out*>(out);
+  for (int64_t f = 0; f < count; ++f) row[f * stride] = narrow<Out>(results[f]);
+}
+
+FeatureReducer::FeatureReducer(const PointClouds& points, const Features& features, VoxelMode mode,
+                               DType out)
+    : rows_{static_cast<const std::byte*>(features.data),
+            PointRows(points, features.stride[0], features.stride[1]), features.stride[2],
+            sizeOf(features.dtype),
+            std::max<int64_t>(features.count - 1, 0) * features.stride[2] * sizeOf(features.dtype)},
+      features_(features.count),
+      mode_(mode),
+      out_size_(sizeOf(out)) {
+  visitFloat(features.dtype, [&](auto tag) {
+    using In = typename decltype(tag)::type;
+    reduce_ = mode == VoxelMode::kMax || mode == VoxelMode::kMin ? extreme<In> : sum<In>;
+    take_ = take<In>;
+  });
+  write_ = visitFloat(out, [](auto tag) -> Write { return write<typename decltype(tag)::type>; });
+}
+
+void FeatureReducer::run(Reduce reduce, const int32_t* points, int64_t count,
+                         const FeatureRow& out) const {
+  double results[kBlock];
+  for (int64_t first = 0; first < features_; first += kBlock) {
+    const int64_t features = std::min(features_ - first, kBlock);
+    reduce(rows_, {points, count, first, features}, mode_, results);
+    write_(results, features, out.data + first * out.stride * out_size_, out.stride);
+  }
+}
+
+void FeatureReducer::reduce(const int32_t* points, int64_t count, const FeatureRow& out) const {
+  run(reduce_, points, count, out);
+}
+
+void FeatureReducer::copy(int32_t point, const FeatureRow& out) const {
+  run(take_, &point, 1, out);
+}
+
+void FeatureReducer::clear(const FeatureRow& out) const { run(zero, nullptr, 0, out); }
+
+}  // namespace rbc::cpu

@@ -1,0 +1,77 @@
+// Features of a voxel's points as one row.
+#pragma once
+
+#include "points/point_rows.h"
+#include "voxel_problem.h"
+
+namespace rbc::cpu {
+
+// Where a row of features is written.
+struct FeatureRow {
+  std::byte* data;
+  int64_t stride;  // in elements
+};
+
+// Writes rows of any float dtype.
+class FeatureReducer {
+ public:
+  FeatureReducer(const PointClouds& points, const Features& features, VoxelMode mode, DType out);
+
+  // Asks for a point's row. To be inlined: GCC takes a function that only prefetches for one of no
+  // effect, and calls to it away.
+  __attribute__((always_inline)) void prefetch(int32_t point) const {
+    const std::byte* row = rows_.data + rows_.offsets[point] * rows_.size;
+    __builtin_prefetch(row);
+    __builtin_prefetch(row + rows_.last);
+  }
+
+  // All features of `count` points, reduced.
+  void reduce(const int32_t* points, int64_t count, const FeatureRow& out) const;
+  // Those of one point as they are.
+  void copy(int32_t point, const FeatureRow& out) const;
+  // Zeros.
+  void clear(const FeatureRow& out) const;
+
+ private:
+  // The features' rows, in bytes but for the offsets and the stride.
+  struct Rows {
+    const std::byte* data;
+    PointRows offsets;
+    int64_t stride;  // from feature to feature
+    int64_t size;    // of a feature
+    int64_t last;    // from the first feature to the last
+  };
+  // Some points and some of their features.
+  struct Block {
+    const int32_t* points;
+    int64_t count;
+    int64_t first_feature;
+    int64_t features;
+  };
+  // Into doubles, that hold the results exactly.
+  using Reduce = void (*)(const Rows& rows, const Block& block, VoxelMode mode, double* results);
+  using Write = void (*)(const double* results, int64_t count, std::byte* out, int64_t stride);
+
+  template <class In>
+  static const In* rowOf(const Rows& rows, const Block& block, int64_t i);
+  template <class In>
+  static void sum(const Rows& rows, const Block& block, VoxelMode mode, double* results);
+  template <class In>
+  static void extreme(const Rows& rows, const Block& block, VoxelMode mode, double* results);
+  template <class In>
+  static void take(const Rows& rows, const Block& block, VoxelMode mode, double* results);
+  static void zero(const Rows& rows, const Block& block, VoxelMode mode, double* results);
+  template <class Out>
+  static void write(const double* results, int64_t count, std::byte* out, int64_t stride);
+  void run(Reduce reduce, const int32_t* points, int64_t count, const FeatureRow& out) const;
+
+  Rows rows_;
+  int64_t features_;
+  VoxelMode mode_;
+  int64_t out_size_;
+  Reduce reduce_;
+  Reduce take_;
+  Write write_;
+};
+
+}  // namespace rbc::cpu

@@ -1,0 +1,164 @@
+#include "points/sort_points.h"
+
+#include <algorithm>
+
+namespace rbc::cpu {
+namespace {
+
+// Points of a bucket, whose sorting then stays in the first-level cache.
+constexpr int64_t kBucketPoints = 1024;
+// Places that points are taken to side by side.
+constexpr int64_t kMaxBuckets = 1024;
+constexpr int kMaxDigitBits = 8;  // of a pass
+// Work worth one more thread: see kThreadBytes in fuse.cpp.
+constexpr int64_t kThreadPoints = 2048;
+constexpr int64_t kChunksPerThread = 4;
+constexpr int64_t kMinChunk = 512;
+
+int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// The bits of the numbers 0 .. count - 1.
+int bitsOf(int64_t count) {
+  int bits = 0;
+  while ((count - 1) >> bits != 0) ++bits;
+  return bits;
+}
+
+}  // namespace
+
+struct PointSort::Parts {
+  std::byte* entries[2];  // sorted from one to the other and back
+  uint32_t* counts;       // [chunks][buckets]: points, then where the next one goes
+  int64_t* begins;
+};
+
+PointSort::PointSort(const KeySpace& space, int64_t least_buckets, int unsorted_bits, int threads)
+    : space_(space), points_(space.points.total()) {
+  const int64_t voxels = std::max<int64_t>(space.voxels(), 1);
+  wide_ = voxels > static_cast<int64_t>(kNoKey<uint32_t>);
+  threads_ = static_cast<int>(std::clamp<int64_t>(points_ / kThreadPoints, 1, threads));
+  const int64_t wanted = std::max<int64_t>({points_ / kBucketPoints, least_buckets, 1});
+  // A shift by all bits of a key is undefined: keys of 2^31 and more, in 32 bits, take two buckets.
+  const int most_shift = (wide_ ? 64 : 32) - 1;
+  shift_ = std::clamp(bitsOf(voxels) - bitsOf(std::min(wanted, kMaxBuckets)), 0, most_shift);
+  buckets_ = ((voxels - 1) >> shift_) + 1;
+  unsorted_bits_ = std::min(unsorted_bits, shift_);
+  passes_ = static_cast<int>(divideUp(shift_ - unsorted_bits_, kMaxDigitBits));
+  // No more counts than points.
+  chunk_points_ = std::max({divideUp(points_, threads_ * kChunksPerThread), buckets_, kMinChunk});
+  chunks_ = divideUp(points_, chunk_points_);
+}
+
+PointSort::Parts PointSort::partsOf(ScratchLayout* scratch) const {
+  Parts parts;
+  parts.entries[0] = scratch->take<std::byte>(points_ * entrySize());
+  parts.entries[1] = scratch->take<std::byte>(points_ * entrySize());
+  parts.counts = scratch->take<uint32_t>(chunks_ * buckets_);
+  parts.begins = scratch->take<int64_t>(buckets_ + 1);
+  return parts;
+}
+
+size_t PointSort::bytes() const {
+  ScratchLayout scratch(nullptr);
+  partsOf(&scratch);
+  return scratch.used();
+}
+
+void PointSort::sort(CpuState& state, void* scratch, const Output<1>& dropped) {
+  ScratchLayout taken(scratch);
+  const Parts parts = partsOf(&taken);
+  sorted_ = parts.entries[passes_ % 2];
+  free_ = parts.entries[(passes_ + 1) % 2];
+  begins_ = parts.begins;
+  if (dropped.data != nullptr) {
+    for (int64_t b = 0; b < space_.points.clouds; ++b) {
+      static_cast<int64_t*>(dropped.data)[b * dropped.stride[0]] = 0;
+    }
+  }
+  if (wide_) {
+    sortAs<uint64_t>(state, parts, dropped);
+  } else {
+    sortAs<uint32_t>(state, parts, dropped);
+  }
+}
+
+template <class Key>
+void PointSort::sortAs(CpuState& state, const Parts& parts, const Output<1>& dropped) {
+  auto* keys = reinterpret_cast<Key*>(parts.entries[1]);  // of all points
+  const auto endOf = [&](int64_t chunk) { return std::min(points_, (chunk + 1) * chunk_points_); };
+  state.pool.parallelFor(chunks_, threads_, [&](int64_t chunk) {
+    const int64_t begin = chunk * chunk_points_;
+    findKeys(state.simd, space_, begin, endOf(chunk), keys + begin, dropped);
+    uint32_t* counts = parts.counts + chunk * buckets_;
+    std::fill_n(counts, buckets_, 0u);
+    for (int64_t i = begin; i < endOf(chunk); ++i) {
+      if (keys[i] != kNoKey<Key>) ++counts[keys[i] >> shift_];
+    }
+  });
+  placeBuckets(parts);
+  auto* entries = reinterpret_cast<PointEntry<Key>*>(parts.entries[0]);
+  state.pool.parallelFor(chunks_, threads_, [&](int64_t chunk) {
+    uint32_t* places = parts.counts + chunk * buckets_;
+    for (int64_t i = chunk * chunk_points_; i < endOf(chunk); ++i) {
+      if (keys[i] == kNoKey<Key>) continue;
+      entries[places[keys[i] >> shift_]++] = {keys[i], static_cast<int32_t>(i)};
+    }
+  });
+  if (passes_ == 0) return;
+  state.pool.parallelFor(buckets_, threads_,
+                         [&](int64_t bucket) { sortBucket<Key>(parts, bucket); });
+}
+
+// Counts become places: by bucket, then by chunk.
+void PointSort::placeBuckets(const Parts& parts) {
+  std::fill_n(begins_, buckets_ + 1, 0);
+  for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
+    uint32_t* counts = parts.counts + chunk * buckets_;
+    for (int64_t b = 0; b < buckets_; ++b) {
+      const uint32_t count = counts[b];
+      counts[b] = static_cast<uint32_t>(begins_[b]);  // those of earlier chunks
+      begins_[b] += count;
+    }
+  }
+  int64_t begin = 0;
+  for (int64_t b = 0; b <= buckets_; ++b) {
+    const int64_t count = begins_[b];
+    begins_[b] = begin;
+    begin += count;
+  }
+  for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
+    uint32_t* places = parts.counts + chunk * buckets_;
+    for (int64_t b = 0; b < buckets_; ++b) places[b] += static_cast<uint32_t>(begins_[b]);
+  }
+}
+
+// From the lowest digit up, each pass stable.
+template <class Key>
+void PointSort::sortBucket(const Parts& parts, int64_t bucket) const {
+  const int64_t count = this->count(bucket);
+  if (count == 0) return;
+  auto* from = reinterpret_cast<PointEntry<Key>*>(parts.entries[0]) + begins_[bucket];
+  auto* to = reinterpret_cast<PointEntry<Key>*>(parts.entries[1]) + begins_[bucket];
+  int low = unsorted_bits_;
+  for (int pass = 1; pass <= passes_; ++pass) {
+    const int high = unsorted_bits_ + (shift_ - unsorted_bits_) * pass / passes_;
+    const int digits = 1 << (high - low);
+    const auto digitOf = [&](const PointEntry<Key>& entry) {
+      return static_cast<uint32_t>(entry.key >> low) & static_cast<uint32_t>(digits - 1);
+    };
+    uint32_t places[1 << kMaxDigitBits];
+    std::fill_n(places, digits, 0u);
+    for (int64_t i = 0; i < count; ++i) ++places[digitOf(from[i])];
+    uint32_t place = 0;
+    for (int digit = 0; digit < digits; ++digit) {
+      const uint32_t next = place + places[digit];
+      places[digit] = place;
+      place = next;
+    }
+    for (int64_t i = 0; i < count; ++i) to[places[digitOf(from[i])]++] = from[i];
+    std::swap(from, to);
+    low = high;
+  }
+}
+
+}  // namespace rbc::cpu

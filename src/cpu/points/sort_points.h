@@ -1,0 +1,87 @@
+// The points of clouds sorted by voxel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "points/point_keys.h"
+#include "runtime/cpu_state.h"
+#include "scratch_layout.h"
+
+namespace rbc::cpu {
+
+template <class Key>
+struct PointEntry {
+  Key key;
+  int32_t point;
+};
+
+// Sorts the points that lie in a voxel by their keys, and by their numbers where these agree. A
+// bucket is a range of keys: one pass takes points to their buckets, and threads take these as
+// a whole.
+class PointSort {
+ public:
+  // The lowest `unsorted_bits` of keys are left out. At least `least_buckets`, as far as the keys
+  // allow it.
+  PointSort(const KeySpace& space, int64_t least_buckets, int unsorted_bits, int threads);
+
+  // The scratch that it takes.
+  size_t bytes() const;
+
+  // To be called once, before all that follows. Writes `dropped`, unless its data is null: what
+  // each cloud has of points in no voxel.
+  void sort(CpuState& state, void* scratch, const Output<1>& dropped);
+
+  int64_t buckets() const { return buckets_; }
+  // That pay off for this many points.
+  int threads() const { return threads_; }
+  // The keys of a bucket go from this one to the first of the next.
+  int64_t firstKey(int64_t bucket) const {
+    return bucket < buckets_ ? bucket << shift_ : space_.voxels();
+  }
+  // The number of a bucket's points.
+  int64_t count(int64_t bucket) const { return begins_[bucket + 1] - begins_[bucket]; }
+
+  // Calls visit(const PointEntry<...>* entries, std::byte* free) for a bucket's points; `free` is
+  // memory of the entries' size.
+  template <class Visitor>
+  decltype(auto) visit(int64_t bucket, Visitor&& visitor) const {
+    std::byte* free = free_ + begins_[bucket] * entrySize();
+    return wide_ ? visitor(entriesOf<uint64_t>(bucket), free)
+                 : visitor(entriesOf<uint32_t>(bucket), free);
+  }
+
+ private:
+  struct Parts;
+
+  template <class Key>
+  const PointEntry<Key>* entriesOf(int64_t bucket) const {
+    return static_cast<const PointEntry<Key>*>(sorted_) + begins_[bucket];
+  }
+  int64_t entrySize() const {
+    return wide_ ? sizeof(PointEntry<uint64_t>) : sizeof(PointEntry<uint32_t>);
+  }
+  Parts partsOf(ScratchLayout* scratch) const;
+  template <class Key>
+  void sortAs(CpuState& state, const Parts& parts, const Output<1>& dropped);
+  void placeBuckets(const Parts& parts);
+  template <class Key>
+  void sortBucket(const Parts& parts, int64_t bucket) const;
+
+  const KeySpace& space_;
+  int64_t points_;
+  bool wide_;  // keys of 64 bits
+  int threads_;
+  int shift_;  // of a key to its bucket
+  int64_t buckets_;
+  int unsorted_bits_;
+  int passes_;  // that sort a bucket
+  int64_t chunk_points_;
+  int64_t chunks_;
+  // In the scratch.
+  const void* sorted_ = nullptr;  // entries
+  std::byte* free_ = nullptr;
+  int64_t* begins_ = nullptr;  // of buckets, and the end
+};
+
+}  // namespace rbc::cpu

@@ -1,0 +1,101 @@
+// Copies of strided tensors on the host.
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/cpu_state.h"
+
+namespace rbc::cpu {
+namespace {
+
+// Below this, threads do not pay: see kThreadBytes in fuse.cpp.
+constexpr int64_t kChunkBytes = 1 << 20;
+
+// Two tensors of one shape: extents, and strides in bytes. Extents of 1 are left out, and
+// dimensions that adjoin in both tensors are merged.
+struct Copy {
+  int ndim = 0;
+  int64_t shape[RBC_MAX_NDIM];
+  int64_t from[RBC_MAX_NDIM];
+  int64_t to[RBC_MAX_NDIM];
+};
+
+Copy simplified(const View& source, const View& destination) {
+  Copy copy;
+  const int64_t size = sizeOf(source.dtype);
+  for (int i = 0; i < source.ndim; ++i) {
+    if (source.shape[i] == 1) continue;
+    const int64_t extent = source.shape[i];
+    const int64_t from = source.strides[i] * size;
+    const int64_t to = destination.strides[i] * size;
+    const int last = copy.ndim - 1;
+    if (last >= 0 && copy.from[last] == from * extent && copy.to[last] == to * extent) {
+      copy.shape[last] *= extent;
+      copy.from[last] = from;
+      copy.to[last] = to;
+    } else {
+      copy.shape[copy.ndim] = extent;
+      copy.from[copy.ndim] = from;
+      copy.to[copy.ndim++] = to;
+    }
+  }
+  return copy;
+}
+
+template <class Word>
+void copyLine(const std::byte* from, int64_t from_stride, std::byte* to, int64_t to_stride,
+              int64_t count) {
+  constexpr int64_t kSize = sizeof(Word);
+  if (from_stride == kSize && to_stride == kSize) {
+    std::memcpy(to, from, static_cast<size_t>(count * kSize));
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i)
+    std::memcpy(to + i * to_stride, from + i * from_stride, kSize);
+}
+
+using CopyLine = void (*)(const std::byte*, int64_t, std::byte*, int64_t, int64_t);
+
+CopyLine copyLineFor(int size) {
+  switch (size) {
+    case 1: return copyLine<uint8_t>;
+    case 2: return copyLine<uint16_t>;
+    case 4: return copyLine<uint32_t>;
+    default: return copyLine<uint64_t>;
+  }
+}
+
+// Dimensions dim .. ndim - 1.
+void copyFrom(const Copy& copy, int dim, CopyLine line, const std::byte* from, std::byte* to) {
+  if (dim + 1 == copy.ndim) {
+    line(from, copy.from[dim], to, copy.to[dim], copy.shape[dim]);
+    return;
+  }
+  for (int64_t i = 0; i < copy.shape[dim]; ++i) {
+    copyFrom(copy, dim + 1, line, from + i * copy.from[dim], to + i * copy.to[dim]);
+  }
+}
+
+}  // namespace
+
+void copy(BackendState& state, const View& source, const View& destination) {
+  if (source.count == 0) return;
+  const int size = sizeOf(source.dtype);
+  const Copy copy = simplified(source, destination);
+  const bool compact =
+      copy.ndim == 0 || (copy.ndim == 1 && copy.from[0] == size && copy.to[0] == size);
+  if (!compact) {
+    copyFrom(copy, 0, copyLineFor(size), source.data, destination.data);
+    return;
+  }
+  const int64_t bytes = source.count * size;
+  const int64_t chunks = (bytes + kChunkBytes - 1) / kChunkBytes;
+  ThreadPool& pool = cpuState(state).pool;
+  pool.parallelFor(chunks, pool.threads(), [&](int64_t i) {
+    const int64_t begin = i * kChunkBytes;
+    std::memcpy(destination.data + begin, source.data + begin,
+                static_cast<size_t>(std::min(kChunkBytes, bytes - begin)));
+  });
+}
+
+}  // namespace rbc::cpu

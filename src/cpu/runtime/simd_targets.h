@@ -1,0 +1,31 @@
+// Limits what Highway compiles to the levels of simd.h. A file with a part for each level reads:
+//
+//   #undef HWY_TARGET_INCLUDE
+//   #define HWY_TARGET_INCLUDE "this_file.cpp"
+//   #include "runtime/simd_targets.h"
+//   #include "hwy/foreach_target.h"  // compiles this file again for AVX2 and for AVX-512
+//   #include "hwy/highway.h"
+//
+//   HWY_BEFORE_NAMESPACE();
+//   namespace rbc::HWY_NAMESPACE {
+//   #if HWY_TARGET == HWY_STATIC_TARGET
+//     ... the portable code: plain C++, since Highway's fma is not fused on every target
+//   #else
+//     ... the code with vectors
+//   #endif
+//   }
+//   HWY_AFTER_NAMESPACE();
+//
+//   #if HWY_ONCE
+//     ... picks N_AVX3::f, N_AVX2::f or HWY_STATIC_DISPATCH(f) by the context's level
+//   #endif
+#ifndef RBC_CPU_SIMD_TARGETS_H
+#define RBC_CPU_SIMD_TARGETS_H
+
+// Whatever -march the library is built with, the portable level stays and the others come on top.
+#define HWY_BASELINE_TARGETS HWY_BASELINE_SCALAR
+#define HWY_DISABLED_TARGETS (~(HWY_AVX2 | HWY_AVX3 | HWY_EMU128 | HWY_SCALAR))
+// Its assertions in debug builds would need libhwy at run time.
+#define HWY_IS_DEBUG_BUILD 0
+
+#endif  // RBC_CPU_SIMD_TARGETS_H

@@ -1,0 +1,80 @@
+// The threads of a CPU context.
+//
+// Workers start at first use, sleep between calls, and are started anew in a forked child, where
+// those of the parent do not exist.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace rbc::cpu {
+
+// Room that a thread has for the work on a chunk: the caller's stack may be small.
+struct ThreadMemory {
+  alignas(64) std::byte bytes[96 << 10];
+
+  template <class T>
+  T* as() {
+    static_assert(sizeof(T) <= sizeof bytes && alignof(T) <= 64);
+    return reinterpret_cast<T*>(bytes);
+  }
+};
+
+class ThreadPool {
+ public:
+  // `threads` counts the calling thread too.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const noexcept { return threads_; }
+
+  // Starts the workers that are missing, and returns how many there are then. Where the system
+  // refuses threads, there are fewer than threads() - 1, or none.
+  int start() noexcept;
+
+  // Of the thread that calls.
+  ThreadMemory& memory() { return *memory_; }
+
+  // Calls body(0), ... body(chunks - 1), each once and in any order, on at most `threads` threads,
+  // the calling one among them; or body(0, memory), ... with the thread's own. Returns when all are
+  // done. The body must not throw.
+  template <class Body>
+  void parallelFor(int64_t chunks, int threads, Body&& body) noexcept {
+    using Plain = std::remove_reference_t<Body>;
+    const auto call = [](void* context, int64_t i, ThreadMemory& memory) {
+      if constexpr (std::is_invocable_v<Plain&, int64_t, ThreadMemory&>) {
+        (*static_cast<Plain*>(context))(i, memory);
+      } else {
+        (*static_cast<Plain*>(context))(i);
+      }
+    };
+    void* context = const_cast<void*>(static_cast<const void*>(&body));
+    if (threads <= 1 || chunks <= 1 || threads_ <= 1) {
+      for (int64_t i = 0; i < chunks; ++i) call(context, i, *memory_);
+      return;
+    }
+    run({call, context, chunks}, threads);
+  }
+
+ private:
+  struct Workers;
+  struct Job {
+    void (*call)(void* context, int64_t chunk, ThreadMemory& memory);
+    void* context;
+    int64_t chunks;
+  };
+
+  void run(const Job& job, int threads) noexcept;
+  void leaveParentsWorkers() noexcept;
+
+  int threads_;
+  std::unique_ptr<ThreadMemory> memory_;
+  Workers* workers_ = nullptr;
+  uint64_t fork_generation_ = 0;  // of workers_
+};
+
+}  // namespace rbc::cpu

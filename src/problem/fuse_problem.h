@@ -1,0 +1,167 @@
+// Fusion as plain numbers: what the validating ops hand to a backend. Resampling is fusion of one
+// stream.
+#pragma once
+
+#include "dtype.h"
+#include "locate.h"
+#include "ragged.h"
+
+namespace rbc {
+
+inline constexpr int kMaxStreams = 64;
+inline constexpr int kMaxSegments = 256;
+
+// A caller's [D] array of f32 or f64; data may be null.
+struct RealArray {
+  const void* data;
+  int64_t stride;  // in elements
+  bool is_64;
+
+  // In the compute type.
+  template <class Number>
+  RBC_HD Number at(int64_t i) const {
+    return is_64 ? static_cast<Number>(static_cast<const double*>(data)[i * stride])
+                 : static_cast<Number>(static_cast<const float*>(data)[i * stride]);
+  }
+};
+
+// A limit in the dtype of times: `real` for f32 (a rounded value) and f64, `ticks` for i64.
+struct TimeLimit {
+  double real;
+  uint64_t ticks;
+  bool set;
+};
+
+// An offset of a clock, likewise.
+struct TimeOffset {
+  double real;
+  int64_t ticks;
+};
+
+// Channels of a stream that share a method. Neighbours differ in it.
+struct ChannelSegment {
+  int64_t begin;
+  int64_t count;
+  Method method;
+};
+
+struct FuseStream {
+  // Packed values have one row of `samples` for the whole batch, cut by `offsets`.
+  int64_t samples;
+  int64_t channels;
+
+  // Strides are in elements; a batch stride is 0 where the batch shares one row.
+  const void* values;
+  const void* times;
+  int64_t values_stride[3];
+  int64_t times_stride[2];
+  IndexArray lengths;
+  IndexArray offsets;
+
+  RealArray mean;
+  RealArray inv_std;
+  TimeLimit max_gap;
+  TimeLimit tolerance;
+  TimeOffset clock_offset;
+  int64_t out_begin;   // of its channels in a row of out
+  uint64_t fill_bits;  // the fill value as an element of out, in the low bytes
+  int32_t first_segment;
+  int32_t num_segments;  // 1 at least: an empty one where there are no channels
+  DType values_dtype;
+  Bounds bounds;
+};
+
+// What the streams share.
+struct FuseProblem {
+  int64_t batch;
+  int64_t queries;
+  int64_t channels;  // of all streams
+
+  const void* query_times;
+  int64_t query_stride[2];
+  IndexArray query_lengths;
+  void* out;
+  int64_t out_stride[3];
+  uint8_t* mask;  // may be null
+  int64_t mask_stride[3];
+  DType out_dtype;
+  DType time_dtype;  // F32, F64 or I64
+
+  // In the caller's memory: a kernel gets a copy.
+  int32_t num_streams;
+  int32_t num_segments;
+  const FuseStream* streams;
+  const ChannelSegment* segments;
+};
+
+RBC_HD RowRange samplesOf(const FuseStream& s, int64_t b) {
+  return rangeOf(s.lengths, s.offsets, s.samples, b);
+}
+
+RBC_HD int64_t queriesOf(const FuseProblem& p, int64_t b) {
+  return p.query_lengths.data != nullptr ? clampIndex(p.query_lengths[b], 0, p.queries) : p.queries;
+}
+
+template <class Time>
+RBC_HD typename TimeMath<Time>::Span limitAs(const TimeLimit& limit) {
+  return static_cast<Time>(limit.real);
+}
+template <>
+RBC_HD uint64_t limitAs<int64_t>(const TimeLimit& limit) {
+  return limit.ticks;
+}
+
+template <class Time>
+RBC_HD Time offsetAs(const TimeOffset& offset) {
+  return static_cast<Time>(offset.real);
+}
+template <>
+RBC_HD int64_t offsetAs<int64_t>(const TimeOffset& offset) {
+  return offset.ticks;
+}
+
+template <class Time>
+RBC_HD Rules<Time> rulesOf(const FuseStream& s, Method method) {
+  const bool holds = s.bounds == Bounds::kExtrapolate && method != Method::kLinear;
+  return {method,        holds ? Bounds::kHold : s.bounds, s.tolerance.set && isStep(method),
+          s.max_gap.set, limitAs<Time>(s.tolerance),       limitAs<Time>(s.max_gap)};
+}
+
+// Calls visitor(Tag<Time>) for the dtype of times.
+template <class Visitor>
+decltype(auto) visitTime(DType dtype, Visitor&& visitor) {
+  switch (dtype) {
+    case DType::F32: return visitor(Tag<float>{});
+    case DType::F64: return visitor(Tag<double>{});
+    case DType::I64: return visitor(Tag<int64_t>{});
+    default: detail::failDispatch(dtype);
+  }
+}
+
+// What checking may find in the data; the first in the order of the kinds, then of row and index.
+struct TimesDefect {
+  // As wide as what follows: a GPU writes the struct, and padding would come back undefined.
+  enum Kind : int64_t { kNone, kOffset, kLength, kQueryLength, kTime };
+  Kind kind;
+  int64_t row;
+  int64_t index;  // kTime: into the row
+  // The offending number, and for kOffset and kTime the one before it.
+  int64_t integer[2];
+  double real[2];
+};
+
+// The verification of a stream's times, and on CUDA of its lengths and offsets and the query lengths:
+// the host has verified its own.
+struct TimesProblem {
+  const FuseProblem& fuse;
+  int stream;
+  TimesDefect* defect;  // on the host; written when the operation returns
+};
+
+// A sample that may not follow another: NaN, or earlier.
+template <class Time>
+RBC_HD bool badStep(Time previous, Time time) {
+  return TimeMath<Time>::isNaN(time) || time < previous;
+}
+
+}  // namespace rbc

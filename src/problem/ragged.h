@@ -1,0 +1,43 @@
+// Rows of unequal length: a padded batch cut by lengths, or packed rows cut by offsets.
+#pragma once
+
+#include <cstdint>
+
+#include "platform.h"
+
+namespace rbc {
+
+// A caller's [B] or [B+1] array of i32 or i64; data may be null.
+struct IndexArray {
+  const void* data;
+  int64_t stride;  // in elements
+  bool is_64;
+
+  RBC_HD int64_t operator[](int64_t i) const {
+    return is_64 ? static_cast<const int64_t*>(data)[i * stride]
+                 : static_cast<const int32_t*>(data)[i * stride];
+  }
+};
+
+// A range of rows: the samples or points of one member of the batch.
+struct RowRange {
+  int64_t begin;  // into the rows at the batch stride
+  int64_t count;
+};
+
+RBC_HD int64_t clampIndex(int64_t i, int64_t low, int64_t high) {
+  return i < low ? low : i > high ? high : i;
+}
+
+// Of `rows` padded rows a member, or packed ones for the whole batch. Whatever lengths and offsets
+// hold, the range lies inside.
+RBC_HD RowRange rangeOf(const IndexArray& lengths, const IndexArray& offsets, int64_t rows,
+                        int64_t b) {
+  if (offsets.data != nullptr) {
+    const int64_t begin = clampIndex(offsets[b], 0, rows);
+    return {begin, clampIndex(offsets[b + 1], begin, rows) - begin};
+  }
+  return {0, lengths.data != nullptr ? clampIndex(lengths[b], 0, rows) : rows};
+}
+
+}  // namespace rbc

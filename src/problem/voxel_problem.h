@@ -1,0 +1,135 @@
+// Voxelization as plain numbers: what the validating ops hand to a backend.
+#pragma once
+
+#include <cmath>
+
+#include "dtype.h"
+#include "ragged.h"
+#include "real.h"
+#include "voxel.h"
+
+namespace rbc {
+
+// Values as in voxelize.h.
+enum class VoxelMode : int32_t { kOccupancy, kCount, kSum, kMean, kMax, kMin };
+enum class VoxelOrder : int32_t { kLexicographic, kFirstPoint };
+
+// What a mode needs of the points beyond where they lie.
+RBC_HD bool reducesFeatures(VoxelMode mode) { return mode >= VoxelMode::kSum; }
+
+// An index of points fits in i32.
+inline constexpr int64_t kMaxPoints = INT32_MAX;
+
+// Strides are in elements throughout; that of the clouds is 0 where there is no batch, or the clouds
+// are packed.
+struct PointClouds {
+  const void* data;
+  int64_t stride[3];  // cloud, point, coordinate
+  int64_t columns;    // 3 at least
+  DType dtype;
+  int64_t clouds;
+  int64_t rows;  // points of a padded cloud, or of all packed ones
+  IndexArray lengths;
+  IndexArray offsets;
+
+  RBC_HD bool packed() const { return offsets.data != nullptr; }
+  // Rows of points, valid or not: what point_to_voxel has.
+  RBC_HD int64_t total() const { return packed() ? rows : clouds * rows; }
+};
+
+RBC_HD RowRange pointsOf(const PointClouds& c, int64_t cloud) {
+  return rangeOf(c.lengths, c.offsets, c.rows, cloud);
+}
+
+// The rows beside the points'.
+struct Features {
+  const void* data;
+  int64_t stride[3];  // cloud, point, feature
+  DType dtype;
+  int64_t count;
+};
+
+struct VoxelGrid {
+  double origin[3];
+  double inverse[3];
+  int64_t shape[3];
+
+  RBC_HD int64_t volume() const { return shape[0] * shape[1] * shape[2]; }
+};
+
+template <class Number>
+GridOf<Number> gridAs(const VoxelGrid& grid) {
+  GridOf<Number> result;
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto extent = static_cast<double>(grid.shape[axis]);
+    auto limit = static_cast<Number>(extent);
+    if (static_cast<double>(limit) < extent) limit = std::nextafter(limit, Number(INFINITY));
+    result.origin[axis] = static_cast<Number>(grid.origin[axis]);
+    result.inverse[axis] = static_cast<Number>(grid.inverse[axis]);
+    result.limit[axis] = limit;
+  }
+  return result;
+}
+
+// The voxel's place in lexicographic order; Key holds that of every voxel.
+template <class Key = int64_t>
+RBC_HD Key voxelKey(const VoxelGrid& grid, int64_t cloud, const VoxelIndex& v) {
+  const Key row = static_cast<Key>(cloud) * static_cast<Key>(grid.shape[0]) + v.x;
+  return (row * static_cast<Key>(grid.shape[1]) + v.y) * static_cast<Key>(grid.shape[2]) + v.z;
+}
+
+struct VoxelCoords {
+  int64_t cloud, x, y, z;
+};
+
+RBC_HD VoxelCoords coordsOf(const VoxelGrid& grid, int64_t key) {
+  const int64_t column = key / grid.shape[2];
+  const int64_t row = column / grid.shape[1];
+  const int64_t cloud = row / grid.shape[0];
+  return {cloud, row - cloud * grid.shape[0], column - row * grid.shape[1],
+          key - column * grid.shape[2]};
+}
+
+// A tensor to write; data may be null.
+template <int Rank>
+struct Output {
+  void* data;
+  int64_t stride[Rank];
+  DType dtype;
+};
+
+struct VoxelizeProblem {
+  PointClouds points;
+  VoxelGrid grid;
+  VoxelMode mode;
+  Features features;    // count is 1 for occupancy and count
+  Output<5> out;        // cloud, x, y, z, feature
+  uint64_t empty_bits;  // the empty value as an element of out, in the low bytes
+  Output<1> dropped;    // cloud; i64
+};
+
+struct SparseProblem {
+  PointClouds points;
+  VoxelGrid grid;
+  VoxelMode reduce;
+  VoxelOrder order;
+  Features features;
+  int64_t capacity;
+  int64_t max_points;        // of a voxel in `grouped` and `counts`; INT64_MAX without `grouped`
+  Output<2> coords;          // i32; never null
+  Output<1> num_voxels;      // i64; never null, one element
+  Output<1> counts;          // i32
+  Output<2> reduced;         // voxel, feature
+  Output<3> grouped;         // voxel, point, feature
+  Output<2> point_to_voxel;  // cloud, point; i32 or i64
+  Output<1> dropped;         // cloud; i64
+  Output<1> overflow;        // i64, three elements
+};
+
+// Calls visitor(Tag<Number>) for the type that a dtype of points is computed in.
+template <class Visitor>
+decltype(auto) visitNumber(DType points, Visitor&& visitor) {
+  return computesInDouble(points) ? visitor(Tag<double>{}) : visitor(Tag<float>{});
+}
+
+}  // namespace rbc
