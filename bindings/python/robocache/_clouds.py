@@ -1,4 +1,4 @@
-"""What the operations on point clouds take in common: the grid, and arrays of its size."""
+"""What the operations on point clouds take in common: the grid, the clouds and the features."""
 
 from __future__ import annotations
 
@@ -6,32 +6,16 @@ import functools
 import math
 import operator
 import struct
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Union
+from typing import Any, NoReturn
 
 from . import _core
+from ._arrays import LIBRARY_TYPES, framework_of
+from ._context import Context
+from ._dtypes import NAME_OF_PAIR, dtype_name
 from ._errors import REFUSALS, shown
-from ._frameworks import LIBRARY_TYPES, NAME_OF_PAIR, dtype_name, facts_of, framework_of
-from ._params import Indices, SupportsDLPack
-
-if TYPE_CHECKING:
-    from typing_extensions import TypedDict
-
-    from ._context import Context
-
-    class Grid(TypedDict):
-        origin: Numbers3
-        voxel_size: float | Numbers3
-        shape: Sequence[int]
-
-    class CloudOptions(TypedDict, total=False):
-        lengths: Indices | None
-        offsets: Indices | None
-        backend: str | Context | None
-
-
-Numbers3 = Union[Sequence[float], SupportsDLPack]
-Reduction = Literal["sum", "mean", "max", "min"]
+from ._frameworks import Framework, facts_of
+from ._operation import array_of
+from ._shapes import batch_of
 
 REDUCTIONS = {
     "sum": _core.VOXEL_SUM,
@@ -46,22 +30,63 @@ _MOST_VOXELS = 2**62
 _FLOATS = frozenset(["float16", "bfloat16", "float32", "float64"])
 
 
-# ---- the grid -----------------------------------------------------------------------------------
+def clouds(
+    framework: Framework,
+    context: Context,
+    points: Any,
+    origin: Any,
+    voxel_size: Any,
+    shape: Any,
+    lengths: Any,
+    offsets: Any,
+    features: Any = None,
+) -> tuple[Any, tuple[int, ...], tuple[int, ...], tuple[bytes, Any, Any]]:
+    """The shape of the points, that of the batch, that of the grid, and what goes into options.
 
-
-def packed_grid(origin: Any, voxel_size: Any, shape: Any) -> tuple[bytes, tuple[int, ...]]:
-    """rbcVoxelGrid, and the shape as ints."""
+    A grid that cannot be, of which the library tells, has the shape (0,).
+    """
     try:
         x, y, z = origin
-        dx, dy, dz = (voxel_size,) * 3 if _is_number(voxel_size) else voxel_size
+        number = type(voxel_size) is float or _is_number(voxel_size)
+        dx, dy, dz = (voxel_size,) * 3 if number else voxel_size
         i, j, k = map(operator.index, shape)
-        return _GRID.pack(x, y, z, dx, dy, dz, i, j, k), (i, j, k)
+        grid = _GRID.pack(x, y, z, dx, dy, dz, i, j, k)
     except (*REFUSALS, OverflowError, struct.error) as error:
-        _require_three(origin, "origin", "3 numbers", _AXIS.pack)
-        sizes = (voxel_size,) * 3 if _is_number(voxel_size) else voxel_size
-        _require_three(sizes, "voxel_size", "a number or 3", _AXIS.pack, voxel_size)
-        _require_three(shape, "shape", "3 ints", operator.index)
-        raise ValueError(f"shape: is {shown(shape)}, expected 3 ints of 1 to 2^31 - 1") from error
+        _refuse_grid(origin, voxel_size, shape, error)
+    if lengths is not None:
+        lengths = array_of(framework, lengths, "lengths", points)
+    if offsets is not None:
+        offsets = array_of(framework, offsets, "offsets", points)
+    if features is not None:
+        own = framework if type(features) is type(points) else framework_of(features, "features")
+        if not own.is_numpy:
+            own.examine(features, "features")
+
+    rows = None
+    if type(points) in LIBRARY_TYPES:
+        try:
+            rows = points.shape
+        except REFUSALS:  # of a nested tensor of torch
+            pass
+    if rows is None:
+        rows = facts_of(points, "points", context)[4]
+    if offsets is not None:
+        batch = batch_of(rows, offsets, context)
+    else:
+        batch = () if len(rows) < 3 else tuple(rows[:-2])
+    options = grid, lengths, offsets
+    most = _MOST_VOXELS if not batch else _MOST_VOXELS // (math.prod(batch) or 1)
+    if i < 1 or j < 1 or k < 1 or i * j * k > most:
+        return rows, batch, (0,), options
+    return rows, batch, (i, j, k), options
+
+
+def _refuse_grid(origin: Any, voxel_size: Any, shape: Any, error: BaseException) -> NoReturn:
+    _require_three(origin, "origin", "3 numbers", _AXIS.pack)
+    sizes = (voxel_size,) * 3 if _is_number(voxel_size) else voxel_size
+    _require_three(sizes, "voxel_size", "a number or 3", _AXIS.pack, voxel_size)
+    _require_three(shape, "shape", "3 ints", operator.index)
+    raise ValueError(f"shape: is {shown(shape)}, expected 3 ints of 1 to 2^31 - 1") from error
 
 
 def _is_number(given: Any) -> bool:
@@ -83,30 +108,20 @@ def _require_three(given: Any, name: str, expected: str, number: Any, whole: Any
         raise ValueError(f"{name}: has {count} elements, expected {expected}")
 
 
-# ---- arrays of its size -------------------------------------------------------------------------
+def features_of(points: Any, features: Any, context: Context) -> tuple[str, Any]:
+    """The float dtype and the last extent, as a tuple, of what is reduced.
 
-
-def volume(batch: tuple[int, ...], shape: tuple[int, ...], *behind: int) -> tuple[int, ...]:
-    """[B,X,Y,Z,...]; anything for a grid that cannot be, of which the library tells."""
-    if min(shape) < 1 or math.prod(shape) * (math.prod(batch) or 1) > _MOST_VOXELS:
-        return (0,)
-    return (*batch, *shape, *behind)
-
-
-def features_of(points: Any, features: Any) -> tuple[Any, str]:
-    """What is reduced, and the name of its argument."""
-    if features is None:
-        return points, "points"
-    framework_of(features, "features").examine(features, "features")
-    return features, "features"
-
-
-def float_dtype(array: Any, name: str, context: Context) -> str:
-    """The name of its dtype; float32 for what is no float, which the library will refuse."""
+    float32 for what is no float, which the library will refuse.
+    """
+    array, name = (points, "points") if features is None else (features, "features")
     if type(array) in LIBRARY_TYPES:
-        return _float_name(array.dtype)
-    named = NAME_OF_PAIR.get(facts_of(array, name, context)[2:4], "")
-    return named if named in _FLOATS else "float32"
+        try:
+            return _float_name(array.dtype), array.shape[-1:]
+        except REFUSALS:  # of a nested tensor of torch
+            pass
+    facts = facts_of(array, name, context)
+    named = NAME_OF_PAIR.get(facts[2:4], "")
+    return named if named in _FLOATS else "float32", facts[4][-1:]
 
 
 @functools.lru_cache(maxsize=256)

@@ -15,8 +15,6 @@ from ._errors import REFUSALS, shown
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from ._frameworks import Framework
-
 _SIMD = {
     "auto": _core.SIMD_AUTO,
     "portable": _core.SIMD_PORTABLE,
@@ -239,43 +237,18 @@ class Context:
         _core.rbc_context_get_info(self._handle, info)
         return SimpleNamespace(**{name: read(info) for name, read in _FACTS.items()})
 
-    def _follow(self, framework: Framework, array: Any) -> bool:
-        """Move to the framework's current stream; False if it has to be waited for instead.
-
-        Of a framework that tells none it is the legacy stream: the last one may be gone.
-        """
-        if self._device_id == CPU or not self._follows:
-            return True
-        told = framework.stream(array, self._device_id)
-        stream = 0 if told is None else told
-        if stream != self._stream:
-            _core.rbc_context_set_stream(self._handle, stream)
-            self._stream = stream
-        return told is not None
-
-    def _join(self, framework: Framework, array: Any) -> bool:
-        """Have what the library made for this call ready; False if the call has to be waited for.
-
-        That is so on a stream of one's own, of which the library knows nothing.
-        """
-        if self._device_id == CPU or self._follows:
-            return True
-        beside = _default(self._device_id)
-        if beside._follow(framework, array):
-            beside.synchronize()
-        return False
-
 
 class _Defaults(threading.local):
     def __init__(self) -> None:
         self.contexts: dict[int, Context] = {}
 
 
-_defaults = _Defaults()
+DEFAULTS = _Defaults()
 
 
-def _default(device_id: int) -> Context:
-    contexts = _defaults.contexts
+def default_context(device_id: int) -> Context:
+    """The one of this thread and device, which operations make for themselves."""
+    contexts = DEFAULTS.contexts
     context = contexts.get(device_id)
     if context is None:
         context = contexts[device_id] = Context("cpu" if device_id == CPU else f"cuda:{device_id}")
@@ -285,7 +258,7 @@ def _default(device_id: int) -> Context:
 def choose(backend: Any, device_id: int) -> Context:
     """The context for an operation on arrays of ``device_id``."""
     if backend is None:
-        return _defaults.contexts.get(device_id) or _default(device_id)
+        return default_context(device_id)
     if isinstance(backend, Context):
         return backend
     if not isinstance(backend, str):
@@ -294,10 +267,10 @@ def choose(backend: Any, device_id: int) -> Context:
         )
     kind, wanted = _parse_device(backend, "backend")
     if kind == _core.BACKEND_CPU:
-        return _default(CPU)
+        return default_context(CPU)
     if kind == _core.BACKEND_AUTO or (backend == "cuda" and device_id != CPU):
         wanted = device_id
-    return _default(wanted)
+    return default_context(wanted)
 
 
 def _parse_device(device: Any, name: str = "device") -> tuple[int, int]:

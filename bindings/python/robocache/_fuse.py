@@ -6,28 +6,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
-from ._context import CPU, Context, choose
-from ._frameworks import dtype_name, framework_of
-from ._params import Array, Numbers, Out, indices, queries
-from ._results import finished, out_shape, require_out
+from ._context import CPU, Context
+from ._dtypes import dtype_name
+from ._operation import array_of, begin, finished, writable
+from ._options import struct_of
+from ._shapes import out_shape
 from ._stream import FLOAT_OF_BITS, Stream
+from ._types import Array, Numbers, Out
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._params import CallOptions
+    from ._types import CallOptions
 
 _MOST_STREAMS = _core.FUSE_MAX_STREAMS
 
 
-def _new_params(flags: int) -> Any:
-    params = _core.new_FuseParams()
-    _core.FuseParams_flags_set(params, flags)
-    return params
-
-
-# The extension copies a struct before it adds to it.
-_UNCHECKED, _CHECKED = _new_params(0), _new_params(_core.CHECK_TIMES)
+_new, _set_flags = struct_of("FuseParams", "flags")
+_UNCHECKED, _CHECKED = _new(), _new()
+_set_flags(_CHECKED, _core.CHECK_TIMES)
 
 
 @overload
@@ -142,41 +139,45 @@ def fuse(
     >>> features.shape, features.dtype.name, valid.sum(axis=0).tolist()
     ((50, 520), 'float32', [49, 49, 26])
     """
-    native = _native(streams)
+    native, promoted, channels = _native(streams)
     values, times, options = native[0][1:4]
-    framework = framework_of(values, "values")
-    context = choose(backend, framework.device(values, "streams[0].values"))
-    ordered = context._follow(framework, values)
-    query_times = queries(framework, query_times, times, values)
-    if check_times is None:
-        check_times = context._device_id == CPU
-    params = _CHECKED if check_times else _UNCHECKED
+    framework, context, ordered, query_times = begin(
+        values, "streams[0].values", backend, times, query_times
+    )
+    checked = context._device_id == CPU if check_times is None else check_times
+    params = _CHECKED if checked else _UNCHECKED
     if query_lengths is not None:
-        query_lengths = indices(framework, query_lengths, "query_lengths", values)
+        query_lengths = array_of(framework, query_lengths, "query_lengths", values)
 
     shape: tuple[int, ...] = ()
     if out is None or return_mask:
         shape = out_shape(values, query_times, options[3], context)[:-1]
     owner = None
     if out is None:
-        promoted, channels = _dtype_and_channels(native)
         name = promoted if dtype is None else dtype_name(dtype)
         result = framework.empty(values, (*shape, channels), name, context)
     else:
-        owner = require_out(out, dtype)
+        owner = writable(out, "out", dtype)
         result = out
     mask = framework.empty(values, (*shape, len(native)), "bool", context) if return_mask else None
 
     _core.rbc_fuse(context._handle, native, query_times, result, mask, (params, query_lengths))
-    if not ordered:
-        context.synchronize()
-    return finished(framework, result, owner, mask)
+    return finished(framework, context, ordered, "values", owner, result, mask)
 
 
-def _native(streams: Any) -> list[Any]:
-    """The streams as the extension takes them."""
+def _native(streams: Any) -> tuple[list[Any], str, int]:
+    """The streams as the extension takes them.
+
+    With the float dtype that holds those of all float streams, and the sum of their channels.
+    """
+    native = []
+    bits = channels = 0
     try:
-        native = [stream._native for stream in streams]
+        for stream in streams:
+            taken = stream._native
+            native.append(taken)
+            bits |= taken[-2]
+            channels += taken[-1]
     except (AttributeError, TypeError):
         native = []
         if isinstance(streams, Stream) or not isinstance(streams, Sequence):
@@ -190,13 +191,4 @@ def _native(streams: Any) -> list[Any]:
                 ) from None
     if not 1 <= len(native) <= _MOST_STREAMS:
         raise ValueError(f"streams: are {len(native)}, expected 1 to {_MOST_STREAMS}")
-    return native
-
-
-def _dtype_and_channels(native: list[Any]) -> tuple[str, int]:
-    """The float dtype that holds those of all float streams, and the sum of their channels."""
-    bits = channels = 0
-    for stream in native:
-        bits |= stream[-2]
-        channels += stream[-1]
-    return FLOAT_OF_BITS.get(bits, "float32"), channels
+    return native, FLOAT_OF_BITS.get(bits, "float32"), channels

@@ -5,32 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
-from ._context import CPU, Context, choose
-from ._frameworks import NAME_OF_PAIR, dtype_name, facts_of, framework_of, refuse_dtype
-from ._params import (
-    ZERO,
-    Array,
-    Numbers,
-    Out,
-    SupportsDLPack,
-    indices,
-    inverse_of,
-    mean_of,
-    queries,
-    rules,
-)
-from ._results import finished, out_shape, require_out
+from ._context import CPU, Context
+from ._dtypes import NAME_OF_PAIR, dtype_name, refuse_dtype
+from ._frameworks import facts_of
+from ._operation import array_of, begin, finished, joined, writable
+from ._options import ZERO
+from ._rules import CHECKED, HOLD, LINEAR, UNCHECKED, rules
+from ._scales import inverse_of, mean_of
+from ._shapes import out_shape
+from ._types import Array, Numbers, Out, SupportsDLPack
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._params import CallOptions, StreamOptions
+    from ._types import CallOptions, StreamOptions
 
     class _Options(StreamOptions, CallOptions, total=False):
         pass
-
-
-_CHECK_TIMES = _core.CHECK_TIMES
 
 
 @overload
@@ -190,26 +181,30 @@ def resample(
     >>> rbc.resample(pose, times, frames, method=groups).shape
     (60, 8)
     """
-    framework = framework_of(values, "values")
-    context = choose(backend, framework.device(values, "values"))
-    ordered = context._follow(framework, values)
-    query_times = queries(framework, query_times, times, values)
-    if check_times is None:
-        check_times = context._device_id == CPU
-    flags = _CHECK_TIMES if check_times else 0
-    params, groups = rules(method, bounds, fill_value, max_gap, tolerance, flags)
+    framework, context, ordered, query_times = begin(values, "values", backend, times, query_times)
+    checked = context._device_id == CPU if check_times is None else check_times
+    if (  # as in rules, without the call
+        method is LINEAR
+        and bounds is HOLD
+        and fill_value is ZERO
+        and max_gap is None
+        and tolerance is None
+    ):
+        params, groups = CHECKED if checked else UNCHECKED
+    else:
+        params, groups = rules(method, bounds, fill_value, max_gap, tolerance, checked)
     if lengths is not None:
-        lengths = indices(framework, lengths, "lengths", values)
+        lengths = array_of(framework, lengths, "lengths", values)
     if query_lengths is not None:
-        query_lengths = indices(framework, query_lengths, "query_lengths", values)
+        query_lengths = array_of(framework, query_lengths, "query_lengths", values)
     if offsets is not None:
-        offsets = indices(framework, offsets, "offsets", values)
+        offsets = array_of(framework, offsets, "offsets", values)
     if mean is not None:
         mean = mean_of(framework, mean, values)
     if std is not None:
         std = inverse_of(framework, std, values)
-    if mean is not None or std is not None:
-        ordered = context._join(framework, values) and ordered
+    if context._device_id != CPU and (mean is not None or std is not None):
+        ordered = joined(context, framework, values) and ordered
 
     shape: tuple[int, ...] = ()
     if out is None or return_mask:
@@ -219,7 +214,7 @@ def resample(
         name = None if dtype is None else dtype_name(dtype)
         result = framework.empty(values, shape, name, context)
     else:
-        owner = require_out(out, dtype)
+        owner = writable(out, "out", dtype)
         result = out
     mask = framework.empty(values, shape[:-1], "bool", context) if return_mask else None
 
@@ -231,6 +226,4 @@ def resample(
             if facts_of(values, "values", context)[2:4] not in NAME_OF_PAIR:
                 refuse_dtype(values, "values")
         raise
-    if not ordered:
-        context.synchronize()
-    return finished(framework, result, owner, mask)
+    return finished(framework, context, ordered, "values", owner, result, mask)

@@ -9,21 +9,15 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 from . import _core
+from ._arrays import LIBRARY_TYPES, framework_of
+from ._dtypes import DTYPES, dtype_name
 from ._errors import REFUSALS, shown
-from ._frameworks import DTYPES, LIBRARY_TYPES, dtype_name, facts_of, framework_of
-from ._params import (
-    ZERO,
-    Array,
-    Bounds,
-    Indices,
-    Method,
-    Numbers,
-    SupportsDLPack,
-    indices,
-    inverse_of,
-    mean_of,
-    rules,
-)
+from ._frameworks import facts_of
+from ._operation import array_of
+from ._options import ZERO
+from ._rules import rules
+from ._scales import inverse_of, mean_of
+from ._types import Array, Bounds, Indices, Method, Numbers, SupportsDLPack
 
 _NO_OFFSET = _core.new_FuseStream()
 
@@ -98,9 +92,12 @@ class Stream(Generic[Array]):
         std: Numbers | None = None,
         clock_offset: float = 0,
     ) -> None:
-        framework = framework_of(values, "values")
-        framework.examine(values, "values")
-        framework_of(times, "times").examine(times, "times")
+        framework = LIBRARY_TYPES.get(type(values)) or framework_of(values, "values")
+        if not framework.is_numpy:
+            framework.examine(values, "values")
+        own = framework if type(times) is type(values) else framework_of(times, "times")
+        if not own.is_numpy:
+            own.examine(times, "times")
         # Past the __setattr__ of frozen dataclasses, in one go.
         self.__dict__.update(
             values=values,
@@ -118,9 +115,9 @@ class Stream(Generic[Array]):
         )
         params, groups = rules(method, bounds, fill_value, max_gap, tolerance)
         if lengths is not None:
-            lengths = indices(framework, lengths, "lengths", values)
+            lengths = array_of(framework, lengths, "lengths", values)
         if offsets is not None:
-            offsets = indices(framework, offsets, "offsets", values)
+            offsets = array_of(framework, offsets, "offsets", values)
         if mean is not None:
             mean = mean_of(framework, mean, values)
         inv_std = None if std is None else inverse_of(framework, std, values)

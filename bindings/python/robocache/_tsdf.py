@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
-from ._clouds import packed_grid, volume
-from ._context import Context, choose
-from ._frameworks import SEQUENCES, examine_output, framework_of, shape_of
-from ._params import Array, code_of, indices, number
-from ._results import batch_of
+from ._arrays import SEQUENCES, framework_of
+from ._clouds import clouds
+from ._context import CPU, Context
+from ._operation import begin, finished, joined, writable
+from ._options import code_of, number, struct_of
+from ._types import Array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from typing_extensions import Unpack
 
-    from ._clouds import CloudOptions, Grid, Numbers3
+    from ._types import CloudOptions, Grid, Numbers3
 
     class _Needed(Grid):
         truncation: float
@@ -31,10 +32,10 @@ _WEIGHTINGS = {
     "constant": _core.TSDF_WEIGHT_CONSTANT,
     "inverse_square": _core.TSDF_WEIGHT_INVERSE_SQUARE,
 }
-_set_flags = _core.TsdfParams_flags_set
-_set_weighting = _core.TsdfParams_weighting_set
-_set_truncation = _core.TsdfParams_truncation_set
-_set_max_weight = _core.TsdfParams_max_weight_set
+_CONSTANT = "constant"
+_new, _set_flags, _set_weighting, _set_truncation, _set_max_weight = struct_of(
+    "TsdfParams", "flags", "weighting", "truncation", "max_weight"
+)
 
 
 @overload
@@ -147,51 +148,42 @@ def voxelize_tsdf(
     >>> np.sign(tsdf[:, 10, 10]).astype(int).tolist()
     [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0]
     """
-    framework = framework_of(points, "points")
-    context = choose(backend, framework.device(points, "points"))
-    ordered = context._follow(framework, points)
-    grid, shape = packed_grid(origin, voxel_size, shape)
-    params = _core.new_TsdfParams()
-    _set_truncation(params, number(truncation, "truncation"))
-    _set_weighting(params, code_of(_WEIGHTINGS, weighting, "weighting"))
+    framework, context, ordered, _ = begin(points, "points", backend)
+    _, batch, shape, options = clouds(
+        framework, context, points, origin, voxel_size, shape, lengths, offsets
+    )
+    params = _new()
+    if type(truncation) is not float:
+        truncation = number(truncation, "truncation")
+    _set_truncation(params, truncation)
+    if weighting is not _CONSTANT:
+        _set_weighting(params, code_of(_WEIGHTINGS, weighting, "weighting"))
     if carve:
         _set_flags(params, _core.TSDF_CARVE)
     if max_weight is not None:
         _set_max_weight(params, number(max_weight, "max_weight"))
-    if lengths is not None:
-        lengths = indices(framework, lengths, "lengths", points)
-    if offsets is not None:
-        offsets = indices(framework, offsets, "offsets", points)
     if type(sensors) in SEQUENCES:
         sensors = framework.sequence(sensors, "sensors", "float64", points)
     else:
-        framework_of(sensors, "sensors").examine(sensors, "sensors")
+        own = framework if type(sensors) is type(points) else framework_of(sensors, "sensors")
+        if not own.is_numpy:
+            own.examine(sensors, "sensors")
 
-    rows = shape_of(points, "points", context)
-    new = tsdf is None
-    if new != (weight is None):
+    if (tsdf is None) != (weight is None):
         raise ValueError("tsdf: goes with weight, expected both or neither")
-    if new:
-        extents = volume((), shape)
-        tsdf = framework.zeros(points, extents, "float32", context)
-        weight = framework.zeros(points, extents, "float32", context)
-        ordered = context._join(framework, points) and ordered
+    owners: Any = (None, None)
+    if tsdf is None:
+        tsdf = framework.zeros(points, shape, "float32", context)
+        weight = framework.zeros(points, shape, "float32", context)
+        if context._device_id != CPU:
+            ordered = joined(context, framework, points) and ordered
     else:
-        owners = examine_output(tsdf, "tsdf"), examine_output(weight, "weight")
-    dropped = None
-    if return_dropped:
-        batch = batch_of(rows, offsets, context)
-        dropped = framework.empty(points, batch, "int64", context)
+        owners = writable(tsdf, "tsdf"), writable(weight, "weight")
+    dropped = framework.empty(points, batch, "int64", context) if return_dropped else None
 
-    options = (params, grid, lengths, offsets)
-    _core.rbc_voxelize_tsdf(context._handle, points, sensors, tsdf, weight, dropped, options)
-    if not ordered:
-        context.synchronize()
-    if new:
-        tsdf, weight = framework.finish(tsdf, "points"), framework.finish(weight, "points")
-    else:
-        owners[0].written(tsdf)
-        owners[1].written(weight)
-    if dropped is None:
-        return tsdf, weight
-    return tsdf, weight, framework.finish(dropped, "points")
+    _core.rbc_voxelize_tsdf(
+        context._handle, points, sensors, tsdf, weight, dropped, (params, *options)
+    )
+    tsdf = finished(framework, context, ordered, "points", owners[0], tsdf)
+    rest = finished(framework, context, True, "points", owners[1], weight, dropped)
+    return (tsdf, rest) if dropped is None else (tsdf, *rest)

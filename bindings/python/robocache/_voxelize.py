@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
-from ._clouds import REDUCTIONS, features_of, float_dtype, packed_grid, volume
-from ._context import Context, choose
-from ._frameworks import dtype_name, framework_of, shape_of
-from ._params import ZERO, Array, Out, SupportsDLPack, code_of, indices, number
-from ._results import batch_of, finished, require_out
+from ._clouds import REDUCTIONS, clouds, features_of
+from ._context import Context
+from ._dtypes import dtype_name
+from ._operation import begin, finished, writable
+from ._options import ZERO, code_of, number, struct_of
+from ._types import Array, Out, SupportsDLPack
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._clouds import CloudOptions, Grid
+    from ._types import CloudOptions, Grid
 
     class _Options(Grid, CloudOptions, total=False):
         mode: Literal["occupancy", "count", "sum", "mean", "max", "min"]
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 
 _MODES = {"occupancy": _core.VOXEL_OCCUPANCY, "count": _core.VOXEL_COUNT, **REDUCTIONS}
-_set_mode = _core.VoxelizeParams_mode_set
-_set_empty_value = _core.VoxelizeParams_empty_value_set
+_OCCUPANCY = "occupancy"
+_new, _set_mode, _set_empty_value = struct_of("VoxelizeParams", "mode", "empty_value")
 
 
 @overload
@@ -164,41 +165,29 @@ def voxelize(
     >>> rbc.voxelize(sweep, sweep[:, 3:], mode="mean", **grid).shape
     (160, 160, 20, 1)
     """
-    framework = framework_of(points, "points")
-    context = choose(backend, framework.device(points, "points"))
-    ordered = context._follow(framework, points)
-    grid, shape = packed_grid(origin, voxel_size, shape)
-    params = _core.new_VoxelizeParams()
-    _set_mode(params, code_of(_MODES, mode, "mode"))
+    framework, context, ordered, _ = begin(points, "points", backend)
+    _, batch, shape, options = clouds(
+        framework, context, points, origin, voxel_size, shape, lengths, offsets, features
+    )
+    params = _new()
+    if mode is not _OCCUPANCY:
+        _set_mode(params, code_of(_MODES, mode, "mode"))
     if empty_value is not ZERO:
         _set_empty_value(params, number(empty_value, "empty_value"))
-    if lengths is not None:
-        lengths = indices(framework, lengths, "lengths", points)
-    if offsets is not None:
-        offsets = indices(framework, offsets, "offsets", points)
-    reduced, reduced_name = features_of(points, features)
 
-    batch: tuple[int, ...] = ()
-    if out is None or return_dropped:
-        batch = batch_of(shape_of(points, "points", context), offsets, context)
     owner = None
     if out is None:
         if mode in REDUCTIONS:
-            name = float_dtype(reduced, reduced_name, context)
-            channels = shape_of(reduced, reduced_name, context)[-1:]
+            name, channels = features_of(points, features, context)
         else:
-            name = "bool" if mode == "occupancy" else "int32"
-            channels = ()
+            name, channels = "bool" if mode == "occupancy" else "int32", ()
         if dtype is not None:
             name = dtype_name(dtype)
-        result = framework.empty(points, volume(batch, shape, *channels), name, context)
+        result = framework.empty(points, (*batch, *shape, *channels), name, context)
     else:
-        owner = require_out(out, dtype)
+        owner = writable(out, "out", dtype)
         result = out
     dropped = framework.empty(points, batch, "int64", context) if return_dropped else None
 
-    options = (params, grid, lengths, offsets)
-    _core.rbc_voxelize(context._handle, points, features, result, dropped, options)
-    if not ordered:
-        context.synchronize()
-    return finished(framework, result, owner, dropped, "points")
+    _core.rbc_voxelize(context._handle, points, features, result, dropped, (params, *options))
+    return finished(framework, context, ordered, "points", owner, result, dropped)

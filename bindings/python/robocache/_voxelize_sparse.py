@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from . import _core
-from ._clouds import REDUCTIONS, Numbers3, Reduction, features_of, float_dtype, packed_grid
-from ._context import Context, choose
-from ._errors import REFUSALS, shown
-from ._frameworks import dtype_name, framework_of, shape_of
-from ._params import Array, Indices, SupportsDLPack, code_of, indices
-from ._results import batch_of
+from ._clouds import REDUCTIONS, clouds, features_of
+from ._context import Context
+from ._dtypes import dtype_name
+from ._operation import begin, finished
+from ._options import code_of, count, struct_of
+from ._types import Array, Indices, Numbers3, Reduction, SupportsDLPack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +22,8 @@ _ORDERS = {
     "lexicographic": _core.VOXEL_ORDER_LEXICOGRAPHIC,
     "first_point": _core.VOXEL_ORDER_FIRST_POINT,
 }
+_new, _set_reduce, _set_order = struct_of("VoxelizeSparseParams", "reduce", "order")
 _VOXELS = _core.new_SparseVoxels()  # the extension adds to a copy
-_set_reduce = _core.VoxelizeSparseParams_reduce_set
-_set_order = _core.VoxelizeSparseParams_order_set
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,31 +166,24 @@ def voxelize_sparse(
     >>> rbc.voxelize_sparse(points, max_voxels=100, max_points=32, **pillars).grouped.shape
     (100, 32, 3)
     """
-    framework = framework_of(points, "points")
-    context = choose(backend, framework.device(points, "points"))
-    ordered = context._follow(framework, points)
-    grid, _ = packed_grid(origin, voxel_size, shape)
-    params = _core.new_VoxelizeSparseParams()
-    if reduce is not None:
-        _set_reduce(params, code_of(REDUCTIONS, reduce, "reduce"))
+    framework, context, ordered, _ = begin(points, "points", backend)
+    rows, batch, _, options = clouds(
+        framework, context, points, origin, voxel_size, shape, lengths, offsets, features
+    )
     if order is None:
         order = "lexicographic" if max_points is None else "first_point"
+    params = _new()
+    if reduce is not None:
+        _set_reduce(params, code_of(REDUCTIONS, reduce, "reduce"))
     _set_order(params, code_of(_ORDERS, order, "order"))
-    if lengths is not None:
-        lengths = indices(framework, lengths, "lengths", points)
-    if offsets is not None:
-        offsets = indices(framework, offsets, "offsets", points)
-    reduced, reduced_name = features_of(points, features)
-    name = float_dtype(reduced, reduced_name, context) if dtype is None else dtype_name(dtype)
-
-    rows = shape_of(points, "points", context)
-    batch = batch_of(rows, offsets, context)
+    name, channels = features_of(points, features, context)
+    if dtype is not None:
+        name = dtype_name(dtype)
     rows = tuple(rows[:-1])  # no torch.Size: its fastest allocation takes plain tuples alone
-    channels = shape_of(reduced, reduced_name, context)[-1:]
     if max_voxels is None:
         capacity = max(1, math.prod(rows))
     else:
-        capacity = _count(max_voxels, "max_voxels")
+        capacity = count(max_voxels, "max_voxels")
 
     # No function or generator: CPython 3.12 and 3.13 corrupt the heap where memory gives out.
     empty = framework.empty
@@ -200,7 +191,7 @@ def voxelize_sparse(
     if reduce is not None:
         means = empty(points, (capacity, *channels), name, context)
     if max_points is not None:
-        room = (capacity, _count(max_points, "max_points"), *channels)
+        room = (capacity, count(max_points, "max_points"), *channels)
         grouped = empty(points, room, name, context)
     voxels = (
         empty(points, (capacity, 4), "int32", context),
@@ -212,23 +203,12 @@ def voxelize_sparse(
         empty(points, tuple(batch), "int64", context),
         empty(points, (3,), "int64", context),
     )
-    options = (params, grid, lengths, offsets)
-    _core.rbc_voxelize_sparse(context._handle, points, features, (_VOXELS, *voxels), options)
-    if not ordered:
-        context.synchronize()
-    coords, num_voxels, counts, means, grouped, point_to_voxel, dropped, overflow = [
-        array if array is None else framework.finish(array, "points") for array in voxels
-    ]
+    _core.rbc_voxelize_sparse(
+        context._handle, points, features, (_VOXELS, *voxels), (params, *options)
+    )
+    coords, num_voxels, counts, means, grouped, point_to_voxel, dropped, overflow = finished(
+        framework, context, ordered, "points", None, voxels
+    )
     return SparseVoxels(
         coords, counts, means, grouped, point_to_voxel, num_voxels, dropped, overflow
     )
-
-
-def _count(given: Any, name: str) -> int:
-    try:
-        count = operator.index(given)
-    except REFUSALS:
-        raise TypeError(f"{name}: is {shown(given)}, expected an int") from None
-    if count < 1:
-        raise ValueError(f"{name}: is {count}, expected 1 or more")
-    return count

@@ -15,15 +15,17 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from . import _resample
+from ._arrays import SEQUENCES, framework_of
 from ._errors import REFUSALS, blamed
-from ._frameworks import SEQUENCES, framework_of
-from ._params import indices, inverse_of, queries, rules
+from ._operation import array_of, queries
+from ._rules import rules
+from ._scales import inverse_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._params import Numbers, SupportsDLPack
     from ._resample import _Options
+    from ._types import Numbers, SupportsDLPack
 
 __all__ = ["resample"]
 
@@ -126,7 +128,7 @@ def resample(
     for name in ("lengths", "query_lengths", "offsets"):
         given = options.pop(name, None)
         if given is not None:
-            arrays[name] = _tensor(indices(framework, given, name, values), name)
+            arrays[name] = _tensor(array_of(framework, given, name, values), name)
     scales = {}
     for name in ("mean", "std"):
         given = options.pop(name, None)

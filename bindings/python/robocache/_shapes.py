@@ -1,18 +1,11 @@
-"""What the operations give back in common: arrays of the library that the arguments come from."""
+"""The shapes of results."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ._arrays import LIBRARY_TYPES, shape_of
 from ._context import Context
-from ._frameworks import (
-    LIBRARY_TYPES,
-    Framework,
-    dtype_name,
-    dtype_of,
-    examine_output,
-    shape_of,
-)
 
 
 def out_shape(values: Any, query_times: Any, offsets: Any, context: Context) -> tuple[int, ...]:
@@ -40,26 +33,3 @@ def batch_of(shape: tuple[int, ...], offsets: Any, context: Context) -> tuple[in
     if len(extents) != 1:
         raise ValueError(f"offsets: rank is {len(extents)}, expected 1")
     return (max(0, extents[0] - 1),)
-
-
-def require_out(out: Any, dtype: Any) -> Framework:
-    """The library of ``out``, which has to have the dtype that is given beside it."""
-    owner = examine_output(out, "out")
-    if dtype is not None and dtype_name(dtype) != dtype_of(out, "out"):
-        raise TypeError(f"dtype: is {dtype_name(dtype)}, but out is {dtype_of(out, 'out')}")
-    return owner
-
-
-def finished(
-    framework: Framework, result: Any, owner: Framework | None, beside: Any, name: str = "values"
-) -> Any:
-    """The result, or a tuple of it and what is asked for beside, as the library's own arrays.
-
-    ``owner`` is the library of an ``out`` that was given, ``framework`` that of the argument of
-    this name.
-    """
-    if owner is None:
-        result = framework.finish(result, name)
-    else:
-        owner.written(result)
-    return result if beside is None else (result, framework.finish(beside, name))

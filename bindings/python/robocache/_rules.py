@@ -1,0 +1,93 @@
+"""The rules of resampling: rbcResampleParams, and the groups of channels that go with it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from . import _core
+from ._errors import shown
+from ._options import ZERO, code_of, number, struct_of
+
+METHODS = {
+    "linear": _core.METHOD_LINEAR,
+    "nearest": _core.METHOD_NEAREST,
+    "previous": _core.METHOD_PREVIOUS,
+    "next": _core.METHOD_NEXT,
+    "cubic": _core.METHOD_CUBIC,
+    "pchip": _core.METHOD_PCHIP,
+    "slerp": _core.METHOD_SLERP,
+    "angle": _core.METHOD_ANGLE,
+}
+BOUNDS = {
+    "hold": _core.BOUNDS_HOLD,
+    "fill": _core.BOUNDS_FILL,
+    "extrapolate": _core.BOUNDS_EXTRAPOLATE,
+}
+_GROUP = struct.Struct("qqii")  # rbcChannelGroup
+(
+    _new,
+    _set_flags,
+    _set_method,
+    _set_bounds,
+    _set_fill_value,
+    _set_max_gap,
+    _set_tolerance,
+) = struct_of("ResampleParams", "flags", "method", "bounds", "fill_value", "max_gap", "tolerance")
+LINEAR, HOLD = "linear", "hold"
+# What a call without options takes.
+UNCHECKED, CHECKED = (_new(), None), (_new(), None)
+_set_flags(CHECKED[0], _core.CHECK_TIMES)
+
+
+def rules(
+    method: Any, bounds: Any, fill_value: Any, max_gap: Any, tolerance: Any, checked: Any = False
+) -> tuple[Any, bytes | None]:
+    """The struct rbcResampleParams with all its scalars, and the groups that go with it.
+
+    Both are shared with other calls, and only read.
+    """
+    if (
+        method is LINEAR
+        and bounds is HOLD
+        and fill_value is ZERO
+        and max_gap is None
+        and tolerance is None
+    ):
+        return CHECKED if checked else UNCHECKED
+    params = _new()
+    groups = None
+    if checked:
+        _set_flags(params, _core.CHECK_TIMES)
+    if isinstance(method, str) or not isinstance(method, Sequence):
+        if method is not LINEAR:
+            _set_method(params, code_of(METHODS, method, "method"))
+    else:
+        groups = _packed_groups(method)
+    if bounds is not HOLD:
+        _set_bounds(params, code_of(BOUNDS, bounds, "bounds"))
+    if fill_value is not ZERO:
+        _set_fill_value(params, number(fill_value, "fill_value"))
+    if max_gap is not None:
+        _set_max_gap(params, number(max_gap, "max_gap"))
+    if tolerance is not None:
+        _set_tolerance(params, number(tolerance, "tolerance"))
+    return params, groups
+
+
+def _packed_groups(groups: Sequence[Any]) -> bytes:
+    if not groups:
+        raise ValueError("method: has no groups, expected (begin, count, name) of each")
+    packed = []
+    for i, group in enumerate(groups):
+        try:
+            begin, count, name = group
+            _GROUP.pack(begin, count, 0, 0)
+        except (TypeError, ValueError, struct.error):
+            raise TypeError(
+                f"method[{i}]: is {shown(group)}, expected (begin, count, name), "
+                "such as (3, 4, 'slerp')"
+            ) from None
+        packed.append(_GROUP.pack(begin, count, code_of(METHODS, name, f"method[{i}]"), 0))
+    return b"".join(packed)
