@@ -46,7 +46,7 @@ typedef struct rbcContext* rbcContext_t;
 typedef struct rbcAllocator {
   void* (*alloc)(void* user_data, size_t bytes, size_t alignment, void* stream);
   void (*free)(void* user_data, void* pointer, size_t bytes, void* stream);
-  void* user_data;
+  void* user_data; /* passed to both functions */
 } rbcAllocator;
 
 /* How to create a context. */

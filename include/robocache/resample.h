@@ -81,14 +81,14 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * Resamples B trajectories of S samples and D channels at T query times each.
  *
  *   context      where the tensors live and the work runs
- *   values       [B,S,D]; [S,D] without batch; [N,D] packed, with params->offsets
+ *   values       [B,S,D]; [S,D] without batch; [N,D] packed, with params->offsets;
  *                f16, bf16, f32, f64; for nearest, previous and next also bool and integers
- *   times        [B,S], or [S] shared by the batch; [N] packed
+ *   times        [B,S], or [S] shared by the batch; [N] packed;
  *                f32, f64 or i64 (any tick, such as nanoseconds)
  *   query_times  [B,T], or [T] shared by the batch; the dtype of times; in any order
- *   out          [B,T,D]; [T,D] without batch
+ *   out          [B,T,D]; [T,D] without batch;
  *                any float dtype; for bool and integers also the dtype of values
- *   mask         [B,T]; [T] without batch; bool or u8; or null
+ *   mask         [B,T]; [T] without batch; bool or u8; or null;
  *                1 where a value was interpolated or a sample's time met exactly, in every group
  *   params       null: defaults
  *

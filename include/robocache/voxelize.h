@@ -65,11 +65,11 @@ static inline rbcVoxelizeParams rbcVoxelizeParamsInit(void) {
  * Reduces B point clouds of N points each to a dense grid of X x Y x Z voxels.
  *
  *   context   where the tensors live and the work runs
- *   points    [B,N,C]; [N,C] without batch; [N,C] packed, with params->offsets; C >= 3
+ *   points    [B,N,C]; [N,C] without batch; [N,C] packed, with params->offsets; C >= 3;
  *             f16, bf16, f32, f64; the first three columns are x, y, z; at most 2^31 - 1 in all
  *   features  [B,N,F]; [N,F] as points; f16, bf16, f32, f64; for sum, mean, max and min only;
  *             null: the C columns of points
- *   out       [B,X,Y,Z] for occupancy and count, [B,X,Y,Z,F] else; without batch no B
+ *   out       [B,X,Y,Z] for occupancy and count, [B,X,Y,Z,F] else; without batch no B;
  *             occupancy: bool, u8, i32 or any float; count: i32, i64 or any float; else any float
  *   dropped   [B], without batch []; i64: the points of each cloud that lie in no voxel; or null
  *   params    not null: the grid has no default
