@@ -76,8 +76,8 @@ RBC_API rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, 
                             const rbcOutput* mask, const rbcFuseParams* params);
 
 /*
- * The workspace in bytes that the same call of rbcFuse needs, for rbcContextReserve. Arguments are
- * verified alike.
+ * The workspace in bytes that the same call of rbcFuse needs, for rbcContextReserve. It
+ * checks the arguments in the same way.
  */
 RBC_API rbcStatus_t rbcFuseWorkspaceSize(rbcContext_t context, const rbcFuseStream* streams,
                                          int32_t num_streams, const rbcTensor* query_times,

@@ -159,8 +159,8 @@ RBC_API rbcStatus_t rbcResample(rbcContext_t context, const rbcTensor* values,
                                 const rbcResampleParams* params);
 
 /*
- * The workspace in bytes that the same call of rbcResample needs, for rbcContextReserve. Arguments
- * are verified alike.
+ * The workspace in bytes that the same call of rbcResample needs, for rbcContextReserve. It
+ * checks the arguments in the same way.
  */
 RBC_API rbcStatus_t rbcResampleWorkspaceSize(rbcContext_t context, const rbcTensor* values,
                                              const rbcTensor* times, const rbcTensor* query_times,

@@ -107,8 +107,8 @@ RBC_API rbcStatus_t rbcVoxelize(rbcContext_t context, const rbcTensor* points,
                                 const rbcOutput* dropped, const rbcVoxelizeParams* params);
 
 /*
- * The workspace in bytes that the same call of rbcVoxelize needs, for rbcContextReserve. Arguments
- * are verified alike.
+ * The workspace in bytes that the same call of rbcVoxelize needs, for rbcContextReserve. It
+ * checks the arguments in the same way.
  */
 RBC_API rbcStatus_t rbcVoxelizeWorkspaceSize(rbcContext_t context, const rbcTensor* points,
                                              const rbcTensor* features, const rbcOutput* out,
