@@ -16,7 +16,9 @@ _MEMBER = re.compile(
 _STATUS = re.compile(rf"^  (RBC_STATUS_\w+) = \d+,?[ \t]*{_COMMENT}$", re.MULTILINE)
 _CONSTANTS = re.compile(rf"{_COMMENT}\n((?:#define RBC_\w+ \d+u?\b[^\n]*\n)+)", re.DOTALL)
 _CONSTANT = re.compile(rf"#define (RBC_\w+) \d+u?(?: +{_COMMENT})?\n")
-_ITEM = re.compile(r"(\d+\.|[\w,]+ ) +(\S.*)")  # "1. text" and "name  text"
+_ITEM = re.compile(r"(\d+\.|[\w,-]+ ) +(\S.*)")  # "1. text" and "name  text"
+_CONTEXT = "where the tensors live and the work runs"  # of every operation, in no header's table
+_NUMBERS = {"int32_t": "int", "uint32_t": "uint", "int64_t": "long", "double": "double"}
 _UNSEEN = re.compile(r"struct_size|reserved\d?")
 
 
@@ -86,7 +88,7 @@ def _split(blocks, arguments):
     """The table of arguments goes apart from the rest."""
     for at, (kind, items) in enumerate(blocks):
         if kind == "list" and items[0][0] in arguments:
-            return blocks[:at] + blocks[at + 1 :], dict(items)
+            return blocks[:at] + blocks[at + 1 :], {"context": _CONTEXT, **dict(items)}
     return blocks, {}
 
 
@@ -237,8 +239,10 @@ def _method(comments, name, declared):
 
 
 def _class(argument, declared):
-    """The class of an argument in C#: an array of what a count follows."""
-    struct = re.search(rf"const rbc(\w+)\* {argument}\b", declared)[1]
+    """The type of an argument in C#: an array of what a count follows."""
+    number, struct = re.search(rf"(?:(\w+)|const rbc(\w+)\*) {argument}\b", declared).groups()
+    if number is not None:
+        return _NUMBERS[number]
     return struct.replace("Output", "Tensor") + "[]" * (f"num_{argument}" in declared)
 
 

@@ -52,7 +52,6 @@ static inline rbcFuseParams rbcFuseParamsInit(void) {
  * Resamples N streams, each with its own rate, at the same T query times and writes them side by
  * side: each stream as rbcResample would write it, the channels of the first stream first.
  *
- *   context      where the tensors live and the work runs
  *   streams      [N], N = num_streams of 1 to RBC_FUSE_MAX_STREAMS, all with the same struct_size;
  *                any dtypes that rbcResample can write as a float
  *   query_times  [B,T], or [T] shared by the batch; the dtype of every stream's times

@@ -80,7 +80,6 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
 /*
  * Resamples B trajectories of S samples and D channels at T query times each.
  *
- *   context      where the tensors live and the work runs
  *   values       [B,S,D]; [S,D] without batch; [N,D] packed, with params->offsets;
  *                f16, bf16, f32, f64; for nearest, previous and next also bool and integers
  *   times        [B,S], or [S] shared by the batch; [N] packed;

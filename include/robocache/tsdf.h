@@ -47,7 +47,6 @@ static inline rbcTsdfParams rbcTsdfParamsInit(void) {
  * along the ray from the sensor, as a weighted running average (Curless and Levoy, "A volumetric
  * method for building complex models from range images", 1996).
  *
- *   context  where the tensors live and the work runs
  *   points   as for rbcVoxelize
  *   sensors  [B,3], or [3] for all clouds and without batch; f32 or f64: the position of each
  *            cloud's sensor

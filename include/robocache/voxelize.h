@@ -64,7 +64,6 @@ static inline rbcVoxelizeParams rbcVoxelizeParamsInit(void) {
 /*
  * Reduces B point clouds of N points each to a dense grid of X x Y x Z voxels.
  *
- *   context   where the tensors live and the work runs
  *   points    [B,N,C]; [N,C] without batch; [N,C] packed, with params->offsets; C >= 3;
  *             f16, bf16, f32, f64; the first three columns are x, y, z; at most 2^31 - 1 in all
  *   features  [B,N,F]; [N,F] as points; f16, bf16, f32, f64; for sum, mean, max and min only;
@@ -164,7 +163,6 @@ static inline rbcSparseVoxels rbcSparseVoxelsInit(void) {
 /*
  * Reduces B point clouds to a list of the voxels that contain points.
  *
- *   context   where the tensors live and the work runs
  *   points    as for rbcVoxelize
  *   features  as for rbcVoxelize; null: the columns of points
  *   voxels    the tensors to write
