@@ -1,40 +1,71 @@
-"""Operations that torch's autograd sees through.
+"""The operations for torch: with gradients, in graphs of torch.compile and torch.export, by vmap.
 
-The result of :func:`robocache.resample` is linear in the values, out = W values, for each method
-that is differentiated here. A query has few weights in W, and they are what resampling makes of
-unit pulses: rules and formulas are those of the library, not written again.
+Each gives what the plain operation does, bit for bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import functools
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import torch
-from torch.utils.dlpack import from_dlpack
 
-from . import _resample
-from ._arrays import SEQUENCES, framework_of
-from ._errors import REFUSALS, blamed
-from ._operation import array_of, queries
+from . import _fuse, _resample, _stream, _voxelize, _voxelize_sparse
 from ._rules import rules
-from ._scales import inverse_of
+from ._torch_arguments import (
+    array,
+    indices,
+    is_compiling,
+    query_array,
+    require_no_output,
+    require_tensor,
+    scale,
+    seen,
+)
+from ._torch_ops import OPS
+from ._torch_options import encode
+from ._voxelize_sparse import SparseVoxels
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from typing_extensions import Unpack
 
     from ._resample import _Options
-    from ._types import Numbers, SupportsDLPack
+    from ._types import (
+        Bounds,
+        CallOptions,
+        CloudOptions,
+        Grid,
+        Indices,
+        Method,
+        Numbers,
+        Reduction,
+        SupportsDLPack,
+    )
+    from ._voxelize import _Options as _VoxelizeOptions
 
-__all__ = ["resample"]
+    class _SparseOptions(Grid, CloudOptions, total=False):
+        reduce: Reduction | None
+        max_voxels: int | None
+        max_points: int | None
+        order: Literal["lexicographic", "first_point"] | None
+        deterministic: bool
+        dtype: Any
 
-_plain: Any = _resample.resample  # whose overloads take no **options
-_STEPS = ("nearest", "previous", "next")
-# The samples that have a weight: how many, and the first, counted from the last before the query.
-_WINDOWS = {"linear": (2, 0), "cubic": (4, -1), **dict.fromkeys(_STEPS, (1, 0))}
-# Of calls in the backward pass: the forward pass has verified the times.
-_UNCHECKED = {"check_times": False, "backend": None}
+
+__all__ = ["Stream", "fuse", "resample", "voxelize", "voxelize_sparse"]
+
+_plain_resample: Any = _resample.resample  # whose overloads take no **options
+_plain_fuse: Any = _fuse.fuse
+_plain_voxelize: Any = _voxelize.voxelize
+_plain_sparse: Any = _voxelize_sparse.voxelize_sparse
+
+# Of what torch.export saves, a result is one.
+torch.export.register_dataclass(SparseVoxels, serialized_type_name="robocache.SparseVoxels")
+
+
+# ---- resample -----------------------------------------------------------------------------------
 
 
 @overload
@@ -61,8 +92,9 @@ def resample(
     """:func:`robocache.resample` of a torch tensor, with its gradient with respect to ``values``.
 
     The result is the same, bit for bit, and can be differentiated any number of times. A gradient
-    is the same in every run: its sums have one order. Where ``values`` requires no gradient, and
-    under ``torch.no_grad()``, the call is one of :func:`robocache.resample`.
+    is the same in every run: its sums have one order. torch.compile and torch.export take the call
+    into their graphs, and torch.vmap makes one call of it. Where none of these is at work, nor
+    ``values`` requires a gradient, it is the call of :func:`robocache.resample`.
 
     Parameters
     ----------
@@ -113,219 +145,359 @@ def resample(
     >>> values.grad.flatten().tolist()
     [0.75, 1.25, 0.0]
     """
-    if not isinstance(values, torch.Tensor):
-        raise TypeError(f"values: is a {type(values).__name__}, expected a torch.Tensor")
-    if "out" in options:
-        raise TypeError("out: is not taken here, where the result may have a gradient")
-    if not (values.requires_grad and torch.is_grad_enabled()):
-        return _plain(values, times, query_times, return_mask=return_mask, **options)
-    _require_gradient(options.get("method", "linear"))
-    framework = framework_of(values, "values")
-    arrays = {
-        "times": _tensor(times, "times"),
-        "query_times": _tensor(queries(framework, query_times, times, values), "query_times"),
-    }
-    for name in ("lengths", "query_lengths", "offsets"):
-        given = options.pop(name, None)
-        if given is not None:
-            arrays[name] = _tensor(array_of(framework, given, name, values), name)
-    scales = {}
-    for name in ("mean", "std"):
-        given = options.pop(name, None)
-        if isinstance(given, torch.Tensor):
-            framework_of(given, name).examine(given, name)
-            scales[name] = given
-        elif given is not None:
-            options[name] = _kept(given, name) if name == "std" else given
-    method = options.get("method", "linear")
-    if not isinstance(method, str):
-        options["method"] = tuple(map(tuple, method))
-    return _Resample.apply(values, _Call(arrays, scales, options), return_mask)
+    require_tensor(values, "values")
+    require_no_output(options)
+    if not seen(values):
+        return _plain_resample(values, times, query_times, return_mask=return_mask, **options)
+    times = array(times, "times")
+    query_times = query_array(query_times, times, values)
+    arrays = [
+        *[indices(options.pop(n, None), n, values) for n in ("lengths", "query_lengths", "offsets")],
+        *[scale(options.pop(name, None), name, values) for name in ("mean", "std")],
+    ]
+    _require_method(options.get("method", "linear"))
+    text = encode(_asked(options, return_mask=return_mask), "resample")
+    out, mask = OPS.resample(values, times, query_times, *arrays, text)
+    return (out, mask) if return_mask else out
 
 
-def _require_gradient(method: Any) -> None:
-    rules(method, "hold", 0.0, None, None)  # refuses what is no method
-    groups = {"method": method}
-    if not isinstance(method, str):
-        groups = {f"method[{i}]": name for i, (_, _, name) in enumerate(method)}
-    for argument, name in groups.items():
-        if name not in _WINDOWS:
-            raise ValueError(
-                f"{argument}: is {name!r}, which is not linear in the values and has no gradient; "
-                f"expected one of {', '.join(map(repr, _WINDOWS))}, or pass values.detach()"
-            )
+def _require_method(method: Any) -> None:
+    """Refuse what is no method, and no list of groups. A graph refuses it while it is made."""
+    if not is_compiling():
+        rules(method, "hold", 0.0, None, None)
 
 
-def _tensor(given: Any, name: str) -> Any:
-    """A tensor that autograd can save; a copy of what it would not see being written."""
-    framework_of(given, name).examine(given, name)
-    if isinstance(given, torch.Tensor):
-        return given
-    framework_of(given, name).device(given, name)  # which torch takes to be right
+def _asked(options: dict[str, Any], **flags: bool) -> dict[str, Any]:
+    return {**options, **{name: flag for name, flag in flags.items() if flag}}
+
+
+# ---- fuse ---------------------------------------------------------------------------------------
+
+# Of a stream: its arrays in the order of the operator, and the rest with its defaults.
+_LISTS = {"lengths": indices, "offsets": indices, "mean": scale, "std": scale}
+_RULES = {
+    "method": "linear",
+    "bounds": "hold",
+    "fill_value": 0.0,
+    "max_gap": None,
+    "tolerance": None,
+    "clock_offset": 0,
+}
+
+
+class Stream(_stream.Stream[torch.Tensor]):
+    """A :class:`robocache.Stream` of tensors that may require a gradient or be traced.
+
+    It takes the same arguments, and goes into :func:`robocache.torch.fuse`. Make it inside of a
+    function that is compiled, exported or transformed by torch, of that function's tensors.
+
+    Raises
+    ------
+    ValueError
+        A name of a method is unknown.
+    TypeError
+        ``values`` is no tensor.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import robocache as rbc
+    >>> values = torch.zeros(4, 30, 6, requires_grad=True)
+    >>> rbc.torch.Stream(values, torch.arange(30.0), method="nearest")
+    Stream(values=<float32 [4,30,6]>, times=<float32 [30]>, method='nearest')
+    """
+
+    def __init__(
+        self,
+        values: torch.Tensor,
+        times: SupportsDLPack,
+        *,
+        method: Method = "linear",
+        lengths: Indices | None = None,
+        offsets: Indices | None = None,
+        bounds: Bounds = "hold",
+        fill_value: float = 0.0,
+        max_gap: float | None = None,
+        tolerance: float | None = None,
+        mean: Numbers | None = None,
+        std: Numbers | None = None,
+        clock_offset: float = 0,
+    ) -> None:
+        require_tensor(values, "values")
+        _require_method(method)
+        given = {
+            "values": values,
+            "times": times,
+            "method": method,
+            "lengths": lengths,
+            "offsets": offsets,
+            "bounds": bounds,
+            "fill_value": fill_value,
+            "max_gap": max_gap,
+            "tolerance": tolerance,
+            "mean": mean,
+            "std": std,
+            "clock_offset": clock_offset,
+        }
+        for name, value in given.items():
+            object.__setattr__(self, name, value)  # past that of frozen dataclasses
+
+    @functools.cached_property
+    def _native(self) -> Any:
+        """What the plain operation takes."""
+        options = {name: getattr(self, name) for name in (*_LISTS, *_RULES)}
+        plain: Any = _stream.Stream(self.values, self.times, **options)
+        return plain._native
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        names = (*_LISTS, *_RULES)
+        return _remade, (self.values, self.times, {name: getattr(self, name) for name in names})
+
+
+def _remade(values: Any, times: Any, options: dict[str, Any]) -> Stream:
+    return Stream(values, times, **options)
+
+
+@overload
+def fuse(
+    streams: Sequence[_stream.Stream[torch.Tensor]],
+    query_times: Numbers,
+    *,
+    return_mask: Literal[False] = ...,
+    **options: Unpack[CallOptions],
+) -> torch.Tensor: ...
+@overload
+def fuse(
+    streams: Sequence[_stream.Stream[torch.Tensor]],
+    query_times: Numbers,
+    *,
+    return_mask: Literal[True],
+    **options: Unpack[CallOptions],
+) -> tuple[torch.Tensor, torch.Tensor]: ...
+def fuse(streams: Any, query_times: Any, *, return_mask: bool = False, **options: Any) -> Any:
+    """:func:`robocache.fuse` of torch tensors, with its gradients with respect to their values.
+
+    As :func:`robocache.torch.resample` is to :func:`robocache.resample`: the same bits, gradients
+    of any order that are the same in every run, and a part of graphs.
+
+    Parameters
+    ----------
+    streams
+        1 to 64 streams: :class:`robocache.torch.Stream` of values that require a gradient, and
+        inside of what torch traces; else these or :class:`robocache.Stream`. Methods that have a
+        gradient are those of :func:`robocache.torch.resample`.
+    query_times : array or list [B,T], or [T] shared by the batch
+        The dtype of the streams' times, in any order.
+    return_mask
+        Also return a bool tensor [B,T,N], as :func:`robocache.fuse`.
+    query_lengths, dtype, check_times, backend
+        As for :func:`robocache.fuse`, when it goes forward.
+
+    Returns
+    -------
+    tensor [B,T,D_0 + ... + D_N-1], or a tuple of it and the mask
+        On the device of the values. On CUDA the work is enqueued on torch's current stream.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit, a method has no gradient where one is required,
+        or an argument other than the streams' values requires one.
+    TypeError
+        A dtype does not fit, or an argument is no stream or no tensor.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import robocache as rbc
+    >>> slow = torch.tensor([[0.0], [10.0]], requires_grad=True)
+    >>> fast = torch.arange(5.0)[:, None].requires_grad_()
+    >>> streams = [
+    ...     rbc.torch.Stream(slow, torch.tensor([0.0, 1.0])),
+    ...     rbc.torch.Stream(fast, torch.arange(5.0) / 4, method="previous"),
+    ... ]
+    >>> rbc.torch.fuse(streams, [0.25, 0.5]).sum().backward()
+    >>> slow.grad.flatten().tolist(), fast.grad.flatten().tolist()
+    ([1.25, 0.75], [0.0, 1.0, 1.0, 0.0, 0.0])
+    """
+    require_no_output(options)
     try:
-        return from_dlpack(given).clone()
-    except REFUSALS as error:
-        raise blamed(error, name) from error
+        values = [stream.values for stream in streams]
+    except (AttributeError, TypeError):
+        values = []  # and the plain call tells why
+    for n, each in enumerate(values):
+        require_tensor(each, f"streams[{n}].values")
+    if not values or not seen(*values):
+        return _plain_fuse(streams, query_times, return_mask=return_mask, **options)
+    times = [array(stream.times, f"streams[{n}].times") for n, stream in enumerate(streams)]
+    query_times = query_array(query_times, times[0], values[0])
+    lists = [
+        [
+            take(getattr(stream, name), f"streams[{n}].{name}", values[n])
+            for n, stream in enumerate(streams)
+        ]
+        for name, take in _LISTS.items()
+    ]
+    query_lengths = indices(options.pop("query_lengths", None), "query_lengths", values[0])
+    texts = [encode(_changed(stream), "Stream") for stream in streams]
+    text = encode(_asked(options, return_mask=return_mask), "fuse")
+    out, mask = OPS.fuse(values, times, query_times, *lists, query_lengths, texts, text)
+    return (out, mask) if return_mask else out
 
 
-def _kept(given: Any, name: str) -> Any:
-    """Numbers as they are now, in the library that they come from, by whose rules they divide."""
-    if type(given) in SEQUENCES:
-        return tuple(given)
-    framework_of(given, name).examine(given, name)
-    try:
-        return given.copy() if hasattr(given, "copy") else given
-    except REFUSALS as error:
-        raise blamed(error, name) from error
+def _changed(stream: Any) -> dict[str, Any]:
+    """The rules of a stream that are not the defaults."""
+    given = {name: getattr(stream, name) for name in _RULES}
+    return {name: value for name, value in given.items() if value != _RULES[name]}
 
 
-@dataclass(frozen=True, eq=False)
-class _Call:
-    """A call but for its values."""
-
-    arrays: dict[str, Any]  # times, queries, and what tells rows apart
-    scales: dict[str, Any]  # mean and std, of torch
-    options: dict[str, Any]
-
-    def of(self, values: Any, **changes: Any) -> Any:
-        return _plain(values, **{**self.arrays, **self.scales, **self.options, **changes})
-
-    def linear(self, dtype: torch.dtype) -> _Call:
-        """W alone, without what a mean and fill values add to W values."""
-        changes = {"mean": None, "fill_value": 0.0, "dtype": dtype}
-        return _Call(self.arrays, self.scales, {**self.options, **changes, **_UNCHECKED})
-
-    def transposed(self, gradient: Any, shape: torch.Size, dtype: torch.dtype) -> Any:
-        """W^T gradient: [B,T,D] to the ``shape`` of the values."""
-        total = gradient.new_zeros(shape, dtype=_sum_dtype(dtype))
-        if total.numel() == 0 or gradient.numel() == 0:
-            return total.to(dtype)
-        gradient = gradient.to(total.dtype)
-        std = self.scales.get("std", self.options.get("std"))
-        if std is not None:
-            inverse = inverse_of(framework_of(gradient, "values"), std, gradient)
-            gradient = gradient * _tensor(inverse, "std").to(total.dtype)
-        rows = total.view(-1, shape[-1])
-        method = self.options.get("method", "linear")
-        groups = [(0, shape[-1], method)] if isinstance(method, str) else method
-        weights = {name: list(self._weights(name, total)) for name in {name for *_, name in groups}}
-        for begin, count, name in groups:
-            channels = slice(begin, begin + count)
-            part = gradient[..., channels].reshape(-1, count)
-            for row, weight in weights[name]:
-                # A gradient that is NaN or infinite where the weight is 0 is nobody's.
-                _add_rows(rows[:, channels], row, (part * weight).masked_fill_(weight == 0, 0))
-        return total.to(dtype)
-
-    def _weights(self, method: str, like: Any) -> Iterator[tuple[Any, Any]]:
-        """For each sample of the window: its row in the values [B*T], and its weight [B*T,1]."""
-        *batch, samples, _ = like.shape
-        count, first = _WINDOWS[method]
-        names = ["bounds", "max_gap", *(["tolerance"] if method in _STEPS else [])]
-        rules = {name: self.options[name] for name in names if name in self.options}
-        if method != "linear" and rules.get("bounds") == "extrapolate":
-            rules["bounds"] = "hold"  # as of groups beside a linear one
-        position = torch.arange(samples, device=like.device)[:, None]
-
-        # Each count-th sample is 1, for each phase of that: one sample of a window has one of them.
-        phases = torch.arange(count, device=like.device)
-        pulses = (position % count == phases).to(like.dtype).expand(*batch, samples, count)
-        weights = self._resampled(pulses, method=method, **rules)
-
-        queries = self.arrays["query_times"]
-        if method not in _STEPS:
-            method, rules = "previous", {}
-            if self.options.get("bounds") == "extrapolate":
-                queries = self._queries_inside(batch)
-        position = position.expand(*batch, samples, 1)
-        start = first + self._resampled(position, query_times=queries, method=method, **rules)
-        sample = (start + (phases - start) % count).clamp_(0, samples - 1)
-        if batch:
-            sample += samples * torch.arange(batch[0], device=like.device)[:, None, None]
-        for phase in range(count):
-            yield sample[..., phase].reshape(-1), weights[..., phase].reshape(-1, 1)
-
-    def _queries_inside(self, batch: list[int]) -> Any:
-        """Queries beyond a row's ends moved into the interval whose line they are on."""
-        times, queries = self.arrays["times"], self.arrays["query_times"]
-        limits = (torch.finfo if times.is_floating_point() else torch.iinfo)(times.dtype)
-        ends = times.new_empty(2)
-        ends[0], ends[1] = limits.min, limits.max
-        times = times[..., None].expand(*batch, times.shape[-1], 1)
-        found = self._resampled(times, query_times=ends, query_lengths=None, method="previous")
-        first, last = found[..., 0, :], found[..., 1, :]
-        if times.is_floating_point():
-            before_last = last.nextafter(torch.full_like(last, -torch.inf))
-        else:
-            before_last = last - 1
-        return queries.where(queries >= first, first).where(queries <= last, before_last)
-
-    def _resampled(self, values: Any, **options: Any) -> Any:
-        return _plain(values, **{**self.arrays, **_UNCHECKED, **options})
+# ---- point clouds -------------------------------------------------------------------------------
 
 
-def _sum_dtype(dtype: torch.dtype) -> torch.dtype:
-    return torch.float64 if dtype == torch.float64 else torch.float32
+@overload
+def voxelize(
+    points: torch.Tensor,
+    features: torch.Tensor | None = ...,
+    *,
+    return_dropped: Literal[False] = ...,
+    **options: Unpack[_VoxelizeOptions],
+) -> torch.Tensor: ...
+@overload
+def voxelize(
+    points: torch.Tensor,
+    features: torch.Tensor | None = ...,
+    *,
+    return_dropped: Literal[True],
+    **options: Unpack[_VoxelizeOptions],
+) -> tuple[torch.Tensor, torch.Tensor]: ...
+def voxelize(
+    points: Any, features: Any = None, *, return_dropped: bool = False, **options: Any
+) -> Any:
+    """:func:`robocache.voxelize` of torch tensors, as a part of graphs.
+
+    Points and features must not require a gradient. Within torch.compile and torch.export the grid
+    (``origin``, ``voxel_size`` and ``shape``) is numbers that the graph holds.
+
+    Parameters
+    ----------
+    points : tensor [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+        As for :func:`robocache.voxelize`, as is all else but ``out``, which is not taken here.
+    features : tensor [B,N,F] or [N,F], as ``points``
+        None: the C columns of ``points``.
+    return_dropped
+        Also return how many points of each cloud lie in no voxel: an int64 tensor [B].
+    origin, voxel_size, shape, mode, lengths, offsets, empty_value, dtype, deterministic, backend
+        As for :func:`robocache.voxelize`.
+
+    Returns
+    -------
+    tensor [B,X,Y,Z] or [B,X,Y,Z,F], or a tuple of it and the dropped points
+        On the device of ``points``.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit, or an argument requires a gradient.
+    TypeError
+        A dtype does not fit, or an argument is no tensor.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import robocache as rbc
+    >>> points = torch.tensor([[0.2, 0.1, 0.0], [0.4, 0.3, 0.9], [1.5, 0.0, 0.0]])
+    >>> grid = {"origin": (0, 0, 0), "voxel_size": 1, "shape": (2, 1, 1)}
+    >>> torch.vmap(lambda points: rbc.torch.voxelize(points, mode="count", **grid))(
+    ...     torch.stack([points, points + 1])
+    ... ).flatten(1).tolist()
+    [[2, 1], [0, 0]]
+    """
+    require_tensor(points, "points")
+    require_no_output(options)
+    if not seen(points):
+        return _plain_voxelize(points, features, return_dropped=return_dropped, **options)
+    arrays = _cloud(points, features, options)
+    text = encode(_asked(options, return_dropped=return_dropped), "voxelize")
+    out, dropped = OPS.voxelize(*arrays, text)
+    return (out, dropped) if return_dropped else out
 
 
-def _add_rows(total: Any, row: Any, parts: Any) -> None:
-    """total[row] += parts, in the same order every time, which each has on one device alone."""
-    if total.is_cuda:
-        total.index_put_((row,), parts, accumulate=True)
-    else:
-        total.index_add_(0, row, parts)
+def voxelize_sparse(
+    points: torch.Tensor, features: torch.Tensor | None = None, **options: Unpack[_SparseOptions]
+) -> SparseVoxels[torch.Tensor]:
+    """:func:`robocache.voxelize_sparse` of torch tensors, as a part of graphs.
+
+    As :func:`robocache.torch.voxelize` is to :func:`robocache.voxelize`. The results have room for
+    ``max_voxels``, so their shapes are known when a graph is made. Give it in graphs: else there is
+    room for as many voxels as points. :meth:`SparseVoxels.trimmed` belongs outside of a graph.
+
+    Parameters
+    ----------
+    points : tensor [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+        As for :func:`robocache.voxelize_sparse`, as is all else.
+    features : tensor [B,N,F] or [N,F], as ``points``
+        None: the C columns of ``points``.
+    origin, voxel_size, shape, reduce, max_voxels, max_points, order, lengths, offsets
+        As for :func:`robocache.voxelize_sparse`.
+    deterministic, dtype, backend
+        As for :func:`robocache.voxelize_sparse`.
+
+    Returns
+    -------
+    SparseVoxels
+        Of tensors on the device of ``points``. Under torch.vmap each of them has the mapped
+        dimension in front, and there is one call for each element.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit, or an argument requires a gradient.
+    TypeError
+        A dtype does not fit, or an argument is no tensor.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import robocache as rbc
+    >>> points = torch.tensor([[0.1, 0, 0], [5, 5, 5], [0.3, 0, 0]])
+    >>> grid = {"origin": (0, 0, 0), "voxel_size": 0.5, "shape": (20, 20, 20)}
+    >>> voxels = rbc.torch.voxelize_sparse(points, max_voxels=4, **grid)
+    >>> voxels.counts.tolist(), voxels.point_to_voxel.tolist()
+    ([2, 1, 0, 0], [0, 1, 0])
+    """
+    require_tensor(points, "points")
+    asked: dict[str, Any] = {**options}
+    if not seen(points):
+        voxels: SparseVoxels[torch.Tensor] = _plain_sparse(points, features, **asked)
+        return voxels
+    arrays = _cloud(points, features, asked)
+    text = encode(asked, "voxelize_sparse")
+    coords, counts, reduced, grouped, *rest = OPS.voxelize_sparse(*arrays, text)
+    if "reduce" in asked and asked["reduce"] is None:
+        reduced = None
+    if asked.get("max_points") is None:
+        grouped = None
+    return SparseVoxels(coords, counts, reduced, grouped, *rest)
 
 
-class _Resample(torch.autograd.Function):
-    """W values + what a mean and fill values add."""
-
-    @staticmethod
-    def forward(values: Any, call: _Call, return_mask: bool) -> Any:
-        return call.of(values, return_mask=return_mask)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        values, call, return_mask = inputs
-        _save(ctx, call)
-        ctx.values = values.shape, values.dtype
-        if return_mask:
-            ctx.mark_non_differentiable(output[1])
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Any, *_: Any) -> Any:
-        if gradient is None:
-            return None, None, None
-        return _Transposed.apply(gradient, _saved(ctx), *ctx.values), None, None
-
-
-class _Transposed(torch.autograd.Function):
-    """W^T gradient."""
-
-    @staticmethod
-    def forward(gradient: Any, call: _Call, shape: torch.Size, dtype: torch.dtype) -> Any:
-        return call.transposed(gradient, shape, dtype)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        gradient, call, *_ = inputs
-        _save(ctx, call.linear(gradient.dtype))
-
-    @staticmethod
-    def backward(ctx: Any, values: Any) -> Any:
-        if values is None:
-            return None, None, None, None
-        return _Resample.apply(values.resolve_neg(), _saved(ctx), False), None, None, None
-
-
-def _save(ctx: Any, call: _Call) -> None:
-    ctx.set_materialize_grads(False)
-    scales = {name: scale for name, scale in call.scales.items() if name != "mean"}
-    ctx.save_for_backward(*call.arrays.values(), *scales.values())
-    ctx.names, ctx.scales = tuple(call.arrays), tuple(scales)
-    ctx.options = {**call.options, "mean": None}  # no gradient depends on it
-
-
-def _saved(ctx: Any) -> _Call:
-    tensors = iter(ctx.saved_tensors)
-    arrays = dict(zip(ctx.names, tensors))
-    return _Call(arrays, dict(zip(ctx.scales, tensors)), ctx.options)
+def _cloud(points: Any, features: Any, options: dict[str, Any]) -> tuple[Any, ...]:
+    """The tensors of a call, which leave its options."""
+    if not is_compiling():
+        array(points, "points")
+    return (
+        points,
+        None if features is None else array(features, "features"),
+        *[indices(options.pop(name, None), name, points) for name in ("lengths", "offsets")],
+    )

@@ -1,0 +1,103 @@
+"""Arguments of torch's operators: what is given as tensors, and when operators are needed at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils.dlpack import from_dlpack
+
+from ._arrays import SEQUENCES, framework_of
+from ._errors import REFUSALS, blamed
+from ._operation import array_of, queries
+
+_OWN = frozenset([torch.Tensor, torch.nn.Parameter])
+is_compiling: Any = torch.compiler.is_compiling
+try:  # what is no public interface is tried before it is relied on
+    _transformed: Any = torch._C._are_functorch_transforms_active
+    _num_modes: Any = torch._C._len_torch_dispatch_stack
+    _transformed(), _num_modes()
+except AttributeError:  # then an operator is always called, which is right and slower
+    _transformed = _num_modes = lambda: True
+
+
+def seen(*tensors: Any) -> bool:
+    """Whether something of torch has to see an operator: a gradient, a trace, a transformation.
+
+    Else the plain call does, at a third of the cost.
+    """
+    if is_compiling() or _num_modes() or _transformed():
+        return True
+    graded = torch.is_grad_enabled()
+    return any([type(each) not in _OWN or (graded and each.requires_grad) for each in tensors])
+
+
+def require_tensor(given: Any, name: str) -> None:
+    if not isinstance(given, torch.Tensor):
+        raise TypeError(f"{name}: is a {type(given).__name__}, expected a torch.Tensor")
+
+
+def require_no_output(options: dict[str, Any]) -> None:
+    if "out" in options:
+        raise TypeError("out: is not taken here, where the result may have a gradient")
+
+
+def array(given: Any, name: str) -> Any:
+    """An array as a tensor that autograd can save; a copy of what it would not see being written.
+
+    Under torch.compile it is checked by what the graph is made of, and not here.
+    """
+    if is_compiling():
+        if hasattr(given, "__dlpack__"):
+            return torch.as_tensor(given)
+        raise TypeError(f"{name}: is a {type(given).__name__}, expected an array")
+    framework_of(given, name).examine(given, name)
+    if isinstance(given, torch.Tensor):
+        return given
+    framework_of(given, name).device(given, name)  # which torch takes to be right
+    try:
+        return from_dlpack(given).clone()
+    except REFUSALS as error:
+        raise blamed(error, name) from error
+
+
+def query_array(given: Any, times: torch.Tensor, values: torch.Tensor) -> Any:
+    """Query times, which in a list get the dtype of the times."""
+    if is_compiling():
+        return _numbers(given, "query_times", times.dtype, values)
+    own = framework_of(values, "values")
+    return array(queries(own, given, times, values), "query_times")
+
+
+def indices(given: Any, name: str, beside: torch.Tensor) -> Any:
+    """Lengths or offsets, or None."""
+    if given is None:
+        return None
+    if is_compiling():
+        return _numbers(given, name, torch.int64, beside)
+    return array(array_of(framework_of(beside, name), given, name, beside), name)
+
+
+def scale(given: Any, name: str, beside: torch.Tensor) -> Any:
+    """A mean or a std, or None: in float64 what is divided by in that."""
+    if given is None or isinstance(given, torch.Tensor):
+        return given if given is None else array(given, name)
+    if is_compiling():
+        return _numbers(given, name, torch.float64, beside)
+    if type(given) in SEQUENCES:
+        return framework_of(beside, name).sequence(given, name, "float64", beside)
+    numbers = array(given, name)
+    is_numpy = framework_of(given, name).is_numpy
+    return numbers.double() if name == "std" and is_numpy else numbers
+
+
+def _numbers(given: Any, name: str, dtype: torch.dtype, beside: torch.Tensor) -> Any:
+    """An array as it is, or a list as a constant of the graph."""
+    if not isinstance(given, (list, tuple, range)):
+        return array(given, name)
+    if dtype.is_floating_point:
+        return torch.tensor(list(given), dtype=dtype, device=beside.device)
+    numbers = torch.tensor(list(given), device=beside.device)
+    if numbers.is_floating_point() and numbers.numel() > 0:
+        raise TypeError(f"{name}: is a {type(given).__name__} of floats, expected int64")
+    return numbers.to(dtype)
