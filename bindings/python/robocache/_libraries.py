@@ -96,7 +96,9 @@ class _Torch(Framework):
 
     def _refuse(self, array: Any, name: str) -> None:
         if array.requires_grad and self._torch.is_grad_enabled():
-            more = ", or resample by robocache.torch.resample" if name == "values" else ""
+            more = ""
+            if name == "values":
+                more = ", or use robocache.torch.Stream or robocache.torch.resample"
             raise ValueError(
                 f"{name}: requires grad, which is not carried through; "
                 f"pass {name}.detach() or call under torch.no_grad(){more}"
@@ -152,6 +154,11 @@ class _Torch(Framework):
         return like.new_zeros(shape, dtype=getattr(self._torch, dtype))
 
     def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
+        if beside.is_cuda and self._torch.cuda.is_current_stream_capturing():
+            raise ValueError(
+                f"{name}: is a {type(items).__name__}, which cannot be copied to the GPU while a "
+                f"graph is captured; make it a tensor on {beside.device} before"
+            )
         array = self._torch.from_numpy(super().sequence(items, name, dtype, beside))
         return array.to(beside.device) if beside.is_cuda else array
 
@@ -199,6 +206,17 @@ class _Jax(Framework):
         import jax
 
         self._jax = jax
+
+    def device(self, array: Any, name: str) -> int:
+        self.examine(array, name)
+        return super().device(array, name)
+
+    def examine(self, array: Any, name: str) -> None:
+        if isinstance(array, self._jax.core.Tracer):
+            raise TypeError(
+                f"{name}: is traced by JAX (jit, vmap, grad), which knows no numbers then; "
+                f"call RoboCache outside of the traced function, or in it by jax.pure_callback"
+            )
 
     def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
         array = super().sequence(items, name, dtype, beside)

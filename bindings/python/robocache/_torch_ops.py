@@ -54,9 +54,11 @@ def _resample_fake(values: Any, times: Any, query_times: Any, *more: Any) -> tup
 def _resample_setup(ctx: Any, *given: Any) -> None:
     values, times, query_times, lengths, query_lengths, offsets, mean, std, text = given
     _refuse_gradients(times=times, query_times=query_times, mean=mean, std=std)
-    require_linear(decode(text).get("method", "linear"))
+    options = decode(text)
+    require_linear(options.get("method", "linear"))
     ctx.save_for_backward(times, query_times, lengths, query_lengths, offsets, std)
-    ctx.shape, ctx.dtype, ctx.options = values.shape, values.dtype, text
+    ctx.shape, ctx.dtype = values.shape, values.dtype
+    ctx.options = encode({**options, **UNCHECKED}, "resample")  # the context may be gone by then
 
 
 def _resample_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:

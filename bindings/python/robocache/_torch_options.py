@@ -16,6 +16,7 @@ from ._context import Context
 from ._dtypes import dtype_name
 from ._options import code_of, number
 from ._rules import BOUNDS, METHODS
+from ._torch_arguments import is_compiling
 
 _contexts: weakref.WeakValueDictionary[int, Context] = weakref.WeakValueDictionary()
 _OF_CONTEXT = "context "
@@ -82,6 +83,8 @@ def _write_bounds(bounds: Any, name: str) -> str:
 
 
 def _write_number(given: Any, name: str) -> str:
+    if isinstance(given, str):
+        raise TypeError(f"{name}: is {given!r}, expected a number")
     if not isinstance(given, float):
         try:
             return f"{operator.index(given)}"  # ticks, which no float may round
@@ -122,6 +125,8 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64")
 def _write_backend(given: Any, name: str) -> str:
     if not isinstance(given, Context):
         return _name(given, name)
+    if is_compiling():
+        raise ValueError("backend: is a Context, which no graph holds; expected None or a string")
     _contexts[id(given)] = given
     return f"{_OF_CONTEXT}{id(given)}"
 
@@ -129,7 +134,7 @@ def _write_backend(given: Any, name: str) -> str:
 def _context_of(key: int) -> Context:
     context = _contexts.get(key)
     if context is None:
-        raise ValueError("backend: is a Context that is gone, which the graph was made with")
+        raise ValueError("backend: is a Context that is gone; expected one that outlives the call")
     return context
 
 

@@ -494,7 +494,11 @@ def voxelize_sparse(
 
 def _cloud(points: Any, features: Any, options: dict[str, Any]) -> tuple[Any, ...]:
     """The tensors of a call, which leave its options."""
-    if not is_compiling():
+    if is_compiling():
+        for name in ("origin", "voxel_size", "shape"):
+            if isinstance(options.get(name), torch.Tensor):
+                raise TypeError(f"{name}: is a Tensor, expected numbers, which the graph is to hold")
+    else:
         array(points, "points")
     return (
         points,
