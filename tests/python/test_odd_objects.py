@@ -379,6 +379,31 @@ def test_every_operation_with_an_output_is_among_these():
             )
 
 
+@pytest.mark.parametrize("name", ["values", "times", "query_times", "mean", "lengths"])
+def test_what_jax_traces_is_refused_with_the_way_out(name):
+    jax = pytest.importorskip("jax")
+    arrays = {
+        "values": jax.numpy.ones((2, 3, 1)),
+        "times": jax.numpy.arange(3.0),
+        "query_times": jax.numpy.array([0.5, 1.5]),
+        "mean": jax.numpy.ones(1),
+        "lengths": jax.numpy.array([3, 2]),
+    }
+
+    def traced(array):
+        return rbc.resample(**{**arrays, name: array})
+
+    message = f"^{name}: is traced by JAX .*outside of the traced function, .* jax.pure_callback"
+    for transform in (jax.jit, jax.vmap):
+        with pytest.raises(TypeError, match=message):
+            transform(traced)(arrays[name])
+
+    def called_back(array):
+        return jax.pure_callback(traced, jax.ShapeDtypeStruct((2, 2, 1), "float32"), array)
+
+    assert (jax.jit(called_back)(arrays[name]) == traced(arrays[name])).all()
+
+
 @pytest.mark.parametrize("operation", outputs())
 def test_jax_arrays_are_never_written_to(operation):
     jax = pytest.importorskip("jax")

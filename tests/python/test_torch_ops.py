@@ -108,7 +108,9 @@ CHECKED = {
     "resample-packed": (
         *(VALUES[0], TIMES[0], QUERIES, None, None, torch.tensor([0, 3, 7]), None, None, ""),
     ),
-    "resample_backward": (QUERIES[..., None], TIMES, QUERIES, *[None] * 4, [2, 7, 1], torch.half, ""),
+    "resample_backward": (
+        *(QUERIES[..., None], TIMES, QUERIES, *[None] * 4, [2, 7, 1], torch.half, ""),
+    ),
     "fuse": (
         *([VALUES, OTHER], [TIMES, SLOW], QUERIES, [None, COUNTS.clamp(max=4)], NONE, NONE, NONE),
         *(None, ["", "method=nearest;clock_offset=0.25"], "return_mask=True"),
@@ -278,8 +280,6 @@ def test_exported_with_any_shapes():
     )
     arrays = random(2, 31, 3), ascending(2, 31), random(2, 1).abs()
     assert_same(program.module()(*arrays), resampled(*arrays))
-
-
 
 
 @pytest.mark.parametrize(
@@ -615,9 +615,7 @@ def test_a_context_of_ones_own_may_be_gone_before_the_backward_pass():
     values = VALUES.clone().requires_grad_()
     out = rbc.torch.resample(values, TIMES, QUERIES, backend=rbc.Context("cpu", threads=1))
     expected = rbc.torch.resample(values, TIMES, QUERIES)
-    assert_same(
-        torch.autograd.grad(out.sum(), values), torch.autograd.grad(expected.sum(), values)
-    )
+    assert_same(torch.autograd.grad(out.sum(), values), torch.autograd.grad(expected.sum(), values))
 
 
 # ---- graphs of CUDA -----------------------------------------------------------------------------

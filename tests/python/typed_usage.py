@@ -66,7 +66,30 @@ def gradients(values: torch.Tensor) -> None:
     out, mask = rbc.torch.resample(values, times, times, return_mask=True)
     assert_type(mask, torch.Tensor)
 
+    stream = rbc.torch.Stream(values, times, method="nearest", clock_offset=0.01)
+    assert_type(rbc.torch.fuse([stream, rbc.Stream(values, times)], [0.5]), torch.Tensor)
+    assert_type(rbc.fuse([stream], times), torch.Tensor)
+    out, mask = rbc.torch.fuse([stream], times, return_mask=True, dtype="float16")
+    assert_type(mask, torch.Tensor)
+
     rbc.torch.resample(values, times, times, out=values)  # type: ignore
+    rbc.torch.fuse([values], times)  # type: ignore
+    rbc.torch.Stream([[1.0]], times)  # type: ignore
+
+
+def operators(points: torch.Tensor) -> None:
+    size, shape = 0.2, (10, 10, 4)
+    voxels = rbc.torch.voxelize_sparse(
+        points, origin=(0, 0, 0), voxel_size=size, shape=shape, max_voxels=100, reduce=None
+    )
+    assert_type(voxels, rbc.SparseVoxels[torch.Tensor])
+    occupied, dropped = rbc.torch.voxelize(
+        points, origin=(0, 0, 0), voxel_size=size, shape=shape, return_dropped=True
+    )
+    assert_type(occupied, torch.Tensor)
+
+    rbc.torch.voxelize(points, voxel_size=size, shape=shape)  # type: ignore
+    rbc.torch.voxelize_sparse(points, origin=(0, 0, 0), voxel_size=size)  # type: ignore
 
 
 def contexts() -> None:

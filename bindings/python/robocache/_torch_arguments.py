@@ -1,4 +1,4 @@
-"""Arguments of torch's operators: what is given as tensors, and when operators are needed at all."""
+"""Arguments of torch's operators: what is given as tensors, and when an operator is needed."""
 
 from __future__ import annotations
 

@@ -125,5 +125,3 @@ def _add_rows(total: Any, row: Any, parts: Any) -> None:
         total.index_put_((row,), parts, accumulate=True)
     else:
         total.index_add_(0, row, parts)
-
-

@@ -25,7 +25,8 @@ _plain_resample: Any = _resample.resample  # whose overloads take no **options
 _plain_fuse: Any = _fuse.fuse
 _plain_voxelize: Any = _voxelize.voxelize
 
-_LIBRARY = torch.library.Library("robocache", "DEF")
+_Library: Any = torch.library.Library  # which has no types
+_LIBRARY = _Library("robocache", "DEF")
 _BITS_OF_FLOAT = {getattr(torch, name): bits for bits, name in FLOAT_OF_BITS.items()}
 _FLOAT32 = struct.Struct("f")
 _VOXELS = ("coords", "counts", "features", "grouped", "point_to_voxel", "num_voxels", "dropped")
@@ -275,8 +276,7 @@ def _refuse_gradients(within: str = "", **arrays: Any) -> None:
     for name, array in arrays.items():
         if array is not None and array.requires_grad:
             raise ValueError(
-                f"{within}{name}: requires grad, which is not carried through; "
-                f"pass {name}.detach()"
+                f"{within}{name}: requires grad, which is not carried through; pass {name}.detach()"
             )
 
 
@@ -284,7 +284,13 @@ def _refuse_gradients(within: str = "", **arrays: Any) -> None:
 
 
 def _register(
-    name: str, arguments: str, results: str, kernel: Any, fake: Any, setup: Any, gradient: Any = None
+    name: str,
+    arguments: str,
+    results: str,
+    kernel: Any,
+    fake: Any,
+    setup: Any,
+    gradient: Any = None,
 ) -> Any:
     _LIBRARY.define(f"{name}({arguments}) -> {results}", tags=(torch.Tag.pt2_compliant_tag,))
     for device in ("CPU", "CUDA"):
@@ -310,7 +316,9 @@ def _autograd(operator: Any, setup: Any, gradient: Any) -> Any:
     a single level are made for what a transformation calls at its own.
     """
 
-    class Function(torch.autograd.function._SingleLevelFunction):
+    single_level: Any = torch.autograd.function._SingleLevelFunction
+
+    class Function(single_level):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, keyset: Any, given: tuple[Any, ...], *tensors: Any) -> Any:
             setup(ctx, *given)  # which may refuse

@@ -116,7 +116,7 @@ def _rows(size: int, batch: Any, *counts: Any) -> Any:
     return rows
 
 
-def _unfolded(size: int, batch: Any, results: Any, beside: bool) -> Any:
+def _unfolded(size: int, batch: Any, results: Any, beside: Any) -> Any:
     """The first result, and the second if it was asked for, with the mapped dimension in front."""
     dims = (0, 0 if beside else None)
     if batch is not None:

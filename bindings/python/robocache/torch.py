@@ -152,7 +152,10 @@ def resample(
     times = array(times, "times")
     query_times = query_array(query_times, times, values)
     arrays = [
-        *[indices(options.pop(n, None), n, values) for n in ("lengths", "query_lengths", "offsets")],
+        *[
+            indices(options.pop(n, None), n, values)
+            for n in ("lengths", "query_lengths", "offsets")
+        ],
         *[scale(options.pop(name, None), name, values) for name in ("mean", "std")],
     ]
     _require_method(options.get("method", "linear"))
@@ -497,7 +500,9 @@ def _cloud(points: Any, features: Any, options: dict[str, Any]) -> tuple[Any, ..
     if is_compiling():
         for name in ("origin", "voxel_size", "shape"):
             if isinstance(options.get(name), torch.Tensor):
-                raise TypeError(f"{name}: is a Tensor, expected numbers, which the graph is to hold")
+                raise TypeError(
+                    f"{name}: is a Tensor, expected numbers, which the graph is to hold"
+                )
     else:
         array(points, "points")
     return (
