@@ -780,3 +780,63 @@ def test_several_devices():
     assert torch.equal(out.cpu(), rbc.resample(*example()).cpu())
     with pytest.raises(ValueError, match="^values: lives on device"):
         rbc.resample(*tensors, backend="cuda:0")
+
+
+# ---- what torch compiles and captures ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+def test_compiled_on_cuda(mode):
+    torch._dynamo.reset()
+    values, times, queries = example()
+    other = values[:, ::4, :3].contiguous().requires_grad_()
+    layer = torch.nn.Linear(35, 4).cuda()
+
+    def model(values, other):
+        streams = [
+            rbc.torch.Stream(values, times, max_gap=0.1),
+            rbc.torch.Stream(other, times[:, ::4], method="cubic", clock_offset=0.01),
+        ]
+        out, mask = rbc.torch.fuse(streams, queries, return_mask=True)
+        return layer(out) * mask[..., :1]
+
+    compiled = torch.compile(model, fullgraph=True, mode=mode)
+    for _ in range(4):  # a run by itself, the capture, and replays
+        values.mul_(1.25)
+        expected, got = model(values, other), compiled(values, other)
+        torch.testing.assert_close(got, expected)
+        torch.testing.assert_close(
+            torch.autograd.grad(got.sum(), other)[0], torch.autograd.grad(expected.sum(), other)[0]
+        )
+
+
+def test_voxels_are_replayed_in_compiled_code():
+    torch._dynamo.reset()
+
+    def function(points):
+        voxels = rbc.torch.voxelize_sparse(points, max_voxels=500, **GRIDS["small"])
+        return voxels.features, voxels.counts, voxels.point_to_voxel
+
+    compiled = torch.compile(function, fullgraph=True, mode="reduce-overhead")
+    points = sweep(20_000)
+    for _ in range(4):
+        points.mul_(0.9)
+        expected = function(points)
+        for a, b in zip(compiled(points), expected):
+            assert equal_bits(a, b.cpu())
+
+
+def test_a_list_of_sensors_is_refused_in_a_capture_and_a_tensor_is_not():
+    points = sweep(10_000)
+    sensors = torch.zeros(3, device="cuda")
+    volumes = rbc.voxelize_tsdf(points, sensors, **TSDF)  # which grows the workspace
+    expected = [each.clone() for each in volumes]
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        with pytest.raises(ValueError, match="^sensors: is a list, .* make it a tensor on cuda"):
+            rbc.voxelize_tsdf(points, [0, 0, 0], **TSDF)
+        out = rbc.voxelize_tsdf(points, sensors, **TSDF)
+    graph.replay()
+    torch.cuda.synchronize()
+    assert all(torch.equal(a, b) for a, b in zip(out, expected))
