@@ -14,7 +14,6 @@ import argparse
 import json
 import pathlib
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,11 +21,17 @@ import tabulate  # noqa: F401 - to_markdown needs it: better to miss it before m
 from pandas import DataFrame, Series, isna
 
 Result = dict[str, Any]
+CONTEXT = "date robocache commit gpu cuda_driver cuda_runtime cpu cpu_simd cpu_threads".split()
+TITLES = {"us": "us", "spread": "p10..p90", "floor_us": "floor us", "x_floor": "x floor"}
+TITLES |= {"x_copy": "x copy", "GB/s": "GB/s", "in_range": "in range"}
+TITLES |= {"p99_us": "p99", "p999_us": "p99.9", "most_us": "longest", "x_one": "x one GPU"}
+TITLES |= {name: name for name in ("rows", "G points/s", "/ linear", "/ linear, a byte")}
+BOUND = "1.5 x floor + 3 us"
 
 
-def number(value: Any) -> str:
-    """Three digits that matter. Text stays as it is, and what is missing is empty."""
-    if isinstance(value, str):
+def number(value: Any) -> Any:
+    """Three digits that matter; nothing for what is missing; other things as they are."""
+    if not isinstance(value, float):
         return value
     return "" if isna(value) else f"{value:.{sum(abs(value) < bound for bound in (1, 10, 100))}f}"
 
@@ -39,18 +44,15 @@ def table(frame: DataFrame, titles: dict[str, str]) -> str:
     return cells.to_markdown(index=False, colalign=sides, disable_numparse=True)
 
 
-def formatted(values: Series, form: str) -> Series:
-    return values.map(form.format, na_action="ignore")
-
-
-def spread(low: Series, high: Series) -> Series:
-    return (low.map(number) + ".." + high.map(number)).where(low.notna())
-
-
-def notes(frame: DataFrame, key: str, form: str) -> list[str]:
+def text(frame: DataFrame, key: str, form: str) -> Series:
     """A line for each row that has this key."""
-    rows = frame.dropna(subset=key).to_dict("records")
-    return [form.format_map({**row, key: number(row[key])}) for row in rows]
+    rows = frame.dropna(subset=key)
+    lines = [form.format_map(row) for row in rows.map(number).to_dict("records")]
+    return Series(lines, rows.index, dtype=object)
+
+
+def rounded(values: Series, form: str) -> Series:
+    return values.map(form.format, na_action="ignore")
 
 
 def facts(pairs: Result) -> str:
@@ -59,24 +61,16 @@ def facts(pairs: Result) -> str:
 
 # ---- robocache_bench -----------------------------------------------------------------------------
 
-_CONTEXT = "date robocache commit gpu cuda_driver cuda_runtime cpu cpu_simd cpu_threads".split()
-_TITLES = {"us": "us", "spread": "p10..p90", "floor_us": "floor us", "x_floor": "x floor"}
-_TITLES |= {"x_copy": "x copy", "GB/s": "GB/s", "in_range": "in range"}
-_TITLES |= {"p99_us": "p99", "p999_us": "p99.9", "most_us": "longest", "x_one": "x one GPU"}
-_TITLES |= {name: name for name in ("rows", "G points/s", "/ linear", "/ linear, a byte")}
-_FACTOR, _MARGIN_US = 1.5, 3.0
-BOUND = f"{_FACTOR:g} x floor + {_MARGIN_US:g} us"
 
-
-def render_bench(result: Result) -> str:
-    parts = [facts({key: result["context"].get(key) for key in _CONTEXT})]
+def render_bench(result: Result) -> list[str]:
+    parts = [facts({key: result["context"].get(key) for key in CONTEXT})]
     for group, frame in bench_frame(result).groupby("group", sort=False):
         if group == "cuda/sweep":
-            parts += _sweep_table(sweep_points(frame))
+            parts += sweep_table(sweep_points(frame))
         else:
-            parts.append(table(frame, {"case": group, **_TITLES}))
+            parts.append(table(frame, {"case": group, **TITLES}))
     entries = DataFrame(result["benchmarks"], columns=["name", "error_message"])
-    return "\n\n".join(parts + notes(entries, "error_message", "FAILED {name}: {error_message}"))
+    return [*parts, *text(entries, "error_message", "FAILED {name}: {error_message}")]
 
 
 def bench_frame(result: Result) -> DataFrame:
@@ -84,26 +78,34 @@ def bench_frame(result: Result) -> DataFrame:
     as cuda/resample, its case the others, and its kind the last one, such as hot or cold.
     """
     columns = ["name", "real_time", "error_message", "low_us", "high_us", "bytes", "points"]
-    frame = DataFrame(result["benchmarks"], columns=[*columns, *_TITLES])
+    frame = DataFrame(result["benchmarks"], columns=[*columns, *TITLES])
     frame = frame[frame["error_message"].isna()].assign(us=frame["real_time"])
     frame["name"] = frame["name"].str.removesuffix("/iterations:1/manual_time")
     parts = frame["name"].str.split("/")
     frame["group"] = parts.str[:2].str.join("/")
     frame["case"] = parts.map(lambda names: " ".join(names[2:] or names[1:]))
     frame["kind"] = parts.str[-1]
-    frame["spread"] = spread(frame["low_us"], frame["high_us"])
-    frame["x_copy"] = _over_copy(frame, float(result["context"].get("gpu_l2_bytes", 0)))
+    frame["spread"] = text(frame, "low_us", "{low_us}..{high_us}")
     least = frame.groupby("group")["in_range"].transform("min")
     frame["in_range"] = frame["in_range"].where(least < 1)  # see the text
-    frame["rows"] = formatted(frame["rows"].where(frame["points"].notna()), "{:.0f}")
+    frame["rows"] = frame["rows"].where(frame["points"].notna()).astype("Int64")
     frame["G points/s"] = frame["points"] / frame["us"] * 1e-3
+
+    # A case of methods over that of the method linear.
     linear = frame["name"].where(frame["group"].str.endswith("/methods"))
     linear = linear.str.replace(r" [^ /]+(?=/|$)", " linear", n=1, regex=True)
-    for title, time in (
-        ("/ linear", frame["us"]),
-        ("/ linear, a byte", frame["us"] / frame["bytes"]),
-    ):
-        frame[title] = formatted(time / linear.map(dict(zip(frame["name"], time))), "{:.2f}")
+    for title, per in (("/ linear", 1), ("/ linear, a byte", frame["bytes"])):
+        time = frame["us"] / per
+        frame[title] = rounded(time / linear.map(dict(zip(frame["name"], time))), "{:.2f}")
+
+    # Cold calls, and hot ones that leave nothing in L2 for the next, over copies of as many bytes.
+    calls = frame[frame["group"].str.match("cuda/(?!copy)") & frame["kind"].isin(["hot", "cold"])]
+    calls = calls[~calls["name"].str.rsplit("/", n=1).str[0].duplicated(keep="last")]
+    large = calls["bytes"] > float(result["context"].get("gpu_l2_bytes", 0))
+    calls = calls[large | (calls["kind"] == "cold")]
+    if len(measured := copies(frame)):
+        copy = np.interp(calls["bytes"], measured.index, measured, left=np.nan, right=np.nan)
+        frame["x_copy"] = calls["us"] / copy
     return frame
 
 
@@ -114,45 +116,27 @@ def copies(frame: DataFrame) -> Series:
     return cold_first.groupby("bytes").first()
 
 
-def _over_copy(frame: DataFrame, l2_bytes: float) -> Series | None:
-    """The time over that of a copy of as many bytes, between the sizes that were measured; of cold
-    calls, and of those that leave nothing of themselves in L2.
-    """
-    measured = copies(frame)
-    if measured.empty:
-        return None
-    copy = np.interp(frame["bytes"], measured.index, measured, left=np.nan, right=np.nan)
-    cold = frame["kind"] == "cold"
-    also_cold = cold.groupby(frame["name"].str.rpartition("/")[0]).transform("any")
-    large = (frame["kind"] == "hot") & ~also_cold & (frame["bytes"] > l2_bytes)
-    calls = frame["group"].str.startswith("cuda/") & (frame["group"] != "cuda/copy")
-    return (frame["us"] / copy).where(calls & (cold | large))
-
-
 def sweep_points(frame: DataFrame) -> DataFrame:
-    """The sweep's rows, with the axis and the dtype of their lines, and the size along them; of hot
-    and cold calls of one size the last.
-    """
+    """The sweep, with the axis and the dtype of each point's line, and the size along it."""
     points = frame[frame["group"] == "cuda/sweep"]
     names = points["case"].str.extract(r"^(?P<axis>\w)=(?P<size>\d+): \S+ (?P<dtype>\w+)")
     points = points.join(names.astype({"size": int}))
-    points["bound_us"] = _FACTOR * points["floor_us"] + _MARGIN_US
+    points["bound_us"] = 1.5 * points["floor_us"] + 3
     points["x_bound"] = points["us"] / points["bound_us"]
     return points.drop_duplicates(["axis", "dtype", "size"], keep="last")
 
 
-def _sweep_table(points: DataFrame) -> list[str]:
+def sweep_table(points: DataFrame) -> list[str]:
     """Of each line of the sweep its worst point, and that of all."""
     lines = points.groupby(["axis", "dtype"], sort=False)
     worst = points.loc[lines["x_bound"].idxmax()].set_index(["axis", "dtype"])
     worst = worst.join(lines["size"].agg(["min", "max", "count"])).reset_index()
-    worst["line"] = notes(worst, "axis", "{axis} = {min} to {max}, {dtype}")
-    worst["points"] = worst["count"].map(str)
-    worst["ratio"] = formatted(worst["x_bound"], "{:.2f}")
-    titles = {"line": "cuda/sweep", "points": "points", "case": "the worst", "us": "us"}
+    worst["line"] = text(worst, "axis", "{axis} = {min} to {max}, {dtype}")
+    worst["ratio"] = rounded(worst["x_bound"], "{:.2f}")
+    titles = {"line": "cuda/sweep", "count": "points", "case": "the worst", "us": "us"}
     titles |= {"floor_us": "floor us", "x_floor": "x floor", "ratio": f"/ ({BOUND})"}
-    text = f"The worst point of the sweep is {{case}}: {{us}} us, {{ratio}} of {BOUND}."
-    return [table(worst, titles), *notes(worst.nlargest(1, "x_bound"), "us", text)]
+    most = f"The worst point of the sweep is {{case}}: {{us}} us, {{ratio}} of {BOUND}."
+    return [table(worst, titles), *text(worst.nlargest(1, "x_bound"), "us", most)]
 
 
 # ---- peers.py and training.py --------------------------------------------------------------------
@@ -164,15 +148,17 @@ def timed(entries: list[Result], *columns: str) -> DataFrame:
     """
     times = ["median_us", "p25_us", "p75_us", "compile_s", "error", "skipped"]
     frame = DataFrame(entries, columns=[*columns, *times])
-    median, low, high = (frame[name] for name in times[:3])
-    frame["spread"] = spread(low, high)
-    half = formatted((high - low) / 2 / median, " ± {:.0%}").fillna("")
+    half = (frame["p75_us"] - frame["p25_us"]) / 2 / frame["median_us"]
+    frame["half"] = rounded(half, " ± {:.0%}")
     instead = frame["error"].notna().map({True: "failed", False: "skipped"})
-    frame["cell"] = (median.map(number) + half).where(median.notna(), instead)
+    frame["cell"] = (
+        text(frame, "median_us", "{median_us}{half}").reindex(frame.index).fillna(instead)
+    )
+    frame["spread"] = text(frame, "p25_us", "{p25_us}..{p75_us}")
     return frame
 
 
-def render_peers(result: Result) -> str:
+def render_peers(result: Result) -> list[str]:
     rows = [
         {**case, "peer": name, **peer}
         for case in result["cases"]
@@ -181,109 +167,93 @@ def render_peers(result: Result) -> str:
     frame = timed(rows, "op", "case", "device", "peer").drop_duplicates(["op", "case", "peer"])
     parts = [facts(result["environment"])]
     for op, rows in frame.groupby("op", sort=False):
-        parts += _peer_tables(op, rows)
-    parts += _changing_shapes(timed(result.get("changing", []), "name", "shapes", "first_s"))
+        kinds = rows["case"].str.extract("^([^/]*)/")[0].fillna("")  # of clouds what they become
+        parts += [peer_table(op, kind, some) for kind, some in rows.groupby(kinds, sort=False)]
+        for peer, some in rows.dropna(subset="compile_s").groupby("peer", sort=False):
+            calls = text(some, "compile_s", "{case}: {compile_s} s")
+            parts.append(f"First call of {peer}: " + "; ".join(calls))
+        parts += text(rows, "error", "FAILED {case}: {peer}: {error}")
+        reasons = rows.drop_duplicates(["peer", "skipped"])
+        parts += text(reasons, "skipped", "Skipped {peer}: {skipped}")
+    if result.get("changing"):
+        parts += changing_shapes(timed(result["changing"], "name", "shapes", "first_s"))
     if result["overhead"]:
         titles = {"name": "host time of a call", "median_us": "us", "spread": "p25..p75"}
         parts.append(table(timed(result["overhead"], "name"), titles))
-    return "\n\n".join(parts)
+    return parts
 
 
-def _peer_tables(op: str, frame: DataFrame) -> list[str]:
-    """Cases side by side, those of clouds by what becomes of the points; with the time over ours,
-    and under a graph over ours under one.
-    """
-    parts = []
-    kinds = frame["case"].str.extract("^([^/]*)/")[0].fillna("")
-    for kind, rows in frame.groupby(kinds, sort=False):
-        grid = rows.pivot(index="peer", columns="case").reindex(rows["peer"].unique())
-        in_graph = grid.index.str.endswith(", graph")
-        ours = grid["median_us"].reindex(np.where(in_graph, "robocache, graph", "robocache"))
-        ratio = grid["median_us"] / ours.to_numpy()
-        ratio[grid.index.str.match("robocache|floor$")] = np.nan
-        cells = grid["cell"] + (", " + ratio.map(number) + " x").where(ratio.notna(), "")
-        cells = cells[cells.replace("skipped", np.nan).notna().any(axis=1)].reset_index()
-        titles = {"peer": f"{f'{op} {kind}'.strip()}, {rows['device'].iloc[0]}, us"}
-        titles |= {case: case.removeprefix(f"{kind}/") for case in rows["case"].unique()}
-        parts.append(table(cells, titles))
-    for peer, rows in frame.dropna(subset="compile_s").groupby("peer", sort=False):
-        calls = notes(rows, "compile_s", "{case}: {compile_s} s")
-        parts.append(f"First call of {peer}: " + "; ".join(calls))
-    parts += notes(frame, "error", "FAILED {case}: {peer}: {error}")
-    skipped = frame.drop_duplicates(["peer", "skipped"])
-    return parts + notes(skipped, "skipped", "Skipped {peer}: {skipped}")
+def peer_table(op: str, kind: str, rows: DataFrame) -> str:
+    """Cases side by side, with the time over ours, and under a graph over ours under one."""
+    grid = rows.pivot(index="peer", columns="case").reindex(rows["peer"].unique())
+    in_graph = grid.index.str.endswith(", graph")
+    ours = grid["median_us"].reindex(np.where(in_graph, "robocache, graph", "robocache"))
+    ratio = grid["median_us"] / ours.to_numpy()
+    ratio[grid.index.str.match("robocache|floor$")] = np.nan
+    cells = grid["cell"] + (", " + ratio.map(number) + " x").where(ratio.notna(), "")
+    cells = cells[cells.replace("skipped", np.nan).notna().any(axis=1)]
+    titles = {"peer": f"{f'{op} {kind}'.strip()}, {rows['device'].iloc[0]}, us"}
+    titles |= {case: case.removeprefix(f"{kind}/") for case in rows["case"].unique()}
+    return table(cells.reset_index(), titles)
 
 
-def _changing_shapes(frame: DataFrame) -> list[str]:
+def changing_shapes(frame: DataFrame) -> list[str]:
     """A first pass through all shapes, and those that follow."""
+    frame["first_ms"] = frame["first_s"] * 1e3
     parts = []
-    well = frame.dropna(subset="first_s")
-    for shapes in well["shapes"][:1]:
+    for shapes in frame["shapes"].dropna()[:1]:
         titles = {"name": f"{len(shapes)} shapes, one after another", "first_ms": "first pass, ms"}
         titles |= {"median_us": "later, us a call", "spread": "p25..p75"}
-        parts.append(table(well.assign(first_ms=well["first_s"] * 1e3), titles))
-        parts.append("Shapes: " + "; ".join(shapes))
-    parts += notes(frame, "error", "FAILED changing shapes: {name}: {error}")
-    return parts + notes(frame, "skipped", "Skipped {name}: {skipped}")
+        parts = [table(frame.dropna(subset="first_s"), titles), "Shapes: " + "; ".join(shapes)]
+    parts += text(frame, "error", "FAILED changing shapes: {name}: {error}")
+    return [*parts, *text(frame, "skipped", "Skipped {name}: {skipped}")]
 
 
-def render_training(result: Result) -> str:
+def render_training(result: Result) -> list[str]:
     parts = [facts(result["environment"])]
     for loop in result["loops"]:
-        parts += _loop_table(loop)
-    parts += [f"Skipped {name}: {reason}" for name, reason in result["skipped"].items()]
-    return "\n\n".join(parts)
-
-
-def _loop_table(loop: Result) -> list[str]:
-    streams = ", ".join(f"{samples}x{channels}" for samples, channels in loop["streams"])
-    title = "{data}, B={batch}: {} -> {ticks} {dtype}, {step} step".format(streams, **loop)
-    titles = {"label": title, "cell": "us a step", "over": "/ no alignment"}
-    titles |= {"episodes/s": "episodes/s", "wait_us": "waits", "alignment_us": "alignment"}
-    titles |= {"share": "its share", "alignment_host_us": "its host time"}
-    ways = [{"name": name, **way} for name, way in loop["ways"].items()]
-    frame = timed(ways, "name", "deviates", *list(titles)[3:])
-    frame["label"] = frame["name"] + frame["deviates"].notna().map({True: " (deviates)", False: ""})
-    without = frame.loc[frame["name"] == "no alignment", "median_us"].max()
-    frame["over"] = frame["median_us"] / without
-    frame["share"] = formatted(frame["share"], "{:.2%}")
-    return [
-        table(frame, titles),
-        *notes(frame, "compile_s", "First call of {name}: {compile_s} s"),
-        *notes(frame, "deviates", "{name} deviates: {deviates}"),
-        *notes(frame, "error", "FAILED {name}: {error}"),
-    ]
-
-
-# ---- the command ---------------------------------------------------------------------------------
+        streams = ", ".join(f"{samples}x{channels}" for samples, channels in loop["streams"])
+        title = "{data}, B={batch}: {} -> {ticks} {dtype}, {step} step".format(streams, **loop)
+        titles = {"label": title, "cell": "us a step", "over": "/ no alignment"}
+        titles |= {"episodes/s": "episodes/s", "wait_us": "waits", "alignment_us": "alignment"}
+        titles |= {"share": "its share", "alignment_host_us": "its host time"}
+        ways = [{"name": name, **way} for name, way in loop["ways"].items()]
+        frame = timed(ways, *titles, "name", "deviates")
+        frame["label"] = frame["name"].where(
+            frame["deviates"].isna(), frame["name"] + " (deviates)"
+        )
+        without = frame.loc[frame["name"] == "no alignment", "median_us"].max()
+        frame["over"] = frame["median_us"] / without
+        frame["share"] = rounded(frame["share"], "{:.2%}")
+        parts.append(table(frame, titles))
+        parts += text(frame, "compile_s", "First call of {name}: {compile_s} s")
+        parts += text(frame, "deviates", "{name} deviates: {deviates}")
+        parts += text(frame, "error", "FAILED {name}: {error}")
+    return parts + [f"Skipped {name}: {reason}" for name, reason in result["skipped"].items()]
 
 
 def render(path: pathlib.Path) -> str:
     result = json.loads(path.read_text())
-    if "benchmarks" in result:
-        return render_bench(result)
-    return render_training(result) if "loops" in result else render_peers(result)
+    kinds = {"benchmarks": render_bench, "loops": render_training, "cases": render_peers}
+    return "\n\n".join(next(kinds[key] for key in kinds if key in result)(result))
 
 
-def main(doc: str, text_of: Callable[[pathlib.Path], str], block: str | None = None) -> None:
-    """Prints what becomes of files, or puts it into the blocks of their names."""
-    parser = argparse.ArgumentParser(
-        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE")
-    parser.add_argument("--into", type=pathlib.Path, metavar="DOCUMENT.md")
-    arguments = parser.parse_args()
-    for path in arguments.files:
-        text, name = text_of(path), block or path.stem
-        if arguments.into is None:
-            print(f"### {path.name}\n\n{text}\n")
-            continue
-        lines = re.compile(f"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
-        document = arguments.into.read_text()
-        if not lines.search(document):
-            parser.error(f"{arguments.into} has no lines <!-- begin {name} --> and <!-- end ...")
-        arguments.into.write_text(lines.sub(lambda m: f"{m[1]}\n{text}\n\n{m[2]}", document))
+def insert(document: pathlib.Path, block: str, lines: str) -> None:
+    begin, end = f"<!-- begin {block} -->\n", f"<!-- end {block} -->"
+    match = re.fullmatch(f"(.*{begin}).*({end}.*)", document.read_text(), re.DOTALL)
+    if match is None:
+        raise SystemExit(f"{document} has no lines {begin.strip()!r} and {end!r}")
+    document.write_text(f"{match[1]}\n{lines}\n\n{match[2]}")
 
 
 if __name__ == "__main__":
-    main(__doc__, render)
+    style = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=style)
+    parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE.json")
+    parser.add_argument("--into", type=pathlib.Path, metavar="DOCUMENT.md")
+    arguments = parser.parse_args()
+    for path in arguments.files:
+        if arguments.into is None:
+            print(f"### {path.name}\n\n{render(path)}\n")
+        else:
+            insert(arguments.into, path.stem, render(path))
