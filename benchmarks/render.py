@@ -59,16 +59,11 @@ def facts(pairs: Result) -> str:
     return ", ".join(f"{key} {value}" for key, value in pairs.items() if value not in (None, ""))
 
 
-# ---- robocache_bench -----------------------------------------------------------------------------
-
-
 def render_bench(result: Result) -> list[str]:
     parts = [facts({key: result["context"].get(key) for key in CONTEXT})]
     for group, frame in bench_frame(result).groupby("group", sort=False):
-        if group == "cuda/sweep":
-            parts += sweep_table(sweep_points(frame))
-        else:
-            parts.append(table(frame, {"case": group, **TITLES}))
+        is_sweep = group == "cuda/sweep"
+        parts += sweep_table(frame) if is_sweep else [table(frame, {"case": group, **TITLES})]
     entries = DataFrame(result["benchmarks"], columns=["name", "error_message"])
     return [*parts, *text(entries, "error_message", "FAILED {name}: {error_message}")]
 
@@ -126,8 +121,9 @@ def sweep_points(frame: DataFrame) -> DataFrame:
     return points.drop_duplicates(["axis", "dtype", "size"], keep="last")
 
 
-def sweep_table(points: DataFrame) -> list[str]:
+def sweep_table(frame: DataFrame) -> list[str]:
     """Of each line of the sweep its worst point, and that of all."""
+    points = sweep_points(frame)
     lines = points.groupby(["axis", "dtype"], sort=False)
     worst = points.loc[lines["x_bound"].idxmax()].set_index(["axis", "dtype"])
     worst = worst.join(lines["size"].agg(["min", "max", "count"])).reset_index()
@@ -139,9 +135,6 @@ def sweep_table(points: DataFrame) -> list[str]:
     return [table(worst, titles), *text(worst.nlargest(1, "x_bound"), "us", most)]
 
 
-# ---- peers.py and training.py --------------------------------------------------------------------
-
-
 def timed(entries: list[Result], *columns: str) -> DataFrame:
     """A row for each that took its turns. Its cell has the median, and half the distance of the
     quartiles in percent of it.
@@ -151,9 +144,8 @@ def timed(entries: list[Result], *columns: str) -> DataFrame:
     half = (frame["p75_us"] - frame["p25_us"]) / 2 / frame["median_us"]
     frame["half"] = rounded(half, " ± {:.0%}")
     instead = frame["error"].notna().map({True: "failed", False: "skipped"})
-    frame["cell"] = (
-        text(frame, "median_us", "{median_us}{half}").reindex(frame.index).fillna(instead)
-    )
+    frame["cell"] = text(frame, "median_us", "{median_us}{half}")
+    frame["cell"] = frame["cell"].fillna(instead)
     frame["spread"] = text(frame, "p25_us", "{p25_us}..{p75_us}")
     return frame
 
@@ -172,9 +164,9 @@ def render_peers(result: Result) -> list[str]:
         for peer, some in rows.dropna(subset="compile_s").groupby("peer", sort=False):
             calls = text(some, "compile_s", "{case}: {compile_s} s")
             parts.append(f"First call of {peer}: " + "; ".join(calls))
-        parts += text(rows, "error", "FAILED {case}: {peer}: {error}")
+        parts.extend(text(rows, "error", "FAILED {case}: {peer}: {error}"))
         reasons = rows.drop_duplicates(["peer", "skipped"])
-        parts += text(reasons, "skipped", "Skipped {peer}: {skipped}")
+        parts.extend(text(reasons, "skipped", "Skipped {peer}: {skipped}"))
     if result.get("changing"):
         parts += changing_shapes(timed(result["changing"], "name", "shapes", "first_s"))
     if result["overhead"]:
@@ -205,7 +197,7 @@ def changing_shapes(frame: DataFrame) -> list[str]:
         titles = {"name": f"{len(shapes)} shapes, one after another", "first_ms": "first pass, ms"}
         titles |= {"median_us": "later, us a call", "spread": "p25..p75"}
         parts = [table(frame.dropna(subset="first_s"), titles), "Shapes: " + "; ".join(shapes)]
-    parts += text(frame, "error", "FAILED changing shapes: {name}: {error}")
+    parts.extend(text(frame, "error", "FAILED changing shapes: {name}: {error}"))
     return [*parts, *text(frame, "skipped", "Skipped {name}: {skipped}")]
 
 
@@ -219,21 +211,18 @@ def render_training(result: Result) -> list[str]:
         titles |= {"share": "its share", "alignment_host_us": "its host time"}
         ways = [{"name": name, **way} for name, way in loop["ways"].items()]
         frame = timed(ways, *titles, "name", "deviates")
-        frame["label"] = frame["name"].where(
-            frame["deviates"].isna(), frame["name"] + " (deviates)"
-        )
+        frame["label"] = frame["name"] + np.where(frame["deviates"].isna(), "", " (deviates)")
         without = frame.loc[frame["name"] == "no alignment", "median_us"].max()
         frame["over"] = frame["median_us"] / without
         frame["share"] = rounded(frame["share"], "{:.2%}")
         parts.append(table(frame, titles))
-        parts += text(frame, "compile_s", "First call of {name}: {compile_s} s")
-        parts += text(frame, "deviates", "{name} deviates: {deviates}")
-        parts += text(frame, "error", "FAILED {name}: {error}")
+        parts.extend(text(frame, "compile_s", "First call of {name}: {compile_s} s"))
+        parts.extend(text(frame, "deviates", "{name} deviates: {deviates}"))
+        parts.extend(text(frame, "error", "FAILED {name}: {error}"))
     return parts + [f"Skipped {name}: {reason}" for name, reason in result["skipped"].items()]
 
 
-def render(path: pathlib.Path) -> str:
-    result = json.loads(path.read_text())
+def render(result: Result) -> str:
     kinds = {"benchmarks": render_bench, "loops": render_training, "cases": render_peers}
     return "\n\n".join(next(kinds[key] for key in kinds if key in result)(result))
 
@@ -253,7 +242,8 @@ if __name__ == "__main__":
     parser.add_argument("--into", type=pathlib.Path, metavar="DOCUMENT.md")
     arguments = parser.parse_args()
     for path in arguments.files:
+        lines = render(json.loads(path.read_text()))
         if arguments.into is None:
-            print(f"### {path.name}\n\n{render(path)}\n")
+            print(f"### {path.name}\n\n{lines}\n")
         else:
-            insert(arguments.into, path.stem, render(path))
+            insert(arguments.into, path.stem, lines)
