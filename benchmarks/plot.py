@@ -70,7 +70,7 @@ def sweeps(frame: DataFrame) -> Figure:
     points = sweep_points(frame).sort_values("size")
     for (name, label), axis in zip(AXES.items(), panels.flat):
         for dtype, colour in DTYPES.items():
-            line = points[(points["axis"] == name) & (points["dtype"] == dtype)]
+            line = points[(points["axis"] == name) & (points["type"] == dtype)]
             axis.plot(line["size"], line["us"], "o-", color=colour, markersize=4)
             axis.plot(line["size"], line["floor_us"], "--", color=colour, linewidth=1)
             axis.plot(line["size"], line["bound_us"], ":", color=colour, linewidth=1)

@@ -112,22 +112,22 @@ def copies(frame: DataFrame) -> Series:
 
 
 def sweep_points(frame: DataFrame) -> DataFrame:
-    """The sweep, with the axis and the dtype of each point's line, and the size along it."""
+    """The sweep, with the axis and the type of each point's line, and the size along it."""
     points = frame[frame["group"] == "cuda/sweep"]
-    names = points["case"].str.extract(r"^(?P<axis>\w)=(?P<size>\d+): \S+ (?P<dtype>\w+)")
+    names = points["case"].str.extract(r"^(?P<axis>\w)=(?P<size>\d+): \S+ (?P<type>\w+)")
     points = points.join(names.astype({"size": int}))
     points["bound_us"] = 1.5 * points["floor_us"] + 3
     points["x_bound"] = points["us"] / points["bound_us"]
-    return points.drop_duplicates(["axis", "dtype", "size"], keep="last")
+    return points.drop_duplicates(["axis", "type", "size"], keep="last")
 
 
 def sweep_table(frame: DataFrame) -> list[str]:
     """Of each line of the sweep its worst point, and that of all."""
     points = sweep_points(frame)
-    lines = points.groupby(["axis", "dtype"], sort=False)
-    worst = points.loc[lines["x_bound"].idxmax()].set_index(["axis", "dtype"])
+    lines = points.groupby(["axis", "type"], sort=False)
+    worst = points.loc[lines["x_bound"].idxmax()].set_index(["axis", "type"])
     worst = worst.join(lines["size"].agg(["min", "max", "count"])).reset_index()
-    worst["line"] = text(worst, "axis", "{axis} = {min} to {max}, {dtype}")
+    worst["line"] = text(worst, "axis", "{axis} = {min} to {max}, {type}")
     worst["ratio"] = rounded(worst["x_bound"], "{:.2f}")
     titles = {"line": "cuda/sweep", "count": "points", "case": "the worst", "us": "us"}
     titles |= {"floor_us": "floor us", "x_floor": "x floor", "ratio": f"/ ({BOUND})"}
