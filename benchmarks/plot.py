@@ -7,13 +7,10 @@ import json
 import pathlib
 import sys
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-from pandas import DataFrame  # noqa: E402
-from render import BOUND, bench_frame, copies, sweep_points  # noqa: E402
+from matplotlib import rc
+from matplotlib.figure import Figure
+from pandas import DataFrame
+from render import BOUND, bench_frame, copies, sweep_points
 
 IMAGES = pathlib.Path(__file__).resolve().parents[1] / "docs" / "images"
 BLUE, ORANGE, GREEN, VIOLET = "#0B62A4", "#D4572A", "#3D8B57", "#8A5BB5"
@@ -27,17 +24,18 @@ AXES = {
     "B": "recordings B",
     "N": "streams N of 64 channels in all",
 }
-plt.rc("axes", edgecolor="#8C8C8C", grid=True)
-plt.rc("axes.spines", right=False, top=False)
-plt.rc("font", size=10)
-plt.rc("grid", color="#E6E6E6")
-plt.rc("legend", frameon=False)
-plt.rc("svg", fonttype="none", hashsalt="robocache")  # text stays text; the same bytes every time
+rc("axes", edgecolor="#8C8C8C", grid=True)
+rc("axes.spines", right=False, top=False)
+rc("font", size=10)
+rc("grid", color="#E6E6E6")
+rc("legend", frameon=False)
+rc("svg", fonttype="none", hashsalt="robocache")  # text stays text; the same bytes every time
 
 
 def roofline(frame: DataFrame) -> Figure:
     """Bandwidth against bytes, below what a copy reaches and what a launch alone allows."""
-    figure, axis = plt.subplots(figsize=(9, 5.5), layout="constrained")
+    figure = Figure(figsize=(9, 5.5), layout="constrained")
+    axis = figure.subplots()
     largest = 0
     for label, colour in GROUPS.items():
         # Hot data may come from the caches, faster than from memory.
@@ -66,7 +64,8 @@ def roofline(frame: DataFrame) -> Figure:
 
 def sweeps(frame: DataFrame) -> Figure:
     """Time of a call along each size, its floor, and the bound."""
-    figure, panels = plt.subplots(2, 3, figsize=(11, 6.5), layout="constrained", sharey=True)
+    figure = Figure(figsize=(11, 6.5), layout="constrained")
+    panels = figure.subplots(2, 3, sharey=True)
     points = sweep_points(frame).sort_values("size")
     for (name, label), axis in zip(AXES.items(), panels.flat):
         for dtype, colour in DTYPES.items():

@@ -15,7 +15,7 @@ from render import table
 
 # Columns by patterns: their names differ between versions of ncu.
 NUMBERS = {
-    "ns": r"gpu__time_duration\.sum$",
+    "us": r"gpu__time_duration\.sum$",
     "DRAM %": r"(?:^|_)dram_+throughput\.avg\.pct_of_peak_sustained_elapsed$",
     "L2 %": r"^lts__throughput\.avg\.pct_of_peak_sustained_elapsed$",
     "SM %": r"^sm__throughput\.avg\.pct_of_peak_sustained_elapsed$",
@@ -41,15 +41,13 @@ def render(path: pathlib.Path) -> str:
     frame["kernel"] = "`" + frame["Kernel Name"].str.partition("(")[0] + "`"
     measured = frame.filter(like="__").replace(",", "", regex=True).astype(float)
     for title, pattern in NUMBERS.items():
-        # The first that is there.
-        frame[title] = (
-            measured.filter(regex=pattern).assign(none=float("nan")).bfill(axis=1).iloc[:, 0]
-        )
-    frame["us"] = frame.pop("ns") * 1e-3
+        found = measured.filter(regex=pattern).assign(none=float("nan"))
+        frame[title] = found.bfill(axis=1).iloc[:, 0]  # the first that is there
+    frame["us"] *= 1e-3  # from ns
     waits = measured.filter(regex=STALL)
     waits.columns = waits.columns.str.extract(STALL)[0].str.replace("_", " ")
     frame["warps wait for"] = waits.apply(stalls, axis=1)
-    titles = ["case", "kernel", "us", *list(NUMBERS)[1:], "warps wait for"]
+    titles = ["case", "kernel", *NUMBERS, "warps wait for"]
     return table(frame, {title: title for title in titles})
 
 
