@@ -20,11 +20,13 @@ extern const Operation<FuseProblem> kFuse;
 extern const Operation<VoxelizeProblem> kVoxelize;
 extern const Operation<SparseProblem> kVoxelizeSparse;
 extern const Operation<TsdfProblem> kVoxelizeTsdf;
+extern const Operation<RotationProblem> kConvertRotations;
 cudaError_t loadCheckTimes();
 cudaError_t loadFuse();
 cudaError_t loadVoxelize();
 cudaError_t loadVoxelizeSparse();
 cudaError_t loadTsdf();
+cudaError_t loadConvertRotations();
 
 namespace {
 
@@ -62,8 +64,8 @@ cudaError_t findOverlap(LaunchDevice* launch) {
 // All of them, so that no call is slow or waits for being the first, and any may be captured.
 cudaError_t loadKernels(const LaunchDevice& device) {
   for (const auto load :
-       {loadCheckTimes, loadClearCounts, loadCopy, loadFuse, loadFuseRows, loadGroupPoints,
-        loadReduceVoxels, loadTsdf, loadVoxelize, loadVoxelizeSparse}) {
+       {loadCheckTimes, loadClearCounts, loadConvertRotations, loadCopy, loadFuse, loadFuseRows,
+        loadGroupPoints, loadReduceVoxels, loadTsdf, loadVoxelize, loadVoxelizeSparse}) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }
@@ -223,7 +225,8 @@ void copy(BackendState& state, const View& source, const View& destination) {
 }  // namespace
 
 const Operations kOperations = {
-    {&kCheckTimes}, {&kFuse}, {&kVoxelize}, {&kVoxelizeSparse}, {&kVoxelizeTsdf},
+    {&kCheckTimes},     {&kFuse},         {&kVoxelize},
+    {&kVoxelizeSparse}, {&kVoxelizeTsdf}, {&kConvertRotations},
 };
 
 const Backend kBackend = {

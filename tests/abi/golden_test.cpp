@@ -319,9 +319,12 @@ Function calling(rbcStatus_t (*function)(rbcContext_t, Types...)) {
 }
 
 const std::map<std::string, Function> kFunctions = {
-    {"resample", calling(rbcResample)},          {"fuse", calling(rbcFuse)},
-    {"voxelize", calling(rbcVoxelize)},          {"voxelize_sparse", calling(rbcVoxelizeSparse)},
+    {"resample", calling(rbcResample)},
+    {"fuse", calling(rbcFuse)},
+    {"voxelize", calling(rbcVoxelize)},
+    {"voxelize_sparse", calling(rbcVoxelizeSparse)},
     {"voxelize_tsdf", calling(rbcVoxelizeTsdf)},
+    {"convert_rotations", calling(rbcConvertRotations)},
 };
 
 void checkAll(const Context& context) {
