@@ -1,6 +1,7 @@
 // The list of element types: the one place to add a row to.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "robocache/tensor.h"
@@ -78,9 +79,20 @@ decltype(auto) visitInteger(DType dtype, Visitor&& visitor) {
   }
 }
 
+constexpr int sizeOf(DType dtype) noexcept {
+  constexpr uint8_t kSizes[] = {
+#define RBC_SIZE(name, storage, code, text) sizeof(storage),
+      RBC_DTYPES(RBC_SIZE)
+#undef RBC_SIZE
+  };
+  return kSizes[static_cast<int>(dtype)];
+}
+
+constexpr bool isFloat(DType dtype) noexcept {
+  return static_cast<size_t>(dtype) < sizeof kFloatDTypes / sizeof *kFloatDTypes;
+}
+
 const char* nameOf(DType dtype) noexcept;
-int sizeOf(DType dtype) noexcept;
-bool isFloat(DType dtype) noexcept;
 
 // Fails with DTYPE_MISMATCH if the library has no such dtype; `argument` is the name to tell.
 DType dtypeOf(rbcDType dtype, const char* argument);
