@@ -1,4 +1,4 @@
-// The launcher of the kernels for wide rows that are alike.
+// Fusion by the kernels of whole rows.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,6 +1,7 @@
 // Cells of a grid, counted or marked, on their way to an output of any dtype and strides.
 #pragma once
 
+#include "element_of.h"
 #include "points/voxel_coords.cuh"
 #include "real.h"
 
@@ -33,13 +34,6 @@ inline CellOutput cellOutputOf(const VoxelizeProblem& p) {
   return out;
 }
 
-template <class Element>
-__device__ Element elementOf(uint64_t bits) {
-  Element element;
-  memcpy(&element, &bits, sizeof element);
-  return element;
-}
-
 // A cell's number as an element: rounded once.
 template <class Element>
 __device__ Element cellElement(uint32_t value) {
@@ -64,13 +58,13 @@ __device__ void writeCells(const CellOutput& out, const Cell* cells, int64_t fir
       union {
         Element element[kPerWord];
         uint4 word;
-      } pack;
+      } vec;
 #pragma unroll
       for (int k = 0; k < kPerWord; ++k) {
         const Cell cell = cells[w * kPerWord + k];
-        pack.element[k] = cell == 0 ? empty : cellElement<Element>(cell);
+        vec.element[k] = cell == 0 ? empty : cellElement<Element>(cell);
       }
-      __stcs(reinterpret_cast<uint4*>(data + first) + w, pack.word);
+      __stcs(reinterpret_cast<uint4*>(data + first) + w, vec.word);
     }
     first += words * kPerWord;
     cells += words * kPerWord;
