@@ -105,11 +105,6 @@ __global__ void writeDefect(const __grid_constant__ FuseProblem p,
   *defect = found;
 }
 
-unsigned blocksFor(int64_t items, int64_t per_block, int64_t most) {
-  const int64_t blocks = items / per_block + (items % per_block != 0 ? 1 : 0);
-  return static_cast<unsigned>(blocks < 1 ? 1 : blocks < most ? blocks : most);
-}
-
 struct Found {
   unsigned long long keys[4];
   TimesDefect defect;
@@ -126,13 +121,13 @@ cudaError_t launchCheckTimes(const FuseProblem& p, const FuseStream& s, unsigned
   const bool has_indexes =
       s.offsets.data != nullptr || s.lengths.data != nullptr || p.query_lengths.data != nullptr;
   if (error == cudaSuccess && has_indexes) {
-    error =
-        launchKernel(findIndexes, blocksFor(p.batch, kThreads, 1024), kThreads, stream, p, s, keys);
+    error = launchKernel(findIndexes, gridOf(blocksFor(p.batch, kThreads, 1024)), kThreads, stream,
+                         p, s, keys);
   }
   return visitTime(p.time_dtype, [&](auto tag) {
     using Time = typename decltype(tag)::type;
     if (error == cudaSuccess && s.samples > 0) {
-      const dim3 grid(blocksFor(s.samples, kThreads * 4, 256), blocksFor(rows, 1, 4096));
+      const dim3 grid = gridOf(blocksFor(s.samples, kThreads * 4, 256), blocksFor(rows, 1, 4096));
       error = launchKernel(findTimes<Time>, grid, kThreads, stream, s, rows, keys);
     }
     if (error != cudaSuccess) return error;

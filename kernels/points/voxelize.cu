@@ -183,11 +183,8 @@ __global__ void __launch_bounds__(kThreads) expandCells(const __grid_constant__ 
                       static_cast<int64_t>(gridDim.x) * kThreads);
 }
 
-int64_t blocksFor(int64_t items, int64_t per_block, const LaunchDevice& device) {
-  const int64_t blocks = (items + per_block - 1) / per_block;
-  const int64_t most = int64_t{16} * device.multiprocessors;
-  return blocks < most ? blocks : most;
-}
+// So many that all multiprocessors are busy.
+int64_t mostBlocks(const LaunchDevice& device) { return int64_t{16} * device.multiprocessors; }
 
 // Adds all points to cells that are cleared; or none, as MarkArguments says.
 template <class Cell>
@@ -207,16 +204,17 @@ cudaError_t launchPoints(const VoxelizeProblem& p, void* cells, const int32_t* c
         static_cast<int>(std::clamp<int64_t>(groups, 1, kMaxGroups))};
     if constexpr (std::is_same_v<Cell, uint32_t>) {
       if (cellsOf(p) <= INT32_MAX) {
-        return launchBlocks(addCounts<Loader>, &arguments,
-                            blocksFor(points, int64_t{kGroup} * arguments.groups, device), kThreads,
-                            device, stream);
+        return launchBlocks(
+            addCounts<Loader>, &arguments,
+            blocksFor(points, int64_t{kGroup} * arguments.groups, mostBlocks(device)), kThreads,
+            device, stream);
       }
     } else if (coherent != nullptr) {
       return launchBlocks(addPoints<Loader, Cell, true>, &arguments,
-                          blocksFor(points, kGroup, device), kThreads, device, stream);
+                          blocksFor(points, kGroup, mostBlocks(device)), kThreads, device, stream);
     }
     return launchBlocks(addPoints<Loader, Cell, false>, &arguments,
-                        blocksFor(points, kGroup, device), kThreads, device, stream);
+                        blocksFor(points, kGroup, mostBlocks(device)), kThreads, device, stream);
   });
 }
 
@@ -233,7 +231,8 @@ cudaError_t launchDirect(const VoxelizeProblem& p, void* scratch, const LaunchDe
   return visitCellElement(p.out.dtype, [&](auto tag) {
     using Element = typename decltype(tag)::type;
     return launchBlocks(expandCells<Cell, Element>, &arguments,
-                        blocksFor(count, kThreads * 16, device), kThreads, device, stream);
+                        blocksFor(count, kThreads * 16, mostBlocks(device)), kThreads, device,
+                        stream);
   });
 }
 
@@ -307,7 +306,8 @@ cudaError_t launchFill(const VoxelizeProblem& p, const LaunchDevice& device, cud
   }
   return visitFloat(p.out.dtype, [&](auto tag) {
     return launchBlocks(fillGrid<typename decltype(tag)::type>, &arguments,
-                        blocksFor(compact, kThreads * 4, device), kThreads, device, stream);
+                        blocksFor(compact, kThreads * 4, mostBlocks(device)), kThreads, device,
+                        stream);
   });
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
+#include "runtime/suits_vecs.h"
 
 namespace rbc::cuda {
 namespace {
@@ -213,16 +214,15 @@ __global__ void __launch_bounds__(kThreads) writePoints(const __grid_constant__ 
   }
 }
 
-int64_t blocksFor(int64_t items, const LaunchDevice& device) {
-  const int64_t blocks = (items + kThreads - 1) / kThreads;
-  return std::clamp<int64_t>(blocks, 1, int64_t{32} * device.multiprocessors);
+int64_t rowBlocks(int64_t items, const LaunchDevice& device) {
+  return blocksFor(items, kThreads, int64_t{32} * device.multiprocessors);
 }
 
 cudaError_t launchRows(const SparseParts& parts, int64_t points, const RowArguments& given,
                        const LaunchDevice& device, cudaStream_t stream) {
   if (points == 0) return cudaSuccess;
   RowArguments arguments = given;
-  const int64_t blocks = blocksFor(arguments.groups.most, device);
+  const int64_t blocks = rowBlocks(arguments.groups.most, device);
   cudaError_t error = cudaMemsetAsync(parts.is_first, 0, static_cast<size_t>(points), stream);
   if (error != cudaSuccess) return error;
   error = launchBlocks(markFirsts, &arguments, blocks, kThreads, device, stream);
@@ -246,7 +246,7 @@ cudaError_t launchGrouped(const SparseProblem& p, const EmitArguments& emit,
                           const LaunchDevice& device, cudaStream_t stream) {
   if (p.grouped.data == nullptr || p.features.count == 0) return cudaSuccess;
   GroupedArguments arguments = {emit, featureRowsOf(p.features, p.points)};
-  const int64_t blocks = blocksFor(p.capacity * p.max_points * p.features.count, device);
+  const int64_t blocks = rowBlocks(p.capacity * p.max_points * p.features.count, device);
   return visitFloat(p.features.dtype, [&](auto in) {
     return visitFloat(p.grouped.dtype, [&](auto out) {
       return launchBlocks(writeGrouped<typename decltype(in)::type, typename decltype(out)::type>,
@@ -267,7 +267,7 @@ cudaError_t launchPoints(const SparseProblem& p, const PointGroups& groups, cons
                               !p.points.packed() && p.points.clouds > 1};
   const auto kernel =
       p.point_to_voxel.dtype == DType::I64 ? writePoints<int64_t> : writePoints<int32_t>;
-  return launchBlocks(kernel, &arguments, blocksFor(p.points.total(), device), kThreads, device,
+  return launchBlocks(kernel, &arguments, rowBlocks(p.points.total(), device), kThreads, device,
                       stream);
 }
 
@@ -282,8 +282,8 @@ cudaError_t launchVoxelizeSparse(const SparseProblem& p, void* scratch, const La
   ScratchLayout cutter(scratch);
   const SparseParts parts(p, &cutter);
   const PointGroups& groups = parts.grouping.groups();
-  const bool whole_coords = p.coords.stride[1] == 1 && p.coords.stride[0] % 4 == 0 &&
-                            reinterpret_cast<uintptr_t>(p.coords.data) % 16 == 0;
+  const bool whole_coords =
+      p.coords.stride[1] == 1 && suitsVecs(p.coords.data, {p.coords.stride[0]}, sizeof(int32_t), 4);
   EmitArguments emit = {p, groups, parts.voxels, VoxelCoordsOf(p.grid), whole_coords};
   cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, stream);
   if (error == cudaSuccess) error = clearCounts(p.overflow, 3, device, stream);
@@ -294,7 +294,7 @@ cudaError_t launchVoxelizeSparse(const SparseProblem& p, void* scratch, const La
                        device, stream);
   }
   if (error == cudaSuccess) {
-    error = launchBlocks(emitRows, &emit, blocksFor(std::max(p.capacity, groups.most), device),
+    error = launchBlocks(emitRows, &emit, rowBlocks(std::max(p.capacity, groups.most), device),
                          kThreads, device, stream);
   }
   if (error == cudaSuccess) error = launchReduced(p, parts, device, stream);

@@ -31,7 +31,7 @@ struct Sums {
 
 Sums sumsIn(void* scratch, const TsdfProblem& p) {
   Sums sums;
-  sums.blocks = (p.grid.volume() + kBlock - 1) / kBlock;
+  sums.blocks = ceilDiv(p.grid.volume(), kBlock);
   ScratchLayout cutter(scratch);
   cutter.take(&sums.voxels, sums.blocks * kBlock);
   cutter.take(&sums.marks, sums.blocks);
@@ -171,15 +171,15 @@ __global__ void __launch_bounds__(kThreads) average(const __grid_constant__ Voxe
 template <class Arguments>
 cudaError_t launchRays(void (*kernel)(Arguments), Arguments* arguments, const LaunchDevice& device,
                        cudaStream_t stream) {
-  const int64_t blocks = (arguments->total + kThreads - 1) / kThreads;
+  const int64_t blocks = ceilDiv(arguments->total, kThreads);
   if (blocks == 0) return cudaSuccess;
   return launchBlocks(kernel, arguments, blocks, kThreads, device, stream);
 }
 
 cudaError_t launchVoxels(void (*kernel)(VoxelArguments), VoxelArguments* arguments,
                          const LaunchDevice& device, cudaStream_t stream) {
-  const int64_t warps = (arguments->sums.blocks + arguments->group - 1) / arguments->group;
-  const int64_t blocks = (warps + kThreads / kWarp - 1) / (kThreads / kWarp);
+  const int64_t warps = ceilDiv(arguments->sums.blocks, arguments->group);
+  const int64_t blocks = ceilDiv(warps, kThreads / kWarp);
   return launchBlocks(kernel, arguments, blocks, kThreads, device, stream);
 }
 

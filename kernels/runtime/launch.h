@@ -3,14 +3,25 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
 
+#include "ceil_div.h"
 #include "runtime/launch_device.h"
 
 namespace rbc::cuda {
 
 // The most bytes that the arguments of a launch may take.
 inline constexpr size_t kMaxArgumentBytes = 32764;
+
+// Blocks for so many items: one at least, and no more than `most`, which then take several turns.
+inline int64_t blocksFor(int64_t items, int64_t per_block, int64_t most) {
+  return std::clamp<int64_t>(ceilDiv(items, per_block), 1, most);
+}
+
+inline dim3 gridOf(int64_t x, int64_t y = 1) {
+  return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y));
+}
 
 // `blocks` of them, as far as a grid goes. Where `overlaps`, the launch may begin while the one
 // before it ends: the kernel begins with waitForLaunchesAhead().
@@ -20,7 +31,7 @@ cudaError_t launchBlocks(void (*kernel)(Arguments), Arguments* arguments, int64_
                          int shared_bytes = 0) {
   static_assert(sizeof(Arguments) <= kMaxArgumentBytes);
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(static_cast<unsigned>(blocks < INT32_MAX ? blocks : INT32_MAX));
+  config.gridDim = gridOf(std::min<int64_t>(blocks, INT32_MAX));
   config.blockDim = dim3(static_cast<unsigned>(threads));
   config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
   config.stream = stream;

@@ -89,6 +89,18 @@ decltype(auto) visitInteger(DType dtype, Visitor&& visitor) {
   }
 }
 
+// Calls visitor(Tag<Word>) for the unsigned integer of a dtype's size: to those who only copy,
+// elements are words.
+template <class Visitor>
+decltype(auto) visitWord(int size, Visitor&& visitor) {
+  switch (size) {
+    case 1: return visitor(Tag<uint8_t>{});
+    case 2: return visitor(Tag<uint16_t>{});
+    case 4: return visitor(Tag<uint32_t>{});
+    default: return visitor(Tag<uint64_t>{});
+  }
+}
+
 const char* nameOf(DType dtype) noexcept;
 int sizeOf(DType dtype) noexcept;
 bool isFloat(DType dtype) noexcept;

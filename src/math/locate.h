@@ -6,6 +6,7 @@
 
 #include <type_traits>
 
+#include "bisect.h"
 #include "hermite.h"
 #include "times.h"
 
@@ -82,11 +83,7 @@ RBC_HD Index lastBefore(const Row& times, Index n, Time q, Index guess) {
       high = low;
     }
   }
-  while (high - low > 1) {
-    const Index middle = low + (high - low) / 2;
-    (before(middle) ? low : high) = middle;
-  }
-  return low;
+  return bisect(low, high, before);
 }
 
 // Samples in a unit of time, if they were evenly spaced. Only guesses come of it, which need not be

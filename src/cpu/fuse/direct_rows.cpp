@@ -204,12 +204,7 @@ HWY_AFTER_NAMESPACE();
 namespace rbc::cpu {
 
 RowsFunction directRows(SimdLevel level, DType in, DType out, bool contiguous) {
-#if HWY_ARCH_X86_64
-  if (level == SimdLevel::kAvx512) return N_AVX3::directRowsFor(in, out, contiguous);
-  if (level == SimdLevel::kAvx2) return N_AVX2::directRowsFor(in, out, contiguous);
-#endif
-  static_cast<void>(level);
-  return HWY_STATIC_DISPATCH(directRowsFor)(in, out, contiguous);
+  return RBC_AT_LEVEL(level, directRowsFor)(in, out, contiguous);
 }
 
 }  // namespace rbc::cpu

@@ -179,12 +179,7 @@ HWY_AFTER_NAMESPACE();
 namespace rbc::cpu {
 
 RowsFunction narrowRows(SimdLevel level, DType in, DType out) {
-#if HWY_ARCH_X86_64
-  if (level == SimdLevel::kAvx512) return N_AVX3::narrowRowsFor(in, out);
-  if (level == SimdLevel::kAvx2) return N_AVX2::narrowRowsFor(in, out);
-#endif
-  static_cast<void>(level);
-  return HWY_STATIC_DISPATCH(narrowRowsFor)(in, out);
+  return RBC_AT_LEVEL(level, narrowRowsFor)(in, out);
 }
 
 }  // namespace rbc::cpu

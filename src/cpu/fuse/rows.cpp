@@ -23,12 +23,9 @@ void copiedRows(const RowTile& tile) {
 }
 
 RowsFunction copiedRows(DType dtype) {
-  switch (sizeOf(dtype)) {
-    case 1: return copiedRows<uint8_t>;
-    case 2: return copiedRows<uint16_t>;
-    case 4: return copiedRows<uint32_t>;
-    default: return copiedRows<uint64_t>;
-  }
+  return visitWord(sizeOf(dtype), [](auto tag) -> RowsFunction {
+    return copiedRows<typename decltype(tag)::type>;
+  });
 }
 
 }  // namespace

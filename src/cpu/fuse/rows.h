@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 
 #include "dtype.h"
+#include "element_of.h"
 #include "fuse_problem.h"
 #include "runtime/simd.h"
 
@@ -56,9 +56,7 @@ struct RowTile {
 // The fill value as an element of out.
 template <class Out>
 Out fillOf(const RowTile& tile) {
-  Out fill;
-  std::memcpy(&fill, &tile.fill_bits, sizeof fill);
-  return fill;
+  return elementOf<Out>(tile.fill_bits);
 }
 
 using RowsFunction = void (*)(const RowTile& tile);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "ceil_div.h"
 #include "fuse/brackets.h"
 #include "fuse/rows.h"
 #include "fuse_problem.h"
@@ -37,7 +38,7 @@ inline ChannelRange cutSegment(const ChannelSegment& s, const ChannelRange& rang
   const int64_t whole = s.method == Method::kSlerp ? 4 : 1;
   const auto cut = [&](int64_t channel) {
     const int64_t inside = clampIndex(channel - s.begin, 0, s.count);
-    return s.begin + (inside + whole - 1) / whole * whole;
+    return s.begin + ceilDiv(inside, whole) * whole;
   };
   return {cut(range.begin), cut(range.end)};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "element_of.h"
 #include "real.h"
 
 namespace rbc::cpu {
@@ -22,8 +23,7 @@ Out countAs(uint32_t count) {
 template <class Out>
 void PointCounter::write(const PointCounter& counter, const VoxelLine& line,
                          const uint32_t* counts) {
-  Out empty;
-  std::memcpy(&empty, &counter.empty_bits_, sizeof empty);
+  const auto empty = elementOf<Out>(counter.empty_bits_);
   const auto valueOf = [empty, most = counter.most_](uint32_t count) {
     return count != 0 ? countAs<Out>(std::min(count, most)) : empty;
   };
