@@ -61,12 +61,12 @@ void describe(const FuseProblem& p, int multiprocessors, FuseLaunch<Form>* launc
 }
 
 template <class Out, class Form>
-cudaError_t launch(const FuseProblem& p, const LaunchDevice& device, cudaStream_t stream) {
+cudaError_t launch(const FuseProblem& p, const LaunchDevice& device, cudaStream_t cuda_stream) {
   FuseLaunch<Form> arguments;
   describe(p, device.multiprocessors, &arguments);
   const int64_t blocks = ceilDiv(arguments.units, kWarpsPerBlock);
   return launchBlocks(fuseKernel<Out, Form>, &arguments, blocks, kWarp * kWarpsPerBlock, device,
-                      stream);
+                      cuda_stream);
 }
 
 // Calls visitor(Tag<Out>).
@@ -75,7 +75,7 @@ decltype(auto) visitOut(DType out, Visitor&& visitor) {
   return isFloat(out) ? visitFloat(out, visitor) : visitor(Tag<Words>{});
 }
 
-cudaError_t launchAny(const FuseProblem& p, const LaunchDevice& device, cudaStream_t stream) {
+cudaError_t launchAny(const FuseProblem& p, const LaunchDevice& device, cudaStream_t cuda_stream) {
   const bool few = p.num_streams <= Few::kStreams && p.num_segments <= Few::kSegments;
   bool doubles = false;
   bool short_indexes = true;
@@ -86,18 +86,18 @@ cudaError_t launchAny(const FuseProblem& p, const LaunchDevice& device, cudaStre
   return visitOut(p.out_dtype, [&](auto tag) {
     using Out = typename decltype(tag)::type;
     if constexpr (!std::is_same_v<Out, Words>) {
-      if (few && !doubles && short_indexes) return launch<Out, FewFloats>(p, device, stream);
-      if (few) return launch<Out, Few>(p, device, stream);
+      if (few && !doubles && short_indexes) return launch<Out, FewFloats>(p, device, cuda_stream);
+      if (few) return launch<Out, Few>(p, device, cuda_stream);
     }
-    return launch<Out, Many>(p, device, stream);
+    return launch<Out, Many>(p, device, cuda_stream);
   });
 }
 
 // By the kernel of whole rows where there is one for the problem.
 cudaError_t launchFuse(const FuseProblem& p, void*, const LaunchDevice& device,
-                       cudaStream_t stream) {
+                       cudaStream_t cuda_stream) {
   const FuseLauncher rows = rowsLauncherOf(p);
-  return (rows != nullptr ? rows : launchAny)(p, device, stream);
+  return (rows != nullptr ? rows : launchAny)(p, device, cuda_stream);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ Common commonOf(const FuseProblem& p) {
     common.half_vecs &= suits(8);
     common.channels &= suits(rows::kSingle);
   }
-  // fuse_any.cuh takes each stream by the vectors that it has.
+  // fuse_any_kernel.cuh takes each stream by the vectors that it has.
   common.channels &= in_vecs <= 0 && !quaternions && !(angles && common.kind == Kind::kFourRows);
   return common;
 }

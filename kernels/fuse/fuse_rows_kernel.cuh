@@ -1,6 +1,6 @@
 // Fusion on CUDA where rows are alike: streams of one float dtype, each by methods of one kind, in
 // rows that whole aligned vectors of channels make up, or single channels where most make up none. It
-// is the case of training batches; fuse_any.cuh does the rest. What is known at compile time here -
+// is the case of training batches; fuse_any_kernel.cuh does the rest. What is known at compile time here -
 // dtypes, the kind of method - leaves registers for more warps, and those hide the latency of the
 // memory.
 //

@@ -26,11 +26,11 @@ __global__ void __launch_bounds__(kThreads) clear(const __grid_constant__ ClearA
 }  // namespace
 
 cudaError_t clearCounts(const Output<1>& counts, int64_t count, const LaunchDevice& device,
-                        cudaStream_t stream) {
+                        cudaStream_t cuda_stream) {
   if (counts.data == nullptr || count == 0) return cudaSuccess;
   ClearArguments arguments = {static_cast<int64_t*>(counts.data), counts.stride[0], count};
   return launchBlocks(clear, &arguments, blocksFor(count, kThreads, 1024), kThreads, device,
-                      stream);
+                      cuda_stream);
 }
 
 cudaError_t loadClearCounts() { return loadKernelsBeside(clear); }

@@ -67,28 +67,29 @@ void PointGrouping::cutRanked(ScratchLayout* cutter) {
   cutter->take(&temporary_, static_cast<int64_t>(temporary_bytes_));
 }
 
-cudaError_t PointGrouping::launchRanked(const LaunchDevice& device, cudaStream_t stream) const {
+cudaError_t PointGrouping::launchRanked(const LaunchDevice& device,
+                                        cudaStream_t cuda_stream) const {
   const int64_t blocks = ceilDiv(groups_.points, kThreads * kPoints);
-  cudaError_t error = cudaMemsetAsync(words_, 0, clear_bytes_, stream);
+  cudaError_t error = cudaMemsetAsync(words_, 0, clear_bytes_, cuda_stream);
   if (error != cudaSuccess) return error;
   error = visitLoader(clouds_, [&](auto tag) {
     using Loader = typename decltype(tag)::type;
     using Number = typename Loader::Number;
     MarkArguments<Number> arguments = {sourceOf<Number>(clouds_, grid_, dropped_),
                                        reinterpret_cast<uint32_t*>(words_), groups_.ranks};
-    return launchBlocks(markVoxels<Loader>, &arguments, blocks, kThreads, device, stream);
+    return launchBlocks(markVoxels<Loader>, &arguments, blocks, kThreads, device, cuda_stream);
   });
   if (error != cudaSuccess) return error;
   size_t bytes = temporary_bytes_;
-  error = scanBits(temporary_, &bytes, words_, prefix_, num_words_, stream);
+  error = scanBits(temporary_, &bytes, words_, prefix_, num_words_, cuda_stream);
   if (error != cudaSuccess) return error;
   RankArguments arguments = {groups_, words_, prefix_, counts_, slots_, num_words_};
-  error = launchBlocks(rankPoints, &arguments, blocks, kThreads, device, stream);
+  error = launchBlocks(rankPoints, &arguments, blocks, kThreads, device, cuda_stream);
   if (error != cudaSuccess) return error;
   bytes = temporary_bytes_;
-  error = scanCounts(temporary_, &bytes, counts_, groups_.starts, groups_.most + 1, stream);
+  error = scanCounts(temporary_, &bytes, counts_, groups_.starts, groups_.most + 1, cuda_stream);
   if (error != cudaSuccess) return error;
-  return launchBlocks(orderPoints, &arguments, blocks, kThreads, device, stream);
+  return launchBlocks(orderPoints, &arguments, blocks, kThreads, device, cuda_stream);
 }
 
 template <class Key>
@@ -113,7 +114,8 @@ void PointGrouping::cutSorted(ScratchLayout* cutter) {
 }
 
 template <class Key>
-cudaError_t PointGrouping::launchSorted(const LaunchDevice& device, cudaStream_t stream) const {
+cudaError_t PointGrouping::launchSorted(const LaunchDevice& device,
+                                        cudaStream_t cuda_stream) const {
   const auto none = static_cast<Key>(voxels_);
   auto* keys = static_cast<Key*>(keys_);
   auto* sorted_keys = static_cast<Key*>(sorted_keys_);
@@ -123,32 +125,33 @@ cudaError_t PointGrouping::launchSorted(const LaunchDevice& device, cudaStream_t
     KeyArguments<Number, Key> arguments = {sourceOf<Number>(clouds_, grid_, dropped_), none, keys,
                                            rows_};
     return launchBlocks(makeKeys<Loader, Key>, &arguments,
-                        ceilDiv(groups_.points, kThreads * kPoints), kThreads, device, stream);
+                        ceilDiv(groups_.points, kThreads * kPoints), kThreads, device, cuda_stream);
   });
   if (error != cudaSuccess) return error;
   size_t bytes = temporary_bytes_;
   error = sort<Key>(temporary_, &bytes, keys, sorted_keys, rows_, groups_.order, groups_.points,
-                    voxels_, stream);
+                    voxels_, cuda_stream);
   if (error != cudaSuccess) return error;
   bytes = temporary_bytes_;
   error = scanHeads<Key>(temporary_, &bytes, sorted_keys, voxels_, groups_.heads, groups_.points,
-                         stream);
+                         cuda_stream);
   if (error != cudaSuccess) return error;
   PlaceArguments<Key> arguments = {groups_, sorted_keys, none};
   return launchBlocks(placeVoxels<Key>, &arguments, ceilDiv(groups_.points, kThreads), kThreads,
-                      device, stream);
+                      device, cuda_stream);
 }
 
-cudaError_t PointGrouping::launch(const LaunchDevice& device, cudaStream_t stream) const {
+cudaError_t PointGrouping::launch(const LaunchDevice& device, cudaStream_t cuda_stream) const {
   if (groups_.most == 0) {
-    cudaError_t error = cudaMemsetAsync(groups_.num, 0, sizeof *groups_.num, stream);
+    cudaError_t error = cudaMemsetAsync(groups_.num, 0, sizeof *groups_.num, cuda_stream);
     if (error == cudaSuccess) {
-      error = cudaMemsetAsync(groups_.starts, 0, sizeof *groups_.starts, stream);
+      error = cudaMemsetAsync(groups_.starts, 0, sizeof *groups_.starts, cuda_stream);
     }
     return error;
   }
-  if (ranked_) return launchRanked(device, stream);
-  return wide_ ? launchSorted<uint64_t>(device, stream) : launchSorted<uint32_t>(device, stream);
+  if (ranked_) return launchRanked(device, cuda_stream);
+  return wide_ ? launchSorted<uint64_t>(device, cuda_stream)
+               : launchSorted<uint32_t>(device, cuda_stream);
 }
 
 cudaError_t loadGroupPoints() { return loadKernelsBeside(orderPoints); }

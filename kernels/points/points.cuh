@@ -134,19 +134,9 @@ decltype(auto) visitLoader(const PointClouds& clouds, Visitor&& visitor) {
   });
 }
 
-// The cloud that a packed row may belong to: the last that begins at or before it.
+// The cloud that a packed row may belong to.
 __device__ inline int64_t cloudAround(const PointClouds& c, int64_t row) {
-  int64_t low = 0;
-  int64_t high = c.clouds - 1;
-  while (low < high) {
-    const int64_t middle = low + (high - low + 1) / 2;
-    if (c.offsets[middle] <= row) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  return low;
+  return memberAround(c.offsets, c.clouds, row);
 }
 
 // The rows of a cloud's points.

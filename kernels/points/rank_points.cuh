@@ -102,16 +102,16 @@ struct CountBits {
 };
 
 inline cudaError_t scanBits(void* temporary, size_t* bytes, const uint64_t* words, uint32_t* prefix,
-                            int64_t count, cudaStream_t stream) {
+                            int64_t count, cudaStream_t cuda_stream) {
   return cub::DeviceScan::ExclusiveSum(temporary, *bytes,
                                        thrust::make_transform_iterator(words, CountBits{}), prefix,
-                                       static_cast<int>(count), stream);
+                                       static_cast<int>(count), cuda_stream);
 }
 
 inline cudaError_t scanCounts(void* temporary, size_t* bytes, const uint32_t* counts,
-                              int32_t* starts, int64_t count, cudaStream_t stream) {
+                              int32_t* starts, int64_t count, cudaStream_t cuda_stream) {
   return cub::DeviceScan::ExclusiveSum(temporary, *bytes, counts, starts, static_cast<int>(count),
-                                       stream);
+                                       cuda_stream);
 }
 
 // Where it is the faster way.

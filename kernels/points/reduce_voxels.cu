@@ -38,7 +38,7 @@ int lanesLog2(int64_t count) {
 
 template <class In, class Out>
 cudaError_t launchAll(ReduceArguments* a, int64_t most_chunks, const LaunchDevice& device,
-                      cudaStream_t stream) {
+                      cudaStream_t cuda_stream) {
   constexpr int kCount = 4;
   const bool in_vecs = rowsSuitVecs(*a, sizeof(In), sizeof(Out), kCount);
   a->few_lanes_log2 = lanesLog2(in_vecs ? a->features.count / kCount : a->features.count);
@@ -50,13 +50,13 @@ cudaError_t launchAll(ReduceArguments* a, int64_t most_chunks, const LaunchDevic
   }
   const int64_t few_blocks = ceilDiv(rows << a->few_lanes_log2, kThreads);
   cudaError_t error = launchBlocks(in_vecs ? reduceFew<In, Out, kCount> : reduceFew<In, Out, 1>, a,
-                                   few_blocks, kThreads, device, stream);
+                                   few_blocks, kThreads, device, cuda_stream);
   if (error != cudaSuccess || most_chunks == 0) return error;
   const int64_t blocks =
       std::min<int64_t>(ceilDiv(most_chunks, kWarpsPerBlock), int64_t{8} * device.multiprocessors);
-  error = launchBlocks(reduceChunks<In, Out, false>, a, blocks, kThreads, device, stream);
+  error = launchBlocks(reduceChunks<In, Out, false>, a, blocks, kThreads, device, cuda_stream);
   if (error != cudaSuccess || a->mode > VoxelMode::kMean) return error;
-  return launchBlocks(reduceChunks<In, Out, true>, a, blocks, kThreads, device, stream);
+  return launchBlocks(reduceChunks<In, Out, true>, a, blocks, kThreads, device, cuda_stream);
 }
 
 }  // namespace
@@ -82,10 +82,10 @@ VoxelReduction::VoxelReduction(const PointClouds& points, const Features& featur
 }
 
 cudaError_t VoxelReduction::launch(const PointGroups& groups, const VoxelTarget& target,
-                                   const LaunchDevice& device, cudaStream_t stream) const {
+                                   const LaunchDevice& device, cudaStream_t cuda_stream) const {
   if (features_.count == 0 || (groups.most == 0 && target.dense)) return cudaSuccess;
   // What large voxels add to is cleared whole: there are few of them.
-  const cudaError_t error = cudaMemsetAsync(counters_, 0, clear_bytes_, stream);
+  const cudaError_t error = cudaMemsetAsync(counters_, 0, clear_bytes_, cuda_stream);
   if (error != cudaSuccess) return error;
   ReduceArguments arguments = {
       groups,    featureRowsOf(features_, points_), target,   mode_, 0,    0,
@@ -94,7 +94,7 @@ cudaError_t VoxelReduction::launch(const PointGroups& groups, const VoxelTarget&
     using In = typename decltype(in)::type;
     return visitFloat(target.dtype, [&](auto out) {
       using Out = typename decltype(out)::type;
-      return launchAll<In, Out>(&arguments, most_chunks_, device, stream);
+      return launchAll<In, Out>(&arguments, most_chunks_, device, cuda_stream);
     });
   });
 }

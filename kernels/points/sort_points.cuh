@@ -96,18 +96,18 @@ inline int bitsFor(int64_t most) {
 template <class Key>
 cudaError_t sort(void* temporary, size_t* bytes, const Key* keys, Key* sorted_keys,
                  const int32_t* rows, int32_t* order, int64_t points, int64_t voxels,
-                 cudaStream_t stream) {
+                 cudaStream_t cuda_stream) {
   return cub::DeviceRadixSort::SortPairs(temporary, *bytes, keys, sorted_keys, rows, order,
-                                         static_cast<int>(points), 0, bitsFor(voxels), stream);
+                                         static_cast<int>(points), 0, bitsFor(voxels), cuda_stream);
 }
 
 template <class Key>
 cudaError_t scanHeads(void* temporary, size_t* bytes, const Key* sorted_keys, int64_t voxels,
-                      int32_t* heads, int64_t points, cudaStream_t stream) {
+                      int32_t* heads, int64_t points, cudaStream_t cuda_stream) {
   const auto is_head = thrust::make_transform_iterator(
       thrust::counting_iterator<int64_t>(0), IsHead<Key>{sorted_keys, static_cast<Key>(voxels)});
   return cub::DeviceScan::InclusiveSum(temporary, *bytes, is_head, heads, static_cast<int>(points),
-                                       stream);
+                                       cuda_stream);
 }
 
 }  // namespace grouping

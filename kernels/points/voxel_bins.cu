@@ -242,20 +242,20 @@ __global__ void __launch_bounds__(kBinThreads, kBinBlocks<Loader>)
 
 template <class Cell, class Element>
 cudaError_t launchCells(const VoxelizeProblem& p, const Bins& bins, const BinScratch& scratch,
-                        bool sampled, const LaunchDevice& device, cudaStream_t stream) {
+                        bool sampled, const LaunchDevice& device, cudaStream_t cuda_stream) {
   CellArguments arguments = {bins, scratch, cellOutputOf(p), sampled};
   const int64_t units = bins.count + bins.most_parts;
   const int bytes = bins.cells() * static_cast<int>(sizeof(Cell));
   const cudaError_t error = launchBlocks(countCells<Cell, Element>, &arguments, units, kCellThreads,
-                                         device, stream, bytes);
+                                         device, cuda_stream, bytes);
   if (error != cudaSuccess || bins.most_parts == 0) return error;
   return launchBlocks(addParts<Cell, Element>, &arguments, bins.most_parts, kCellThreads, device,
-                      stream, bytes / 2);
+                      cuda_stream, bytes / 2);
 }
 
 template <class Cell>
 cudaError_t launch(const VoxelizeProblem& p, void* memory, const int32_t** coherent,
-                   const LaunchDevice& device, cudaStream_t stream) {
+                   const LaunchDevice& device, cudaStream_t cuda_stream) {
   const Bins bins = binsOf(p, device);
   ScratchLayout cutter(memory);
   const BinScratch scratch = cut<Cell>(&cutter, bins);
@@ -265,15 +265,16 @@ cudaError_t launch(const VoxelizeProblem& p, void* memory, const int32_t** coher
     BinArguments<Number> arguments = {sourceOf<Number>(p.points, p.grid, p.dropped), bins, scratch,
                                       coherent != nullptr, sizeof(Cell) == 1 ? 5 : 3};
     if (coherent != nullptr) *coherent = scratch.coherent;
-    const cudaError_t first =
-        launchBlocks(prepareBins<Loader>, &arguments, kSamples, kSampleThreads, device, stream);
+    const cudaError_t first = launchBlocks(prepareBins<Loader>, &arguments, kSamples,
+                                           kSampleThreads, device, cuda_stream);
     if (first != cudaSuccess) return first;
-    return launchBlocks(binPoints<Loader>, &arguments, bins.blocks(), kBinThreads, device, stream);
+    return launchBlocks(binPoints<Loader>, &arguments, bins.blocks(), kBinThreads, device,
+                        cuda_stream);
   });
   if (error != cudaSuccess) return error;
   return visitCellElement(p.out.dtype, [&](auto tag) {
     using Element = typename decltype(tag)::type;
-    return launchCells<Cell, Element>(p, bins, scratch, coherent != nullptr, device, stream);
+    return launchCells<Cell, Element>(p, bins, scratch, coherent != nullptr, device, cuda_stream);
   });
 }
 
@@ -318,9 +319,10 @@ size_t voxelBinsScratchBytes(const VoxelizeProblem& p, const LaunchDevice& devic
 }
 
 cudaError_t launchVoxelBins(const VoxelizeProblem& p, void* scratch, const int32_t** coherent,
-                            const LaunchDevice& device, cudaStream_t stream) {
-  return p.mode == VoxelMode::kOccupancy ? launch<uint8_t>(p, scratch, coherent, device, stream)
-                                         : launch<uint32_t>(p, scratch, coherent, device, stream);
+                            const LaunchDevice& device, cudaStream_t cuda_stream) {
+  return p.mode == VoxelMode::kOccupancy
+             ? launch<uint8_t>(p, scratch, coherent, device, cuda_stream)
+             : launch<uint32_t>(p, scratch, coherent, device, cuda_stream);
 }
 
 cudaError_t loadVoxelBins(const LaunchDevice& device) {

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kThreads) copyKernel(const __grid_constant__ C
 
 }  // namespace
 
-cudaError_t launchCopy(const View& source, const View& destination, cudaStream_t stream) {
+cudaError_t launchCopy(const View& source, const View& destination, cudaStream_t cuda_stream) {
   CopyProblem p = {source.data, destination.data, source.count, source.ndim, {}, {}, {}};
   for (int i = 0; i < source.ndim; ++i) {
     p.shape[i] = source.shape[i];
@@ -49,7 +49,7 @@ cudaError_t launchCopy(const View& source, const View& destination, cudaStream_t
   }
   const dim3 grid = gridOf(blocksFor(p.count, kThreads, 1 << 20));
   return visitWord(sizeOf(source.dtype), [&](auto tag) {
-    return launchKernel(copyKernel<typename decltype(tag)::type>, grid, kThreads, stream, p);
+    return launchKernel(copyKernel<typename decltype(tag)::type>, grid, kThreads, cuda_stream, p);
   });
 }
 

@@ -11,9 +11,9 @@ namespace rbc::cuda {
 
 struct CudaState : BackendState {
   int device = 0;
-  cudaStream_t stream = nullptr;
-  cudaEvent_t event = nullptr;  // the last use of the workspace on the stream before
-  bool workspace_used = false;  // on the current stream
+  cudaStream_t cuda_stream = nullptr;
+  cudaEvent_t event = nullptr;  // the last use of the workspace on the CUDA stream before
+  bool workspace_used = false;  // on the current CUDA stream
   bool wait_pending = false;    // the workspace's next use has to wait for the event
   LaunchDevice launch = {};
   uint64_t total_memory = 0;
@@ -63,7 +63,7 @@ template <class Problem,
 void launchOn(BackendState& state, const Problem& problem, Scratch scratch) {
   const CudaState& cuda = own(state);
   const DeviceGuard guard(cuda.device);
-  checkCuda(kLaunch(problem, scratch.data, cuda.launch, cuda.stream), "the launch");
+  checkCuda(kLaunch(problem, scratch.data, cuda.launch, cuda.cuda_stream), "the launch");
 }
 
 }  // namespace rbc::cuda

@@ -23,35 +23,35 @@ inline dim3 gridOf(int64_t x, int64_t y = 1) {
   return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y));
 }
 
-// `blocks` of them, as far as a grid goes. Where `overlaps`, the launch may begin while the one
+// `blocks` of them, as far as a grid goes. With early launches it may begin while the one
 // before it ends: the kernel begins with waitForLaunchesAhead().
 template <class Arguments>
 cudaError_t launchBlocks(void (*kernel)(Arguments), Arguments* arguments, int64_t blocks,
-                         int threads, const LaunchDevice& device, cudaStream_t stream,
+                         int threads, const LaunchDevice& device, cudaStream_t cuda_stream,
                          int shared_bytes = 0) {
   static_assert(sizeof(Arguments) <= kMaxArgumentBytes);
   cudaLaunchConfig_t config = {};
   config.gridDim = gridOf(std::min<int64_t>(blocks, INT32_MAX));
   config.blockDim = dim3(static_cast<unsigned>(threads));
   config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
-  config.stream = stream;
-  cudaLaunchAttribute overlap = {};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &overlap;
-  config.numAttrs = device.overlaps ? 1 : 0;
+  config.stream = cuda_stream;
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &early;
+  config.numAttrs = device.early_launches ? 1 : 0;
   void* list[] = {arguments};  // by address: they may be large
   return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), list);
 }
 
 // Of a kernel with few arguments. Its own error: the last error may be of the program's calls before.
 template <class... Parameters, class... Arguments>
-cudaError_t launchKernel(void (*kernel)(Parameters...), dim3 grid, int threads, cudaStream_t stream,
-                         const Arguments&... arguments) {
+cudaError_t launchKernel(void (*kernel)(Parameters...), dim3 grid, int threads,
+                         cudaStream_t cuda_stream, const Arguments&... arguments) {
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
   config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.stream = stream;
+  config.stream = cuda_stream;
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 

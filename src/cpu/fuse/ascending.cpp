@@ -50,7 +50,7 @@ bool stepsAscend(const Time* times, int64_t n) {
     for (int64_t i = 1; i < n; ++i) bad |= badStep(times[i - 1], times[i]);
     return !bad;
   }
-  auto bad = badSteps(d, times + n - kLanes);  // the end, which may overlap what follows
+  auto bad = badSteps(d, times + n - kLanes);  // the end, which what follows may take again
   int64_t i = 1;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
     bad = hn::Or(bad, hn::Or(badSteps(d, times + i), badSteps(d, times + i + kLanes)));

@@ -89,9 +89,9 @@ RowsFunction directRows(SimdLevel level, DType in, DType out, bool contiguous);
 // inv_std, to the type of out. Contiguous.
 RowsFunction stagedRows(SimdLevel level, DType in, DType out);
 
-// The same for rows of fewer than kNarrow channels, by methods of two samples.
-inline constexpr int64_t kNarrow = 16;
-RowsFunction narrowRows(SimdLevel level, DType in, DType out);
+// The same for rows of fewer than kShort channels, by methods of two samples.
+inline constexpr int64_t kShort = 16;
+RowsFunction shortRows(SimdLevel level, DType in, DType out);
 
 // Has a contiguous function compute a strided tile.
 void throughCompactRows(const RowTile& tile, RowsFunction function);

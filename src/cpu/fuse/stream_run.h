@@ -43,7 +43,7 @@ inline ChannelRange cutSegment(const ChannelSegment& s, const ChannelRange& rang
   return {cut(range.begin), cut(range.end)};
 }
 
-// Streaming stores must fill whole cache lines: where rows begin within a line, they make the whole
+// Non-temporal stores must fill whole cache lines: where rows begin within a line, they make the whole
 // take twice as long.
 inline bool isNontemporal(const Plan& plan, int64_t first_channel, int64_t channels) {
   constexpr int64_t kLine = 64;
