@@ -57,7 +57,7 @@ struct Form {
   int own_channels;  // of kSingle: so few are written by the thread that finds their query
 };
 
-// In the order of preference, with the time in us of a case that each does, on an H200: see
+// In the order of preference, with the time in us of a case that each group does, on an H200: see
 // docs/performance/experiments.md, also for what else was tried. Each pair of dtypes costs some 0.3
 // seconds of compilation for each dtype of times and each architecture.
 inline constexpr Form kForms[] = {

@@ -3,7 +3,7 @@
 
 #include "element_of.h"
 #include "points/voxel_coords.cuh"
-#include "real.h"
+#include "voxel_problem.h"
 
 namespace rbc::cuda {
 
@@ -34,16 +34,6 @@ inline CellOutput cellOutputOf(const VoxelizeProblem& p) {
   return out;
 }
 
-// A cell's number as an element: rounded once.
-template <class Element>
-__device__ Element cellElement(uint32_t value) {
-  if constexpr (std::is_integral_v<Element>) {
-    return static_cast<Element>(value);
-  } else {
-    return narrow<Element>(static_cast<double>(value));
-  }
-}
-
 // Writes the cells first .. first + count - 1, the threads of a block together (or of a grid:
 // `thread` of `threads`). Marks are 1, counts any number; 0 becomes the empty value.
 template <class Element, class Cell>
@@ -62,7 +52,7 @@ __device__ void writeCells(const CellOutput& out, const Cell* cells, int64_t fir
 #pragma unroll
       for (int k = 0; k < kPerWord; ++k) {
         const Cell cell = cells[w * kPerWord + k];
-        vec.element[k] = cell == 0 ? empty : cellElement<Element>(cell);
+        vec.element[k] = cell == 0 ? empty : countAs<Element>(cell);
       }
       __stcs(reinterpret_cast<uint4*>(data + first) + w, vec.word);
     }
@@ -71,7 +61,7 @@ __device__ void writeCells(const CellOutput& out, const Cell* cells, int64_t fir
     count -= words * kPerWord;
   }
   for (int64_t i = thread; i < count; i += threads) {
-    data[out.offset(first + i)] = cells[i] == 0 ? empty : cellElement<Element>(cells[i]);
+    data[out.offset(first + i)] = cells[i] == 0 ? empty : countAs<Element>(cells[i]);
   }
 }
 

@@ -69,8 +69,7 @@ struct TripleLoader {
 
   static bool suits(const PointClouds& c) {
     return c.dtype == DType::F32 && c.stride[2] == 1 && c.stride[1] == 3 &&
-           (c.clouds == 1 || c.packed() || c.stride[0] == 3 * c.rows) &&
-           reinterpret_cast<uintptr_t>(c.data) % 16 == 0;
+           c.inOneLine(c.stride[0], 3) && reinterpret_cast<uintptr_t>(c.data) % 16 == 0;
   }
 
   template <class Source>
@@ -96,8 +95,7 @@ struct QuadLoader {
 
   static bool suits(const PointClouds& c) {
     return c.dtype == DType::F32 && c.columns >= 4 && c.stride[2] == 1 && c.stride[1] % 4 == 0 &&
-           (c.clouds == 1 || c.packed() || c.stride[0] == c.stride[1] * c.rows) &&
-           reinterpret_cast<uintptr_t>(c.data) % 16 == 0;
+           c.inOneLine(c.stride[0], c.stride[1]) && reinterpret_cast<uintptr_t>(c.data) % 16 == 0;
   }
 
   template <class Source>

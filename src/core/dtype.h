@@ -105,6 +105,12 @@ const char* nameOf(DType dtype) noexcept;
 int sizeOf(DType dtype) noexcept;
 bool isFloat(DType dtype) noexcept;
 
+// Calls visitor(Tag<storage>) for any dtype.
+template <class Visitor>
+decltype(auto) visitDType(DType dtype, Visitor&& visitor) {
+  return isFloat(dtype) ? visitFloat(dtype, visitor) : visitInteger(dtype, visitor);
+}
+
 // Fails with DTYPE_MISMATCH if the library has no such dtype; `argument` is the name to tell.
 DType dtypeOf(rbcDType dtype, const char* argument);
 

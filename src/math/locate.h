@@ -6,7 +6,6 @@
 
 #include <type_traits>
 
-#include "bisect.h"
 #include "hermite.h"
 #include "times.h"
 
@@ -83,7 +82,11 @@ RBC_HD Index lastBefore(const Row& times, Index n, Time q, Index guess) {
       high = low;
     }
   }
-  return bisect(low, high, before);
+  while (high - low > 1) {
+    const Index middle = low + (high - low) / 2;
+    (before(middle) ? low : high) = middle;
+  }
+  return low;
 }
 
 // Samples in a unit of time, if they were evenly spaced. Only guesses come of it, which need not be

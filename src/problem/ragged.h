@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "bisect.h"
 #include "platform.h"
 
 namespace rbc {
@@ -55,7 +54,17 @@ RBC_HD RowRange rangeOf(const IndexArray& lengths, const IndexArray& offsets, in
 
 // The member that a packed row may belong to: the last that begins at or before it.
 RBC_HD int64_t memberAround(const IndexArray& offsets, int64_t members, int64_t row) {
-  return bisect(int64_t{0}, members, [&](int64_t member) { return offsets[member] <= row; });
+  int64_t low = 0;
+  int64_t high = members - 1;
+  while (low < high) {
+    const int64_t middle = low + (high - low + 1) / 2;
+    if (offsets[middle] <= row) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
 }
 
 }  // namespace rbc

@@ -139,7 +139,7 @@ Widen<Number> widenFunction(DType in) {
       return nullptr;
     }
   };
-  return isFloat(in) ? visitFloat(in, choose) : visitInteger(in, choose);
+  return visitDType(in, choose);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -3,21 +3,8 @@
 #include <algorithm>
 
 #include "element_of.h"
-#include "real.h"
 
 namespace rbc::cpu {
-namespace {
-
-template <class Out>
-Out countAs(uint32_t count) {
-  if constexpr (std::is_integral_v<Out>) {
-    return static_cast<Out>(count);
-  } else {
-    return narrow<Out>(static_cast<double>(count));
-  }
-}
-
-}  // namespace
 
 // Before its use: Clang 14 forgets to instantiate what a generic lambda names ahead of its body.
 template <class Out>
@@ -45,8 +32,7 @@ PointCounter::PointCounter(const VoxelizeProblem& p, const DenseVoxels& voxels,
       empty_bits_(p.empty_bits),
       most_(p.mode == VoxelMode::kOccupancy ? 1 : UINT32_MAX) {
   const auto writeOf = [](auto tag) -> Write { return write<typename decltype(tag)::type>; };
-  write_ =
-      isFloat(p.out.dtype) ? visitFloat(p.out.dtype, writeOf) : visitInteger(p.out.dtype, writeOf);
+  write_ = visitDType(p.out.dtype, writeOf);
 }
 
 void PointCounter::count(int64_t bucket, Counters* counters) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ceil_div.h"
+#include "points/clear_counts.h"
 
 namespace rbc::cpu {
 namespace {
@@ -70,11 +71,7 @@ void PointSort::sort(CpuState& state, void* scratch, const Output<1>& dropped) {
   sorted_ = parts.entries[passes_ % 2];
   free_ = parts.entries[(passes_ + 1) % 2];
   begins_ = parts.begins;
-  if (dropped.data != nullptr) {
-    for (int64_t b = 0; b < space_.points.clouds; ++b) {
-      static_cast<int64_t*>(dropped.data)[b * dropped.stride[0]] = 0;
-    }
-  }
+  clearCounts(dropped, space_.points.clouds);
   if (wide_) {
     sortAs<uint64_t>(state, parts, dropped);
   } else {

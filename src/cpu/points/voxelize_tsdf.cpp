@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "ceil_div.h"
+#include "points/clear_counts.h"
 #include "points/point_rows.h"
 #include "runtime/cpu_state.h"
 #include "scratch_layout.h"
@@ -148,11 +149,7 @@ void run(BackendState& backend_state, const TsdfProblem& p, Scratch scratch) {
   CpuState& state = cpuState(backend_state);
   const Sums sums = sumsIn(scratch.data, p);
   std::memset(sums.blocks, kUntouched, static_cast<size_t>(sums.num_blocks));
-  if (p.dropped.data != nullptr) {
-    for (int64_t b = 0; b < p.points.clouds; ++b) {
-      static_cast<int64_t*>(p.dropped.data)[b * p.dropped.stride[0]] = 0;
-    }
-  }
+  clearCounts(p.dropped, p.points.clouds);
   visitFloat(p.points.dtype,
              [&](auto storage) { observeAll<typename decltype(storage)::type>(state, p, sums); });
   const int64_t chunks = ceilDiv(sums.num_blocks, kChunkBlocks);
