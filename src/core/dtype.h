@@ -1,6 +1,7 @@
 // The list of element types: the one place to add a row to.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "robocache/tensor.h"
@@ -89,6 +90,25 @@ decltype(auto) visitInteger(DType dtype, Visitor&& visitor) {
   }
 }
 
+constexpr int sizeOf(DType dtype) noexcept {
+  constexpr uint8_t kSizes[] = {
+#define RBC_SIZE(name, storage, code, text) sizeof(storage),
+      RBC_DTYPES(RBC_SIZE)
+#undef RBC_SIZE
+  };
+  return kSizes[static_cast<int>(dtype)];
+}
+
+constexpr bool isFloat(DType dtype) noexcept {
+  return static_cast<size_t>(dtype) < sizeof kFloatDTypes / sizeof *kFloatDTypes;
+}
+
+// Calls visitor(Tag<storage>) for any dtype.
+template <class Visitor>
+decltype(auto) visitDType(DType dtype, Visitor&& visitor) {
+  return isFloat(dtype) ? visitFloat(dtype, visitor) : visitInteger(dtype, visitor);
+}
+
 // Calls visitor(Tag<Word>) for the unsigned integer of a dtype's size: to those who only copy,
 // elements are words.
 template <class Visitor>
@@ -102,14 +122,6 @@ decltype(auto) visitWord(int size, Visitor&& visitor) {
 }
 
 const char* nameOf(DType dtype) noexcept;
-int sizeOf(DType dtype) noexcept;
-bool isFloat(DType dtype) noexcept;
-
-// Calls visitor(Tag<storage>) for any dtype.
-template <class Visitor>
-decltype(auto) visitDType(DType dtype, Visitor&& visitor) {
-  return isFloat(dtype) ? visitFloat(dtype, visitor) : visitInteger(dtype, visitor);
-}
 
 // Fails with DTYPE_MISMATCH if the library has no such dtype; `argument` is the name to tell.
 DType dtypeOf(rbcDType dtype, const char* argument);
