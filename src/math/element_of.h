@@ -11,7 +11,7 @@ namespace rbc {
 // The element that the low bytes hold: problems keep fill values and empty values like this, whatever
 // their dtype.
 template <class Element>
-RBC_HD Element elementOf(uint64_t bits) {
+RBC_HD Element elementOf(const uint64_t& bits) {
   Element element;
   memcpy(&element, &bits, sizeof element);
   return element;
