@@ -46,7 +46,9 @@ void requireDevice(int device) {
 
 void close(BackendState* state) noexcept {
   std::unique_ptr<CudaState> cuda(&own(*state));
-  if (cuda->event != nullptr && cudaEventDestroy(cuda->event) != cudaSuccess) cudaGetLastError();
+  for (cudaEvent_t event : {cuda->event, cuda->captured_event}) {
+    if (event != nullptr && cudaEventDestroy(event) != cudaSuccess) cudaGetLastError();
+  }
 }
 
 __global__ void nothing() {}
@@ -93,7 +95,12 @@ BackendState* open(const rbcContextParams& params) {
   }
   checkCuda(error, "cudaFuncGetAttributes");
   checkCuda(loadKernels(state->launch), "loading the kernels");
-  checkCuda(cudaEventCreateWithFlags(&state->event, cudaEventDisableTiming), "cudaEventCreate");
+  for (cudaEvent_t* event : {&state->event, &state->captured_event}) {
+    const cudaError_t created = cudaEventCreateWithFlags(event, cudaEventDisableTiming);
+    if (created == cudaSuccess) continue;
+    close(state.release());
+    checkCuda(created, "cudaEventCreate");
+  }
   return state.release();
 }
 
@@ -121,48 +128,65 @@ rbcDevice device(const BackendState& state) { return {RBC_DEVICE_CUDA, own(state
 
 // ---- streams ------------------------------------------------------------------------------------
 
-bool isCapturing(cudaStream_t cuda_stream) {
+// The number of the capture that the stream is part of; 0: of none.
+unsigned long long captureOf(cudaStream_t cuda_stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  const cudaError_t error = cudaStreamIsCapturing(cuda_stream, &status);
+  unsigned long long number = 0;
+  const cudaError_t error = cudaStreamGetCaptureInfo(cuda_stream, &status, &number);
   // The legacy CUDA stream cannot even be asked while another one is captured.
   if (error == cudaErrorStreamCaptureImplicit) {
     cudaGetLastError();
-    return true;
+    return ~0ull;
   }
-  checkCuda(error, "cudaStreamIsCapturing");
-  return status != cudaStreamCaptureStatusNone;
+  checkCuda(error, "cudaStreamGetCaptureInfo");
+  return status == cudaStreamCaptureStatusNone ? 0 : number;
 }
+
+bool isCapturing(cudaStream_t cuda_stream) { return captureOf(cuda_stream) != 0; }
 
 bool capturing(const BackendState& state) {
   const DeviceGuard guard(own(state).device);
   return isCapturing(own(state).cuda_stream);
 }
 
-// The wait itself is left to the next use of the workspace: a CUDA stream in capture that never
-// uses it must not depend on an event from outside.
+// The wait itself is left to the next use of the workspace: a stream in capture that never uses it
+// must not depend on an event from outside.
 void setStream(BackendState& state, void* cuda_stream) {
   CudaState& cuda = own(state);
   if (cuda.cuda_stream == cuda_stream) return;
   if (cuda.workspace_used) {
     const DeviceGuard guard(cuda.device);
-    checkCuda(cudaEventRecord(cuda.event, cuda.cuda_stream), "cudaEventRecord");
+    const unsigned long long capture = captureOf(cuda.cuda_stream);
+    cudaEvent_t const event = capture != 0 ? cuda.captured_event : cuda.event;
+    checkCuda(cudaEventRecord(event, cuda.cuda_stream), "cudaEventRecord");
     cuda.workspace_used = false;
-    cuda.wait_pending = true;
+    if (capture != 0) {
+      cuda.pending_capture = capture;
+    } else {
+      cuda.wait_pending = true;
+    }
   }
   cuda.cuda_stream = static_cast<cudaStream_t>(cuda_stream);
 }
 
 void useWorkspace(BackendState& state) {
   CudaState& cuda = own(state);
-  if (cuda.wait_pending) {
+  if (cuda.wait_pending || cuda.pending_capture != 0) {
     const DeviceGuard guard(cuda.device);
-    // A capture cannot wait for work outside of it: its replays do, and the next call that runs.
-    const bool captured = isCapturing(cuda.cuda_stream);
-    checkCuda(cudaStreamWaitEvent(cuda.cuda_stream, cuda.event,
-                                  captured ? cudaEventWaitExternal : cudaEventWaitDefault),
-              "cudaStreamWaitEvent");
-    if (captured) return;
-    cuda.wait_pending = false;
+    const unsigned long long capture = captureOf(cuda.cuda_stream);
+    // What is captured does not run yet: work outside of its capture has nothing to wait for.
+    if (cuda.pending_capture != 0 && cuda.pending_capture == capture) {
+      checkCuda(cudaStreamWaitEvent(cuda.cuda_stream, cuda.captured_event, cudaEventWaitDefault),
+                "cudaStreamWaitEvent");
+      cuda.pending_capture = 0;
+    }
+    if (cuda.wait_pending) {
+      // A capture cannot wait for work outside of it: its replays do, and the next call that runs.
+      checkCuda(cudaStreamWaitEvent(cuda.cuda_stream, cuda.event,
+                                    capture != 0 ? cudaEventWaitExternal : cudaEventWaitDefault),
+                "cudaStreamWaitEvent");
+      cuda.wait_pending = capture != 0;
+    }
   }
   cuda.workspace_used = true;
 }

@@ -12,9 +12,13 @@ namespace rbc::cuda {
 struct CudaState : BackendState {
   int device = 0;
   cudaStream_t cuda_stream = nullptr;
-  cudaEvent_t event = nullptr;  // the last use of the workspace on the CUDA stream before
-  bool workspace_used = false;  // on the current CUDA stream
-  bool wait_pending = false;    // the workspace's next use has to wait for the event
+  bool workspace_used = false;  // on the current stream
+  // The last use of the workspace on the stream before: its next use has to wait for it.
+  cudaEvent_t event = nullptr;
+  bool wait_pending = false;
+  // The same within a capture, whose event only its own streams can wait for.
+  cudaEvent_t captured_event = nullptr;
+  unsigned long long pending_capture = 0;  // that capture's number; 0: none
   LaunchDevice launch = {};
   uint64_t total_memory = 0;
   char name[sizeof rbcContextInfo{}.device_name] = {};

@@ -56,7 +56,7 @@ TEST_CASE("fuse errors: null pointers") {
   refused(kStatus, {"query_times: is null"}, [](Call& c) { c.used_queries = nullptr; });
   refused(kStatus, {"out: is null"}, [](Call& c) { c.used_out = nullptr; });
   for (int n = 0; n < Call::kStreams; ++n) {
-    const std::string stream = "streams[" + std::to_string(n) + "]: ";
+    const std::string stream = "streams[" + std::to_string(n) + "].";
     refused(kStatus, {(stream + "values: is null").c_str()},
             [&](Call& c) { c.streams[n].values = nullptr; });
     refused(kStatus, {(stream + "times: is null").c_str()},
