@@ -28,6 +28,7 @@ from ._errors import RoboCacheError, Status
 from ._fuse import fuse
 from ._info import Info, info
 from ._resample import resample
+from ._rotations import convert_rotations
 from ._stream import Stream
 from ._tsdf import voxelize_tsdf
 from ._version import version as __version__
@@ -55,6 +56,7 @@ __all__ = [
     "Status",
     "Stream",
     "__version__",
+    "convert_rotations",
     "fuse",
     "info",
     "resample",
