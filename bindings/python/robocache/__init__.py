@@ -33,6 +33,7 @@ from ._tsdf import voxelize_tsdf
 from ._version import version as __version__
 from ._voxelize import voxelize
 from ._voxelize_sparse import SparseVoxels, voxelize_sparse
+from ._warnings import RangeWarning
 
 if TYPE_CHECKING:
     from . import torch as torch
@@ -50,6 +51,7 @@ __all__ = [
     "Context",
     "ContextInfo",
     "Info",
+    "RangeWarning",
     "RoboCacheError",
     "SparseVoxels",
     "Status",

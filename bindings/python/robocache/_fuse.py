@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
+from ._again import queries_of, streams_again
 from ._context import CPU, Context
 from ._dtypes import dtype_name
+from ._host import on_host
 from ._operation import array_of, begin, finished, writable
 from ._options import struct_of
 from ._shapes import out_shape
-from ._stream import FLOAT_OF_BITS, Stream
+from ._stream import FLOAT_OF_BITS, HAS_UNIT, Stream
 from ._types import Array, Numbers, Out
+from ._units import require_one_unit
+from ._warnings import warn_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -139,36 +144,93 @@ def fuse(
     >>> features.shape, features.dtype.name, valid.sum(axis=0).tolist()
     ((50, 520), 'float32', [49, 49, 26])
     """
-    native, promoted, channels = _native(streams)
-    values, times, options = native[0][1:4]
-    framework, context, ordered, query_times = begin(
-        values, "streams[0].values", backend, times, query_times
+    try:
+        native, bits, channels = _native(streams)
+        values, times, options = native[0][1:4]
+        if bits & HAS_UNIT:
+            query_times = _queries(streams, query_times)
+        framework, context, ordered, query_times = begin(
+            values, "streams[0].values", backend, times, query_times
+        )
+        checked = context._device_id == CPU if check_times is None else check_times
+        params = _CHECKED if checked else _UNCHECKED
+        if query_lengths is not None:
+            query_lengths = array_of(framework, query_lengths, "query_lengths", values)
+
+        shape: tuple[int, ...] = ()
+        if out is None or return_mask:
+            shape = out_shape(values, query_times, options[3], context)[:-1]
+        owner = None
+        if out is None:
+            if dtype is None:
+                name = FLOAT_OF_BITS.get(bits & ~HAS_UNIT, "float32")
+            else:
+                name = dtype_name(dtype)
+            result = framework.empty(values, (*shape, channels), name, context)
+        else:
+            owner = writable(out, "out", dtype)
+            result = out
+        mask = None
+        if return_mask:
+            mask = framework.empty(values, (*shape, len(native)), "bool", context)
+
+        told = _core.rbc_fuse(
+            context._handle, native, query_times, result, mask, (params, query_lengths)
+        )
+        if checked:
+            if context._device_id != CPU:
+                _look_at_ranges(native, query_times, query_lengths)
+            elif told is not None:
+                warn_of(told)
+        return finished(framework, context, ordered, "values", owner, result, mask)
+    except (TypeError, ValueError):
+        again = streams_again(streams, query_times)
+        if again is None:
+            raise
+    streams, query_times = again
+    return fuse(
+        streams,
+        query_times,
+        query_lengths=query_lengths,
+        dtype=dtype,
+        out=out,
+        return_mask=return_mask,
+        check_times=check_times,
+        backend=backend,
     )
-    checked = context._device_id == CPU if check_times is None else check_times
-    params = _CHECKED if checked else _UNCHECKED
-    if query_lengths is not None:
-        query_lengths = array_of(framework, query_lengths, "query_lengths", values)
-
-    shape: tuple[int, ...] = ()
-    if out is None or return_mask:
-        shape = out_shape(values, query_times, options[3], context)[:-1]
-    owner = None
-    if out is None:
-        name = promoted if dtype is None else dtype_name(dtype)
-        result = framework.empty(values, (*shape, channels), name, context)
-    else:
-        owner = writable(out, "out", dtype)
-        result = out
-    mask = framework.empty(values, (*shape, len(native)), "bool", context) if return_mask else None
-
-    _core.rbc_fuse(context._handle, native, query_times, result, mask, (params, query_lengths))
-    return finished(framework, context, ordered, "values", owner, result, mask)
 
 
-def _native(streams: Any) -> tuple[list[Any], str, int]:
+def _queries(streams: Any, query_times: Any) -> Any:
+    """Query times in the unit of every stream."""
+    first = streams[0]
+    for n, stream in enumerate(streams):
+        require_one_unit(stream._unit, f"streams[{n}].times", first._unit, "streams[0].times")
+    return queries_of(query_times, first._native[2], first._unit, "streams[0].times")
+
+
+def _look_at_ranges(native: Any, query_times: Any, query_lengths: Any) -> None:
+    """Warn of times on a GPU as of others: by a call on the CPU of no channels."""
+    import numpy as np
+
+    from ._rules import UNCHECKED
+
+    hosted = []
+    for stream, _, times, options, *_ in native:
+        host, rows = on_host(times, "times"), on_host(options[1], "lengths")
+        offsets = on_host(options[3], "offsets")
+        batch = () if offsets is not None or rows is None or host.ndim > 1 else rows.shape
+        values = np.empty((*batch, *host.shape, 0))
+        plain = (UNCHECKED[0], rows, None, offsets, None, None, None)
+        hosted.append(SimpleNamespace(_native=(stream, values, host, plain, 0, 0)))
+    queries = on_host(query_times, "query_times")
+    fuse(hosted, queries, query_lengths=on_host(query_lengths, "query_lengths"))
+
+
+def _native(streams: Any) -> tuple[list[Any], int, int]:
     """The streams as the extension takes them.
 
-    With the float dtype that holds those of all float streams, and the sum of their channels.
+    With the bits of the float dtype that holds those of all float streams, and the sum of their
+    channels.
     """
     native = []
     bits = channels = 0
@@ -191,4 +253,4 @@ def _native(streams: Any) -> tuple[list[Any], str, int]:
                 ) from None
     if not 1 <= len(native) <= _MOST_STREAMS:
         raise ValueError(f"streams: are {len(native)}, expected 1 to {_MOST_STREAMS}")
-    return native, FLOAT_OF_BITS.get(bits, "float32"), channels
+    return native, bits, channels

@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
+from ._again import taken_again
 from ._context import CPU, Context
 from ._dtypes import NAME_OF_PAIR, dtype_name, refuse_dtype
 from ._frameworks import facts_of
+from ._host import on_host
 from ._operation import array_of, begin, finished, joined, writable
 from ._options import ZERO
 from ._rules import CHECKED, HOLD, LINEAR, UNCHECKED, rules
 from ._scales import inverse_of, mean_of
 from ._shapes import out_shape
 from ._types import Array, Numbers, Out, SupportsDLPack
+from ._warnings import warn_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -181,49 +184,102 @@ def resample(
     >>> rbc.resample(pose, times, frames, method=groups).shape
     (60, 8)
     """
-    framework, context, ordered, query_times = begin(values, "values", backend, times, query_times)
-    checked = context._device_id == CPU if check_times is None else check_times
-    if (  # as in rules, without the call
-        method is LINEAR
-        and bounds is HOLD
-        and fill_value is ZERO
-        and max_gap is None
-        and tolerance is None
-    ):
-        params, groups = CHECKED if checked else UNCHECKED
-    else:
-        params, groups = rules(method, bounds, fill_value, max_gap, tolerance, checked)
-    if lengths is not None:
-        lengths = array_of(framework, lengths, "lengths", values)
-    if query_lengths is not None:
-        query_lengths = array_of(framework, query_lengths, "query_lengths", values)
-    if offsets is not None:
-        offsets = array_of(framework, offsets, "offsets", values)
-    if mean is not None:
-        mean = mean_of(framework, mean, values)
-    if std is not None:
-        std = inverse_of(framework, std, values)
-    if context._device_id != CPU and (mean is not None or std is not None):
-        ordered = joined(context, framework, values) and ordered
-
-    shape: tuple[int, ...] = ()
-    if out is None or return_mask:
-        shape = out_shape(values, query_times, offsets, context)
-    owner = None
-    if out is None:
-        name = None if dtype is None else dtype_name(dtype)
-        result = framework.empty(values, shape, name, context)
-    else:
-        owner = writable(out, "out", dtype)
-        result = out
-    mask = framework.empty(values, shape[:-1], "bool", context) if return_mask else None
-
-    options = (params, lengths, query_lengths, offsets, mean, std, groups)
     try:
-        _core.rbc_resample(context._handle, values, times, query_times, result, mask, options)
-    except TypeError:
-        if out is None and dtype is None:  # the dtype of out is that of values
-            if facts_of(values, "values", context)[2:4] not in NAME_OF_PAIR:
-                refuse_dtype(values, "values")
-        raise
-    return finished(framework, context, ordered, "values", owner, result, mask)
+        framework, context, ordered, query_times = begin(values, "values", backend, times, query_times)
+        checked = context._device_id == CPU if check_times is None else check_times
+        if (  # as in rules, without the call
+            method is LINEAR
+            and bounds is HOLD
+            and fill_value is ZERO
+            and max_gap is None
+            and tolerance is None
+        ):
+            params, groups = CHECKED if checked else UNCHECKED
+        else:
+            params, groups = rules(method, bounds, fill_value, max_gap, tolerance, checked, times)
+        if lengths is not None:
+            lengths = array_of(framework, lengths, "lengths", values)
+        if query_lengths is not None:
+            query_lengths = array_of(framework, query_lengths, "query_lengths", values)
+        if offsets is not None:
+            offsets = array_of(framework, offsets, "offsets", values)
+        if mean is not None:
+            mean = mean_of(framework, mean, values)
+        if std is not None:
+            std = inverse_of(framework, std, values)
+        if context._device_id != CPU and (mean is not None or std is not None):
+            ordered = joined(context, framework, values) and ordered
+
+        shape: tuple[int, ...] = ()
+        if out is None or return_mask:
+            shape = out_shape(values, query_times, offsets, context)
+        owner = None
+        if out is None:
+            name = None if dtype is None else dtype_name(dtype)
+            result = framework.empty(values, shape, name, context)
+        else:
+            owner = writable(out, "out", dtype)
+            result = out
+        mask = framework.empty(values, shape[:-1], "bool", context) if return_mask else None
+
+        options = (params, lengths, query_lengths, offsets, mean, std, groups)
+        try:
+            told = _core.rbc_resample(
+                context._handle, values, times, query_times, result, mask, options
+            )
+        except TypeError:
+            if out is None and dtype is None:  # the dtype of out is that of values
+                if facts_of(values, "values", context)[2:4] not in NAME_OF_PAIR:
+                    refuse_dtype(values, "values")
+            raise
+        if checked:
+            if context._device_id != CPU:
+                _look_at_ranges(times, query_times, lengths, query_lengths, offsets, tolerance)
+            elif told is not None:
+                warn_of(told)
+        return finished(framework, context, ordered, "values", owner, result, mask)
+    except (TypeError, ValueError):
+        again = taken_again(values, times, query_times, offsets, max_gap, tolerance)
+        if again is None:
+            raise
+    values, times, query_times, max_gap, tolerance = again
+    return resample(
+        values,
+        times,
+        query_times,
+        method=method,
+        lengths=lengths,
+        query_lengths=query_lengths,
+        offsets=offsets,
+        bounds=bounds,
+        fill_value=fill_value,
+        max_gap=max_gap,
+        tolerance=tolerance,
+        mean=mean,
+        std=std,
+        dtype=dtype,
+        out=out,
+        return_mask=return_mask,
+        check_times=check_times,
+        backend=backend,
+    )
+
+
+def _look_at_ranges(
+    times: Any, query_times: Any, lengths: Any, query_lengths: Any, offsets: Any, tolerance: Any
+) -> None:
+    """Warn of times on a GPU as of others: by a call on the CPU of no channels."""
+    import numpy as np
+
+    host, rows = on_host(times, "times"), on_host(lengths, "lengths")
+    batch = () if offsets is not None or rows is None or host.ndim > 1 else rows.shape
+    resample(
+        np.empty((*batch, *host.shape, 0)),
+        host,
+        on_host(query_times, "query_times"),
+        method="linear" if tolerance is None else "nearest",
+        lengths=rows,
+        query_lengths=on_host(query_lengths, "query_lengths"),
+        offsets=on_host(offsets, "offsets"),
+        tolerance=tolerance,
+    )

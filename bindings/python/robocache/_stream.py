@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 from . import _core
+from ._again import limits_of, sampled
 from ._arrays import LIBRARY_TYPES, framework_of
 from ._dtypes import DTYPES, dtype_name
 from ._errors import REFUSALS, shown
@@ -17,12 +18,14 @@ from ._operation import array_of
 from ._options import ZERO
 from ._rules import rules
 from ._scales import inverse_of, mean_of
+from ._units import is_length, no_unit, ticks_of
 from ._types import Array, Bounds, Indices, Method, Numbers, SupportsDLPack
 
 _NO_OFFSET = _core.new_FuseStream()
 
 # Each float dtype as a set of bits whose union is that of the dtype which holds both.
 _FLOAT_BITS = {"float16": 0b001, "bfloat16": 0b010, "float32": 0b011, "float64": 0b111}
+HAS_UNIT = 0b1000  # beside these, of a stream whose times have one
 FLOAT_OF_BITS = {bits: name for name, bits in _FLOAT_BITS.items()}
 _BITS_OF_PAIR = {DTYPES[name]: bits for name, bits in _FLOAT_BITS.items()}
 
@@ -92,12 +95,6 @@ class Stream(Generic[Array]):
         std: Numbers | None = None,
         clock_offset: float = 0,
     ) -> None:
-        framework = LIBRARY_TYPES.get(type(values)) or framework_of(values, "values")
-        if not framework.is_numpy:
-            framework.examine(values, "values")
-        own = framework if type(times) is type(values) else framework_of(times, "times")
-        if not own.is_numpy:
-            own.examine(times, "times")
         # Past the __setattr__ of frozen dataclasses, in one go.
         self.__dict__.update(
             values=values,
@@ -113,7 +110,20 @@ class Stream(Generic[Array]):
             std=std,
             clock_offset=clock_offset,
         )
-        params, groups = rules(method, bounds, fill_value, max_gap, tolerance)
+        unit = None
+        known = LIBRARY_TYPES.get(type(values))
+        if known is None or type(times) not in LIBRARY_TYPES or not _are_plain(times.dtype):
+            values, times, unit = sampled(values, times)
+            max_gap, tolerance = limits_of(max_gap, tolerance, unit)
+            if unit is not None:
+                clock_offset = ticks_of(clock_offset, "clock_offset", unit)
+        framework = LIBRARY_TYPES.get(type(values)) or framework_of(values, "values")
+        if not framework.is_numpy:
+            framework.examine(values, "values")
+        own = framework if type(times) is type(values) else framework_of(times, "times")
+        if not own.is_numpy:
+            own.examine(times, "times")
+        params, groups = rules(method, bounds, fill_value, max_gap, tolerance, False, times)
         if lengths is not None:
             lengths = array_of(framework, lengths, "lengths", values)
         if offsets is not None:
@@ -125,7 +135,11 @@ class Stream(Generic[Array]):
         stream = _NO_OFFSET if none else _with_offset(*_offset(clock_offset, times))
         # As the extension takes a stream, and what it adds to a result that is to be made.
         options = (params, lengths, None, offsets, mean, inv_std, groups)
-        self.__dict__["_native"] = (stream, values, times, options, *_bits_and_channels(values))
+        bits, channels = _bits_and_channels(values)
+        if unit is not None:
+            bits |= HAS_UNIT
+        self.__dict__["_native"] = (stream, values, times, options, bits, channels)
+        self.__dict__["_unit"] = unit
 
     def __repr__(self) -> str:
         parts = []
@@ -146,6 +160,13 @@ def _remade(values: Any, times: Any, *options: Any) -> Stream[Any]:
     return Stream(values, times, **dict(zip(_DEFAULTS, options)))
 
 
+@functools.lru_cache(maxsize=256)
+def _are_plain(dtype: Any) -> bool:
+    """Whether times of this dtype are taken as they are, or refused by the library."""
+    name = str(dtype).rpartition(".")[2]
+    return name == "int64" or name.startswith(("float", "bfloat"))
+
+
 def _with_offset(clock_offset: float, ticks: int) -> Any:
     """rbcFuseStream; the extension copies it."""
     stream = _core.new_FuseStream()
@@ -157,6 +178,8 @@ def _with_offset(clock_offset: float, ticks: int) -> Any:
 def _offset(offset: Any, times: Any) -> tuple[float, int]:
     """A clock offset for float times, and one in ticks: one of them 0."""
     code, bits = facts_of(times, "times")[2:4]
+    if is_length(offset):
+        raise TypeError(no_unit(offset, "clock_offset"))
     if code == _core.DTYPE_INT:
         try:
             ticks = operator.index(offset)
