@@ -25,15 +25,17 @@ typedef struct TimeRows {
   int64_t stride;
   int64_t row_stride;
   int64_t count;
-  int64_t rows; /* 0: one for all */
+  int64_t rows; /* -1: one for all */
   int32_t size;
   int is_float;
+  int is_there; /* whatever it points to, which is null of an empty tensor */
 } TimeRows;
 
 static TimeRows timeRowsOf(const rbcTensor* tensor) {
-  TimeRows given = {NULL, 0, 0, 0, 0, 0, 0};
+  TimeRows given = {NULL, 0, 0, 0, -1, 0, 0, 0};
   if (tensor == NULL || tensor->ndim < 1) return given;
   const int last = tensor->ndim - 1;
+  given.is_there = 1;
   given.size = tensor->dtype.bits / 8;
   given.is_float = tensor->dtype.code == RBC_DTYPE_FLOAT;
   given.data = (const char*)tensor->data + tensor->byte_offset;
@@ -123,23 +125,23 @@ typedef struct TimedCall {
 } TimedCall;
 
 static int64_t boundedAt(const TimeRows* indexes, int64_t row, int64_t most) {
-  if (indexes->data == NULL) return most;
+  if (!indexes->is_there) return most;
   const int64_t index = row < indexes->count ? integerAt(indexes, 0, row) : 0;
   return index < 0 ? 0 : index > most ? most : index;
 }
 
 static int64_t rowsOf(const TimedCall* call) {
-  if (call->offsets.data != NULL) return call->offsets.count - 1;
-  if (call->times.rows > 0) return call->times.rows;
-  if (call->queries.rows > 0) return call->queries.rows;
-  if (call->lengths.data != NULL) return call->lengths.count;
-  return call->query_lengths.data != NULL ? call->query_lengths.count : 1;
+  if (call->offsets.is_there) return call->offsets.count - 1;
+  if (call->times.rows >= 0) return call->times.rows;
+  if (call->queries.rows >= 0) return call->queries.rows;
+  if (call->lengths.is_there) return call->lengths.count;
+  return call->query_lengths.is_there ? call->query_lengths.count : 1;
 }
 
 /* Where the times of a row begin and end; 0 if there are fewer than two, which have no range. */
 static int samplesOf(const TimedCall* call, int64_t row, int64_t* begin, int64_t* end) {
   const TimeRows* offsets = &call->offsets;
-  if (offsets->data != NULL) {
+  if (offsets->is_there) {
     *begin = boundedAt(offsets, row, call->times.count);
     *end = boundedAt(offsets, row + 1, call->times.count);
   } else {
@@ -153,7 +155,7 @@ static int samplesOf(const TimedCall* call, int64_t row, int64_t* begin, int64_t
 static int rangeOf(const TimedCall* call, int64_t row, Range* range) {
   int64_t begin, end;
   if (!samplesOf(call, row, &begin, &end)) return 0;
-  const int64_t times_row = call->offsets.data != NULL ? 0 : row;
+  const int64_t times_row = call->offsets.is_there ? 0 : row;
   Shift low = call->shift, high = call->shift;
   if (isfinite(call->tolerance)) {
     const int64_t ticks = call->tolerance < 0x1p63 ? (int64_t)call->tolerance : INT64_MAX;
@@ -209,7 +211,7 @@ static int tooCoarse(const TimedCall* call, int64_t rows, double* last, double* 
   int64_t row = 0;
   while (row < rows && !samplesOf(call, row, &begin, &end)) ++row;
   if (row >= rows) return 0;
-  const int64_t times_row = call->offsets.data != NULL ? 0 : row;
+  const int64_t times_row = call->offsets.is_there ? 0 : row;
   const double first = floatAt(&call->times, times_row, begin);
   *last = floatAt(&call->times, times_row, end - 1);
   if (!(fabs(*last) >= 0x1p24) || isinf(*last)) return 0;

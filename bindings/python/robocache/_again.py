@@ -5,6 +5,8 @@ Plain arrays go straight to the library, and nothing here costs them anything.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from ._arrays import LIBRARY_TYPES, SEQUENCES
@@ -29,7 +31,7 @@ def _taken(
     own_values, own_times, unit = sampled(values, times)
     own_queries = queries_of(query_times, own_times, unit, "times")
     gap, limit = limits_of(max_gap, tolerance, unit)
-    own_values = one_for_each(own_values, own_queries, offsets)
+    own_values = one_for_each(own_values, own_times, own_queries, offsets)
     given = (values, times, query_times, max_gap, tolerance)
     taken = (own_values, own_times, own_queries, gap, limit)
     return taken if any(a is not b for a, b in zip(given, taken)) else None
@@ -37,46 +39,31 @@ def _taken(
 
 def streams_again(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
     """Streams and query times of a fusion, converted; None if there is nothing to convert."""
+    if not isinstance(streams, Sequence) or not streams:
+        return None
     if not all(hasattr(stream, "_native") for stream in streams):
         return None
+    first = streams[0]
     try:
-        first = streams[0]
-        name = "streams[0].times"
-        own_queries = queries_of(query_times, first._native[2], first._unit, name)
+        queries = queries_of(query_times, first._native[2], first._unit, "streams[0].times")
     except (TypeError, ValueError) as error:
         raise error from None  # what was refused first says less
-    rows = _shape(own_queries)
-    batches = [batch for stream in streams for batch in _batch(stream)]
-    if len(rows) == 2:
-        batches.append(rows[0])
-    own_streams = streams
-    if batches and any(not _batch(stream) for stream in streams):
-        own_streams = [_one_for_each(stream, batches[0]) for stream in streams]
-    if own_queries is query_times and own_streams is streams:
+    taken = [_one_for_each(stream, queries) for stream in streams]
+    if first._unit is not None:  # what is compared with it once more
+        queries = query_times
+    if queries is query_times and all(a is b for a, b in zip(taken, streams)):
         return None
-    return own_streams, own_queries
+    return taken, queries
 
 
-class _Broadcast:
-    """A stream of one recording, for each of a batch."""
-
-    def __init__(self, stream: Any, batch: int) -> None:
-        native, values, *others = stream._native
-        self._native = (native, broadcast(values, batch), *others)
-        self._unit = stream._unit
-
-
-def _batch(stream: Any) -> tuple[int, ...]:
-    """(B,) of a stream that has a batch; that of a packed one is counted by the library."""
-    _, values, _, options, *_ = stream._native
-    shape = _shape(values)
-    if options[3] is not None:
-        return tuple(extent - 1 for extent in _shape(options[3])[:1])
-    return shape[:1] if len(shape) == 3 else ()
-
-
-def _one_for_each(stream: Any, batch: int) -> Any:
-    return stream if _batch(stream) else _Broadcast(stream, batch)
+def _one_for_each(stream: Any, query_times: Any) -> Any:
+    """A stream of one recording, for each of B rows of queries."""
+    native, values, times, options, *others = stream._native
+    for_each = one_for_each(values, times, query_times, options[3])
+    if for_each is values:
+        return stream
+    taken = (native, for_each, times, options, *others)
+    return SimpleNamespace(_native=taken, _unit=stream._unit)
 
 
 def sampled(values: Any, times: Any, prefix: str = "") -> tuple[Any, Any, Unit | None]:
@@ -110,18 +97,15 @@ def limits_of(max_gap: Any, tolerance: Any, unit: Unit | None) -> tuple[Any, Any
     return max_gap, tolerance
 
 
-def one_for_each(values: Any, query_times: Any, offsets: Any) -> Any:
-    """One recording of [S,D] for each of B rows of queries, of its own memory."""
+def one_for_each(values: Any, times: Any, query_times: Any, offsets: Any) -> Any:
+    """Values of one recording, [S,D] at [S], for each of B rows of queries, in the same memory.
+
+    As they are where they have a batch, or a library that knows no strides of 0.
+    """
     rows = _shape(query_times)
-    if offsets is None and len(rows) == 2 and len(_shape(values)) == 2:
-        return broadcast(values, rows[0])
-    return values
-
-
-def broadcast(values: Any, batch: int) -> Any:
-    """[B,S,D] of [S,D], with a stride of 0; as it is where its library knows of none."""
-    framework = LIBRARY_TYPES.get(type(values))
-    return values if framework is None else framework.broadcast(values, batch)
+    if offsets is not None or len(rows) != 2 or len(_shape(times)) != 1 or len(_shape(values)) != 2:
+        return values
+    return LIBRARY_TYPES[type(values)].broadcast(values, rows[0])
 
 
 def _shape(array: Any) -> tuple[int, ...]:

@@ -144,6 +144,7 @@ def fuse(
     >>> features.shape, features.dtype.name, valid.sum(axis=0).tolist()
     ((50, 520), 'float32', [49, 49, 26])
     """
+    asked = query_times
     try:
         native, bits, channels = _native(streams)
         values, times, options = native[0][1:4]
@@ -184,7 +185,7 @@ def fuse(
                 warn_of(told)
         return finished(framework, context, ordered, "values", owner, result, mask)
     except (TypeError, ValueError):
-        again = streams_again(streams, query_times)
+        again = streams_again(streams, asked)
         if again is None:
             raise
     streams, query_times = again

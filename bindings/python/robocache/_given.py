@@ -134,9 +134,7 @@ def _listed_times(items: Any, name: str) -> tuple[Any, Unit | None]:
         raise blamed(error, name) from None
     if array.dtype.kind == "O":
         return _objects(array, name)
-    if array.dtype.kind not in "Mmiuf":
-        raise TypeError(f"{name}: is a {type(items).__name__} of {array.dtype}, expected times")
-    return _ticks(array, name)
+    return _ticks(array, name) if array.dtype.kind in "Mmiuf" else (items, None)
 
 
 def _objects(array: Any, name: str) -> tuple[Any, Unit | None]:

@@ -184,6 +184,7 @@ def resample(
     >>> rbc.resample(pose, times, frames, method=groups).shape
     (60, 8)
     """
+    asked = query_times
     try:
         framework, context, ordered, query_times = begin(values, "values", backend, times, query_times)
         checked = context._device_id == CPU if check_times is None else check_times
@@ -239,7 +240,7 @@ def resample(
                 warn_of(told)
         return finished(framework, context, ordered, "values", owner, result, mask)
     except (TypeError, ValueError):
-        again = taken_again(values, times, query_times, offsets, max_gap, tolerance)
+        again = taken_again(values, times, asked, offsets, max_gap, tolerance)
         if again is None:
             raise
     values, times, query_times, max_gap, tolerance = again
