@@ -23,10 +23,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._associate import associate
+from ._clock import clock
 from ._context import Context, ContextInfo
 from ._errors import RoboCacheError, Status
+from ._frames import fuse_frames, resample_frame
 from ._fuse import fuse
 from ._info import Info, info
+from ._masks import channel_mask
+from ._report import Report, StreamReport, report
 from ._resample import resample
 from ._stream import Stream
 from ._tsdf import voxelize_tsdf
@@ -52,14 +57,22 @@ __all__ = [
     "ContextInfo",
     "Info",
     "RangeWarning",
+    "Report",
     "RoboCacheError",
     "SparseVoxels",
     "Status",
     "Stream",
+    "StreamReport",
     "__version__",
+    "associate",
+    "channel_mask",
+    "clock",
     "fuse",
+    "fuse_frames",
     "info",
+    "report",
     "resample",
+    "resample_frame",
     "voxelize",
     "voxelize_sparse",
     "voxelize_tsdf",

@@ -10,7 +10,7 @@ import datetime
 import sys
 from typing import Any
 
-from ._arrays import LIBRARY_TYPES, SEQUENCES
+from ._arrays import LIBRARY_TYPES, SEQUENCES, framework_of
 from ._errors import REFUSALS, blamed, shown
 from ._units import Unit, unit_of
 
@@ -71,10 +71,12 @@ def times_of(given: Any, name: str) -> tuple[Any, Unit | None]:
     library = library_of(given)
     if library:
         return _TIMES[library](given, name)
-    if kind in LIBRARY_TYPES:
-        if LIBRARY_TYPES[kind].is_numpy:
+    if hasattr(kind, "__dlpack__"):
+        framework = framework_of(given, name)  # which refuses masked arrays
+        if framework.is_numpy:
             return _ticks(given, name)
-        return _whole(given, name), None
+        if kind in LIBRARY_TYPES:
+            return _whole(given, name), None
     return given, None
 
 
@@ -86,6 +88,11 @@ def _ticks(array: Any, name: str, zoned: bool = False) -> tuple[Any, Unit | None
         raise TypeError(
             f"{name}: dtype is object, of {type(first).__name__}; "
             f"write np.asarray({name}.tolist(), 'datetime64[ns]') or pd.to_datetime({name})"
+        )
+    if dtype.names:
+        raise TypeError(
+            f"{name}: has the fields {', '.join(dtype.names)}, expected one of them, "
+            f"such as {name}[{dtype.names[0]!r}]"
         )
     if dtype.kind not in "Mm":
         return _whole(array, name) if dtype.kind in "iu" else array, None
@@ -165,13 +172,9 @@ def _objects(array: Any, name: str) -> tuple[Any, Unit | None]:
             raise TypeError(f"{name}: has a {type(each).__name__} ({shown(each)}), expected a time")
     if len(zones) > 1:
         raise TypeError(f"{name}: has times with a time zone and without, expected one of them")
-    try:
-        joined = np.array(stamps)
-    except TypeError:
-        joined = np.array(stamps, object)
-    if joined.dtype.kind not in "Mm":
+    if len({stamp.dtype.kind for stamp in stamps}) > 1:
         raise TypeError(f"{name}: has dates and spans of time, expected one of them")
-    return _ticks(joined.reshape(array.shape), name, True in zones)
+    return _ticks(np.array(stamps).reshape(array.shape), name, True in zones)
 
 
 def _pandas_times(given: Any, name: str) -> tuple[Any, Unit | None]:
@@ -299,6 +302,8 @@ def columns_of(frame: Any, name: str) -> list[tuple[str, Any]]:
 
 def numbers_of(given: Any, name: str) -> Any:
     """A column as an array of numbers. What is missing is NaN."""
+    import numpy as np
+
     library = library_of(given)
     try:
         array = _NUMBERS[library](given)
@@ -311,8 +316,8 @@ def numbers_of(given: Any, name: str) -> Any:
     advice = "leave it out, or convert it to numbers"
     if array.dtype.kind in "Mm":
         advice = "times go in as times"
-    elif array.dtype.kind == "O" and array.size and hasattr(array.flat[0], "__len__"):
-        advice = "if it has lists of one length: np.stack"
+    elif array.dtype.kind == "O" and array.size and isinstance(array.flat[0], np.ndarray):
+        advice = "if its lists have one length, pass np.stack of it"
     raise TypeError(f"{name}: is of {given.dtype if library != 'pyarrow' else given.type}; {advice}")
 
 

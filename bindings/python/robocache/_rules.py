@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _core
-from ._arrays import LIBRARY_TYPES
 from ._errors import REFUSALS, shown
 from ._frameworks import facts_of
 from ._options import ZERO, code_of, number, struct_of
@@ -98,15 +97,17 @@ def _limit(given: Any, name: str, times: Any) -> float:
         raise TypeError(no_unit(given, name))
     else:
         limit = number(given, name)
-    if not limit.is_integer() and math.isfinite(limit) and are_ticks(times):
+    if not limit.is_integer() and are_ticks(times) and math.isfinite(limit):
         raise TypeError(not_whole(limit, name, None))
     return limit
 
 
 def are_ticks(times: Any) -> bool:
     """Whether times are integers."""
-    if type(times) in LIBRARY_TYPES:
+    try:
         return _of_integers(times.dtype)
+    except (AttributeError, TypeError):
+        pass
     try:
         return facts_of(times, "times")[2] == _core.DTYPE_INT
     except REFUSALS:  # no array, of which the library will tell

@@ -14,6 +14,7 @@ from ._arrays import LIBRARY_TYPES, framework_of
 from ._dtypes import DTYPES, dtype_name
 from ._errors import REFUSALS, shown
 from ._frameworks import facts_of
+from ._given import library_of
 from ._operation import array_of
 from ._options import ZERO
 from ._rules import rules
@@ -229,9 +230,11 @@ def _float_bits(dtype: Any) -> int:
 
 def _text(value: Any) -> str:
     """An array as its dtype and shape, all else as Python writes it."""
-    if not hasattr(value, "__dlpack__"):
+    table = library_of(value) != "" and not is_length(value)
+    if not table and not hasattr(value, "__dlpack__"):
         return repr(value)
-    if not hasattr(value, "shape"):
-        return f"<{type(value).__name__}>"
-    dtype = str(value.dtype).rpartition(".")[2]
-    return f"<{dtype} [{','.join(map(str, value.shape))}]>"
+    kind = [type(value).__name__] * (table or not hasattr(value, "shape"))
+    if hasattr(value, "dtype"):
+        kind.append(str(value.dtype).rpartition(".")[2])
+    shape = [f"[{','.join(map(str, value.shape))}]"] if hasattr(value, "shape") else []
+    return f"<{' '.join(kind + shape)}>"

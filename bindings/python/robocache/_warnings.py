@@ -33,7 +33,7 @@ def warn_of(told: tuple[Any, ...]) -> None:
             f"query_times: all lie outside of {times}: {begin} to {end}, samples {first} to {last}"
             f"{_factor(max(abs(begin), abs(end)), max(abs(first), abs(last)))}"
         )
-    warnings.warn(text, RangeWarning, stacklevel=_depth() + 1)
+    warnings.warn(text, RangeWarning, stacklevel=_depth())
 
 
 def _factor(queries: float, times: float) -> str:
