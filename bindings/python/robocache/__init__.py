@@ -35,6 +35,7 @@ from ._report import Report, StreamReport, report
 from ._resample import resample
 from ._stream import Stream
 from ._tsdf import voxelize_tsdf
+from ._types import Grid
 from ._version import version as __version__
 from ._voxelize import voxelize
 from ._voxelize_sparse import SparseVoxels, voxelize_sparse
@@ -55,6 +56,7 @@ else:
 __all__ = [
     "Context",
     "ContextInfo",
+    "Grid",
     "Info",
     "RangeWarning",
     "Report",

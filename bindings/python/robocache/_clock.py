@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ._arrays import LIBRARY_TYPES
 from ._errors import REFUSALS, shown
 from ._host import on_host
 from ._stream import Stream
-from ._units import Unit, require_one_unit, unit_named
-
-if TYPE_CHECKING:
-    from ._types import Array
-
+from ._units import Unit, require_one_unit, ticks_of, unit_named
 
 def clock(
-    streams: Iterable[Stream[Array]] | Mapping[str, Stream[Array]],
+    streams: Iterable[Stream[Any]] | Mapping[str, Stream[Any]],
     rate: float,
     span: Literal["intersection", "union"] = "intersection",
     *,
@@ -96,13 +92,13 @@ def clock(
     return _as_given(times, next(iter(named.values())))
 
 
-def named_streams(streams: Any) -> dict[str, Stream[Any]]:
+def named_streams(streams: Any) -> dict[str, Any]:
     """By the names that they go by in messages and tables."""
     if isinstance(streams, Stream) or not isinstance(streams, (Mapping, Iterable)):
         raise TypeError(
             f"streams: is a {type(streams).__name__}, expected a list or a dict of robocache.Stream"
         )
-    named = streams
+    named: Any = streams
     if not isinstance(streams, Mapping):
         named = {f"streams[{n}]": stream for n, stream in enumerate(streams)}
     for name, stream in named.items():
@@ -113,10 +109,10 @@ def named_streams(streams: Any) -> dict[str, Stream[Any]]:
     return dict(named)
 
 
-def common_unit(named: dict[str, Stream[Any]], unit: str | None) -> Unit | None:
+def common_unit(named: dict[str, Any], unit: str | None) -> Unit | None:
     """That of all streams' times, or the one that is told of times without."""
     first_name, first = next(iter(named.items()))
-    units = {name: stream._unit for name, stream in named.items()}
+    units: dict[str, Unit | None] = {name: stream._unit for name, stream in named.items()}
     for name, own in units.items():
         require_one_unit(own, f"{name}.times", first._unit, f"{first_name}.times")
     if unit is None:
@@ -138,7 +134,7 @@ def _positive(rate: Any) -> float:
     return number
 
 
-def _ends(stream: Stream[Any], name: str) -> tuple[Any, Any]:
+def _ends(stream: Any, name: str) -> tuple[Any, Any]:
     """First and last time, on the clock of the queries: an int, or a float."""
     times = stream._native[2]
     if len(times.shape) != 1 or stream.offsets is not None or len(stream._native[1].shape) != 2:
@@ -150,16 +146,14 @@ def _ends(stream: Stream[Any], name: str) -> tuple[Any, Any]:
     return edges[0].item() + offset, edges[-1].item() + offset
 
 
-def offset_of(stream: Stream[Any]) -> Any:
+def offset_of(stream: Any) -> Any:
     """The clock offset in the unit of the times."""
-    from ._units import ticks_of
-
     if stream._unit is not None:
         return ticks_of(stream.clock_offset, "clock_offset", stream._unit)
     return stream.clock_offset
 
 
-def _as_given(times: Any, stream: Stream[Any]) -> Any:
+def _as_given(times: Any, stream: Any) -> Any:
     """Times of NumPy as those of the stream are."""
     given = stream._native[2]
     if stream._unit is not None:

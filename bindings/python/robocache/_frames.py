@@ -230,7 +230,8 @@ def _resampled(
             kind = np.dtype(np.float64)
         calls.setdefault(wide if column in turning else kind, []).append(column)
 
-    found, valid = {}, None
+    found: dict[str, Any] = {}
+    valid = None
     for kind, names in calls.items():
         names.sort(key=lambda column: str(methods[column]))  # stable: each method in one run
         runs = [methods[column] for column in names]
@@ -264,7 +265,8 @@ def _made(
         index = module.Series(time, clock)
         if unit is not None and unit.zoned and not own:
             index = index.dt.replace_time_zone("UTC")
-        return module.DataFrame({time: index, **columns})
+        named: dict[Any, Any] = {time: index, **columns}
+        return module.DataFrame(named)
     index = module.Index(clock, name=time or frame.index.name)
     if unit is not None and unit.zoned and not own:
         index = index.tz_localize("UTC")

@@ -15,11 +15,13 @@ from ._operation import array_of, begin, finished, writable
 from ._options import struct_of
 from ._shapes import out_shape
 from ._stream import FLOAT_OF_BITS, HAS_UNIT, Stream
-from ._types import Array, Numbers, Out
+from ._types import Array, Indices, Out, SupportsDLPack, Times
 from ._units import require_one_unit
 from ._warnings import warn_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from typing_extensions import Unpack
 
     from ._types import CallOptions
@@ -35,7 +37,7 @@ _set_flags(_CHECKED, _core.CHECK_TIMES)
 @overload
 def fuse(
     streams: Sequence[Stream[Array]],
-    query_times: Numbers,
+    query_times: Times,
     *,
     out: None = ...,
     return_mask: Literal[False] = ...,
@@ -44,7 +46,7 @@ def fuse(
 @overload
 def fuse(
     streams: Sequence[Stream[Array]],
-    query_times: Numbers,
+    query_times: Times,
     *,
     out: None = ...,
     return_mask: Literal[True],
@@ -52,8 +54,44 @@ def fuse(
 ) -> tuple[Array, Any]: ...
 @overload
 def fuse(
+    streams: Sequence[Stream[Array]],
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: bool,
+    **options: Unpack[CallOptions],
+) -> Array | tuple[Array, Any]: ...
+@overload
+def fuse(
+    streams: Sequence[Stream[NDArray[Any]]],
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: Literal[False] = ...,
+    **options: Unpack[CallOptions],
+) -> NDArray[Any]: ...
+@overload
+def fuse(
+    streams: Sequence[Stream[NDArray[Any]]],
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: Literal[True],
+    **options: Unpack[CallOptions],
+) -> tuple[NDArray[Any], NDArray[np.bool_]]: ...
+@overload
+def fuse(
+    streams: Sequence[Stream[NDArray[Any]]],
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: bool,
+    **options: Unpack[CallOptions],
+) -> NDArray[Any] | tuple[NDArray[Any], NDArray[np.bool_]]: ...
+@overload
+def fuse(
     streams: Sequence[Stream[Any]],
-    query_times: Numbers,
+    query_times: Times,
     *,
     out: Out,
     return_mask: Literal[False] = ...,
@@ -62,19 +100,28 @@ def fuse(
 @overload
 def fuse(
     streams: Sequence[Stream[Any]],
-    query_times: Numbers,
+    query_times: Times,
     *,
     out: Out,
     return_mask: Literal[True],
     **options: Unpack[CallOptions],
 ) -> tuple[Out, Any]: ...
+@overload
 def fuse(
-    streams: Any,
-    query_times: Any,
+    streams: Sequence[Stream[Any]],
+    query_times: Times,
     *,
-    query_lengths: Any = None,
+    out: Out,
+    return_mask: bool,
+    **options: Unpack[CallOptions],
+) -> Out | tuple[Out, Any]: ...
+def fuse(
+    streams: Sequence[Stream[Any]],
+    query_times: Times,
+    *,
+    query_lengths: Indices | None = None,
     dtype: Any = None,
-    out: Any = None,
+    out: SupportsDLPack | None = None,
     return_mask: bool = False,
     check_times: bool | None = None,
     backend: str | Context | None = None,
@@ -189,7 +236,8 @@ def fuse(
         if again is None:
             raise
     streams, query_times = again
-    return fuse(
+    call: Any = fuse
+    return call(
         streams,
         query_times,
         query_lengths=query_lengths,
@@ -224,7 +272,8 @@ def _look_at_ranges(native: Any, query_times: Any, query_lengths: Any) -> None:
         plain = (UNCHECKED[0], rows, None, offsets, None, None, None)
         hosted.append(SimpleNamespace(_native=(stream, values, host, plain, 0, 0)))
     queries = on_host(query_times, "query_times")
-    fuse(hosted, queries, query_lengths=on_host(query_lengths, "query_lengths"))
+    call: Any = fuse
+    call(hosted, queries, query_lengths=on_host(query_lengths, "query_lengths"))
 
 
 def _native(streams: Any) -> tuple[list[Any], int, int]:

@@ -44,13 +44,15 @@ def channel_mask(mask: Array, streams: Sequence[Stream[Any]]) -> Array:
     """
     framework_of(mask, "mask")
     given: Any = mask
+    index: list[int] = []
     for n, stream in enumerate(streams):
         if not isinstance(stream, Stream):
             raise TypeError(f"streams[{n}]: is a {type(stream).__name__}, expected a Stream")
+        native: Any = stream
+        index += [n] * native._native[-1]
     if given.shape[-1] != len(streams):
         raise ValueError(
             f"mask: has {given.shape[-1]} streams in its last extent, expected {len(streams)}"
         )
-    index = [n for n, stream in enumerate(streams) for _ in range(stream._native[-1])]
     spread: Array = given[..., index]
     return spread

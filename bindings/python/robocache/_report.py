@@ -109,17 +109,16 @@ def report(
     edges = [row[[0, -1]] for taken in rows.values() for row in taken if len(row)]
     if not edges:
         raise ValueError("streams: have no samples")
-    union = (np.max(edges) - np.min(edges)) / per_second
+    union = float(np.max(edges) - np.min(edges))
     reports = {}
     for name, taken in rows.items():
-        limit = _limit_of(named[name])
-        limit = None if limit is None else limit / per_second
-        steps = [np.diff(row) / per_second for row in taken if len(row)]
-        reports[name] = _one(np.concatenate(steps or [np.zeros(0)]), sum(map(len, taken)), limit, union)
+        steps = np.concatenate([np.diff(row) for row in taken if len(row)] or [np.zeros(0)])
+        samples = sum(map(len, taken))
+        reports[name] = _one(steps, samples, _limit_of(named[name]), union, per_second)
     return Report(reports, "ticks" if own is None else "s")
 
 
-def _rows(stream: Stream[Any], name: str) -> list[Any]:
+def _rows(stream: Any, name: str) -> list[Any]:
     """The times of each row of a stream, on the clock of the queries, as NumPy has them."""
     _, values, times, options, *_ = stream._native
     host = on_host(times, f"{name}.times") + offset_of(stream)
@@ -133,7 +132,7 @@ def _rows(stream: Stream[Any], name: str) -> list[Any]:
     return [row[:count] for row, count in zip(host, counts)]
 
 
-def _limit_of(stream: Stream[Any]) -> float | None:
+def _limit_of(stream: Any) -> float | None:
     if stream.max_gap is None:
         return None
     if stream._unit is None:
@@ -141,29 +140,31 @@ def _limit_of(stream: Stream[Any]) -> float | None:
     return float(ticks_of(stream.max_gap, "max_gap", stream._unit))
 
 
-def _one(steps: Any, samples: int, limit: float | None, union: float) -> StreamReport:
+def _one(
+    steps: Any, samples: int, limit: float | None, union: float, per_second: float
+) -> StreamReport:
+    """Of times between samples in ticks, which are exact where they are integers."""
     import numpy as np
 
     if len(steps) == 0:
         nan = float("nan")
-        return StreamReport(samples, nan, nan, nan, nan, 0, 0, 0, limit or nan, nan, 0.0)
+        limit = nan if limit is None else limit / per_second
+        return StreamReport(samples, nan, nan, nan, nan, 0, 0, 0, limit, nan, 0.0)
     period = float(np.median(steps))
     limit = 2.5 * period if limit is None else limit
     in_gap = steps > limit
-    regular = steps[~in_gap]
+    regular = steps[~in_gap] if not in_gap.all() else np.zeros(1)
     total = float(steps.sum())
-    kept = regular if len(regular) else np.zeros(1)
-    covered = float(regular.sum())
     return StreamReport(
         samples=samples,
-        rate=len(steps) / total if total > 0 else float("nan"),
-        period=period,
-        jitter=float(kept.std()),
-        jitter_p99=float(np.percentile(np.abs(kept - period), 99)),
+        rate=len(steps) / total * per_second if total > 0 else float("nan"),
+        period=period / per_second,
+        jitter=float(regular.std()) / per_second,
+        jitter_p99=float(np.percentile(np.abs(regular - period), 99)) / per_second,
         repeats=int(np.count_nonzero(steps == 0)),
         disorder=int(np.count_nonzero(steps < 0)),
         gaps=int(np.count_nonzero(in_gap)),
-        gap_limit=limit,
-        longest_gap=float(steps.max()),
-        coverage=covered / union if union > 0 else 1.0,
+        gap_limit=limit / per_second,
+        longest_gap=float(steps.max()) / per_second,
+        coverage=float(regular.sum()) / union if union > 0 else 1.0,
     )

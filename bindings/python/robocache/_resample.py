@@ -15,10 +15,23 @@ from ._options import ZERO
 from ._rules import CHECKED, HOLD, LINEAR, UNCHECKED, rules
 from ._scales import inverse_of, mean_of
 from ._shapes import out_shape
-from ._types import Array, Numbers, Out, SupportsDLPack
+from ._types import (
+    Array,
+    Bounds,
+    Duration,
+    Indices,
+    Method,
+    Numbers,
+    Out,
+    SupportsDLPack,
+    Table,
+    Times,
+)
 from ._warnings import warn_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from typing_extensions import Unpack
 
     from ._types import CallOptions, StreamOptions
@@ -30,8 +43,8 @@ if TYPE_CHECKING:
 @overload
 def resample(
     values: Array,
-    times: SupportsDLPack,
-    query_times: Numbers,
+    times: Times,
+    query_times: Times,
     *,
     out: None = ...,
     return_mask: Literal[False] = ...,
@@ -40,8 +53,8 @@ def resample(
 @overload
 def resample(
     values: Array,
-    times: SupportsDLPack,
-    query_times: Numbers,
+    times: Times,
+    query_times: Times,
     *,
     out: None = ...,
     return_mask: Literal[True],
@@ -49,9 +62,49 @@ def resample(
 ) -> tuple[Array, Any]: ...
 @overload
 def resample(
-    values: SupportsDLPack,
-    times: SupportsDLPack,
-    query_times: Numbers,
+    values: Array,
+    times: Times,
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: bool,
+    **options: Unpack[_Options],
+) -> Array | tuple[Array, Any]: ...
+@overload
+def resample(
+    values: Table,
+    times: Times,
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: Literal[False] = ...,
+    **options: Unpack[_Options],
+) -> NDArray[Any]: ...
+@overload
+def resample(
+    values: Table,
+    times: Times,
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: Literal[True],
+    **options: Unpack[_Options],
+) -> tuple[NDArray[Any], NDArray[np.bool_]]: ...
+@overload
+def resample(
+    values: Table,
+    times: Times,
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: bool,
+    **options: Unpack[_Options],
+) -> NDArray[Any] | tuple[NDArray[Any], Any]: ...
+@overload
+def resample(
+    values: SupportsDLPack | Table,
+    times: Times,
+    query_times: Times,
     *,
     out: Out,
     return_mask: Literal[False] = ...,
@@ -59,31 +112,41 @@ def resample(
 ) -> Out: ...
 @overload
 def resample(
-    values: SupportsDLPack,
-    times: SupportsDLPack,
-    query_times: Numbers,
+    values: SupportsDLPack | Table,
+    times: Times,
+    query_times: Times,
     *,
     out: Out,
     return_mask: Literal[True],
     **options: Unpack[_Options],
 ) -> tuple[Out, Any]: ...
+@overload
 def resample(
-    values: Any,
-    times: Any,
-    query_times: Any,
+    values: SupportsDLPack | Table,
+    times: Times,
+    query_times: Times,
     *,
-    method: Any = "linear",
-    lengths: Any = None,
-    query_lengths: Any = None,
-    offsets: Any = None,
-    bounds: str = "hold",
+    out: Out,
+    return_mask: bool,
+    **options: Unpack[_Options],
+) -> Out | tuple[Out, Any]: ...
+def resample(
+    values: SupportsDLPack | Table,
+    times: Times,
+    query_times: Times,
+    *,
+    method: Method = "linear",
+    lengths: Indices | None = None,
+    query_lengths: Indices | None = None,
+    offsets: Indices | None = None,
+    bounds: Bounds = "hold",
     fill_value: float = ZERO,
-    max_gap: float | None = None,
-    tolerance: float | None = None,
-    mean: Any = None,
-    std: Any = None,
+    max_gap: Duration | None = None,
+    tolerance: Duration | None = None,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
     dtype: Any = None,
-    out: Any = None,
+    out: SupportsDLPack | None = None,
     return_mask: bool = False,
     check_times: bool | None = None,
     backend: str | Context | None = None,
@@ -244,7 +307,8 @@ def resample(
         if again is None:
             raise
     values, times, query_times, max_gap, tolerance = again
-    return resample(
+    call: Any = resample
+    return call(
         values,
         times,
         query_times,

@@ -109,7 +109,7 @@ def are_ticks(times: Any) -> bool:
     except (AttributeError, TypeError):
         pass
     try:
-        return facts_of(times, "times")[2] == _core.DTYPE_INT
+        return bool(facts_of(times, "times")[2] == _core.DTYPE_INT)
     except REFUSALS:  # no array, of which the library will tell
         return False
 

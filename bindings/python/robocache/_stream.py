@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import operator
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from . import _core
 from ._again import limits_of, sampled
@@ -20,7 +20,13 @@ from ._options import ZERO
 from ._rules import rules
 from ._scales import inverse_of, mean_of
 from ._units import is_length, no_unit, ticks_of
-from ._types import Array, Bounds, Indices, Method, Numbers, SupportsDLPack
+from ._types import Array_co, Bounds, Duration, Indices, Method, Numbers, Table, Times
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from ._types import StreamOptions
 
 _NO_OFFSET = _core.new_FuseStream()
 
@@ -32,7 +38,7 @@ _BITS_OF_PAIR = {DTYPES[name]: bits for name, bits in _FLOAT_BITS.items()}
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Stream(Generic[Array]):
+class Stream(Generic[Array_co]):
     """One sensor's samples at its own times, and how :func:`fuse` resamples them.
 
     A stream keeps references, not copies: arrays that are written anew are read anew by the next
@@ -67,34 +73,52 @@ class Stream(Generic[Array]):
     Stream(values=<float32 [4,30,6]>, times=<float64 [30]>, method='nearest')
     """
 
-    values: Array
-    times: SupportsDLPack
+    values: Array_co
+    times: Times
     method: Method
     lengths: Indices | None
     offsets: Indices | None
     bounds: Bounds
     fill_value: float
-    max_gap: float | None
-    tolerance: float | None
+    max_gap: Duration | None
+    tolerance: Duration | None
     mean: Numbers | None
     std: Numbers | None
-    clock_offset: float
+    clock_offset: Duration
 
+    @overload
     def __init__(
         self,
-        values: Array,
-        times: SupportsDLPack,
+        values: Array_co,
+        times: Times,
+        *,
+        clock_offset: Duration = ...,
+        **options: Unpack[StreamOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Stream[NDArray[Any]],
+        values: Table,
+        times: Times,
+        *,
+        clock_offset: Duration = ...,
+        **options: Unpack[StreamOptions],
+    ) -> None: ...
+    def __init__(
+        self,
+        values: Any,
+        times: Any,
         *,
         method: Method = "linear",
         lengths: Indices | None = None,
         offsets: Indices | None = None,
         bounds: Bounds = "hold",
         fill_value: float = ZERO,
-        max_gap: float | None = None,
-        tolerance: float | None = None,
+        max_gap: Duration | None = None,
+        tolerance: Duration | None = None,
         mean: Numbers | None = None,
         std: Numbers | None = None,
-        clock_offset: float = 0,
+        clock_offset: Duration = 0,
     ) -> None:
         # Past the __setattr__ of frozen dataclasses, in one go.
         self.__dict__.update(
