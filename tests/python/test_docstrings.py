@@ -8,6 +8,7 @@ import pytest
 import robocache as rbc
 
 FUNCTIONS = ["fuse", "resample", "voxelize", "voxelize_sparse", "voxelize_tsdf"]
+FUNCTIONS += ["associate", "channel_mask", "clock", "fuse_frames", "report", "resample_frame"]
 CLASSES = ["Context", "Stream"]
 
 

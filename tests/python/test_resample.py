@@ -953,8 +953,11 @@ def test_strides_that_are_no_multiple_of_the_element():
 
 
 def test_doctests():
-    for name in ("", "._resample", "._stream", "._fuse", "._context", "._info"):
+    modules = ("", "._resample", "._stream", "._fuse", "._context", "._info")
+    for name in (*modules, "._clock", "._report", "._associate", "._frames", "._masks"):
         module = importlib.import_module(f"robocache{name}")
+        if name == "._frames":
+            pytest.importorskip("pandas")
         result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
         assert result.failed == 0 and result.attempted > 0
 

@@ -74,7 +74,8 @@ def mixed_fusion(floats: Array, doubles: npt.NDArray[np.float64], flag: bool) ->
     assert_type(rbc.report({"arm": one[0]}).streams["arm"].rate, float)
     clock = rbc.clock(one, 50, span="union")
     rbc.fuse(one, clock)
-    assert_type(rbc.channel_mask(mask, streams), npt.NDArray[np.bool_])
+    bits: npt.NDArray[np.bool_] = np.zeros((3, 2), np.bool_)
+    assert_type(rbc.channel_mask(bits, streams), npt.NDArray[np.bool_])
 
     rbc.clock(one, 50, span="all")  # type: ignore
 

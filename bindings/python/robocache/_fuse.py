@@ -138,7 +138,8 @@ def fuse(
         1 to 64 :class:`Stream`. All have the same dtype of times; their values may be of any
         dtypes, rates and numbers of channels.
     query_times : array or list [B,T], or [T] shared by the batch
-        The dtype of the streams' times, in any order.
+        The dtype and the unit of the streams' times, in any order. [B,T] beside streams without a
+        batch are B clocks for one recording, which is not copied.
     query_lengths : array or list [B] of int32 or int64
         How many queries of each row are valid; None: all.
     dtype
@@ -152,7 +153,8 @@ def fuse(
         exactly, in each of its groups of channels.
     check_times
         Verify times, lengths and offsets before anything is written. None: yes on the CPU, no on
-        CUDA, where it waits for the stream. Bad times, unverified, give unspecified values.
+        CUDA, where it waits for the stream. Bad times, unverified, give unspecified values. It also
+        warns (:class:`RangeWarning`) where no query lies in the range of a stream.
     backend
         None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
         used as it is.

@@ -154,17 +154,20 @@ def resample(
     """Resample B trajectories of S samples and D channels at T query times each.
 
     Arrays may be of any library with ``__dlpack__`` and have any strides; none is copied. For one
-    trajectory leave B out everywhere. ``max_gap`` and ``tolerance`` are in the unit of the times.
+    trajectory leave B out everywhere.
 
     Parameters
     ----------
     values : array [B,S,D]; [S,D] without batch; [N,D] packed, with ``offsets``
         float16, bfloat16, float32 or float64; for nearest, previous and next integers and bool too.
+        A DataFrame, a Series (one channel) or a list of lists becomes an array of NumPy.
     times : array [B,S], or [S] shared by the batch; [N] packed
         float32, float64 or int64 (any tick, such as nanoseconds since the epoch), ascending in each
-        row. Of equal times the last counts.
+        row. Of equal times the last counts. datetime64, timedelta64, Series of pandas, polars and
+        pyarrow, and lists of dates are int64 ticks of their unit.
     query_times : array or list [B,T], or [T] shared by the batch
-        The dtype of ``times``, in any order.
+        The dtype and the unit of ``times``, in any order. [B,T] beside values [S,D] are B clocks for
+        one recording, which is not copied.
     method
         Of all channels: "linear", "nearest" (a tie goes to the earlier sample), "previous"
         (zero-order hold), "next", "cubic" (Catmull-Rom at the samples' own times), "pchip"
@@ -184,10 +187,12 @@ def resample(
     fill_value
         Written where there is no value.
     max_gap
-        There is no value where the two samples around a query lie further apart than this.
+        There is no value where the two samples around a query lie further apart than this: in the
+        unit of the times. Beside int64 times whole ticks; where they have a unit also timedelta64,
+        ``pd.Timedelta`` or ``datetime.timedelta``.
     tolerance
         For nearest, previous and next: a value wherever the sample lies within this of the query,
-        inside the trajectory or not, and none elsewhere.
+        inside the trajectory or not, and none elsewhere. As ``max_gap``.
     mean, std : array or list [D] of float32 or float64
         The result is ``(value - mean) / std``, channel by channel, but for ``fill_value``. Computed
         as a product with 1 / std, which is taken in float64 of lists and NumPy's arrays, and else
@@ -203,7 +208,7 @@ def resample(
     check_times
         Verify ``times``, ``lengths`` and ``offsets`` before anything is written. None: yes on the
         CPU, no on CUDA, where it waits for the stream. Bad times, unverified, give unspecified
-        values.
+        values. It also warns (:class:`RangeWarning`) where no query lies in its samples' range.
     backend
         None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
         used as it is.
@@ -220,7 +225,7 @@ def resample(
         A value, a shape or a device does not fit. The message begins with the argument's name; the
         reciprocal of ``std`` goes by that of inv_std.
     TypeError
-        A dtype does not fit, or an argument is no array.
+        A dtype or a unit does not fit, or an argument is no array.
     MemoryError
         Memory gave out.
     RoboCacheError

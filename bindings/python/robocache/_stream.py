@@ -42,21 +42,24 @@ class Stream(Generic[Array_co]):
     """One sensor's samples at its own times, and how :func:`fuse` resamples them.
 
     A stream keeps references, not copies: arrays that are written anew are read anew by the next
-    call. It cannot be changed (``dataclasses.replace`` makes another), nor may the dtype and the
+    call, but for what has to be converted, such as a DataFrame. It cannot be changed (``dataclasses.replace`` makes another), nor may the dtype and the
     channels of ``values`` be, and serves any number of calls and threads.
 
     Parameters
     ----------
     values : array [B,S,D]; [S,D] without batch; [N,D] packed, with ``offsets``
         float16, bfloat16, float32 or float64; for nearest, previous and next integers and bool too.
+        Or a DataFrame, a Series or a list of lists.
     times : array [B,S], or [S] shared by the batch; [N] packed
-        float32, float64 or int64, ascending in each row; the same dtype in every stream of a call.
+        float32, float64 or int64, or with a unit, as for :func:`resample`; ascending in each row;
+        the same dtype and unit in every stream of a call.
     method, lengths, offsets, bounds, fill_value, max_gap, tolerance, mean, std
         As for :func:`resample`. Lists become arrays, and 1 / ``std`` is taken, when the stream is
         made. Where a stream is absent from some of the batch its length is 0.
     clock_offset
         In the unit of ``times``: a sample at t lies at t + ``clock_offset`` on the clock of the
-        query times. An int of ticks for int64 times, else any number.
+        query times. An int of ticks for int64 times, or a length of time if they have a unit; else
+        any number.
 
     Raises
     ------
