@@ -144,3 +144,26 @@ def test_on_cuda_only_where_times_are_checked():
     assert message.startswith("query_times: all lie outside of streams[0].times")
     batch = values.expand(2, 4, 1)
     assert warned(rbc.resample, batch, times, far, lengths=[4, 3], check_times=True)
+
+
+def test_the_look_at_a_gpu_is_a_call_on_the_cpu():
+    """What CUDA's calls do with copies of their times, here with arrays that are on the CPU."""
+    torch = pytest.importorskip("torch")
+    from robocache import _fuse, _resample
+
+    times = torch.tensor(NS)
+    rows = {"lengths": None, "query_lengths": None, "offsets": None, "tolerance": None}
+    for changes, queries, expected in (
+        ({}, times, 0),
+        ({}, times // 1000, 1),
+        ({"lengths": torch.tensor([2, 4])}, times[3:], 0),
+        ({"lengths": torch.tensor([2, 3])}, times[3:], 1),
+        ({"offsets": torch.tensor([0, 2, 4])}, times[3:], 0),
+        ({"offsets": torch.tensor([0, 2, 3])}, times[3:], 1),
+        ({"tolerance": 10_000_000}, times[3:] + 10_000_000, 0),
+    ):
+        arguments = {**rows, **changes}
+        assert len(warned(_resample._look_at_ranges, times, queries, **arguments)) == expected
+    moved = rbc.Stream(torch.tensor(VALUES), times, clock_offset=10**12)
+    assert warned(_fuse._look_at_ranges, [moved._native], times, None)
+    assert not warned(_fuse._look_at_ranges, [moved._native], times + 10**12, None)

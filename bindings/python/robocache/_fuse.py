@@ -227,11 +227,11 @@ def fuse(
         told = _core.rbc_fuse(
             context._handle, native, query_times, result, mask, (params, query_lengths)
         )
-        if checked:
-            if context._device_id != CPU:
-                _look_at_ranges(native, query_times, query_lengths)
-            elif told is not None:
+        if told is not None:
+            if checked:
                 warn_of(told)
+        elif check_times and context._device_id != CPU:
+            _look_at_ranges(native, query_times, query_lengths)
         return finished(framework, context, ordered, "values", owner, result, mask)
     except (TypeError, ValueError):
         again = streams_again(streams, asked)

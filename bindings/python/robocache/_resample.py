@@ -301,11 +301,11 @@ def resample(
                 if facts_of(values, "values", context)[2:4] not in NAME_OF_PAIR:
                     refuse_dtype(values, "values")
             raise
-        if checked:
-            if context._device_id != CPU:
-                _look_at_ranges(times, query_times, lengths, query_lengths, offsets, tolerance)
-            elif told is not None:
+        if told is not None:
+            if checked:
                 warn_of(told)
+        elif check_times and context._device_id != CPU:
+            _look_at_ranges(times, query_times, lengths, query_lengths, offsets, tolerance)
         return finished(framework, context, ordered, "values", owner, result, mask)
     except (TypeError, ValueError):
         again = taken_again(values, times, asked, offsets, max_gap, tolerance)

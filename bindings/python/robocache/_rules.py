@@ -39,6 +39,8 @@ _GROUP = struct.Struct("qqii")  # rbcChannelGroup
     _set_max_gap,
     _set_tolerance,
 ) = struct_of("ResampleParams", "flags", "method", "bounds", "fill_value", "max_gap", "tolerance")
+# The dtype of times that was last found to be no integer: libraries have one object for each.
+_last_float: list[Any] = [object()]
 LINEAR, HOLD = "linear", "hold"
 # What a call without options takes.
 UNCHECKED, CHECKED = (_new(), None), (_new(), None)
@@ -92,6 +94,8 @@ def _limit(given: Any, name: str, times: Any) -> float:
     Where times have a unit it is a number already, or comes again once they are numbers too.
     """
     if type(given) is float:
+        if getattr(times, "dtype", None) is _last_float[0]:
+            return given
         limit: float = given
     elif type(given) is not int and is_length(given):
         raise TypeError(no_unit(given, name))
@@ -105,7 +109,11 @@ def _limit(given: Any, name: str, times: Any) -> float:
 def are_ticks(times: Any) -> bool:
     """Whether times are integers."""
     try:
-        return _of_integers(times.dtype)
+        dtype = times.dtype
+        if _of_integers(dtype):
+            return True
+        _last_float[0] = dtype
+        return False
     except (AttributeError, TypeError):
         pass
     try:

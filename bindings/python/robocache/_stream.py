@@ -139,13 +139,13 @@ class Stream(Generic[Array_co]):
             clock_offset=clock_offset,
         )
         unit = None
-        known = LIBRARY_TYPES.get(type(values))
-        if known is None or type(times) not in LIBRARY_TYPES or not _are_plain(times.dtype):
+        framework = LIBRARY_TYPES.get(type(values))
+        if framework is None or type(times) not in LIBRARY_TYPES or not _are_plain(times.dtype):
             values, times, unit = sampled(values, times)
             max_gap, tolerance = limits_of(max_gap, tolerance, unit)
             if unit is not None:
                 clock_offset = ticks_of(clock_offset, "clock_offset", unit)
-        framework = LIBRARY_TYPES.get(type(values)) or framework_of(values, "values")
+            framework = LIBRARY_TYPES.get(type(values)) or framework_of(values, "values")
         if not framework.is_numpy:
             framework.examine(values, "values")
         own = framework if type(times) is type(values) else framework_of(times, "times")
