@@ -38,8 +38,8 @@ period: the median time between samples. jitter: the std of that time, gaps left
         the times are at most this far from the period.
 repeats: samples with the stamp of the one before; of equal stamps the last sample counts.
 picked: a sample as it is. exact: the tick is the stamp of a sample.
-gap: a time between samples beyond the limit shown. outside: before the first sample of a stream, or after the last.
-     Nothing is made up in either: 0, mask 0.
+gap: a time between samples beyond the limit shown. outside: before the first sample of a
+     stream, or after the last. Nothing is made up in either: 0, mask 0.
 """
 
 

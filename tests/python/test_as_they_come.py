@@ -69,7 +69,9 @@ def test_frames_of_one_dtype_keep_it_and_missing_numbers_are_nan():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     narrow = pandas_frame().astype(np.float32)
     assert rbc.resample(narrow, TIMES, QUERIES).dtype == np.float32
-    steps = rbc.resample(pandas.Series([True, False, True, True]), TIMES, QUERIES, method="previous")
+    steps = rbc.resample(
+        pandas.Series([True, False, True, True]), TIMES, QUERIES, method="previous"
+    )
     assert steps.dtype == np.bool_ and steps.ravel().tolist() == [True, True]
     for hole in (pandas.Series([0, None, 2, 3], dtype="Int64"), polars.Series([0, None, 2, 3])):
         out = rbc.resample(hole, TIMES, np.array([0.5, 2.5]))
@@ -86,10 +88,26 @@ def refused():
     twice = pandas.DataFrame(np.ones((4, 2)), columns=["x", "x"])
     return [
         (twice, ValueError, "values: has two columns of the name 'x'; rename one, or pass .to_num"),
-        (pandas.DataFrame({"n": list("abcd")}), TypeError, r"values\['n'\]: is of .*; leave it out"),
-        (pandas.DataFrame({"t": stamps}), TypeError, r"values\['t'\]: is of datetime64\[ns\]; times"),
-        (vectors, TypeError, r"values\['state'\]: is of object; if its lists have one length, pass"),
-        (polars.DataFrame({"n": list("abcd")}), TypeError, r"values\['n'\]: is of String; leave it"),
+        (
+            pandas.DataFrame({"n": list("abcd")}),
+            TypeError,
+            r"values\['n'\]: is of .*; leave it out",
+        ),
+        (
+            pandas.DataFrame({"t": stamps}),
+            TypeError,
+            r"values\['t'\]: is of datetime64\[ns\]; times",
+        ),
+        (
+            vectors,
+            TypeError,
+            r"values\['state'\]: is of object; if its lists have one length, pass",
+        ),
+        (
+            polars.DataFrame({"n": list("abcd")}),
+            TypeError,
+            r"values\['n'\]: is of String; leave it",
+        ),
         (polars.LazyFrame({"x": X}), TypeError, "values: is a LazyFrame; call .collect"),
         (arrow.table({"n": list("abcd")}), TypeError, r"values\['n'\]: is of string; leave it out"),
         (pandas.DataFrame(index=range(4)), ValueError, "values: has no columns"),

@@ -52,7 +52,9 @@ def test_gaps_are_missing_and_told():
     holes = POSE[["x", "label"]].iloc[[0, 1, 4]]
     out = rbc.resample_frame(holes, INDEX, max_gap=pandas.Timedelta("100ms"))
     assert out["valid"].tolist() == [True, True, False, False, True]
-    assert out["x"].isna().sum() == 2 and out["label"].isna().sum() == 2  # label is of float64 by linear
+    assert (
+        out["x"].isna().sum() == 2 and out["label"].isna().sum() == 2
+    )  # label is of float64 by linear
     out = rbc.resample_frame(holes, INDEX, method="previous", tolerance=np.timedelta64(100, "ms"))
     assert out["label"].tolist() == [1, 1, 1, 0, 3] and out["label"].dtype == np.int64
     out = rbc.resample_frame(holes, INDEX, max_gap=pandas.Timedelta("100ms"), fill_value=-1)
@@ -97,7 +99,12 @@ REFUSED = [
     (POSE.reset_index(drop=True), {}, ValueError, "frame: its index counts rows; write time="),
     (POSE, {"time": "stamp"}, ValueError, "frame: has no column 'stamp'"),
     (POSE, {"methods": {"z_*": "next"}}, ValueError, r"methods: 'z_\*' matches no column"),
-    (POSE, {"methods": {"q_[xyz]": "slerp"}}, ValueError, "methods: slerp has 3 columns .q_x, q_y, "),
+    (
+        POSE,
+        {"methods": {"q_[xyz]": "slerp"}},
+        ValueError,
+        "methods: slerp has 3 columns .q_x, q_y, ",
+    ),
     (POSE, {"methods": {"x": "cube"}}, ValueError, r"method\[0\]: is 'cube', expected one of"),
     (POSE["x"], {}, TypeError, "frame: is a Series, expected a DataFrame of pandas or polars"),
     (POSE.values, {}, TypeError, "frame: is a ndarray, expected a DataFrame"),
@@ -115,7 +122,9 @@ def test_refused(frame, options, error, message):
 
 
 def test_refused_beside_the_frame():
-    with pytest.raises(TypeError, match=r"^query_times: is datetime64\[s\], but times is datetime64"):
+    with pytest.raises(
+        TypeError, match=r"^query_times: is datetime64\[s\], but times is datetime64"
+    ):
         rbc.resample_frame(POSE, CLOCK.as_unit("s"))
     with pytest.raises(TypeError, match="^frames: is \\[\\], expected a dict of DataFrames"):
         rbc.fuse_frames([], CLOCK)

@@ -52,7 +52,13 @@ def test_a_clock_of_torch_is_of_torch():
     torch = pytest.importorskip("torch")
     ours = rbc.Stream(torch.zeros(2, 1), torch.tensor([0, 10**9]))
     clock = rbc.clock([ours], 4, unit="ns")
-    assert clock.dtype == torch.int64 and clock.tolist() == [0, 25 * 10**7, 5 * 10**8, 75 * 10**7, 10**9]
+    assert clock.dtype == torch.int64 and clock.tolist() == [
+        0,
+        25 * 10**7,
+        5 * 10**8,
+        75 * 10**7,
+        10**9,
+    ]
     floats = rbc.Stream(torch.zeros(2, 1), torch.tensor([0.0, 1.0]))
     assert rbc.clock([floats], 2).tolist() == [0, 0.5, 1]
 
@@ -125,9 +131,18 @@ def test_a_report_by_hand():
     assert (cam.samples, cam.gaps, cam.coverage) == (2, 0, 1.0)
     assert json.loads(json.dumps(told.to_dict()))["streams"]["arm"]["gaps"] == 1
     lines = str(told).splitlines()
-    assert lines[1].split() == ["arm", "8", "46.67", "10", "0.7071", "9.5", "1", "1", "100", "25.0%"] or (
-        lines[1].split()[:4] == ["arm", "8", "46.67", "10"]
-    )
+    assert lines[1].split() == [
+        "arm",
+        "8",
+        "46.67",
+        "10",
+        "0.7071",
+        "9.5",
+        "1",
+        "1",
+        "100",
+        "25.0%",
+    ] or (lines[1].split()[:4] == ["arm", "8", "46.67", "10"])
     assert lines[-1] == "rate in Hz, times in ms"
 
 
@@ -220,7 +235,9 @@ def test_pairs_with_units():
     depth = np.array([45, 12, 50], "M8[ms]")
     a, b = rbc.associate(colour, depth, pandas.Timedelta("20ms"))
     assert a.tolist() == [0, 1, 2] and b.tolist() == [1, 0, 2]
-    with pytest.raises(TypeError, match=r"^times_b: is datetime64\[us\], but times_a is datetime64"):
+    with pytest.raises(
+        TypeError, match=r"^times_b: is datetime64\[us\], but times_a is datetime64"
+    ):
         rbc.associate(colour, depth.astype("M8[us]"), 1)
     with pytest.raises(TypeError, match="^tolerance: is 0.02, but times are datetime64"):
         rbc.associate(colour, depth, 0.02)

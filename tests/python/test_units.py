@@ -135,7 +135,9 @@ def test_values_stay_where_they_are_and_torch_stays_torch():
     out = rbc.resample(values, TIMES, as_pandas(QUERIES))
     assert isinstance(out, torch.Tensor) and out.tolist() == ANSWER.tolist()
     leaf = values.clone().requires_grad_()
-    rbc.torch.resample(leaf, as_pandas(TIMES), QUERIES, max_gap=np.timedelta64(1, "s")).sum().backward()
+    rbc.torch.resample(
+        leaf, as_pandas(TIMES), QUERIES, max_gap=np.timedelta64(1, "s")
+    ).sum().backward()
     assert leaf.grad.flatten().tolist() == [0.75, 1, 1, 0.25]
 
 
@@ -191,9 +193,7 @@ def test_lengths_become_ticks_exactly():
 
 
 def call(**changes):
-    return rbc.resample(
-        **{"values": VALUES, "times": TIMES, "query_times": QUERIES, **changes}
-    )
+    return rbc.resample(**{"values": VALUES, "times": TIMES, "query_times": QUERIES, **changes})
 
 
 def with_nat():
@@ -228,14 +228,22 @@ REFUSED = [
         ValueError,
         "times: is NaT at index 2; drop such rows from times and values$",
     ),
-    ({"times": TIMES.astype(object)}, TypeError, "times: dtype is object, of int; write np.asarray"),
+    (
+        {"times": TIMES.astype(object)},
+        TypeError,
+        "times: dtype is object, of int; write np.asarray",
+    ),
     (
         {"times": np.zeros(4, [("sec", "i4"), ("nsec", "i4")])},
         TypeError,
         r"times: has the fields sec, nsec, expected one of them, such as times\['sec'\]$",
     ),
     ({"times": np.arange(4).view("m8")}, TypeError, "times: is timedelta64 without a unit"),
-    ({"times": np.ma.array(TIMES)}, TypeError, "times: is a masked array, and its mask would be lost"),
+    (
+        {"times": np.ma.array(TIMES)},
+        TypeError,
+        "times: is a masked array, and its mask would be lost",
+    ),
     (
         {"max_gap": 0.05},
         TypeError,
@@ -246,7 +254,11 @@ REFUSED = [
     ({"max_gap": np.timedelta64("NaT")}, ValueError, "max_gap: is NaT, expected a length of time"),
     ({"max_gap": np.timedelta64(1, "M")}, TypeError, r"max_gap: is timedelta64\[M\], which has no"),
     (
-        {"times": seconds(TIMES), "query_times": seconds(TIMES), "max_gap": np.timedelta64(1500, "ms")},
+        {
+            "times": seconds(TIMES),
+            "query_times": seconds(TIMES),
+            "max_gap": np.timedelta64(1500, "ms"),
+        },
         ValueError,
         r"max_gap: is 1500 milliseconds, which is 1.5 ticks of times of datetime64\[s\], expected "
         "whole ticks$",
@@ -270,8 +282,8 @@ REFUSED = [
     (
         {"times": TICKS, "query_times": TICKS, "max_gap": datetime.timedelta(milliseconds=50)},
         TypeError,
-        "max_gap: is 0:00:00.050000, but times have no unit: write it in theirs, such as 50_000_000 "
-        "for nanoseconds or 0.05 for seconds, or pass times as datetime64 or timedelta64$",
+        "max_gap: is 0:00:00.050000, but times have no unit: write it in theirs, such as "
+        "50_000_000 for nanoseconds or 0.05 for seconds, or pass times as datetime64 or timedelta6",
     ),
     (
         {"times": TICKS / 1e9, "query_times": [1.7e9], "max_gap": np.timedelta64(50, "ms")},
@@ -289,9 +301,17 @@ REFUSED = [
         TypeError,
         "query_times: has dates and spans of time",
     ),
-    ({"query_times": [datetime.datetime(2024, 5, 1), None]}, TypeError, "query_times: has a NoneType"),
     (
-        {"query_times": [datetime.datetime(2024, 5, 1, tzinfo=z) for z in (None, datetime.timezone.utc)]},
+        {"query_times": [datetime.datetime(2024, 5, 1), None]},
+        TypeError,
+        "query_times: has a NoneType",
+    ),
+    (
+        {
+            "query_times": [
+                datetime.datetime(2024, 5, 1, tzinfo=z) for z in (None, datetime.timezone.utc)
+            ]
+        },
         TypeError,
         "query_times: has times with a time zone and without",
     ),
@@ -325,7 +345,9 @@ def test_what_is_missing_in_a_series_is_refused():
 
 
 def test_zones_are_not_mixed():
-    with pytest.raises(TypeError, match=r"^query_times: is datetime64\[ns\], but times is .*, UTC\]"):
+    with pytest.raises(
+        TypeError, match=r"^query_times: is datetime64\[ns\], but times is .*, UTC\]"
+    ):
         call(times=as_zoned(TIMES))
 
 
@@ -337,7 +359,8 @@ def test_units_of_a_fusion_are_one():
     ):
         rbc.fuse([good, rbc.Stream(VALUES, coarse)], QUERIES)
     with pytest.raises(
-        TypeError, match=r"^query_times: is datetime64\[us\], but streams\[0\].times is datetime64\[n"
+        TypeError,
+        match=r"^query_times: is datetime64\[us\], but streams\[0\].times is datetime64\[n",
     ):
         rbc.fuse([good], coarse)
     with pytest.raises(TypeError, match=r"^query_times: has no unit, but streams\[0\].times is"):

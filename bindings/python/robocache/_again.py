@@ -11,7 +11,8 @@ from typing import Any
 
 from ._arrays import LIBRARY_TYPES, SEQUENCES
 from ._errors import REFUSALS
-from ._given import times_of, values_of
+from ._given_times import times_of
+from ._given_values import values_of
 from ._units import Unit, require_one_unit, ticks_of
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._given import times_of
+from ._given_times import times_of
 from ._host import on_host
 from ._rules import are_ticks
 from ._units import is_length, no_unit, require_one_unit, ticks_of

@@ -11,6 +11,7 @@ from ._host import on_host
 from ._stream import Stream
 from ._units import Unit, require_one_unit, ticks_of, unit_named
 
+
 def clock(
     streams: Iterable[Stream[Any]] | Mapping[str, Stream[Any]],
     rate: float,

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ._errors import shown
-from ._given import columns_of, is_frame, library_of, times_of
+from ._given_times import times_of
+from ._given_values import columns_of
 from ._host import on_host
 from ._resample import resample
+from ._tables import is_frame, library_of
 
 if TYPE_CHECKING:
     from ._types import Bounds, MethodName
@@ -44,8 +46,8 @@ def resample_frame(
     time
         The column that holds the times; None: the index of a frame of pandas.
     methods
-        A method for the columns whose names match a pattern, such as ``{"q_*": "slerp"}``; the first
-        that matches counts. slerp takes columns four by four, in the order of the frame.
+        A method for the columns whose names match a pattern, such as ``{"q_*": "slerp"}``; the
+        first that matches counts. slerp takes columns four by four, in the order of the frame.
     method
         Of all other columns.
     bounds, max_gap, tolerance
@@ -57,8 +59,8 @@ def resample_frame(
     -------
     DataFrame of the same library
         With the clock as its index, in polars as the column ``time``, and with a column "valid" of
-        bool: whether all columns were interpolated or met exactly. Columns of integers and bool keep
-        their dtype under nearest, previous and next, and become float64 under the others.
+        bool: whether all columns were interpolated or met exactly. Columns of integers and bool
+        keep their dtype under nearest, previous and next, and become float64 under the others.
 
     Raises
     ------

@@ -211,7 +211,7 @@ class _Jax(Framework):
         self._jax = jax
 
     def broadcast(self, array: Any, batch: int) -> Any:
-        return self._jax.numpy.broadcast_to(array, (batch, *array.shape))  # a copy: it has no strides
+        return self._jax.numpy.broadcast_to(array, (batch, *array.shape))  # a copy, without strides
 
     def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
         array = super().sequence(items, name, dtype, beside)

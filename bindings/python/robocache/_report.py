@@ -67,8 +67,8 @@ def report(
 ) -> Report:
     """Tell how regular streams are: rates, jitter, gaps, repeats and coverage.
 
-    It reads all times, which on CUDA waits for them. Rows of a batch are taken one by one: nothing is
-    a gap between them.
+    It reads all times, which on CUDA waits for them. Rows of a batch are taken one by one: nothing
+    is a gap between them.
 
     Parameters
     ----------

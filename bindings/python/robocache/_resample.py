@@ -166,8 +166,8 @@ def resample(
         row. Of equal times the last counts. datetime64, timedelta64, Series of pandas, polars and
         pyarrow, and lists of dates are int64 ticks of their unit.
     query_times : array or list [B,T], or [T] shared by the batch
-        The dtype and the unit of ``times``, in any order. [B,T] beside values [S,D] are B clocks for
-        one recording, which is not copied.
+        The dtype and the unit of ``times``, in any order. [B,T] beside values [S,D] are B clocks
+        for one recording, which is not copied.
     method
         Of all channels: "linear", "nearest" (a tie goes to the earlier sample), "previous"
         (zero-order hold), "next", "cubic" (Catmull-Rom at the samples' own times), "pchip"
@@ -254,7 +254,9 @@ def resample(
     """
     asked = query_times
     try:
-        framework, context, ordered, query_times = begin(values, "values", backend, times, query_times)
+        framework, context, ordered, query_times = begin(
+            values, "values", backend, times, query_times
+        )
         checked = context._device_id == CPU if check_times is None else check_times
         if (  # as in rules, without the call
             method is LINEAR

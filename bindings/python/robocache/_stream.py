@@ -14,13 +14,13 @@ from ._arrays import LIBRARY_TYPES, framework_of
 from ._dtypes import DTYPES, dtype_name
 from ._errors import REFUSALS, shown
 from ._frameworks import facts_of
-from ._given import library_of
 from ._operation import array_of
 from ._options import ZERO
 from ._rules import rules
 from ._scales import inverse_of, mean_of
-from ._units import is_length, no_unit, ticks_of
+from ._tables import library_of
 from ._types import Array_co, Bounds, Duration, Indices, Method, Numbers, Table, Times
+from ._units import is_length, no_unit, ticks_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,8 +42,9 @@ class Stream(Generic[Array_co]):
     """One sensor's samples at its own times, and how :func:`fuse` resamples them.
 
     A stream keeps references, not copies: arrays that are written anew are read anew by the next
-    call, but for what has to be converted, such as a DataFrame. It cannot be changed (``dataclasses.replace`` makes another), nor may the dtype and the
-    channels of ``values`` be, and serves any number of calls and threads.
+    call, but for what has to be converted, such as a DataFrame. It cannot be changed
+    (``dataclasses.replace`` makes another), nor may the dtype and the channels of ``values`` be,
+    and serves any number of calls and threads.
 
     Parameters
     ----------

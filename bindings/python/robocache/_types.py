@@ -44,7 +44,7 @@ class Grid(TypedDict):
     """A grid of voxels, which the operations on point clouds take as ``**grid``."""
 
     origin: Numbers3  #: the corner with the smallest coordinates
-    voxel_size: Union[float, Numbers3]  #: the edge of a voxel, one for all axes or one each
+    voxel_size: float | Numbers3  #: the edge of a voxel, one for all axes or one each
     shape: Sequence[int]  #: how many voxels there are along x, y and z
 
 

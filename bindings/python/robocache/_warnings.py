@@ -11,9 +11,9 @@ from typing import Any
 class RangeWarning(UserWarning):
     """The times of a call can hardly be what was meant.
 
-    Not one query lies in the time range of its samples, as if milliseconds met nanoseconds; or times
-    are float32 and so large that samples fall on one time, as seconds since the epoch do. Looked for
-    where ``check_times`` is on.
+    Not one query lies in the time range of its samples, as if milliseconds met nanoseconds; or
+    times are float32 and so large that samples fall on one time, as seconds since the epoch do.
+    Looked for where ``check_times`` is on.
     """
 
 
@@ -44,7 +44,8 @@ def _factor(queries: float, times: float) -> str:
     if thousands == 0:
         return ""
     few, many = ("times", "queries") if thousands > 0 else ("queries", "times")
-    return f"; {many} are about 1e{3 * abs(thousands)} times as large as {few}: is their unit the same?"
+    factor = f"1e{3 * abs(thousands)}"
+    return f"; {many} are about {factor} times as large as {few}: is their unit the same?"
 
 
 def _depth() -> int:

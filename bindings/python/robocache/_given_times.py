@@ -1,8 +1,4 @@
-"""Values and times as users have them: of pandas, polars and pyarrow, lists, dates and spans of time.
-
-None of these libraries is imported but where an object of its own was given. What an operation
-takes as it is never comes here.
-"""
+"""Times as users have them: of pandas, polars and pyarrow, lists, dates and spans of time."""
 
 from __future__ import annotations
 
@@ -12,55 +8,11 @@ from typing import Any
 
 from ._arrays import LIBRARY_TYPES, SEQUENCES, framework_of
 from ._errors import REFUSALS, blamed, shown
+from ._tables import is_flat, library_of, numpy_of_arrow, refusal
 from ._units import Unit, unit_of
 
 _MOST_TICKS = 2**63 - 1
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-# What cannot be taken, by the names of its library and class: what to call.
-_CALLS = {
-    ("polars", "LazyFrame"): "call .collect() on it",
-    ("pandas", "PeriodIndex"): "call .to_timestamp() on it",
-    ("pandas", "MultiIndex"): "call .get_level_values() on it",
-    ("pyarrow", "Scalar"): "put it into a list",
-}
-
-
-def library_of(given: Any) -> str:
-    """The name of the library of tables that an object is of; "" if it is of none."""
-    for base in type(given).__mro__:
-        root = base.__module__.partition(".")[0]
-        if root in ("pandas", "polars", "pyarrow"):
-            return root
-    return ""
-
-
-def _is(given: Any, library: str, *names: str) -> bool:
-    classes = tuple(getattr(sys.modules[library], name) for name in names)
-    return isinstance(given, classes)
-
-
-def is_frame(given: Any) -> bool:
-    """Whether it is a table of columns with names."""
-    library = library_of(given)
-    if library == "pyarrow":
-        return _is(given, library, "Table", "RecordBatch")
-    return library != "" and _is(given, library, "DataFrame")
-
-
-def _refuse(given: Any, name: str) -> TypeError:
-    for (library, kind), advice in _CALLS.items():
-        if any(
-            base.__name__ == kind and base.__module__.startswith(library)
-            for base in type(given).__mro__
-        ):
-            return TypeError(f"{name}: is a {type(given).__name__}; {advice}")
-    return TypeError(
-        f"{name}: is a {type(given).__name__}, expected an array (NumPy, torch, or any with "
-        "__dlpack__), a Series, a DataFrame or a list"
-    )
-
-
-# ---- times --------------------------------------------------------------------------------------
 
 
 def times_of(given: Any, name: str) -> tuple[Any, Unit | None]:
@@ -74,7 +26,11 @@ def times_of(given: Any, name: str) -> tuple[Any, Unit | None]:
     if hasattr(kind, "__dlpack__"):
         framework = framework_of(given, name)  # which refuses masked arrays
         if framework.is_numpy:
-            return _ticks(given, name)
+            import numpy as np
+
+            plain = np.asarray(given)  # a subclass may tell of another dtype than it has
+            taken, unit = _ticks(plain, name)
+            return (given if taken is plain else taken), unit
         if kind in LIBRARY_TYPES:
             return _whole(given, name), None
     return given, None
@@ -186,7 +142,7 @@ def _pandas_times(given: Any, name: str) -> tuple[Any, Unit | None]:
     if not isinstance(given, (pandas.Series, pandas.Index)) or isinstance(
         given, (pandas.PeriodIndex, pandas.MultiIndex)
     ):
-        raise _refuse(given, name)
+        raise refusal(given, name)
     dtype = given.dtype
     zone = getattr(dtype, "tz", None)
     if zone is not None:
@@ -210,7 +166,7 @@ def _polars_times(given: Any, name: str) -> tuple[Any, Unit | None]:
             raise TypeError(f"{name}: has {given.width} columns, expected one, such as df['t']")
         given = given.to_series()
     if not isinstance(given, polars.Series):
-        raise _refuse(given, name)
+        raise refusal(given, name)
     missing = given.is_null()
     if missing.any():
         raise ValueError(
@@ -228,9 +184,9 @@ def _polars_times(given: Any, name: str) -> tuple[Any, Unit | None]:
 def _pyarrow_times(given: Any, name: str) -> tuple[Any, Unit | None]:
     pyarrow = sys.modules["pyarrow"]
     if not isinstance(given, (pyarrow.Array, pyarrow.ChunkedArray)):
-        raise _refuse(given, name)
+        raise refusal(given, name)
     if given.null_count > 0:
-        where = given.is_null().to_numpy(zero_copy_only=False) if _is_flat(given) else None
+        where = given.is_null().to_numpy(zero_copy_only=False) if is_flat(given) else None
         at = "" if where is None else f" at index {int(where.argmax())}"
         raise ValueError(f"{name}: is missing{at}; drop such rows from times and values")
     kind, unit = given.type, None
@@ -239,111 +195,8 @@ def _pyarrow_times(given: Any, name: str) -> tuple[Any, Unit | None]:
     elif pyarrow.types.is_duration(kind):
         unit = Unit("timedelta64", kind.unit)
     if unit is not None:
-        return _numpy_of_arrow(given.cast(pyarrow.int64())), unit
-    return _ticks(_numpy_of_arrow(given), name)
-
-
-def _is_flat(given: Any) -> bool:
-    return not _is(given, "pyarrow", "ChunkedArray")
-
-
-def _numpy_of_arrow(given: Any) -> Any:
-    return given.to_numpy(zero_copy_only=False) if _is_flat(given) else given.to_numpy()
+        return numpy_of_arrow(given.cast(pyarrow.int64())), unit
+    return _ticks(numpy_of_arrow(given), name)
 
 
 _TIMES = {"pandas": _pandas_times, "polars": _polars_times, "pyarrow": _pyarrow_times}
-
-
-# ---- values -------------------------------------------------------------------------------------
-
-
-def values_of(given: Any, name: str) -> Any:
-    """Values as an array: a Series is one channel, and a DataFrame has one for each column."""
-    if type(given) in SEQUENCES:
-        return _listed_values(given, name)
-    if not library_of(given):
-        return given
-    import numpy as np
-
-    if is_frame(given):
-        columns = [column for _, column in columns_of(given, name)]
-        if not columns:
-            raise ValueError(f"{name}: has no columns")
-        kind = np.result_type(*columns)
-        return np.stack(columns, axis=1, dtype=kind)
-    column = numbers_of(given, name)
-    return column[:, None] if column.ndim == 1 else column
-
-
-def _listed_values(items: Any, name: str) -> Any:
-    import numpy as np
-
-    try:
-        array = np.asarray(items)
-    except REFUSALS as error:  # rows of different lengths
-        raise blamed(error, name) from None
-    if array.dtype.kind == "b":
-        return array
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name}: is a {type(items).__name__} of {array.dtype}, expected numbers")
-    return array.astype(np.float64)
-
-
-def columns_of(frame: Any, name: str) -> list[tuple[str, Any]]:
-    """The columns of a table with their names, which differ, as arrays of numbers."""
-    names = list(frame.column_names if library_of(frame) == "pyarrow" else frame.columns)
-    for i, column in enumerate(names):
-        if column in names[:i]:
-            raise ValueError(
-                f"{name}: has two columns of the name {column!r}; rename one, or pass .to_numpy()"
-            )
-    return [(column, numbers_of(frame[column], f"{name}[{column!r}]")) for column in names]
-
-
-def numbers_of(given: Any, name: str) -> Any:
-    """A column as an array of numbers. What is missing is NaN."""
-    import numpy as np
-
-    library = library_of(given)
-    try:
-        array = _NUMBERS[library](given)
-    except REFUSALS as error:
-        raise blamed(error, name) from None
-    if array is None:
-        raise _refuse(given, name)
-    if array.dtype.kind in "biuf":
-        return array
-    advice = "leave it out, or convert it to numbers"
-    if array.dtype.kind in "Mm":
-        advice = "times go in as times"
-    elif array.dtype.kind == "O" and array.size and isinstance(array.flat[0], np.ndarray):
-        advice = "if its lists have one length, pass np.stack of it"
-    raise TypeError(f"{name}: is of {given.dtype if library != 'pyarrow' else given.type}; {advice}")
-
-
-def _pandas_numbers(given: Any) -> Any:
-    if not _is(given, "pandas", "Series", "Index"):
-        return None
-    plain = getattr(given.dtype, "numpy_dtype", None)  # of the dtypes that know missing values
-    if plain is None or plain.kind not in "biuf":
-        return given.to_numpy()
-    if not given.hasnans:
-        return given.to_numpy(plain)
-    return given.to_numpy("float64", na_value=float("nan"))
-
-
-def _polars_numbers(given: Any) -> Any:
-    return given.to_numpy() if _is(given, "polars", "Series") else None
-
-
-def _pyarrow_numbers(given: Any) -> Any:
-    if not _is(given, "pyarrow", "Array", "ChunkedArray"):
-        return None
-    if _is(given.type, "pyarrow", "FixedSizeListType") and given.null_count == 0:
-        parts = given.chunks if _is(given, "pyarrow", "ChunkedArray") else [given]
-        flat = sys.modules["pyarrow"].chunked_array([part.flatten() for part in parts])
-        return flat.to_numpy().reshape(len(given), given.type.list_size)
-    return _numpy_of_arrow(given)
-
-
-_NUMBERS = {"pandas": _pandas_numbers, "polars": _polars_numbers, "pyarrow": _pyarrow_numbers}
