@@ -110,7 +110,6 @@ def sweeps(groups: dict[str, list[dict[str, Any]]]) -> Any:
 
 
 def save(figure: Any, path: pathlib.Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
     # Matplotlib leaves spaces at the ends of lines.
@@ -124,9 +123,6 @@ def main() -> None:
     )
     parser.add_argument("file", type=pathlib.Path, metavar="FILE.json")
     parser.add_argument("--into", type=pathlib.Path, metavar="DOCUMENT.md")
-    parser.add_argument(
-        "--images", type=pathlib.Path, default=IMAGES, metavar="DIR", help="default: docs/images"
-    )
     arguments = parser.parse_args()
     result = json.loads(arguments.file.read_text())
     groups = render.bench_entries(result)
@@ -134,11 +130,11 @@ def main() -> None:
         if needed not in groups:
             parser.error(f"{arguments.file} has no {needed}")
     with plt.rc_context(STYLE):
-        save(roofline(groups), arguments.images / "roofline.svg")
-        save(sweeps(groups), arguments.images / "sweep.svg")
+        save(roofline(groups), IMAGES / "roofline.svg")
+        save(sweeps(groups), IMAGES / "sweep.svg")
     if arguments.into is None:
         return
-    folder = pathlib.Path(os.path.relpath(arguments.images, arguments.into.parent)).as_posix()
+    folder = pathlib.Path(os.path.relpath(IMAGES, arguments.into.parent)).as_posix()
     gpu = result["context"].get("gpu", "")
     text = (
         f"![Bandwidth of each case on {gpu} against the bytes that it must move, below the "

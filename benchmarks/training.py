@@ -327,7 +327,7 @@ def time_alone(way: Way, batch: Any, expected: alignment.Aligned, dtype: torch.d
     if device == "cuda":
         from comparison.cuda import Cuda
 
-        bench = Cuda(torch, with_compile=False)
+        bench = Cuda(torch)
         peer = bench.graph(way.name, align, ALONE)
         if peer.error is not None:
             raise RuntimeError(peer.error)

@@ -1,4 +1,4 @@
-// RoboCache for C++17: RAII on the C header, and nothing but the C header.
+// RoboCache for C++17: RAII on the C headers. It needs nothing else.
 //
 //   robocache::Context context;
 //   std::vector<float> out(queries.size() * channels);
@@ -13,17 +13,17 @@
 //   const rbcVoxelGrid grid = {{-50, -50, -3}, {0.5, 0.5, 0.5}, {200, 200, 16}};
 //   robocache::voxelize(context, {points, {point_count, 4}}, grid, {occupied, {200, 200, 16}});
 //
-// A tensor is memory and a shape. The memory is anything with data() and size(), which is then known
-// to have room, an array, or a pointer: {points.data(), {point_count, 4}}, on a GPU
+// A tensor is memory and a shape. The memory is an array or anything with data() and size(), whose
+// size is then checked, or a pointer: {points.data(), {point_count, 4}}, on a GPU
 // {pointer, {point_count, 4}, {}, robocache::cuda()}. Without a shape it is a row: `times`.
 //
-// Failures are exceptions of type Error: the status and the library's message. For a Result in place
-// of an exception say so in the call; with -fno-exceptions it is the only way:
+// Failures are exceptions of type Error, with the status and the library's message. A call can
+// return a Result instead; with -fno-exceptions every call does:
 //
 //   const auto done = robocache::resample<robocache::Expect>(context, values, times, queries, out);
 //   if (!done) std::puts(done.error().what());
 //
-// What each operation means, the dtypes that it takes and why it fails stands in the C headers.
+// The C headers say what each operation computes, which dtypes it takes and when it fails.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -50,7 +50,7 @@
 
 namespace robocache {
 #if !defined(__cpp_exceptions)
-// Apart from what is compiled with exceptions, so that a program may have both.
+// A namespace of its own, so that a program may mix code compiled with and without exceptions.
 inline namespace without_exceptions {
 #endif
 
@@ -62,7 +62,7 @@ class Error : public std::runtime_error {
   Error(rbcStatus_t status, const std::string& message)
       : std::runtime_error(message), status_(status) {}
 
-  // What kind of failure it was; what() is the library's line about it.
+  // The kind of failure; what() is the library's message.
   rbcStatus_t status() const noexcept { return status_; }
 
  private:
@@ -81,9 +81,9 @@ namespace detail {
 
 }  // namespace detail
 
-// A T, or the Error why there is none. The members are those of C++23's std::expected, but for
-// value(), which throws the Error itself; it is this one class in every C++ standard, so that what
-// is compiled for different ones fits together.
+// A T, or the Error that says why there is none. It has the members of C++23's std::expected, but
+// value() throws the Error itself. It is the same class in every C++ standard, so that code for
+// different standards can be linked together.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -99,14 +99,14 @@ class [[nodiscard]] Result {
   const T& value() const& { return get(*this); }
   T&& value() && { return std::move(get(*this)); }
 
-  // The value, which there must be.
+  // The value; there must be one.
   T& operator*() & noexcept { return *std::get_if<0>(&state_); }
   const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
   T&& operator*() && noexcept { return std::move(*std::get_if<0>(&state_)); }
   T* operator->() noexcept { return std::get_if<0>(&state_); }
   const T* operator->() const noexcept { return std::get_if<0>(&state_); }
 
-  // Why there is no value, which must be so.
+  // Why there is no value; there must be none.
   const Error& error() const noexcept { return *std::get_if<1>(&state_); }
 
  private:
@@ -119,14 +119,14 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-// Nothing, or the Error why something was not done.
+// Success, or the Error that says why the call failed.
 template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
   Result(Error error) : error_(std::move(error)) {}
 
-  // Whether it was done.
+  // Whether it succeeded.
   bool has_value() const noexcept { return !error_.has_value(); }
   explicit operator bool() const noexcept { return has_value(); }
 
@@ -135,14 +135,14 @@ class [[nodiscard]] Result<void> {
     if (error_) detail::raise(*error_);
   }
 
-  // Why it was not done, which must be so.
+  // Why it failed; it must have failed.
   const Error& error() const noexcept { return *error_; }
 
  private:
   std::optional<Error> error_;
 };
 
-// How failures are told, as the template argument of all that can fail: as a Result.
+// How a function reports failures, as its template argument: as a Result.
 struct Expect {
   template <class T>
   using Return = Result<T>;
@@ -154,7 +154,7 @@ struct Expect {
 };
 
 #if defined(__cpp_exceptions)
-// As an exception of type Error: the default, but with -fno-exceptions.
+// As an exception of type Error: the default, except with -fno-exceptions.
 struct Throw {
   template <class T>
   using Return = T;
@@ -188,7 +188,7 @@ Result<T> done(rbcStatus_t status, T value) {
 
 }  // namespace detail
 
-// Tells that a call of the C interface failed, with that call's message.
+// Reports that a call of the C interface failed, with that call's message.
 template <class Errors = DefaultErrors>
 Returned<Errors, void> check(rbcStatus_t status) {
   return Errors::tell(detail::done(status));
@@ -220,7 +220,7 @@ inline constexpr rbcDevice cuda(int32_t id = 0) noexcept { return {RBC_DEVICE_CU
 
 namespace detail {
 
-// The elements of a container or an array, or those behind a pointer, and how many these are.
+// The elements of a container, an array or a pointer, and how many there are.
 template <class Container>
 auto dataOf(Container& container) -> decltype(std::data(container)) {
   return std::data(container);
@@ -242,8 +242,8 @@ int64_t roomOf(T* const&) {
 template <class Memory>
 using ElementOf = std::remove_pointer_t<decltype(dataOf(std::declval<Memory&>()))>;
 
-// A view such as std::span gives the same elements when it is const; a container guards its own.
-// One that is about to die would leave a tensor without memory.
+// A const view such as std::span has the same elements; a const container has const elements. A
+// temporary container would leave a tensor without memory.
 template <class Memory>
 inline constexpr bool kOutlives = std::is_lvalue_reference_v<Memory> ||
                                   std::is_same_v<ElementOf<std::remove_reference_t<Memory>>,
@@ -251,8 +251,8 @@ inline constexpr bool kOutlives = std::is_lvalue_reference_v<Memory> ||
 
 }  // namespace detail
 
-// The extents or the strides of a tensor: {batch, samples, 7}, of any integers, or what a container
-// of int64_t holds.
+// The extents or the strides of a tensor: {batch, samples, 7} of any integers, or a container of
+// int64_t.
 class Shape {
  public:
   template <class... Integers, class = std::enable_if_t<(std::is_integral_v<Integers> && ...)>>
@@ -279,13 +279,13 @@ class Shape {
   int64_t extents_[RBC_MAX_NDIM] = {};
 };
 
-// Memory that somebody else owns, seen as a tensor. Cheap to copy; holds its own shape and strides.
-// Making one never fails: one that cannot be, such as with a shape of more elements than the memory
-// has, is refused as SHAPE_MISMATCH by the call that it is given to.
+// A tensor in memory that somebody else owns. Cheap to copy; holds its own shape and strides. Its
+// constructor never fails: if the tensor is wrong, such as with a shape of more elements than the
+// memory has, the call that takes it fails with SHAPE_MISMATCH.
 class Tensor {
  public:
-  // Over a container, an array, or from a pointer on. Strides count elements and may be 0 or
-  // negative; none means compact and row-major.
+  // In a container, in an array, or from a pointer on. Strides count elements and may be 0 or
+  // negative; without strides it is compact and row-major.
   template <class Memory, class Element = detail::ElementOf<std::remove_reference_t<Memory>>,
             class = std::enable_if_t<std::is_arithmetic_v<Element>>>
   Tensor(Memory&& memory, const Shape& shape, const Shape& strides = {},
@@ -303,7 +303,7 @@ class Tensor {
   Tensor(Memory&& memory) noexcept
       : Tensor(std::forward<Memory>(memory), Shape(static_cast<Size>(std::size(memory)))) {}
 
-  // From a pointer on, of a dtype that C++ has no type for.
+  // From a pointer on, for a dtype without a type in C++.
   Tensor(void* data, rbcDType dtype, const Shape& shape, const Shape& strides = {},
          rbcDevice device = kCpu) noexcept
       : Tensor(data, dtype, shape, strides, device, true, INT64_MAX) {}
@@ -339,7 +339,7 @@ class Tensor {
 
   // For the C interface; valid as long as this object.
   const rbcTensor* get() const noexcept { return &raw_; }
-  // Whether it may be an output: memory that is const is not written.
+  // Whether it may be an output: const memory may not.
   bool writable() const noexcept { return writable_; }
   // Why every call refuses this tensor, or null.
   const char* defect() const noexcept { return defect_; }
@@ -405,8 +405,8 @@ class Tensor {
 
 // ---- contexts -----------------------------------------------------------------------------------
 
-// One device and one stream at a time, with the workspace and the threads that operations use. One
-// thread a context at a time. Can be moved, and is destroyed once: enqueued work still completes.
+// A device and a stream, with the workspace and the threads that operations use. Only one thread at
+// a time may use a context. Movable; destroying it lets enqueued work complete.
 class Context {
  public:
 #if defined(__cpp_exceptions)
@@ -422,7 +422,7 @@ class Context {
     const rbcStatus_t status = rbcContextCreate(&params, &context);
     return Errors::tell(detail::done(status, Context(context)));
   }
-  // On so many threads; 0: the process's CPUs.
+  // With this many threads; 0: as many as the process has CPUs.
   template <class Errors = DefaultErrors>
   static Returned<Errors, Context> cpu(int32_t num_threads = 0) {
     rbcContextParams params = rbcContextParamsInit();
@@ -462,13 +462,13 @@ class Context {
   Returned<Errors, void> setStream(void* stream) {
     return check<Errors>(rbcContextSetStream(get(), stream));
   }
-  // Waits for what was enqueued, and tells what went wrong there.
+  // Waits for what was enqueued, and reports its errors.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> synchronize() {
     return check<Errors>(rbcContextSynchronize(get()));
   }
-  // Grows the workspace. So does every call that needs more: one like those of a CUDA graph, made
-  // before the capture, does as well.
+  // Grows the workspace. So does every call that needs more: the same call before the capture of a
+  // CUDA graph reserves what the captured one needs.
   template <class Errors = DefaultErrors>
   Returned<Errors, void> reserve(size_t bytes) {
     return check<Errors>(rbcContextReserve(get(), bytes));
@@ -564,7 +564,7 @@ class OwnedTensor {
 
 namespace detail {
 
-// One call of the C interface: what is wrong with a tensor is told in place of making it.
+// One call of the C interface. If a tensor is wrong, it reports that and makes no call.
 class Call {
  public:
   const rbcTensor* in(const Tensor& tensor, const char* argument) {
@@ -646,11 +646,10 @@ inline rbcChannelGroup channels(int64_t begin, int64_t count, Method method) noe
   return {begin, count, static_cast<int32_t>(method), 0};
 }
 
-// How one stream is resampled: what resample.h says of rbcResampleParams. Tensors that are not set
-// are not there.
+// How one stream is resampled: see rbcResampleParams in resample.h. Tensors are optional.
 struct StreamOptions {
   Method method = Method::kLinear;
-  std::vector<rbcChannelGroup> groups;  // together all channels; none: method
+  std::vector<rbcChannelGroup> groups;  // of all channels; none: method
   Bounds bounds = Bounds::kHold;
   double fill_value = 0;          // where there is no value
   double max_gap = INFINITY;      // between the two samples around a query, in the unit of times
@@ -689,7 +688,7 @@ inline rbcResampleParams paramsOf(const StreamOptions& options, Call& call) {
 
 }  // namespace detail
 
-// Trajectories at their own times, at other times.
+// Resamples trajectories from their own times to query times.
 //
 //   values       [B,S,D]; [S,D] without batch; [N,D] packed, with offsets
 //   times        [B,S], or [S] shared by the batch; [N] packed; f32, f64 or i64
@@ -719,8 +718,8 @@ struct Stream : StreamOptions {
 
   Tensor values;
   Tensor times;                    // of the same dtype in every stream
-  double clock_offset = 0;         // f32 and f64 times: a sample at t lies at t + clock_offset
-  int64_t clock_offset_ticks = 0;  // i64 times: likewise
+  double clock_offset = 0;         // f32, f64 times: a sample at t counts as at t + clock_offset
+  int64_t clock_offset_ticks = 0;  // the same for i64 times
 };
 
 // The options of fuse.
@@ -730,7 +729,7 @@ struct FuseOptions {
   std::optional<Tensor> mask;           // [B,T,N] bool or u8, written: 1 where there is a value
 };
 
-// The streams side by side on one clock, in one launch.
+// Resamples the streams onto one clock, side by side, in one launch.
 //
 //   streams      N of them, 1 to RBC_FUSE_MAX_STREAMS
 //   query_times  [B,T], or [T] shared by the batch; the dtype of the streams' times
@@ -768,7 +767,7 @@ Returned<Errors, void> fuse(const Context& context, const std::vector<Stream>& s
 
 // ---- voxelize -----------------------------------------------------------------------------------
 
-// What becomes of the points of a voxel.
+// What to compute from the points of a voxel.
 enum class VoxelMode : int32_t {
   kOccupancy = RBC_VOXEL_OCCUPANCY,
   kCount = RBC_VOXEL_COUNT,
@@ -778,13 +777,13 @@ enum class VoxelMode : int32_t {
   kMin = RBC_VOXEL_MIN,
 };
 
-// In which order voxelizeSparse lists the voxels, and keeps those that fit.
+// The order in which voxelizeSparse lists voxels, and keeps them while there is room.
 enum class VoxelOrder : int32_t {
   kLexicographic = RBC_VOXEL_ORDER_LEXICOGRAPHIC,
   kFirstPoint = RBC_VOXEL_ORDER_FIRST_POINT,
 };
 
-// The options of voxelize. Tensors that are not set are not there.
+// The options of voxelize. The tensors are optional.
 struct VoxelizeOptions {
   VoxelMode mode = VoxelMode::kOccupancy;
   double empty_value = 0;          // of voxels without a point
@@ -794,7 +793,7 @@ struct VoxelizeOptions {
   std::optional<Tensor> dropped;   // [B], without batch []; i64, written: points in no voxel
 };
 
-// Point clouds to a dense grid.
+// Reduces point clouds to a dense grid.
 //
 //   points  [B,N,C]; [N,C] without batch; [N,C] packed, with offsets; C >= 3: x, y, z, ...
 //   out     [B,X,Y,Z] for occupancy and count, else [B,X,Y,Z,F]; without batch no B; written whole
@@ -816,13 +815,13 @@ Returned<Errors, void> voxelize(const Context& context, const Tensor& points,
                            call.out(options.dropped, "dropped"), &params);
 }
 
-// Where the voxels go, all of it written whole: what voxelize.h says of rbcSparseVoxels. The
-// capacity is the extent of coords. Tensors that are not set are not wanted.
+// The outputs of voxelizeSparse, written whole: see rbcSparseVoxels in voxelize.h. The capacity
+// is the first extent of coords. The optional tensors may be left out.
 struct SparseVoxels {
   SparseVoxels(const Tensor& places, const Tensor& count) : coords(places), num_voxels(count) {}
 
   Tensor coords;                         // [capacity,4] i32: cloud, x, y, z; then -1
-  Tensor num_voxels;                     // [] i64: the rows that are voxels
+  Tensor num_voxels;                     // [] i64: how many rows are voxels
   std::optional<Tensor> counts;          // [capacity] i32: points in the voxel
   std::optional<Tensor> features;        // [capacity,F] any float: reduced
   std::optional<Tensor> grouped;         // [capacity,P,F] any float: of the first P points
@@ -832,7 +831,7 @@ struct SparseVoxels {
                                          // points of voxels beyond P
 };
 
-// The options of voxelizeSparse. Tensors that are not set are not there.
+// The options of voxelizeSparse. The tensors are optional.
 struct VoxelizeSparseOptions {
   VoxelMode reduce = VoxelMode::kMean;  // kSum, kMean, kMax or kMin
   VoxelOrder order = VoxelOrder::kLexicographic;
@@ -841,8 +840,9 @@ struct VoxelizeSparseOptions {
   std::optional<Tensor> offsets;
 };
 
-// Point clouds, as for voxelize, to a list of the voxels that hold a point. See rbcVoxelizeSparse
-// for dtypes, rules and errors. Asynchronous on CUDA, as resample; the number of voxels too.
+// Reduces point clouds, as for voxelize, to a list of the voxels that contain points. See
+// rbcVoxelizeSparse for dtypes, rules and errors. Asynchronous on CUDA, as resample; the number of
+// voxels too.
 template <class Errors = DefaultErrors>
 Returned<Errors, void> voxelizeSparse(const Context& context, const Tensor& points,
                                       const rbcVoxelGrid& grid, const SparseVoxels& voxels,
@@ -875,7 +875,7 @@ enum class TsdfWeighting : int32_t {
   kInverseSquare = RBC_TSDF_WEIGHT_INVERSE_SQUARE,
 };
 
-// The options of voxelizeTsdf. Tensors that are not set are not there.
+// The options of voxelizeTsdf. The tensors are optional.
 struct TsdfOptions {
   TsdfWeighting weighting = TsdfWeighting::kConstant;
   bool carve = false;             // a ray updates the free space from its sensor on, too
@@ -888,7 +888,7 @@ struct TsdfOptions {
 // Integrates point clouds into a truncated signed distance field.
 //
 //   points        as for voxelize
-//   sensors       [B,3], or [3] for all clouds; f32 or f64: where each cloud was seen from
+//   sensors       [B,3], or [3] for all clouds; f32 or f64: the position of each sensor
 //   tsdf, weight  [X,Y,Z] f32, read and written: a new volume has zero weights
 //
 // See rbcVoxelizeTsdf for dtypes, rules and errors. Asynchronous on CUDA, as resample.
@@ -910,6 +910,58 @@ Returned<Errors, void> voxelizeTsdf(const Context& context, const Tensor& points
                            call.in(sensors, "sensors"), call.out(tsdf, "tsdf"),
                            call.out(weight, "weight"), call.out(options.dropped, "dropped"),
                            &params);
+}
+
+// ---- rotations ----------------------------------------------------------------------------------
+
+// How a rotation is written down: see RBC_ROTATION_... in rotations.h.
+enum class Rotation : int32_t {
+  kQuatXyzw = RBC_ROTATION_QUAT_XYZW,
+  kQuatWxyz = RBC_ROTATION_QUAT_WXYZ,
+  kRotvec = RBC_ROTATION_ROTVEC,
+  kMatrix = RBC_ROTATION_MATRIX,
+  kRot6dRows = RBC_ROTATION_ROT6D_ROWS,
+  kRot6dColumns = RBC_ROTATION_ROT6D_COLUMNS,
+  kRot6dInterleaved = RBC_ROTATION_ROT6D_INTERLEAVED,
+  kEulerExtrinsicXyz = RBC_ROTATION_EULER_EXTRINSIC_XYZ,
+  kEulerExtrinsicXzy = RBC_ROTATION_EULER_EXTRINSIC_XZY,
+  kEulerExtrinsicYxz = RBC_ROTATION_EULER_EXTRINSIC_YXZ,
+  kEulerExtrinsicYzx = RBC_ROTATION_EULER_EXTRINSIC_YZX,
+  kEulerExtrinsicZxy = RBC_ROTATION_EULER_EXTRINSIC_ZXY,
+  kEulerExtrinsicZyx = RBC_ROTATION_EULER_EXTRINSIC_ZYX,
+  kEulerExtrinsicXyx = RBC_ROTATION_EULER_EXTRINSIC_XYX,
+  kEulerExtrinsicXzx = RBC_ROTATION_EULER_EXTRINSIC_XZX,
+  kEulerExtrinsicYxy = RBC_ROTATION_EULER_EXTRINSIC_YXY,
+  kEulerExtrinsicYzy = RBC_ROTATION_EULER_EXTRINSIC_YZY,
+  kEulerExtrinsicZxz = RBC_ROTATION_EULER_EXTRINSIC_ZXZ,
+  kEulerExtrinsicZyz = RBC_ROTATION_EULER_EXTRINSIC_ZYZ,
+  kEulerIntrinsicXyz = RBC_ROTATION_EULER_INTRINSIC_XYZ,
+  kEulerIntrinsicXzy = RBC_ROTATION_EULER_INTRINSIC_XZY,
+  kEulerIntrinsicYxz = RBC_ROTATION_EULER_INTRINSIC_YXZ,
+  kEulerIntrinsicYzx = RBC_ROTATION_EULER_INTRINSIC_YZX,
+  kEulerIntrinsicZxy = RBC_ROTATION_EULER_INTRINSIC_ZXY,
+  kEulerIntrinsicZyx = RBC_ROTATION_EULER_INTRINSIC_ZYX,
+  kEulerIntrinsicXyx = RBC_ROTATION_EULER_INTRINSIC_XYX,
+  kEulerIntrinsicXzx = RBC_ROTATION_EULER_INTRINSIC_XZX,
+  kEulerIntrinsicYxy = RBC_ROTATION_EULER_INTRINSIC_YXY,
+  kEulerIntrinsicYzy = RBC_ROTATION_EULER_INTRINSIC_YZY,
+  kEulerIntrinsicZxz = RBC_ROTATION_EULER_INTRINSIC_ZXZ,
+  kEulerIntrinsicZyz = RBC_ROTATION_EULER_INTRINSIC_ZYZ,
+};
+
+// Rotations in another representation.
+//
+//   rotations  [...,C]: any shape with the channels of `source` at its end
+//   out        [...,D]: the same with those of `target`; written whole
+//
+// See rbcConvertRotations for dtypes, rules and errors. Asynchronous on CUDA, as resample.
+template <class Errors = DefaultErrors>
+Returned<Errors, void> convertRotations(const Context& context, const Tensor& rotations,
+                                        const Tensor& out, Rotation source, Rotation target) {
+  detail::Call call;
+  return call.make<Errors>(rbcConvertRotations, context.get(), call.in(rotations, "rotations"),
+                           call.out(out, "out"), static_cast<int32_t>(source),
+                           static_cast<int32_t>(target));
 }
 
 #if !defined(__cpp_exceptions)

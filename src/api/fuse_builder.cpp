@@ -7,7 +7,6 @@
 
 #include "channel_groups.h"
 #include "element_bits.h"
-#include "params.h"
 #include "real.h"
 
 namespace rbc {
@@ -88,16 +87,8 @@ TimeOffset offsetOf(const StreamArguments& stream, DType time_dtype) {
 
 }  // namespace
 
-void checkFlags(uint32_t flags) {
-  if ((flags & ~RBC_CHECK_TIMES) != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "flags: 0x%" PRIx32 " has unknown bits, expected RBC_CHECK_TIMES or 0", flags);
-  }
-}
-
 rbcResampleParams checkedParams(const rbcResampleParams* given) {
   const rbcResampleParams params = readParams(given, rbcResampleParamsInit(), "params");
-  checkFlags(params.flags);
   if (params.bounds < RBC_BOUNDS_HOLD || params.bounds > RBC_BOUNDS_EXTRAPOLATE) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "bounds: is %d, expected RBC_BOUNDS_HOLD, _FILL or _EXTRAPOLATE", params.bounds);
@@ -108,9 +99,6 @@ rbcResampleParams checkedParams(const rbcResampleParams* given) {
   if (!(params.tolerance >= 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "tolerance: is %g, expected 0 or more", params.tolerance);
   }
-  bool reserved = params.reserved0 != 0;
-  for (const uint64_t word : params.reserved) reserved |= word != 0;
-  if (reserved) fail(RBC_STATUS_INVALID_ARGUMENT, "params: reserved is not 0");
   return params;
 }
 

@@ -99,13 +99,13 @@ TEST_CASE("fuse errors: struct_size of the streams and of the parameters") {
   constexpr uint32_t kFirstSize = 64;
   for (const uint32_t size : {0u, 4u, kFirstSize - 8, 0xffffffffu}) {
     const std::string told = std::to_string(size);
-    refused(kStatus, {"streams[0].", "struct_size", told.c_str()},
+    refused(kStatus, {"streams[0]:", "struct_size", told.c_str()},
             [&](Call& c) { c.streams[0].struct_size = size; });
   }
   for (const uint32_t size : {0u, kSize - 8, kSize + 8, 65536u}) {
     const std::string told =
         "is " + std::to_string(size) + ", expected " + std::to_string(kSize) + " as streams[0]";
-    refused(kStatus, {"streams[2].struct_size:", told.c_str()},
+    refused(kStatus, {"streams[2]: struct_size", told.c_str()},
             [&](Call& c) { c.streams[2].struct_size = size; });
   }
   for (const uint32_t size : {0u, 120u}) {
@@ -132,7 +132,7 @@ TEST_CASE("fuse errors: an array of a newer caller is walked by the caller's siz
   for (const int n : {0, 1, 2}) {
     for (const int i : {0, 23}) {
       newer[n].more[i] = 1;
-      const std::string stream = "streams[" + std::to_string(n) + "].";
+      const std::string stream = "streams[" + std::to_string(n) + "]: ";
       const std::string byte =
           "byte " + std::to_string(static_cast<int>(sizeof(rbcFuseStream)) + i) + " is set";
       CHECK_FAILS(call.run(), RBC_STATUS_INVALID_ARGUMENT, stream.c_str(), byte.c_str());
@@ -151,7 +151,7 @@ TEST_CASE("fuse errors: an array is not read past its end, whatever an element s
   std::memcpy(memory.data(), call.streams, sizeof call.streams);
   call.used_streams = streams;
   streams[2].struct_size = 4096;
-  CHECK_FAILS(call.run(), RBC_STATUS_INVALID_ARGUMENT, "streams[2].struct_size: is 4096");
+  CHECK_FAILS(call.run(), RBC_STATUS_INVALID_ARGUMENT, "streams[2]: struct_size is 4096");
   streams[2].struct_size = sizeof(rbcFuseStream);
   CHECK_SUCCEEDS(call.run());
 }
@@ -166,9 +166,9 @@ TEST_CASE("fuse errors: flags, reserved fields, and what belongs to the call") {
     refused(kStatus, {"streams[2].params:", "reserved"},
             [&](Call& c) { c.stream_params[2].reserved[i] = 1; });
   }
-  refused(kStatus, {"streams[1].reserved"}, [](Call& c) { c.streams[1].reserved0 = 1; });
+  refused(kStatus, {"streams[1]: reserved"}, [](Call& c) { c.streams[1].reserved0 = 1; });
   for (int i = 0; i < 2; ++i) {
-    refused(kStatus, {"streams[1].reserved"}, [&](Call& c) { c.streams[1].reserved[i] = 1; });
+    refused(kStatus, {"streams[1]: reserved"}, [&](Call& c) { c.streams[1].reserved[i] = 1; });
   }
   refused(kStatus, {"streams[1].params.flags:", "rbcFuseParams"},
           [](Call& c) { c.stream_params[1].flags = RBC_CHECK_TIMES; });

@@ -33,6 +33,7 @@ from ._info import Info, info
 from ._masks import channel_mask
 from ._report import Report, StreamReport, report
 from ._resample import resample
+from ._rotations import convert_rotations
 from ._stream import Stream
 from ._tsdf import voxelize_tsdf
 from ._types import Grid
@@ -69,6 +70,7 @@ __all__ = [
     "associate",
     "channel_mask",
     "clock",
+    "convert_rotations",
     "fuse",
     "fuse_frames",
     "info",
