@@ -71,8 +71,8 @@ def main() -> int:
         result["changing"] = changing_shapes.run(bench, arguments.rounds)
     if not arguments.no_overhead:
         result["overhead"] = overhead(bench, arguments.rounds)
-    print(render.render_peers(result))
     write(arguments.json, result)
+    print(render.render(result))
     peers = [peer for case in result["cases"] for peer in case["peers"].values()]
     peers += result.get("changing", [])
     return 1 if any("error" in peer for peer in peers) else 0

@@ -154,8 +154,6 @@ class VoxelData : public Data {
   const VoxelCase c_;
 };
 
-}  // namespace
-
 std::shared_ptr<Case> parseVoxels(const std::string& name) {
   auto c = std::make_shared<VoxelCase>();
   const size_t slash = name.find('/');
@@ -204,6 +202,10 @@ std::shared_ptr<Case> parseVoxels(const std::string& name) {
   c->has_plain = clouds == 1 && (c->result == "occupancy" || c->result == "count");
   return c;
 }
+
+const CaseKind kVoxels("/", parseVoxels);
+
+}  // namespace
 
 int64_t VoxelCase::channels() const {
   if (!sparse() && result != "mean") return 1;

@@ -137,7 +137,8 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * propagate; any NaN written is the positive quiet NaN with all payload bits set (0x7fffffff in
  * f32). CPU and CUDA agree bit for bit, in slerp and angle as well: polynomials take the place of
  * transcendental functions, with an error of a few units in the last place of 1.
- * max_gap and tolerance are rounded to the dtype of times (i64: down).
+ * max_gap and tolerance are rounded to the dtype of times (i64: down); above 0 and below one tick of
+ * i64 they are INVALID_ARGUMENT: seconds, most likely, where ticks are meant.
  *
  * Without RBC_CHECK_TIMES, bad times, and on CUDA bad lengths and offsets, give unspecified values
  * but never an access outside the tensors. With it, the call fails with INVALID_ARGUMENT and writes

@@ -11,7 +11,7 @@ namespace rbc::cuda {
 
 struct CudaState : BackendState {
   int device = 0;
-  cudaStream_t stream = nullptr;
+  cudaStream_t cuda_stream = nullptr;
   bool workspace_used = false;  // on the current stream
   // The last use of the workspace on the stream before: its next use has to wait for it.
   cudaEvent_t event = nullptr;
@@ -67,7 +67,7 @@ template <class Problem,
 void launchOn(BackendState& state, const Problem& problem, Scratch scratch) {
   const CudaState& cuda = own(state);
   const DeviceGuard guard(cuda.device);
-  checkCuda(kLaunch(problem, scratch.data, cuda.launch, cuda.stream), "the launch");
+  checkCuda(kLaunch(problem, scratch.data, cuda.launch, cuda.cuda_stream), "the launch");
 }
 
 }  // namespace rbc::cuda

@@ -12,8 +12,12 @@
 namespace rbc {
 namespace {
 
-TimeLimit limitOf(double limit, DType time_dtype) {
+TimeLimit limitOf(double limit, DType time_dtype, const char* name) {
   if (std::isinf(limit)) return {0, 0, false};
+  if (time_dtype == DType::I64 && limit > 0 && limit < 1) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,  // seconds beside ticks: as 0 ticks it would void everything
+         "%s: is %g, less than one tick of times of int64, expected whole ticks", name, limit);
+  }
   if (time_dtype == DType::F32) limit = static_cast<double>(static_cast<float>(limit));
   // 2^64 and more exceeds every difference of two i64.
   const bool most = limit >= 0x1p64;
@@ -206,8 +210,8 @@ void FuseBuilder::add(const StreamArguments& stream) {
   read(params.offsets, "offsets", packed ? batch + 1 : 0, &s.offsets);  // else batch has no limit
   read(params.mean, "mean", s.channels, &s.mean);
   read(params.inv_std, "inv_std", s.channels, &s.inv_std);
-  s.max_gap = limitOf(params.max_gap, times.dtype);
-  s.tolerance = limitOf(params.tolerance, times.dtype);
+  s.max_gap = limitOf(params.max_gap, times.dtype, "max_gap");
+  s.tolerance = limitOf(params.tolerance, times.dtype, "tolerance");
   s.clock_offset = offsetOf(stream, times.dtype);
   s.out_begin = p.channels;
   s.fill_bits = elementBits(params.fill_value, out_.dtype, "fill_value");

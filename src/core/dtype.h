@@ -49,6 +49,17 @@ inline constexpr DType kFloatDTypes[] = {
 inline constexpr DType kIntegerDTypes[] = {RBC_INTEGER_DTYPES(RBC_VALUE)};
 #undef RBC_VALUE
 
+// The storage of a dtype that is known at compile time.
+template <DType kDType>
+struct StorageOf;
+#define RBC_STORAGE(name, storage, code, text) \
+  template <>                                  \
+  struct StorageOf<DType::name> {              \
+    using type = storage;                      \
+  };
+RBC_DTYPES(RBC_STORAGE)
+#undef RBC_STORAGE
+
 template <class T>
 struct Tag {
   using type = T;
@@ -90,6 +101,24 @@ constexpr int sizeOf(DType dtype) noexcept {
 
 constexpr bool isFloat(DType dtype) noexcept {
   return static_cast<size_t>(dtype) < sizeof kFloatDTypes / sizeof *kFloatDTypes;
+}
+
+// Calls visitor(Tag<storage>) for any dtype.
+template <class Visitor>
+decltype(auto) visitDType(DType dtype, Visitor&& visitor) {
+  return isFloat(dtype) ? visitFloat(dtype, visitor) : visitInteger(dtype, visitor);
+}
+
+// Calls visitor(Tag<Word>) for the unsigned integer of a dtype's size: to those who only copy,
+// elements are words.
+template <class Visitor>
+decltype(auto) visitWord(int size, Visitor&& visitor) {
+  switch (size) {
+    case 1: return visitor(Tag<uint8_t>{});
+    case 2: return visitor(Tag<uint16_t>{});
+    case 4: return visitor(Tag<uint32_t>{});
+    default: return visitor(Tag<uint64_t>{});
+  }
 }
 
 const char* nameOf(DType dtype) noexcept;

@@ -183,6 +183,10 @@ TEST_CASE("fuse errors: what rbcResample refuses of a stream names the stream") 
   refused(kStatus, {"streams[1].method: is 99"}, [](Call& c) { c.stream_params[1].method = 99; });
   refused(kStatus, {"streams[1].bounds: is 3"}, [](Call& c) { c.stream_params[1].bounds = 3; });
   refused(kStatus, {"streams[2].max_gap: is -1"}, [](Call& c) { c.stream_params[2].max_gap = -1; });
+  refused(kStatus, {"streams[2].max_gap: is 0.05, less than one tick"}, [](Call& c) {
+    c.tick();
+    c.stream_params[2].max_gap = 0.05;
+  });
   refused(kStatus, {"streams[2].tolerance:", "nearest"},
           [](Call& c) { c.stream_params[2].tolerance = 1; });
   refused(kStatus, {"streams[1].bounds:", "linear"},

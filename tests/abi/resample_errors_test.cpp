@@ -215,6 +215,27 @@ TEST_CASE("errors: parameters") {
       p.tolerance = limit;
     });
   }
+  // Seconds beside ticks, which rounded down would be 0. Floats may have such limits, and ticks 0.
+  for (const double limit : {0.05, 0x1p-1074, 0x1.fffffffffffffp-1}) {
+    refused(kStatus, {"max_gap: is ", "less than one tick", "whole ticks"}, [&](Call& c) {
+      c.times.raw.dtype = c.query_times.raw.dtype = kI64;
+      c.params.max_gap = limit;
+    });
+    refused(kStatus, {"tolerance: is ", "less than one tick", "whole ticks"}, [&](Call& c) {
+      c.times.raw.dtype = c.query_times.raw.dtype = kI64;
+      c.params.method = RBC_METHOD_NEAREST;
+      c.params.tolerance = limit;
+    });
+    Call seconds;
+    seconds.params.max_gap = limit;
+    CHECK_SUCCEEDS(seconds.run());
+  }
+  for (const double limit : {0.0, 1.0, 1.5}) {
+    Call ticks;
+    ticks.times.raw.dtype = ticks.query_times.raw.dtype = kI64;
+    ticks.params.max_gap = limit;
+    CHECK_SUCCEEDS(ticks.run());
+  }
   for (const uint32_t size : {0u, 4u, 127u, 0xffffffffu}) {
     wrong({"params", "struct_size"}, [&](auto& p) { p.struct_size = size; });
   }

@@ -568,7 +568,7 @@ def test_offsets_of_ticks_saturate_in_gradients_too(ticks):
         ({"method": "spline"}, ValueError, "method: is 'spline', expected one of 'linear'"),
         ({"method": [(0, 3)]}, TypeError, r"method\[0\]: is \(0, 3\), expected \(begin, count"),
         ({"values": np.zeros((2, 7, 3))}, TypeError, "values: is a ndarray, expected a torch.T"),
-        ({"times": [0, 1]}, TypeError, r"streams\[0\].times: is a list, expected an array"),
+        ({"times": ["a", "b"]}, TypeError, r"streams\[0\].times: is a list, expected an array"),
         (
             {"times": torch.zeros(7, requires_grad=True)},
             ValueError,
@@ -609,6 +609,65 @@ def test_streams_are_streams():
         assert torch.equal(rbc.fuse([each], QUERIES), expected)
         assert torch.equal(rbc.torch.fuse([each], QUERIES), expected)
     assert repr(stream).startswith("Stream(values=<float32 [2,7,3]>, ")
+
+
+def test_times_with_a_unit_have_gradients_too():
+    values = [each.clone().requires_grad_() for each in (VALUES[0], OTHER[0])]
+    own = [np.array(ms, "timedelta64[ms]") for ms in ([0, 5, 10, 15, 30, 35, 40], [0, 10, 20, 30])]
+    gap, offset = np.timedelta64(12, "ms"), np.timedelta64(2000, "us")
+    rules = [{"max_gap": gap, "bounds": "fill"}, {"clock_offset": offset, "method": "next"}]
+    queries = np.arange(0, 40, 3).astype("timedelta64[ms]")
+    out = rbc.torch.fuse(
+        [rbc.torch.Stream(v, t, **r) for v, t, r in zip(values, own, rules)], queries
+    )
+    ticks = [torch.from_numpy(each.astype(np.int64)) for each in own]
+    rules = [{"max_gap": 12, "bounds": "fill"}, {"clock_offset": 2, "method": "next"}]
+    expected = rbc.torch.fuse(
+        [rbc.torch.Stream(v, t, **r) for v, t, r in zip(values, ticks, rules)],
+        torch.from_numpy(queries.astype(np.int64)),
+    )
+    with torch.no_grad():
+        assert_same(
+            out,
+            rbc.fuse(
+                [
+                    rbc.torch.Stream(values[0], own[0], max_gap=gap, bounds="fill"),
+                    rbc.torch.Stream(values[1], own[1], clock_offset=offset, method="next"),
+                ],
+                queries,
+            ),
+        )
+    assert_same(torch.autograd.grad(out.sum(), values), torch.autograd.grad(expected.sum(), values))
+    seconds = np.array([0, 1], "timedelta64[s]")
+    other = rbc.torch.Stream(OTHER[0, :2], seconds)
+    with pytest.raises((TypeError, ValueError), match=r"^streams\[1\].times: "):
+        rbc.torch.fuse([rbc.torch.Stream(values[0], own[0]), other], queries)
+
+
+def test_many_clocks_of_one_recording():
+    """[B,T] beside a recording without a batch."""
+    torch._dynamo.reset()
+    values = VALUES[0].clone().requires_grad_()
+
+    def function(values):
+        stream = rbc.torch.Stream(values, TIMES[0])
+        return resampled(values, TIMES[0], QUERIES), rbc.torch.fuse([stream, stream], QUERIES)
+
+    compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+    expected = rbc.resample(values.detach(), TIMES[0], QUERIES)
+    for results in (function(values), compiled(values)):
+        assert_same(results, (expected, torch.cat([expected, expected], -1)))
+        (alone,), (both,) = [
+            torch.autograd.grad(each.sum(), values, retain_graph=True) for each in results
+        ]
+        torch.testing.assert_close(both, 2 * alone)
+
+
+def test_warnings_are_of_the_line_that_called():
+    values = VALUES.clone().requires_grad_()
+    with pytest.warns(rbc.RangeWarning) as caught:
+        resampled(values, TIMES, QUERIES + 1e6)
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_a_context_of_ones_own_may_be_gone_before_the_backward_pass():

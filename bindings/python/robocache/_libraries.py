@@ -37,6 +37,9 @@ class _NumPy(Framework):
     def zeros(self, like: Any, shape: tuple[int, ...], dtype: str, context: Context) -> Any:
         return self._numpy.zeros(shape, dtype)
 
+    def broadcast(self, array: Any, batch: int) -> Any:
+        return self._numpy.broadcast_to(array, (batch, *array.shape))
+
 
 class _Torch(Framework):
     converts = False
@@ -153,6 +156,9 @@ class _Torch(Framework):
     def zeros(self, like: Any, shape: tuple[int, ...], dtype: str, context: Context) -> Any:
         return like.new_zeros(shape, dtype=getattr(self._torch, dtype))
 
+    def broadcast(self, array: Any, batch: int) -> Any:
+        return array.expand(batch, *array.shape)
+
     def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
         if beside.is_cuda and self._torch.cuda.is_current_stream_capturing():
             raise ValueError(
@@ -195,6 +201,10 @@ class _CuPy(Framework):
         with like.device:
             return self._cupy.zeros(shape, dtype)
 
+    def broadcast(self, array: Any, batch: int) -> Any:
+        with array.device:
+            return self._cupy.broadcast_to(array, (batch, *array.shape))
+
     def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
         with beside.device:
             return self._cupy.asarray(super().sequence(items, name, dtype, beside))
@@ -217,6 +227,9 @@ class _Jax(Framework):
                 f"{name}: is traced by JAX (jit, vmap, grad), which knows no numbers then; "
                 f"call RoboCache outside of the traced function, or in it by jax.pure_callback"
             )
+
+    def broadcast(self, array: Any, batch: int) -> Any:
+        return self._jax.numpy.broadcast_to(array, (batch, *array.shape))  # a copy, without strides
 
     def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
         array = super().sequence(items, name, dtype, beside)

@@ -12,6 +12,7 @@ from ._errors import REFUSALS, blamed
 from ._operation import array_of, queries
 
 _OWN = frozenset([torch.Tensor, torch.nn.Parameter])
+_NARROW = (torch.int8, torch.int16, torch.int32, torch.uint8)  # what times are not
 is_compiling: Any = torch.compiler.is_compiling
 try:  # what is no public interface is tried before it is relied on
     _transformed: Any = torch._C._are_functorch_transforms_active
@@ -49,13 +50,16 @@ def array(given: Any, name: str) -> Any:
     """
     if is_compiling():
         if hasattr(given, "__dlpack__"):
-            return torch.as_tensor(given)
+            tensor = torch.as_tensor(given)
+            return tensor.to(torch.int64) if tensor.dtype in _NARROW else tensor
         raise TypeError(f"{name}: is a {type(given).__name__}, expected an array")
     framework_of(given, name).examine(given, name)
     if isinstance(given, torch.Tensor):
         return given
     framework_of(given, name).device(given, name)  # which torch takes to be right
     try:
+        if not getattr(getattr(given, "flags", None), "writeable", True):
+            given = given.copy()  # what torch would not take from DLPack
         return from_dlpack(given).clone()
     except REFUSALS as error:
         raise blamed(error, name) from error
@@ -67,6 +71,14 @@ def query_array(given: Any, times: torch.Tensor, values: torch.Tensor) -> Any:
         return _numbers(given, "query_times", times.dtype, values)
     own = framework_of(values, "values")
     return array(queries(own, given, times, values), "query_times")
+
+
+def for_each(values: Any, times: Any, query_times: Any, offsets: Any) -> Any:
+    """Values of one recording, [S,D] at [S], for each of B rows of queries, in the same memory."""
+    one = offsets is None and values.dim() == 2 and times.dim() == 1
+    if not one or query_times.dim() != 2:
+        return values
+    return values.expand(query_times.shape[0], *values.shape)
 
 
 def indices(given: Any, name: str, beside: torch.Tensor) -> Any:

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import torch
 
 from . import _fuse, _resample, _stream, _voxelize, _voxelize_sparse
+from ._again import limits_of, queries_of, taken_again
+from ._given_times import times_of
 from ._rules import rules
 from ._torch_arguments import (
     array,
+    for_each,
     indices,
     is_compiling,
     query_array,
@@ -24,6 +27,7 @@ from ._torch_arguments import (
 )
 from ._torch_ops import OPS
 from ._torch_options import encode
+from ._units import require_one_unit, ticks_of
 from ._voxelize_sparse import SparseVoxels
 
 if TYPE_CHECKING:
@@ -36,14 +40,15 @@ if TYPE_CHECKING:
         Bounds,
         CallOptions,
         CloudOptions,
+        Duration,
         Grid,
         Indices,
         Method,
         Numbers,
         Reduction,
-        SupportsDLPack,
+        Times,
     )
-    from ._voxelize import _Options as _VoxelizeOptions
+    from ._voxelize import _AnyMode
 
     class _SparseOptions(Grid, CloudOptions, total=False):
         reduce: Reduction | None
@@ -71,8 +76,8 @@ torch.export.register_dataclass(SparseVoxels, serialized_type_name="robocache.Sp
 @overload
 def resample(
     values: torch.Tensor,
-    times: SupportsDLPack,
-    query_times: Numbers,
+    times: Times,
+    query_times: Times,
     *,
     return_mask: Literal[False] = ...,
     **options: Unpack[_Options],
@@ -80,8 +85,8 @@ def resample(
 @overload
 def resample(
     values: torch.Tensor,
-    times: SupportsDLPack,
-    query_times: Numbers,
+    times: Times,
+    query_times: Times,
     *,
     return_mask: Literal[True],
     **options: Unpack[_Options],
@@ -149,8 +154,16 @@ def resample(
     require_no_output(options)
     if not seen(values):
         return _plain_resample(values, times, query_times, return_mask=return_mask, **options)
+    if not is_compiling():
+        gap, tolerance = options.get("max_gap"), options.get("tolerance")
+        taken = taken_again(values, times, query_times, options.get("offsets"), gap, tolerance)
+        if taken is not None:
+            values, times, query_times, gap, tolerance = taken
+            options.update(max_gap=gap, tolerance=tolerance)
+        rules(options.get("method", "linear"), "hold", 0.0, gap, tolerance, False, times)
     times = array(times, "times")
     query_times = query_array(query_times, times, values)
+    values = for_each(values, times, query_times, options.get("offsets"))
     arrays = [
         *[
             indices(options.pop(n, None), n, values)
@@ -158,16 +171,9 @@ def resample(
         ],
         *[scale(options.pop(name, None), name, values) for name in ("mean", "std")],
     ]
-    _require_method(options.get("method", "linear"))
     text = encode(_asked(options, return_mask=return_mask), "resample")
     out, mask = OPS.resample(values, times, query_times, *arrays, text)
     return (out, mask) if return_mask else out
-
-
-def _require_method(method: Any) -> None:
-    """Refuse what is no method, and no list of groups. A graph refuses it while it is made."""
-    if not is_compiling():
-        rules(method, "hold", 0.0, None, None)
 
 
 def _asked(options: dict[str, Any], **flags: bool) -> dict[str, Any]:
@@ -213,21 +219,22 @@ class Stream(_stream.Stream[torch.Tensor]):
     def __init__(
         self,
         values: torch.Tensor,
-        times: SupportsDLPack,
+        times: Times,
         *,
         method: Method = "linear",
         lengths: Indices | None = None,
         offsets: Indices | None = None,
         bounds: Bounds = "hold",
         fill_value: float = 0.0,
-        max_gap: float | None = None,
-        tolerance: float | None = None,
+        max_gap: Duration | None = None,
+        tolerance: Duration | None = None,
         mean: Numbers | None = None,
         std: Numbers | None = None,
-        clock_offset: float = 0,
+        clock_offset: Duration = 0,
     ) -> None:
         require_tensor(values, "values")
-        _require_method(method)
+        if not is_compiling():  # where a graph is made, encode refuses it
+            rules(method, bounds, fill_value, None, None)
         given = {
             "values": values,
             "times": times,
@@ -246,11 +253,18 @@ class Stream(_stream.Stream[torch.Tensor]):
             object.__setattr__(self, name, value)  # past that of frozen dataclasses
 
     @functools.cached_property
-    def _native(self) -> Any:
+    def _plain(self) -> Any:
         """What the plain operation takes."""
         options = {name: getattr(self, name) for name in (*_LISTS, *_RULES)}
-        plain: Any = _stream.Stream(self.values, self.times, **options)
-        return plain._native
+        return _stream.Stream(self.values, self.times, **options)
+
+    @property
+    def _native(self) -> Any:
+        return self._plain._native
+
+    @property
+    def _unit(self) -> Any:
+        return self._plain._unit
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         names = (*_LISTS, *_RULES)
@@ -264,7 +278,7 @@ def _remade(values: Any, times: Any, options: dict[str, Any]) -> Stream:
 @overload
 def fuse(
     streams: Sequence[_stream.Stream[torch.Tensor]],
-    query_times: Numbers,
+    query_times: Times,
     *,
     return_mask: Literal[False] = ...,
     **options: Unpack[CallOptions],
@@ -272,7 +286,7 @@ def fuse(
 @overload
 def fuse(
     streams: Sequence[_stream.Stream[torch.Tensor]],
-    query_times: Numbers,
+    query_times: Times,
     *,
     return_mask: Literal[True],
     **options: Unpack[CallOptions],
@@ -336,7 +350,7 @@ def fuse(streams: Any, query_times: Any, *, return_mask: bool = False, **options
         require_tensor(each, f"streams[{n}].values")
     if not values or not seen(*values):
         return _plain_fuse(streams, query_times, return_mask=return_mask, **options)
-    times = [array(stream.times, f"streams[{n}].times") for n, stream in enumerate(streams)]
+    times, query_times, changed = _timed(streams, query_times)
     query_times = query_array(query_times, times[0], values[0])
     lists = [
         [
@@ -345,17 +359,38 @@ def fuse(streams: Any, query_times: Any, *, return_mask: bool = False, **options
         ]
         for name, take in _LISTS.items()
     ]
+    values = [
+        for_each(each, own, query_times, stream.offsets)
+        for each, own, stream in zip(values, times, streams)
+    ]
     query_lengths = indices(options.pop("query_lengths", None), "query_lengths", values[0])
-    texts = [encode(_changed(stream), "Stream") for stream in streams]
+    texts = [encode(each, "Stream") for each in changed]
     text = encode(_asked(options, return_mask=return_mask), "fuse")
     out, mask = OPS.fuse(values, times, query_times, *lists, query_lengths, texts, text)
     return (out, mask) if return_mask else out
 
 
-def _changed(stream: Any) -> dict[str, Any]:
-    """The rules of a stream that are not the defaults."""
-    given = {name: getattr(stream, name) for name in _RULES}
-    return {name: value for name, value in given.items() if value != _RULES[name]}
+def _timed(streams: Any, query_times: Any) -> tuple[list[Any], Any, list[dict[str, Any]]]:
+    """Times and query times as numbers, and the rules of each stream that are not the defaults."""
+    times, units, changed = [], [], []
+    for n, stream in enumerate(streams):
+        own, unit = stream.times, None
+        given = {name: getattr(stream, name) for name in _RULES}
+        if not is_compiling():
+            own, unit = times_of(own, f"streams[{n}].times")
+            gap, tolerance = limits_of(given["max_gap"], given["tolerance"], unit)
+            given.update(max_gap=gap, tolerance=tolerance)
+            if unit is not None:
+                given["clock_offset"] = ticks_of(given["clock_offset"], "clock_offset", unit)
+            rules("linear", "hold", 0.0, gap, tolerance, False, own)
+        times.append(array(own, f"streams[{n}].times"))
+        units.append(unit)
+        changed.append({name: value for name, value in given.items() if value != _RULES[name]})
+    if not is_compiling():
+        for n, unit in enumerate(units):
+            require_one_unit(unit, f"streams[{n}].times", units[0], "streams[0].times")
+        query_times = queries_of(query_times, times[0], units[0], "streams[0].times")
+    return times, query_times, changed
 
 
 # ---- point clouds -------------------------------------------------------------------------------
@@ -367,7 +402,7 @@ def voxelize(
     features: torch.Tensor | None = ...,
     *,
     return_dropped: Literal[False] = ...,
-    **options: Unpack[_VoxelizeOptions],
+    **options: Unpack[_AnyMode],
 ) -> torch.Tensor: ...
 @overload
 def voxelize(
@@ -375,7 +410,7 @@ def voxelize(
     features: torch.Tensor | None = ...,
     *,
     return_dropped: Literal[True],
-    **options: Unpack[_VoxelizeOptions],
+    **options: Unpack[_AnyMode],
 ) -> tuple[torch.Tensor, torch.Tensor]: ...
 def voxelize(
     points: Any, features: Any = None, *, return_dropped: bool = False, **options: Any
