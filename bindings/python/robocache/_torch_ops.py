@@ -25,6 +25,8 @@ _plain_resample: Any = _resample.resample  # whose overloads take no **options
 _plain_fuse: Any = _fuse.fuse
 _plain_voxelize: Any = _voxelize.voxelize
 
+if not hasattr(torch.library, "register_fake"):
+    raise ImportError(f"robocache.torch needs torch 2.4 or later, found {torch.__version__}")
 _Library: Any = torch.library.Library  # which has no types
 _LIBRARY = _Library("robocache", "DEF")
 _BITS_OF_FLOAT = {getattr(torch, name): bits for bits, name in FLOAT_OF_BITS.items()}

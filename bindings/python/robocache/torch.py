@@ -475,7 +475,8 @@ def voxelize_sparse(
 
     As :func:`robocache.torch.voxelize` is to :func:`robocache.voxelize`. The results have room for
     ``max_voxels``, so their shapes are known when a graph is made. Give it in graphs: else there is
-    room for as many voxels as points. :meth:`SparseVoxels.trimmed` belongs outside of a graph.
+    room for as many voxels as points. :meth:`robocache.SparseVoxels.trimmed` belongs outside of a
+    graph.
 
     Parameters
     ----------
