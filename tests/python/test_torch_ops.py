@@ -115,6 +115,10 @@ CHECKED = {
         *([VALUES, OTHER], [TIMES, SLOW], QUERIES, [None, COUNTS.clamp(max=4)], NONE, NONE, NONE),
         *(None, ["", "method=nearest;clock_offset=0.25"], "return_mask=True"),
     ),
+    "fuse-dtypes": (
+        *([VALUES.half(), OTHER.bfloat16()], [TIMES, SLOW], QUERIES, *[NONE] * 4),
+        *(None, ["", ""], ""),
+    ),
     "voxelize": (POINTS, None, None, None, GRID_TEXT),
     "voxelize-sum": (POINTS, None, COUNTS, None, f"mode=sum;return_dropped=True;{GRID_TEXT}"),
     "voxelize_sparse": (POINTS, None, None, None, f"max_voxels=9;max_points=2;{GRID_TEXT}"),
