@@ -171,19 +171,6 @@ class PlacedSparse {
   rbcVoxelizeSparseParams params_;
 };
 
-template <class Around>
-RunOf<VoxelOutput> run(const Context& context, const VoxelizeInputs& in, Around&& around) {
-  PlacedVoxelize placed(context, in);
-  return detail::finish(context, placed, around, [&] { return placed.call(context); });
-}
-
-template <class Around>
-RunOf<VoxelOutput> run(const Context& context, const SparseInputs& in, Around&& around) {
-  PlacedSparse placed(context, in);
-  return detail::finish(context, placed, around, [&] { return placed.call(context); });
-}
-
-// For tests that do more with a call than make it.
 inline PlacedVoxelize placedOf(const Context& context, const VoxelizeInputs& in) {
   return PlacedVoxelize(context, in);
 }
