@@ -178,4 +178,17 @@ inline PlacedSparse placedOf(const Context& context, const SparseInputs& in) {
   return PlacedSparse(context, in);
 }
 
+// Element number i of those that checkReferenceTells() changes: some of each output.
+inline bool spoilElement(VoxelOutput* output, size_t i) {
+  for (auto& [name, elements] : *output) {
+    const size_t some = (elements.size() + 36) / 37;
+    if (i < some) {
+      elements[37 * i] ^= 1;
+      return true;
+    }
+    i -= some;
+  }
+  return false;
+}
+
 }  // namespace support
