@@ -10,9 +10,25 @@ namespace bench {
 
 using support::Array;
 
+namespace {
+
+std::vector<const CaseKind*>& kinds() {
+  static std::vector<const CaseKind*> all;
+  return all;
+}
+
+}  // namespace
+
+CaseKind::CaseKind(const char* its_mark, Parse its_parse) : mark(its_mark), parse(its_parse) {
+  kinds().push_back(this);
+}
+
 CasePtr parseCase(const std::string& table, const std::string& name) {
-  const bool voxels = name.find('/') != std::string::npos;
-  std::shared_ptr<Case> c = voxels ? parseVoxels(name) : parseResampling(name);
+  CaseKind::Parse parse = parseResampling;
+  for (const CaseKind* kind : kinds()) {
+    if (name.find(kind->mark) != std::string::npos) parse = kind->parse;
+  }
+  std::shared_ptr<Case> c = parse(name);
   c->table = table;
   c->name = name;
   return c;

@@ -73,9 +73,18 @@ struct Case {
 };
 using CasePtr = std::shared_ptr<const Case>;
 
-// Of a line of cases.txt those whose name these are; they throw if it is none of theirs.
+// A kind of cases, whose names have a mark that no other kind's have. `parse` throws for a name that it
+// does not understand. The file with the kind's cases makes one, which stays.
+struct CaseKind {
+  using Parse = std::shared_ptr<Case> (*)(const std::string& name);
+  CaseKind(const char* mark, Parse parse);
+
+  const char* mark;
+  Parse parse;
+};
+
+// Of names without a mark.
 std::shared_ptr<Case> parseResampling(const std::string& name);
-std::shared_ptr<Case> parseVoxels(const std::string& name);
 CasePtr parseCase(const std::string& table, const std::string& name);
 
 // Those that `user` measures, in their order.

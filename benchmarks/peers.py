@@ -51,7 +51,7 @@ def main() -> int:
     bench = make_bench(arguments)
     usual = filter(arguments.only.search, names_of(f"peers-{bench.name}"))
     names = arguments.case or [name.partition("/")[2] for name in usual]
-    if not (names or arguments.overhead_only):
+    if not names:
         print("peers.py: --only leaves no case")
         return NO_CASE
     result: dict[str, Any] = {
@@ -59,32 +59,29 @@ def main() -> int:
         "cases": [],
         "overhead": [],
     }
-    if not arguments.overhead_only:
-        copy_bandwidth = bench.copy_bandwidth()
-        for name in tqdm(names, desc="cases", disable=None):
-            begin = time.monotonic()
-            result["cases"].append(run_case(bench, Case(name), copy_bandwidth, arguments))
-            print(f"{name}: {time.monotonic() - begin:.1f} s", file=sys.stderr, flush=True)
-            write(arguments.json, json.dumps(result, indent=1))  # lest a later one takes it along
-    if bench.torch is not None and not (arguments.no_changing_shapes or arguments.overhead_only):
+    copy_bandwidth = bench.copy_bandwidth()
+    for name in tqdm(names, desc="cases", disable=None):
+        begin = time.monotonic()
+        result["cases"].append(run_case(bench, Case(name), copy_bandwidth, arguments))
+        print(f"{name}: {time.monotonic() - begin:.1f} s", file=sys.stderr, flush=True)
+        write(arguments.json, result)  # a later case may crash
+    if bench.torch is not None and not arguments.no_changing_shapes:
         from comparison import changing_shapes
 
-        result["changing"] = changing_shapes.run(bench, not arguments.no_compile, arguments.rounds)
+        result["changing"] = changing_shapes.run(bench, arguments.rounds)
     if not arguments.no_overhead:
-        result["overhead"] = overhead(bench, arguments)
-    text = render.render_peers(result)
-    print(text)
-    write(arguments.json, json.dumps(result, indent=1))
-    write(arguments.markdown, text)
+        result["overhead"] = overhead(bench, arguments.rounds)
+    write(arguments.json, result)
+    print(render.render(result))
     peers = [peer for case in result["cases"] for peer in case["peers"].values()]
     peers += result.get("changing", [])
     return 1 if any("error" in peer for peer in peers) else 0
 
 
-def write(path: pathlib.Path | None, content: str) -> None:
+def write(path: pathlib.Path | None, result: dict[str, Any]) -> None:
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content + "\n")
+        path.write_text(json.dumps(result, indent=1) + "\n")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -101,22 +98,15 @@ def parse_arguments() -> argparse.Namespace:
         help="of the usual cases those whose resample/NAME, fuse/NAME, methods/NAME or "
         "voxelize/NAME has it",
     )
-    for name, kind, default, what in (
-        ("rounds", int, 15, "samples of each peer"),
-        ("sample-ms", float, 2.0, "least length of one"),
-    ):
-        text = f"{what} (default %(default)s)"
-        parser.add_argument(f"--{name}", type=kind, default=default, help=text)
+    text = "samples of each peer (default %(default)s)"
+    parser.add_argument("--rounds", type=int, default=15, help=text)
     parser.add_argument("--cores", type=int, help="run on so many CPU cores alone")
     for name, what in (
-        ("no-compile", "leave torch.compile out"),
         ("no-changing-shapes", "leave batches of ever another shape out"),
         ("no-overhead", "leave the host time of calls out"),
-        ("overhead-only", "the host time of calls alone"),
     ):
         parser.add_argument(f"--{name}", action="store_true", help=what)
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
-    parser.add_argument("--markdown", type=pathlib.Path, metavar="FILE")
     return parser.parse_args()
 
 
@@ -128,7 +118,7 @@ def make_bench(arguments: argparse.Namespace) -> Any:
     if usable and arguments.device != "cpu":
         from comparison.cuda import Cuda
 
-        return Cuda(torch, with_compile=not arguments.no_compile)
+        return Cuda(torch)
     os.environ.setdefault("JAX_PLATFORMS", "cpu")  # also where it has a GPU
     return Cpu(torch)
 
@@ -138,7 +128,7 @@ def run_case(
 ) -> dict[str, Any]:
     floor = case.bytes / copy_bandwidth
     peers = bench.peers(case, floor)
-    summaries = time_peers(bench, case, peers, arguments.rounds, arguments.sample_ms * 1e-3)
+    summaries = time_peers(bench, case, peers, arguments.rounds)
     bench.clean()
     return {
         "op": case.op,
@@ -152,13 +142,12 @@ def run_case(
     }
 
 
-def overhead(bench: Any, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Host time of calls on arrays so small that nothing else is left of it."""
+def overhead(bench: Any, rounds: int) -> list[dict[str, Any]]:
+    """Host time of calls on arrays so small that it is nothing but overhead."""
+    calls = small_calls(bench.torch, bench.name == "cuda")
     # On CUDA the calls of a sample fit into the queue of launches.
-    rounds = max(arguments.rounds, 15)
-    calls = small_calls(bench.torch, bench.name == "cuda", not arguments.no_compile)
     return [
-        {"name": name, **host_samples(work, finish, 200, rounds)}
+        {"name": name, **host_samples(work, finish, 200, max(rounds, 15))}
         for name, work, finish in tqdm(calls, desc="host time", disable=None)
     ]
 

@@ -1,46 +1,22 @@
 """Draw the results of robocache_bench: docs/images/roofline.svg and docs/images/sweep.svg.
 
-    python benchmarks/plot.py build/gpu/bench.json
-    python benchmarks/plot.py --into docs/performance/figures.md build/gpu/bench.json
-
-With --into the pictures are shown between the lines `<!-- begin plots -->` and `<!-- end plots -->`
-of a document beside their folder.
+python benchmarks/plot.py build/gpu/bench.json
 """
 
-from __future__ import annotations
-
-import argparse
 import json
-import os
 import pathlib
-from typing import Any
+import sys
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-import render  # noqa: E402
+from matplotlib import rc
+from matplotlib.figure import Figure
+from pandas import DataFrame
+from render import BOUND, bench_frame, copies, sweep_points
 
 IMAGES = pathlib.Path(__file__).resolve().parents[1] / "docs" / "images"
-STYLE = {
-    "axes.edgecolor": "#8C8C8C",
-    "axes.grid": True,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "font.size": 10,
-    "grid.color": "#E6E6E6",
-    "legend.frameon": False,
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "robocache",  # the same bytes from the same results
-}
-DARK = "#444444"
-GROUPS = {
-    "resample": "#0B62A4",
-    "fuse": "#D4572A",
-    "methods": "#3D8B57",
-    "voxelize": "#8A5BB5",
-    "sweep": "#9A9A9A",
-}
+BLUE, ORANGE, GREEN, VIOLET = "#0B62A4", "#D4572A", "#3D8B57", "#8A5BB5"
+DARK, GREY = "#444444", "#9A9A9A"
+GROUPS = {"resample": BLUE, "fuse": ORANGE, "methods": GREEN, "voxelize": VIOLET, "sweep": GREY}
+DTYPES = {"f32": BLUE, "bf16": ORANGE}
 AXES = {
     "D": "channels D",
     "S": "samples S, with S/2 queries",
@@ -48,106 +24,73 @@ AXES = {
     "B": "recordings B",
     "N": "streams N of 64 channels in all",
 }
-COLOURS = {"f32": "#0B62A4", "bf16": "#D4572A"}
+rc("axes", edgecolor="#8C8C8C", grid=True)
+rc("axes.spines", right=False, top=False)
+rc("font", size=10)
+rc("grid", color="#E6E6E6")
+rc("legend", frameon=False)
+rc("svg", fonttype="none", hashsalt="robocache")  # text stays text; the same bytes every time
 
 
-def roofline(groups: dict[str, list[dict[str, Any]]]) -> Any:
+def roofline(frame: DataFrame) -> Figure:
     """Bandwidth against bytes, below what a copy reaches and what a launch alone allows."""
-    figure, axis = plt.subplots(figsize=(9, 5.5), layout="constrained")
-    largest = 0.0
+    figure = Figure(figsize=(9, 5.5), layout="constrained")
+    axis = figure.subplots()
+    largest = 0
     for label, colour in GROUPS.items():
-        entries = [e for e in groups.get(f"cuda/{label}", []) if e["us"] and e.get("GB/s")]
         # Hot data may come from the caches, faster than from memory.
         for kind, face in (("cold", colour), ("hot", "none")):
-            chosen = [e for e in entries if e["parts"][-1] == kind]
-            sizes, rates = ([e[key] for e in chosen] for key in ("bytes", "GB/s"))
-            style = {"color": colour, "markersize": 5, "markerfacecolor": face}
-            style["label"] = f"{label}, {kind}" if chosen else None
-            axis.plot(sizes, rates, "o", zorder=2 if label == "sweep" else 3, **style)
-            largest = max([largest, *sizes])
-    copies = render.copies(groups)
-    rates = [size / us * 1e-3 for size, us in copies]
-    label = "copies of that size, cold" if len(copies) > 1 else None
-    axis.plot([size for size, _ in copies], rates, "k:", label=label, linewidth=1)
-    roof = groups["cuda/copy"][0]["GB/s"]
-    launch = groups["cuda/empty_kernel"][0]["us"]
-    corner = roof * 1e9 * launch * 1e-6  # bytes
+            calls = frame[(frame["group"] == f"cuda/{label}") & (frame["kind"] == kind)]
+            if not calls.empty:
+                style = {"color": colour, "markersize": 5, "markerfacecolor": face}
+                style |= {"label": f"{label}, {kind}", "zorder": 2 if label == "sweep" else 3}
+                axis.plot(calls["bytes"], calls["GB/s"], "o", **style)
+                largest = max(largest, calls["bytes"].max())
+    times = copies(frame)
+    rates = times.index / times * 1e-3
+    axis.plot(times.index, rates, "k:", label="copies of that size, cold", linewidth=1)
+    first = frame.drop_duplicates("group").set_index("group")
+    roof, launch = first.loc["cuda/copy", "GB/s"], first.loc["cuda/empty_kernel", "us"]
+    corner = roof * launch * 1e3  # bytes
     axis.plot([corner * 1e-3, corner], [roof * 1e-3, roof], "--", color=DARK, linewidth=1)
     axis.plot([corner, 2 * largest], [roof, roof], color=DARK, linewidth=1)
     axis.text(2 * largest, roof * 1.08, f"copy, {roof:.0f} GB/s", ha="right")
     axis.text(corner * 1e-2, roof * 1.3e-2, f"an empty kernel,\n{launch:.2f} us", ha="right")
-    axis.set(xscale="log", yscale="log", ylabel="GB/s")
+    axis.set(xscale="log", yscale="log", xlabel="bytes that must be moved by a call", ylabel="GB/s")
     axis.minorticks_off()
-    axis.set_xlabel("bytes that must be moved by a call")
     axis.legend(ncols=2, fontsize=9)
     return figure
 
 
-def sweeps(groups: dict[str, list[dict[str, Any]]]) -> Any:
+def sweeps(frame: DataFrame) -> Figure:
     """Time of a call along each size, its floor, and the bound."""
-    styles = {"o-": lambda e: e["us"], "--": lambda e: e["floor_us"], ":": render.bound_us}
-    widths = {"o-": {"markersize": 4}, "--": {"linewidth": 1}, ":": {"linewidth": 1}}
-    figure, panels = plt.subplots(2, 3, figsize=(11, 6.5), layout="constrained", sharey=True)
-    for (axis_name, dtype), points in render.sweep_lines(groups["cuda/sweep"]).items():
-        axis = panels.flat[list(AXES).index(axis_name)]
-        sizes = sorted(points)
-        for style, value in styles.items():
-            times = [value(points[size]) for size in sizes]
-            axis.plot(sizes, times, style, color=COLOURS[dtype], **widths[style])
-    for label, axis in zip(AXES.values(), panels.flat):
+    figure = Figure(figsize=(11, 6.5), layout="constrained")
+    panels = figure.subplots(2, 3, sharey=True)
+    points = sweep_points(frame).sort_values("size")
+    for (name, label), axis in zip(AXES.items(), panels.flat):
+        for dtype, colour in DTYPES.items():
+            line = points[(points["axis"] == name) & (points["type"] == dtype)]
+            axis.plot(line["size"], line["us"], "o-", color=colour, markersize=4)
+            axis.plot(line["size"], line["floor_us"], "--", color=colour, linewidth=1)
+            axis.plot(line["size"], line["bound_us"], ":", color=colour, linewidth=1)
         axis.set(xscale="log", yscale="log", xlabel=label)
         axis.minorticks_off()
     for axis in panels[:, 0]:
         axis.set_ylabel("us a call")
     key = panels.flat[-1]
     key.set_axis_off()
-    for dtype, colour in COLOURS.items():
+    for dtype, colour in DTYPES.items():
         key.plot([], [], "o-", color=colour, markersize=4, label=dtype)
     key.plot([], [], "--", color=DARK, linewidth=1, label="floor")
-    key.plot([], [], ":", color=DARK, linewidth=1, label=render.BOUND)
+    key.plot([], [], ":", color=DARK, linewidth=1, label=BOUND)
     key.legend(loc="center")
     return figure
 
 
-def save(figure: Any, path: pathlib.Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
-    plt.close(figure)
-    # Matplotlib leaves spaces at the ends of lines.
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join(line.rstrip() for line in lines) + "\n")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("file", type=pathlib.Path, metavar="FILE.json")
-    parser.add_argument("--into", type=pathlib.Path, metavar="DOCUMENT.md")
-    parser.add_argument(
-        "--images", type=pathlib.Path, default=IMAGES, metavar="DIR", help="default: docs/images"
-    )
-    arguments = parser.parse_args()
-    result = json.loads(arguments.file.read_text())
-    groups = render.bench_entries(result)
-    for needed in ("cuda/copy", "cuda/empty_kernel", "cuda/sweep"):
-        if needed not in groups:
-            parser.error(f"{arguments.file} has no {needed}")
-    with plt.rc_context(STYLE):
-        save(roofline(groups), arguments.images / "roofline.svg")
-        save(sweeps(groups), arguments.images / "sweep.svg")
-    if arguments.into is None:
-        return
-    folder = pathlib.Path(os.path.relpath(arguments.images, arguments.into.parent)).as_posix()
-    gpu = result["context"].get("gpu", "")
-    text = (
-        f"![Bandwidth of each case on {gpu} against the bytes that it must move, below the "
-        f"bandwidth of a copy]({folder}/roofline.svg)\n\n"
-        f"![Time of a call on {gpu} against each size, beside its floor and {render.BOUND}]"
-        f"({folder}/sweep.svg)"
-    )
-    arguments.into.write_text(render.insert(arguments.into.read_text(), "plots", text))
-
-
 if __name__ == "__main__":
-    main()
+    frame = bench_frame(json.loads(pathlib.Path(sys.argv[1]).read_text()))
+    for name, draw in (("roofline", roofline), ("sweep", sweeps)):
+        path = IMAGES / f"{name}.svg"
+        draw(frame).savefig(path, metadata={"Date": None})
+        # Matplotlib leaves spaces at the ends of lines.
+        path.write_text("".join(f"{line.rstrip()}\n" for line in path.read_text().splitlines()))

@@ -14,354 +14,236 @@ import argparse
 import json
 import pathlib
 import re
-from collections.abc import Iterable
 from typing import Any
 
-Entry = dict[str, Any]
+import numpy as np
+import tabulate  # noqa: F401 - to_markdown needs it: better to miss it before measuring than after
+from pandas import DataFrame, Series, isna
+
+Result = dict[str, Any]
+CONTEXT = "date robocache commit gpu cuda_driver cuda_runtime cpu cpu_simd cpu_threads".split()
+TITLES = {"us": "us", "spread": "p10..p90", "floor_us": "floor us", "x_floor": "x floor"}
+TITLES |= {"x_copy": "x copy", "GB/s": "GB/s", "in_range": "in range"}
+TITLES |= {"p99_us": "p99", "p999_us": "p99.9", "most_us": "longest", "x_one": "x one GPU"}
+TITLES |= {name: name for name in ("rows", "G points/s", "/ linear", "/ linear, a byte")}
+BOUND = "1.5 x floor + 3 us"
 
 
-def table(header: list[str], rows: Iterable[list[str]]) -> str:
-    rows = [header, *rows]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
-    rows.insert(1, ["-" * widths[0], *("-" * (w - 1) + ":" for w in widths[1:])])
-    cells = [[r[0].ljust(widths[0]), *map(str.rjust, r[1:], widths[1:])] for r in rows]
-    return "\n".join("| " + " | ".join(row) + " |" for row in cells)
+def number(value: Any) -> Any:
+    """Three digits that matter; nothing for what is missing; other things as they are."""
+    if not isinstance(value, float):
+        return value
+    return "" if isna(value) else f"{value:.{sum(abs(value) < bound for bound in (1, 10, 100))}f}"
 
 
-def number(value: Any) -> str:
-    """Three digits that matter."""
-    if value is None:
-        return ""
-    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3
-    return f"{value:.{digits}f}"
+def table(frame: DataFrame, titles: dict[str, str]) -> str:
+    """These columns, the first with names; those that nobody fills are left out."""
+    cells = frame.reindex(columns=list(titles)).dropna(axis=1, how="all").map(number)
+    sides = ["left"] + ["right"] * (len(cells.columns) - 1)
+    cells = cells.rename(columns=titles)
+    return cells.to_markdown(index=False, colalign=sides, disable_numparse=True)
 
 
-def spread(entry: Entry, low: str = "p25_us", high: str = "p75_us") -> str:
-    return f"{number(entry[low])}..{number(entry[high])}" if low in entry else ""
+def text(frame: DataFrame, key: str, form: str) -> Series:
+    """A line for each row that has this key."""
+    rows = frame.dropna(subset=key)
+    lines = [form.format_map(row) for row in rows.map(number).to_dict("records")]
+    return Series(lines, rows.index, dtype=object)
 
 
-def facts(pairs: Entry) -> str:
+def rounded(values: Series, form: str) -> Series:
+    return values.map(form.format, na_action="ignore")
+
+
+def facts(pairs: Result) -> str:
     return ", ".join(f"{key} {value}" for key, value in pairs.items() if value not in (None, ""))
 
 
-# ---- robocache_bench -----------------------------------------------------------------------------
+def render_bench(result: Result) -> list[str]:
+    parts = [facts({key: result["context"].get(key) for key in CONTEXT})]
+    for group, frame in bench_frame(result).groupby("group", sort=False):
+        is_sweep = group == "cuda/sweep"
+        parts += sweep_table(frame) if is_sweep else [table(frame, {"case": group, **TITLES})]
+    entries = DataFrame(result["benchmarks"], columns=["name", "error_message"])
+    return [*parts, *text(entries, "error_message", "FAILED {name}: {error_message}")]
 
-_MICROSECONDS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 
-
-def bench_entries(result: Entry) -> dict[str, list[Entry]]:
-    """Benchmarks by the first two parts of the name, such as cuda/resample; each with the other
-    parts and its time in microseconds.
+def bench_frame(result: Result) -> DataFrame:
+    """A row for each benchmark that went well. Its group is the first two parts of its name, such
+    as cuda/resample, its case the others, and its kind the last one, such as hot or cold.
     """
-    groups: dict[str, list[Entry]] = {}
-    for entry in result["benchmarks"]:
-        if entry.get("run_type") == "aggregate":
-            continue
-        parts = entry["name"].removesuffix("/iterations:1/manual_time").split("/")
-        failed = entry.get("error_occurred") or entry.get("skipped")
-        time = None if failed else entry["real_time"] * _MICROSECONDS[entry["time_unit"]]
-        entry = {**entry, "parts": parts[2:], "failed": failed, "us": time}
-        groups.setdefault("/".join(parts[:2]), []).append(entry)
-    return groups
+    columns = ["name", "real_time", "error_message", "low_us", "high_us", "bytes", "points"]
+    frame = DataFrame(result["benchmarks"], columns=[*columns, *TITLES])
+    frame = frame[frame["error_message"].isna()].assign(us=frame["real_time"])
+    frame["name"] = frame["name"].str.removesuffix("/iterations:1/manual_time")
+    parts = frame["name"].str.split("/")
+    frame["group"] = parts.str[:2].str.join("/")
+    frame["case"] = parts.map(lambda names: " ".join(names[2:] or names[1:]))
+    frame["kind"] = parts.str[-1]
+    frame["spread"] = text(frame, "low_us", "{low_us}..{high_us}")
+    least = frame.groupby("group")["in_range"].transform("min")
+    frame["in_range"] = frame["in_range"].where(least < 1)  # see the text
+    frame["rows"] = frame["rows"].where(frame["points"].notna()).astype("Int64")
+    frame["G points/s"] = frame["points"] / frame["us"] * 1e-3
+
+    # A case of methods over that of the method linear.
+    linear = frame["name"].where(frame["group"].str.endswith("/methods"))
+    linear = linear.str.replace(r" [^ /]+(?=/|$)", " linear", n=1, regex=True)
+    for title, per in (("/ linear", 1), ("/ linear, a byte", frame["bytes"])):
+        time = frame["us"] / per
+        frame[title] = rounded(time / linear.map(dict(zip(frame["name"], time))), "{:.2f}")
+
+    # Cold calls, and hot ones that leave nothing in L2 for the next, over copies of as many bytes.
+    calls = frame[frame["group"].str.match("cuda/(?!copy)") & frame["kind"].isin(["hot", "cold"])]
+    calls = calls[~calls["name"].str.rsplit("/", n=1).str[0].duplicated(keep="last")]
+    large = calls["bytes"] > float(result["context"].get("gpu_l2_bytes", 0))
+    calls = calls[large | (calls["kind"] == "cold")]
+    if len(measured := copies(frame)):
+        copy = np.interp(calls["bytes"], measured.index, measured, left=np.nan, right=np.nan)
+        frame["x_copy"] = calls["us"] / copy
+    return frame
 
 
-def copies(groups: dict[str, list[Entry]]) -> list[tuple[float, float]]:
-    """Bytes and microseconds of copies, by size: the faster kind, cold where that differs."""
-    found: dict[tuple[float, bool], float] = {}
-    for entry in groups.get("cuda/copy", []):
-        if not entry["failed"]:
-            size = (entry["bytes"], entry["parts"][-1:] == ["hot"])
-            found[size] = min(entry["us"], found.get(size, entry["us"]))
-    return sorted(
-        (size, us) for (size, hot), us in found.items() if not hot or (size, 0) not in found
-    )
+def copies(frame: DataFrame) -> Series:
+    """Microseconds of copies by their bytes: the faster kind, cold where that differs."""
+    runs = frame[frame["group"] == "cuda/copy"]
+    cold_first = runs.groupby(["bytes", runs["kind"] == "hot"])["us"].min()
+    return cold_first.groupby("bytes").first()
 
 
-def _add_over_copy(groups: dict[str, list[Entry]], l2_bytes: float) -> None:
-    """x_copy: the time over that of a copy of as many bytes, between the sizes that were measured;
-    of cold calls, and of those that leave nothing of themselves in L2.
-    """
-    measured = copies(groups)
-    for group, entries in groups.items():
-        if not group.startswith("cuda/") or group == "cuda/copy":
-            continue
-        cold = {tuple(entry["parts"][:-1]) for entry in entries if entry["parts"][-1:] == ["cold"]}
-        for entry in entries:
-            *case, kind = entry["parts"] or [""]
-            large = kind == "hot" and tuple(case) not in cold and entry.get("bytes", 0) > l2_bytes
-            if entry["failed"] or not (kind == "cold" or large):
-                continue
-            for (less, before), (more, after) in zip(measured, measured[1:]):
-                if less <= entry["bytes"] <= more:
-                    part = (entry["bytes"] - less) / (more - less)
-                    entry["x_copy"] = entry["us"] / (before + part * (after - before))
-                    break
+def sweep_points(frame: DataFrame) -> DataFrame:
+    """The sweep, with the axis and the type of each point's line, and the size along it."""
+    points = frame[frame["group"] == "cuda/sweep"]
+    names = points["case"].str.extract(r"^(?P<axis>\w)=(?P<size>\d+): \S+ (?P<type>\w+)")
+    points = points.join(names.astype({"size": int}))
+    points["bound_us"] = 1.5 * points["floor_us"] + 3
+    points["x_bound"] = points["us"] / points["bound_us"]
+    return points.drop_duplicates(["axis", "type", "size"], keep="last")
 
 
-_COUNTERS = {
-    "floor us": "floor_us",
-    "x floor": "x_floor",
-    "x copy": "x_copy",
-    "GB/s": "GB/s",
-    "in range": "in_range",
-    "p99": "p99_us",
-    "p99.9": "p999_us",
-    "longest": "most_us",
-    "x one GPU": "x_one",
-}
-
-
-def _bench_table(group: str, entries: list[Entry]) -> str:
-    """Columns that nobody fills are left out, and shares in range that are all 1: see the text."""
-    rows: list[Entry] = []
-    by_name = {tuple(entry["parts"]): entry for entry in entries}
-    for entry in entries:
-        row = {group: " ".join(entry["parts"]) or group.split("/")[1]}
-        rows.append(row)
-        if entry["failed"]:
-            row["us"] = f"FAILED: {entry.get('error_message') or entry.get('skip_message', '')}"
-            continue
-        row |= {"us": number(entry["us"]), "p10..p90": spread(entry, "low_us", "high_us")}
-        row |= {title: number(entry.get(key)) for title, key in _COUNTERS.items()}
-        if group.endswith("/voxelize"):
-            row["rows"] = f"{entry['rows']:.0f}"
-            row["G points/s"] = number(entry["points"] / entry["us"] * 1e-3)
-        if group.endswith("/methods"):
-            case, *others = entry["parts"]
-            linear = by_name.get((f"{case.rpartition(' ')[0]} linear", *others))
-            if linear is not None and not linear["failed"]:
-                ratio = entry["us"] / linear["us"]
-                row["/ linear"] = f"{ratio:.2f}"
-                row["/ linear, a byte"] = f"{ratio * linear['bytes'] / entry['bytes']:.2f}"
-    titles = [group, "us", "p10..p90", *_COUNTERS, "rows", "G points/s", "/ linear"]
-    used = [
-        title for title in [*titles, "/ linear, a byte"] if any(map(lambda r: r.get(title), rows))
-    ]
-    if min((entry.get("in_range", 1) for entry in entries), default=1) == 1:
-        used = [title for title in used if title != "in range"]
-    return table(used, [[row.get(title, "") for title in used] for row in rows])
-
-
-# ---- its sweep: one size at a time ---------------------------------------------------------------
-
-_FACTOR, _MARGIN_US = 1.5, 3.0
-BOUND = f"{_FACTOR:g} x floor + {_MARGIN_US:g} us"
-
-
-def sweep_lines(entries: list[Entry]) -> dict[tuple[str, str], dict[int, Entry]]:
-    """Entries by the axis and the dtype of its line, and by the size along it."""
-    found: dict[tuple[str, str], dict[int, Entry]] = {}
-    for entry in entries:
-        name = re.fullmatch(r"(\w)=(\d+): \S+ (\w+)", entry["parts"][0])
-        if name is not None and not entry["failed"]:
-            found.setdefault((name[1], name[3]), {})[int(name[2])] = entry
-    return found
-
-
-def bound_us(entry: Entry) -> float:
-    return _FACTOR * entry["floor_us"] + _MARGIN_US
-
-
-def _over_bound(entry: Entry) -> float:
-    return entry["us"] / bound_us(entry)
-
-
-def _sweep_tables(entries: list[Entry]) -> list[str]:
+def sweep_table(frame: DataFrame) -> list[str]:
     """Of each line of the sweep its worst point, and that of all."""
-    rows, worst_points = [], []
-    for (axis, dtype), points in sweep_lines(entries).items():
-        worst = max(points.values(), key=_over_bound)
-        worst_points.append(worst)
-        row = [f"{axis} = {min(points)} to {max(points)}, {dtype}", str(len(points))]
-        row += [
-            " ".join(worst["parts"]),
-            *(number(worst[k]) for k in ("us", "floor_us", "x_floor")),
-        ]
-        rows.append([*row, f"{_over_bound(worst):.2f}"])
-    header = ["cuda/sweep", "points", "the worst", "us", "floor us", "x floor", f"/ ({BOUND})"]
-    parts = [table(header, rows)]
-    if worst_points:
-        worst = max(worst_points, key=_over_bound)
-        name = " ".join(worst["parts"])
-        parts.append(
-            f"The worst point of the sweep is {name}: {number(worst['us'])} us, "
-            f"{_over_bound(worst):.2f} of {BOUND}."
-        )
-    failed = [e for e in entries if e["failed"]]
-    return parts + [f"FAILED {' '.join(e['parts'])}: {e.get('error_message', '')}" for e in failed]
+    points = sweep_points(frame)
+    lines = points.groupby(["axis", "type"], sort=False)
+    worst = points.loc[lines["x_bound"].idxmax()].set_index(["axis", "type"])
+    worst = worst.join(lines["size"].agg(["min", "max", "count"])).reset_index()
+    worst["line"] = text(worst, "axis", "{axis} = {min} to {max}, {type}")
+    worst["ratio"] = rounded(worst["x_bound"], "{:.2f}")
+    titles = {"line": "cuda/sweep", "count": "points", "case": "the worst", "us": "us"}
+    titles |= {"floor_us": "floor us", "x_floor": "x floor", "ratio": f"/ ({BOUND})"}
+    most = f"The worst point of the sweep is {{case}}: {{us}} us, {{ratio}} of {BOUND}."
+    return [table(worst, titles), *text(worst.nlargest(1, "x_bound"), "us", most)]
 
 
-def render_bench(result: Entry) -> str:
-    keys = "date robocache commit gpu cuda_driver cuda_runtime cpu cpu_simd cpu_threads".split()
-    parts = [facts({key: result["context"].get(key) for key in keys})]
-    groups = bench_entries(result)
-    _add_over_copy(groups, float(result["context"].get("gpu_l2_bytes", 0)))
-    for group, entries in groups.items():
-        is_sweep = group.endswith("/sweep")
-        parts += _sweep_tables(entries) if is_sweep else [_bench_table(group, entries)]
-    return "\n\n".join(parts)
+def timed(entries: list[Result], *columns: str) -> DataFrame:
+    """A row for each that took its turns. Its cell has the median, and half the distance of the
+    quartiles in percent of it.
+    """
+    times = ["median_us", "p25_us", "p75_us", "compile_s", "error", "skipped"]
+    frame = DataFrame(entries, columns=[*columns, *times])
+    half = (frame["p75_us"] - frame["p25_us"]) / 2 / frame["median_us"]
+    frame["half"] = rounded(half, " ± {:.0%}")
+    instead = frame["error"].notna().map({True: "failed", False: "skipped"})
+    frame["cell"] = text(frame, "median_us", "{median_us}{half}")
+    frame["cell"] = frame["cell"].fillna(instead)
+    frame["spread"] = text(frame, "p25_us", "{p25_us}..{p75_us}")
+    return frame
 
 
-# ---- peers.py ------------------------------------------------------------------------------------
-
-_MOST_COLUMNS = 8
-
-
-def render_peers(result: Entry) -> str:
+def render_peers(result: Result) -> list[str]:
+    rows = [
+        {**case, "peer": name, **peer}
+        for case in result["cases"]
+        for name, peer in {"floor": {"median_us": case["floor_us"]}, **case["peers"]}.items()
+    ]
+    frame = timed(rows, "op", "case", "device", "peer").drop_duplicates(["op", "case", "peer"])
     parts = [facts(result["environment"])]
-    for op in dict.fromkeys(case["op"] for case in result["cases"]):
-        parts += _peer_tables(op, [case for case in result["cases"] if case["op"] == op])
+    for op, rows in frame.groupby("op", sort=False):
+        kinds = rows["case"].str.extract("^([^/]*)/")[0].fillna("")  # of clouds what they become
+        parts += [peer_table(op, kind, some) for kind, some in rows.groupby(kinds, sort=False)]
+        for peer, some in rows.dropna(subset="compile_s").groupby("peer", sort=False):
+            calls = text(some, "compile_s", "{case}: {compile_s} s")
+            parts.append(f"First call of {peer}: " + "; ".join(calls))
+        parts.extend(text(rows, "error", "FAILED {case}: {peer}: {error}"))
+        reasons = rows.drop_duplicates(["peer", "skipped"])
+        parts.extend(text(reasons, "skipped", "Skipped {peer}: {skipped}"))
     if result.get("changing"):
-        parts += _changing_shapes(result["changing"])
+        parts += changing_shapes(timed(result["changing"], "name", "shapes", "first_s"))
     if result["overhead"]:
-        rows = [[e["name"], number(e["median_us"]), spread(e)] for e in result["overhead"]]
-        parts.append(table(["host time of a call", "us", "p25..p75"], rows))
-    return "\n\n".join(parts)
+        titles = {"name": "host time of a call", "median_us": "us", "spread": "p25..p75"}
+        parts.append(table(timed(result["overhead"], "name"), titles))
+    return parts
 
 
-def _changing_shapes(entries: list[Entry]) -> list[str]:
+def peer_table(op: str, kind: str, rows: DataFrame) -> str:
+    """Cases side by side, with the time over ours, and under a graph over ours under one."""
+    grid = rows.pivot(index="peer", columns="case").reindex(rows["peer"].unique())
+    in_graph = grid.index.str.endswith(", graph")
+    ours = grid["median_us"].reindex(np.where(in_graph, "robocache, graph", "robocache"))
+    ratio = grid["median_us"] / ours.to_numpy()
+    ratio[grid.index.str.match("robocache|floor$")] = np.nan
+    cells = grid["cell"] + (", " + ratio.map(number) + " x").where(ratio.notna(), "")
+    cells = cells[cells.replace("skipped", np.nan).notna().any(axis=1)]
+    titles = {"peer": f"{f'{op} {kind}'.strip()}, {rows['device'].iloc[0]}, us"}
+    titles |= {case: case.removeprefix(f"{kind}/") for case in rows["case"].unique()}
+    return table(cells.reset_index(), titles)
+
+
+def changing_shapes(frame: DataFrame) -> list[str]:
     """A first pass through all shapes, and those that follow."""
+    frame["first_ms"] = frame["first_s"] * 1e3
     parts = []
-    if well := [entry for entry in entries if "first_s" in entry]:
-        title = f"{len(well[0]['shapes'])} shapes, one after another"
-        header = [title, "first pass, ms", "later, us a call", "p25..p75"]
-        rows = [
-            [e["name"], number(e["first_s"] * 1e3), number(e["median_us"]), spread(e)] for e in well
-        ]
-        parts = [table(header, rows), "Shapes: " + "; ".join(well[0]["shapes"])]
-    parts += [f"FAILED changing shapes: {e['name']}: {e['error']}" for e in entries if "error" in e]
-    return parts + [f"Skipped {e['name']}: {e['skipped']}" for e in entries if "skipped" in e]
+    for shapes in frame["shapes"].dropna()[:1]:
+        titles = {"name": f"{len(shapes)} shapes, one after another", "first_ms": "first pass, ms"}
+        titles |= {"median_us": "later, us a call", "spread": "p25..p75"}
+        parts = [table(frame.dropna(subset="first_s"), titles), "Shapes: " + "; ".join(shapes)]
+    parts.extend(text(frame, "error", "FAILED changing shapes: {name}: {error}"))
+    return [*parts, *text(frame, "skipped", "Skipped {name}: {skipped}")]
 
 
-def _peer_tables(op: str, cases: list[Entry]) -> list[str]:
-    """Cases side by side; those of voxels by what becomes of the points, as others do each."""
-    parts = []
-    for kind in dict.fromkeys(map(_kind, cases)):
-        some = [case for case in cases if _kind(case) == kind]
-        count = -(-len(some) // (_MOST_COLUMNS - 1))  # of tables
-        for k in range(count):
-            part = some[k * len(some) // count : (k + 1) * len(some) // count]
-            parts.append(_peer_table(f"{op} {kind}".strip(), part))
-    peers = [(case["case"], *pair) for case in cases for pair in case["peers"].items()]
-    for name in dict.fromkeys(name for _, name, _ in peers):
-        compiled = [
-            f"{case}: {number(peer['compile_s'])} s"
-            for case, n, peer in peers
-            if n == name and "compile_s" in peer
-        ]
-        if compiled:
-            parts.append(f"First call of {name}: " + "; ".join(compiled))
-    parts += [f"FAILED {case}: {n}: {peer['error']}" for case, n, peer in peers if "error" in peer]
-    reasons = {name: peer["skipped"] for _, name, peer in peers if "skipped" in peer}
-    return parts + [f"Skipped {name}: {reason}" for name, reason in reasons.items()]
-
-
-def _kind(case: Entry) -> str:
-    kind, slash, _ = case["case"].partition("/")
-    return kind if slash else ""
-
-
-def _peer_table(title: str, cases: list[Entry]) -> str:
-    names = list(dict.fromkeys(name for case in cases for name in case["peers"]))
-    rows = [["floor", *(number(case["floor_us"]) for case in cases)]]
-    for name in names:
-        cells = [_cell(case["peers"].get(name)) + _over_ours(case["peers"], name) for case in cases]
-        if any(cell not in ("", "skipped") for cell in cells):
-            rows.append([name, *cells])
-    within = (case["case"].removeprefix(_kind(case)).removeprefix("/") for case in cases)
-    return table([f"{title}, {cases[0]['device']}, us", *within], rows)
-
-
-def _cell(peer: Any) -> str:
-    """The median, and half the distance of the quartiles in percent of it."""
-    if peer is None or "median_us" not in peer:
-        return "" if peer is None else "failed" if "error" in peer else "skipped"
-    half = (peer["p75_us"] - peer["p25_us"]) / 2 / peer["median_us"]
-    return f"{number(peer['median_us'])} ± {half:.0%}"
-
-
-def _over_ours(peers: Entry, name: str) -> str:
-    """A peer's time over ours: under a graph over ours under one."""
-    own = "robocache, graph" if name.endswith(", graph") else "robocache"
-    times = [peers.get(n, {}).get("median_us") for n in (name, own)]
-    if name.startswith("robocache") or None in times:
-        return ""
-    return f", {number(times[0] / times[1])} x"
-
-
-# ---- training.py ---------------------------------------------------------------------------------
-
-
-def render_training(result: Entry) -> str:
+def render_training(result: Result) -> list[str]:
     parts = [facts(result["environment"])]
     for loop in result["loops"]:
-        parts += _loop_table(loop)
-    parts += [f"Skipped {name}: {reason}" for name, reason in result["skipped"].items()]
-    return "\n\n".join(parts)
+        streams = ", ".join(f"{samples}x{channels}" for samples, channels in loop["streams"])
+        title = "{data}, B={batch}: {} -> {ticks} {dtype}, {step} step".format(streams, **loop)
+        titles = {"label": title, "cell": "us a step", "over": "/ no alignment"}
+        titles |= {"episodes/s": "episodes/s", "wait_us": "waits", "alignment_us": "alignment"}
+        titles |= {"share": "its share", "alignment_host_us": "its host time"}
+        ways = [{"name": name, **way} for name, way in loop["ways"].items()]
+        frame = timed(ways, *titles, "name", "deviates")
+        frame["label"] = frame["name"] + np.where(frame["deviates"].isna(), "", " (deviates)")
+        without = frame.loc[frame["name"] == "no alignment", "median_us"].max()
+        frame["over"] = frame["median_us"] / without
+        frame["share"] = rounded(frame["share"], "{:.2%}")
+        parts.append(table(frame, titles))
+        parts.extend(text(frame, "compile_s", "First call of {name}: {compile_s} s"))
+        parts.extend(text(frame, "deviates", "{name} deviates: {deviates}"))
+        parts.extend(text(frame, "error", "FAILED {name}: {error}"))
+    return parts + [f"Skipped {name}: {reason}" for name, reason in result["skipped"].items()]
 
 
-def _loop_table(loop: Entry) -> list[str]:
-    streams = ", ".join(f"{samples}x{channels}" for samples, channels in loop["streams"])
-    title = (
-        f"{loop['data']}, B={loop['batch']}: {streams} -> {loop['ticks']} {loop['dtype']}, "
-        f"{loop['step']} step"
-    )
-    header = [title, "us a step", "/ no alignment", "episodes/s", "waits", "alignment", "its share"]
-    ways = loop["ways"]
-    without = ways.get("no alignment", {}).get("median_us")
-    rows = []
-    for name, way in ways.items():
-        row = [f"{name} (deviates)" if "deviates" in way else name, _cell(way)]
-        if "median_us" in way:
-            row.append(number(without and way["median_us"] / without))
-            row += [number(way["episodes/s"]), number(way["wait_us"])]
-            row += [
-                number(way.get("alignment_us")),
-                f"{way['share']:.2%}" if "share" in way else "",
-            ]
-            row.append(number(way.get("alignment_host_us")))
-        rows.append(row + [""] * (len(header) + 1 - len(row)))
-    notes = []
-    for key, text in (
-        ("compile_s", "First call of {}: {} s"),
-        ("deviates", "{} deviates: {}"),
-        ("error", "FAILED {}: {}"),
-    ):
-        some = [(name, way[key]) for name, way in ways.items() if key in way]
-        notes += [text.format(n, number(v) if key == "compile_s" else v) for n, v in some]
-    return [table([*header, "its host time"], rows), *notes]
+def render(result: Result) -> str:
+    kinds = {"benchmarks": render_bench, "loops": render_training, "cases": render_peers}
+    return "\n\n".join(next(kinds[key] for key in kinds if key in result)(result))
 
 
-def render(result: Entry) -> str:
-    if "benchmarks" in result:
-        return render_bench(result)
-    return render_training(result) if "loops" in result else render_peers(result)
+def insert(document: pathlib.Path, block: str, lines: str) -> None:
+    begin, end = f"<!-- begin {block} -->\n", f"<!-- end {block} -->"
+    match = re.fullmatch(f"(.*{begin}).*({end}.*)", document.read_text(), re.DOTALL)
+    if match is None:
+        raise SystemExit(f"{document} has no lines {begin.strip()!r} and {end!r}")
+    document.write_text(f"{match[1]}\n{lines}\n\n{match[2]}")
 
 
-def insert(document: str, name: str, text: str) -> str:
-    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
-    before, found, rest = document.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not found or not closed:
-        raise SystemExit(f"render.py: the document has no lines {begin.strip()!r} and {end!r}")
-    return f"{before}{begin}\n{text}\n\n{end}{after}"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+if __name__ == "__main__":
+    style = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=style)
     parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE.json")
     parser.add_argument("--into", type=pathlib.Path, metavar="DOCUMENT.md")
     arguments = parser.parse_args()
     for path in arguments.files:
-        text = render(json.loads(path.read_text()))
+        lines = render(json.loads(path.read_text()))
         if arguments.into is None:
-            print(f"### {path.name}\n\n{text}\n")
+            print(f"### {path.name}\n\n{lines}\n")
         else:
-            document = arguments.into.read_text()
-            arguments.into.write_text(insert(document, path.stem, text))
-
-
-if __name__ == "__main__":
-    main()
+            insert(arguments.into, path.stem, lines)

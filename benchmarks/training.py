@@ -101,7 +101,7 @@ def main() -> int:
         if arguments.json is not None:
             arguments.json.parent.mkdir(parents=True, exist_ok=True)
             arguments.json.write_text(json.dumps(result, indent=1) + "\n")
-    print(render.render_training(result))
+    print(render.render(result))
     ways = [pair for loop in result["loops"] for pair in loop["ways"].items()]
     failed = any("error" in way or (name == ROBOCACHE and "deviates" in way) for name, way in ways)
     return 1 if failed or not ways else 0
@@ -327,7 +327,7 @@ def time_alone(way: Way, batch: Any, expected: alignment.Aligned, dtype: torch.d
     if device == "cuda":
         from comparison.cuda import Cuda
 
-        bench = Cuda(torch, with_compile=False)
+        bench = Cuda(torch)
         peer = bench.graph(way.name, align, ALONE)
         if peer.error is not None:
             raise RuntimeError(peer.error)

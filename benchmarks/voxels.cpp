@@ -34,33 +34,29 @@ class VoxelCall : public Call {
   }
 
   void operator()(const robocache::Context& context) const override {
-    rbcContext_t c = context.get();
-    if (sparse_) {
-      robocache::check(rbcVoxelizeSparse(c, points_, features_, &voxels_, &sparse_params_));
-    } else if (tsdf_) {
-      robocache::check(rbcVoxelizeTsdf(c, points_, sensor_, out_, weight_, nullptr, &tsdf_params_));
-    } else {
-      robocache::check(rbcVoxelize(c, points_, features_, out_, nullptr, &dense_params_));
-    }
+    call(context.get(), rbcVoxelize, rbcVoxelizeSparse, rbcVoxelizeTsdf);
   }
 
   void reserve(robocache::Context& context) const override {
-    rbcContext_t c = context.get();
     size_t bytes = 0;
-    if (sparse_) {
-      robocache::check(
-          rbcVoxelizeSparseWorkspaceSize(c, points_, features_, &voxels_, &sparse_params_, &bytes));
-    } else if (tsdf_) {
-      robocache::check(rbcVoxelizeTsdfWorkspaceSize(c, points_, sensor_, out_, weight_, nullptr,
-                                                    &tsdf_params_, &bytes));
-    } else {
-      robocache::check(
-          rbcVoxelizeWorkspaceSize(c, points_, features_, out_, nullptr, &dense_params_, &bytes));
-    }
+    call(context.get(), rbcVoxelizeWorkspaceSize, rbcVoxelizeSparseWorkspaceSize,
+         rbcVoxelizeTsdfWorkspaceSize, &bytes);
     context.reserve(bytes);
   }
 
  private:
+  // The function of the three that this case takes; `more` goes behind the arguments of all.
+  template <class Dense, class Sparse, class Tsdf, class... More>
+  void call(rbcContext_t c, Dense dense, Sparse sparse, Tsdf tsdf, More... more) const {
+    if (sparse_) {
+      robocache::check(sparse(c, points_, features_, &voxels_, &sparse_params_, more...));
+    } else if (tsdf_) {
+      robocache::check(tsdf(c, points_, sensor_, out_, weight_, nullptr, &tsdf_params_, more...));
+    } else {
+      robocache::check(dense(c, points_, features_, out_, nullptr, &dense_params_, more...));
+    }
+  }
+
   bool sparse_, tsdf_;
   const rbcTensor* points_ = nullptr;
   const rbcTensor* features_ = nullptr;
@@ -158,8 +154,6 @@ class VoxelData : public Data {
   const VoxelCase c_;
 };
 
-}  // namespace
-
 std::shared_ptr<Case> parseVoxels(const std::string& name) {
   auto c = std::make_shared<VoxelCase>();
   const size_t slash = name.find('/');
@@ -208,6 +202,10 @@ std::shared_ptr<Case> parseVoxels(const std::string& name) {
   c->has_plain = clouds == 1 && (c->result == "occupancy" || c->result == "count");
   return c;
 }
+
+const CaseKind kVoxels("/", parseVoxels);
+
+}  // namespace
 
 int64_t VoxelCase::channels() const {
   if (!sparse() && result != "mean") return 1;

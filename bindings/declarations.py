@@ -3,14 +3,17 @@
 
     declarations.py HEADERS OUT
 
-writes OUT/declarations.i, one line for each handle, struct and operation, and OUT/members.h, which
-tells the Python extension where the structs of parameters point. The headers keep to forms that
+writes OUT/declarations.i, one line for each handle, struct and operation; OUT/members.h, which
+tells the Python extension where the structs of parameters point; and what documentation.py makes
+of the comments, for Java and C#. The headers keep to forms that
 regular expressions can read; what does not is an error here.
 """
 
 import re
 import sys
 from pathlib import Path
+
+import documentation
 
 _WORDS = re.compile(r"/\*.*?\*/", re.DOTALL)
 _STRUCT = re.compile(r"typedef struct (\w+) \{\n(.*?)\n\} \1;", re.DOTALL)
@@ -28,7 +31,8 @@ class Headers:
     def __init__(self, folder):
         umbrella = (folder / "robocache.h").read_text()
         self.names = _after_what_they_include(folder, re.findall(r'#include "(\w+\.h)"', umbrella))
-        text = _WORDS.sub("", "".join((folder / name).read_text() for name in self.names))
+        self.texts = {name: (folder / name).read_text() for name in self.names}
+        text = _WORDS.sub("", "".join(self.texts.values()))
         text = re.sub(r"[ \t]+\n", "\n", text)
         self.handles = _HANDLE.findall(text)
         self.unsigned = _UNSIGNED.findall(text)
@@ -122,7 +126,7 @@ def interface(headers):
     for name, argument in headers.arrays():
         lines.append(f"RBC_ARRAY_ARGUMENT({name}, {name.removeprefix('rbc')}, {argument})")
     lines += [f"RBC_OPERATION({name})" for name in headers.operations()]
-    lines += [f"%include <robocache/{name}>" for name in headers.names]
+    lines += [f'%include "documented_{name}"' for name in headers.names]
     return "\n".join(lines) + "\n"
 
 
@@ -178,6 +182,12 @@ def main(folder, out):
     out.mkdir(parents=True, exist_ok=True)
     (out / "declarations.i").write_text(interface(headers))
     (out / "members.h").write_text(members(headers))
+    for name, text in headers.texts.items():
+        (out / f"documented_{name}").write_text(documentation.enumerations(text))
+    comments = documentation.Comments("".join(headers.texts.values()))
+    (out / "documentation_java.i").write_text(documentation.java(comments))
+    (out / "documentation_csharp.i").write_text(documentation.csharp(comments))
+    (out / "Operations.cs").write_text(documentation.operations(comments, headers))
 
 
 if __name__ == "__main__":

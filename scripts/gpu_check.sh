@@ -19,8 +19,8 @@
 # and the stages' results come last.
 #
 #   LOG_DIR=dir         logs, JSON and tables (default build/gpu)
-#   PYTHON=python3      has torch, numpy, scipy, pandas, pytest, hypothesis, tqdm, matplotlib and
-#                       scikit-build-core; the package is installed into it
+#   PYTHON=python3      has torch, numpy, scipy, pandas, tabulate, pytest, hypothesis, tqdm, matplotlib
+#                       and scikit-build-core; the package is installed into it
 #   ROBOCACHE_COMMIT=c  what tables call this state of the sources (default: as git does)
 #   CUDA_ARCH=90        build for this architecture instead of that of the GPU
 #   ROBOCACHE_PREFIX=d  a prefix with headers and CMake packages that the system lacks

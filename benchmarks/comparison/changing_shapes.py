@@ -16,7 +16,7 @@ from .timing import Work, bind, guarded, summarize
 SHAPES = 12
 
 
-def run(bench: Any, with_compile: bool, passes: int) -> list[dict[str, Any]]:
+def run(bench: Any, passes: int) -> list[dict[str, Any]]:
     """Of each peer the seconds of a first pass through all shapes, with all that it compiles, and
     the time of a call in those that follow.
     """
@@ -34,7 +34,7 @@ def run(bench: Any, with_compile: bool, passes: int) -> list[dict[str, Any]]:
         entry.update(summarize([_pass(bench, calls)[0] / len(calls) for _ in range(passes)]))
 
     entries = []
-    for name, make in tqdm(_makers(bench, with_compile), desc="changing shapes", disable=None):
+    for name, make in tqdm(_makers(bench), desc="changing shapes", disable=None):
         try:
             maker = make()
             calls = [maker(case, arrays) for case, arrays in zip(cases, inputs)]
@@ -48,7 +48,7 @@ def run(bench: Any, with_compile: bool, passes: int) -> list[dict[str, Any]]:
     return entries
 
 
-def _makers(bench: Any, with_compile: bool) -> list[tuple[str, Callable[[], Any]]]:
+def _makers(bench: Any) -> list[tuple[str, Callable[[], Any]]]:
     """Of each name what makes a maker of calls, of a case and its arrays."""
     torch = bench.torch
 
@@ -62,16 +62,13 @@ def _makers(bench: Any, with_compile: bool) -> list[tuple[str, Callable[[], Any]
         return lambda case, arrays: bind(function, *array(arrays))
 
     eager = with_torch.fuse, with_torch.gather
-    makers: list[tuple[str, Callable[[], Any]]] = [
+    return [
         ("robocache", lambda: lambda case, arrays: ours.call(case, *arrays)),
         ("torch gather", lambda: lambda case, arrays: bind(*eager, *arrays)),
+        ("torch.compile", bind(compiled, None)),
+        ("torch.compile, dynamic=True", bind(compiled, True)),
+        ("jax.numpy.interp", jitted),
     ]
-    if with_compile:
-        makers += [
-            ("torch.compile", bind(compiled, None)),
-            ("torch.compile, dynamic=True", bind(compiled, True)),
-        ]
-    return [*makers, ("jax.numpy.interp", jitted)]
 
 
 def _pass(bench: Any, calls: list[Work]) -> tuple[float, list[Any]]:

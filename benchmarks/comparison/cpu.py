@@ -11,7 +11,7 @@ import numpy as np
 from . import ours, voxels, with_jax, with_scipy
 from .cases import Case
 from .environment import import_or_none
-from .timing import Peer, Work, bind, host_samples, nothing
+from .timing import SAMPLE_SECONDS, Peer, Work, bind, host_samples, nothing
 
 
 class Cpu:
@@ -81,10 +81,10 @@ class Cpu:
             actual = actual * np.sign((actual * expected).sum(-1, keepdims=True))
         np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=4 * tolerance)
 
-    def times(self, peer: Peer, sample_seconds: float) -> int:
+    def times(self, peer: Peer) -> int:
         peer.times = 1
         peer.work()
-        return max(1, min(100_000, int(sample_seconds / self.seconds(peer))))
+        return max(1, min(100_000, int(SAMPLE_SECONDS / self.seconds(peer))))
 
     def seconds(self, peer: Peer) -> float:
         start = time.perf_counter()

@@ -8,15 +8,14 @@ from typing import Any
 
 from . import ours, voxels, with_cupy, with_jax, with_torch
 from .cases import Case
-from .timing import Peer, Work, bind, guarded
+from .timing import SAMPLE_SECONDS, Peer, Work, bind, guarded
 
 
 class Cuda:
     name = "cuda"
 
-    def __init__(self, torch: Any, with_compile: bool) -> None:
+    def __init__(self, torch: Any) -> None:
         self.torch = torch
-        self.compile = with_compile
         self.start = torch.cuda.Event(enable_timing=True)
         self.stop = torch.cuda.Event(enable_timing=True)
 
@@ -50,8 +49,7 @@ class Cuda:
             work = bind(with_torch.fuse, align, *arrays)
             peers.append(Peer(name, work))
             peers.append(self.graph(f"{name}, graph", work, min(calls_per_graph, 8)))
-        if self.compile:
-            peers += self._compiled(arrays, calls_per_graph)
+        peers += self._compiled(arrays, calls_per_graph)
         peers.append(with_cupy.peer(case, arrays))
         return peers + with_jax.peers(case, arrays, torch.from_dlpack)
 
@@ -102,11 +100,11 @@ class Cuda:
         for a, e in zip(actual.split(256), expected.split(256)):
             self.torch.testing.assert_close(a, e, rtol=tolerance, atol=atol)
 
-    def times(self, peer: Peer, sample_seconds: float) -> int:
+    def times(self, peer: Peer) -> int:
         peer.times = 1
         self.seconds(peer)
         peer.times = 3
-        return max(1, min(200, int(sample_seconds / (self.seconds(peer) * peer.calls_per_work))))
+        return max(1, min(200, int(SAMPLE_SECONDS / (self.seconds(peer) * peer.calls_per_work))))
 
     def seconds(self, peer: Peer) -> float:
         """Device time of a call. One more goes ahead, lest the device waits for the first."""

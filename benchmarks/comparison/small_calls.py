@@ -14,7 +14,7 @@ from .timing import Work, bind, nothing
 Calls = list[tuple[str, Work, Work]]
 
 
-def small_calls(torch: Any, on_cuda: bool, with_compile: bool) -> Calls:
+def small_calls(torch: Any, on_cuda: bool) -> Calls:
     """Names, calls, and what waits for them."""
     small, fusion = Case("1,100,8,32 f32"), Case("B=1: 3 streams 100x32 -> 8 f32")
 
@@ -40,7 +40,7 @@ def small_calls(torch: Any, on_cuda: bool, with_compile: bool) -> Calls:
             (f"torch gather, {kind}", gather),
             (f"torch.add, {kind}, for scale", bind(torch.add, out, out)),
         ]
-        if device == "cuda" and with_compile:
+        if device == "cuda":
             compiled = torch.compile(with_torch.fuse, dynamic=False)
             calls.append((f"torch.compile, {kind}", bind(compiled, with_torch.gather, *arrays)))
         return calls

@@ -11,6 +11,7 @@ from typing import Any
 from tqdm import tqdm
 
 Work = Callable[[], Any]
+SAMPLE_SECONDS = 2e-3  # at least
 
 
 @dataclasses.dataclass
@@ -57,9 +58,7 @@ def summarize(seconds: list[float]) -> dict[str, Any]:
     }
 
 
-def time_peers(
-    bench: Any, case: Any, peers: list[Peer], rounds: int, sample_seconds: float
-) -> dict[str, dict[str, Any]]:
+def time_peers(bench: Any, case: Any, peers: list[Peer], rounds: int) -> dict[str, dict[str, Any]]:
     """Summaries by name, of peers that give the first one's answer."""
     expected = peers[0].answer()
     here = [peer for peer in peers if peer.skipped is None]
@@ -69,7 +68,7 @@ def time_peers(
     alive = [peer for peer in here if peer.error is None]
     for peer in alive:
         if peer.own_seconds is None:
-            peer.times = bench.times(peer, sample_seconds)
+            peer.times = bench.times(peer)
     for _ in tqdm(range(rounds), desc=f"{case}: time", leave=False, disable=None):
         for peer in alive:
             peer.samples.append((peer.own_seconds or bind(bench.seconds, peer))())

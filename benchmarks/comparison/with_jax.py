@@ -8,9 +8,7 @@ import time
 from typing import Any
 
 from .cases import Case
-from .timing import Peer, Work, attempt, guarded
-
-_TARGET_SECONDS = 2e-3  # of a sample
+from .timing import SAMPLE_SECONDS, Peer, Work, attempt, guarded
 
 
 def _interp(jax: Any) -> Any:
@@ -87,7 +85,7 @@ def _peer(name: str, work: Work, result: Any) -> Peer:
 
 def _calls(work: Work) -> int:
     seconds = min(_seconds(work, 1) for _ in range(2))
-    return max(1, min(200, int(_TARGET_SECONDS / seconds)))
+    return max(1, min(200, int(SAMPLE_SECONDS / seconds)))
 
 
 def _seconds(work: Work, calls: int) -> float:

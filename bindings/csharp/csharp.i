@@ -17,7 +17,12 @@
         regexmatch$name="^RBC_(?!VERSION_|ABI_VERSION|MAX_NDIM)") "";
 %rename(Status) rbcStatus_t;
 %csconst(1);
-%pragma(csharp) moduleclassmodifiers="public static class"
+%include "documentation_csharp.i"
+%pragma(csharp) moduleclassmodifiers="/// <summary>
+/// The C interface, with its arguments in their order, and the constants of parameters. Context has
+/// the operations in a form for C#.
+/// </summary>
+public static class"
 
 /* ---- types ---------------------------------------------------------------------------------- */
 

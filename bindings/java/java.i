@@ -8,7 +8,7 @@
 
 %include <typemaps.i>
 %include <enums.swg>
-%include "javadoc.i"
+%include "documentation_java.i"
 %javaconst(1);
 
 %rename("%(regex:/^rbc(.)(.*)/\\l\\1\\2/)s", %$isfunction, regexmatch$name="^rbc") "";
@@ -156,6 +156,15 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
+%pragma(java) moduleimports="
+/**
+ * The operations, and the constants of their parameters. Arguments keep the names and the order of
+ * the C interface, {@code robocache/*.h}; optional ones may be null.
+ *
+ * <p>A failed call throws with the message of the library: {@link IllegalArgumentException},
+ * {@link UnsupportedOperationException}, {@link OutOfMemoryError}, or else
+ * {@link RoboCacheException}; {@link IllegalStateException} if an object is closed.
+ */"
 %pragma(java) moduleclassmodifiers="public final class"
 %pragma(java) modulebase="Calls"
 %pragma(java) modulecode="  private RoboCache() {}\n"
@@ -243,6 +252,11 @@ TENSOR_GETTER(int32_t, getDeviceId, $jnicall)
 TENSOR_GETTER(int32_t, getNdim, $jnicall)
 %javamethodmodifiers rbcTensor::rbcTensor ""
 %javamethodmodifiers rbcTensorGetView ""
+%javamethodmodifiers rbcTensor::getData "/** The address of the first element. */\n  public"
+%javamethodmodifiers rbcTensor::getDType "/** The type of the elements. */\n  public"
+%javamethodmodifiers rbcTensor::getDeviceType "/** A DEVICE constant of {@link RoboCache}. */\n  public"
+%javamethodmodifiers rbcTensor::getDeviceId "/** The CUDA device; 0 for the CPU. */\n  public"
+%javamethodmodifiers rbcTensor::getNdim "/** The number of dimensions. */\n  public"
 %extend rbcTensor {
   rbcTensor(void* data, int32_t device_type, int32_t device_id, rbcDType dtype, int32_t ndim,
             const int64_t* shape, const int64_t* strides) {
@@ -277,6 +291,12 @@ void* bufferAddress(JNIEnv* env, jobject buffer);
   }
 }
 
+%javamethodmodifiers rbcTensorInfo::rbcTensorInfo "
+  /** An empty one, for {@code RoboCache.tensorNormalize} to fill. */
+  public"
+%javamethodmodifiers rbcChannelGroup::rbcChannelGroup(int64_t, int64_t, int32_t) "
+  /** Channels {@code begin} to {@code begin + count - 1}, by a method of {@link RoboCache}. */
+  public"
 %extend rbcChannelGroup {
   rbcChannelGroup(int64_t begin, int64_t count, int32_t method) {
     rbcChannelGroup* made = (rbcChannelGroup*)calloc(1, sizeof *made);
@@ -289,6 +309,9 @@ void* bufferAddress(JNIEnv* env, jobject buffer);
   }
 }
 
+%javamethodmodifiers rbcVoxelGrid::rbcVoxelGrid(const double[3], const double[3], const int64_t[3]) "
+  /** A grid; the arrays have three elements, along x, y and z. */
+  public"
 %extend rbcVoxelGrid {
   rbcVoxelGrid(const double origin[3], const double voxel_size[3], const int64_t shape[3]) {
     rbcVoxelGrid* made = (rbcVoxelGrid*)calloc(1, sizeof *made);

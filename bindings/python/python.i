@@ -8,6 +8,7 @@
 %{
 #include "params_argument.h"
 #include "tensor_argument.h"
+#include "time_ranges.h"
 %}
 
 %include <typemaps.i>
@@ -17,7 +18,7 @@
 /* ---- statuses ------------------------------------------------------------------------------- */
 
 /* The message is copied before anything else can run on this thread. */
-%exception {
+%define CALL_WITHOUT_THE_GIL
   char message[1024];
   PyThreadState* thread = PyEval_SaveThread();
   $action
@@ -27,6 +28,18 @@
     raiseStatus(result, message);
     SWIG_fail;
   }
+%enddef
+%exception {
+  CALL_WITHOUT_THE_GIL
+}
+/* These two give None, or what Python is to warn of. */
+%exception rbcResample {
+  CALL_WITHOUT_THE_GIL
+  resultobj = odditiesOfResample(arg3, arg4, arg7);
+}
+%exception rbcFuse {
+  CALL_WITHOUT_THE_GIL
+  resultobj = odditiesOfFuse(arg2, arg3, arg4, arg7);
 }
 %noexception rbcStatusName;
 %ignore rbcGetLastError;

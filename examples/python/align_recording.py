@@ -44,29 +44,16 @@ def make_clock(recording: Recording, rate_hz: float | None) -> np.ndarray:
     """The stamps of the stream that sets the clock, or even steps from first sample to last."""
     if rate_hz is None and recording.clock_stream is not None:
         return recording.stream(recording.clock_stream).times
-    step = recording.ticks_per_second / (rate_hz or recording.clock_hz)
-    count = int((recording.stop - recording.start) / step) + 1
-    if count < 2:
+    rate = rate_hz or recording.clock_hz
+    clock = rbc.clock(recording.sensors(), rate, span="union", unit=recording.stamp_unit)
+    if len(clock) < 2:
         raise ValueError(f"--rate: {recording.name} is too short for two ticks")
-    # Steps are small numbers, and may be floating point. The start may be too large for that.
-    steps = np.arange(count) * step
-    if np.issubdtype(recording.start.dtype, np.integer):
-        steps = np.rint(steps).astype(recording.start.dtype)
-    return recording.start + steps
+    return clock
 
 
 def align(recording: Recording, clock: np.ndarray) -> Aligned:
     """All sensors in one call, each by its own rate and methods. What is not known is 0, mask 0."""
-    sensors = [
-        rbc.Stream(
-            stream.values,
-            stream.times,
-            method=stream.method,
-            bounds="fill",
-            max_gap=recording.ticks(stream.max_gap_s),
-        )
-        for stream in recording.streams
-    ]
+    sensors = list(recording.sensors().values())
     features, valid = rbc.fuse(sensors, clock, return_mask=True)
 
     names = [stream.name for stream in recording.streams]

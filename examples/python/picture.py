@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 
 from page import STYLE, UNKNOWN, WIDTH, draw_title, save
 from recordings import Aligned, Panel, Recording, StreamData
-from report import Origin, clock_words, origins, stream_facts
+from report import Origin, clock_words, origins
 
 # Okabe and Ito's colours, which colour-blind eyes tell apart; the shapes say the same once more.
 _MARKS = {
@@ -140,11 +140,11 @@ def _draw_before(axis: Axes, recording: Recording, stream: StreamData, panel: Pa
     _draw_stamps(axis, times[inside], _RAW, 0.09)
     _draw_stamps(axis, np.intersect1d(times[repeated], times[inside]), _REPEATED, 0.17)
 
-    facts = stream_facts(recording, stream)
+    facts = recording.report().streams[stream.name]
     gaps = "no gap" if facts.gaps == 0 else "1 gap" if facts.gaps == 1 else f"{facts.gaps} gaps"
     axis.set_title(
         f"$\\bf{{{_math_text(stream.name)}}}$   {stream.nominal_hz:.0f} Hz, "
-        f"jitter {facts.jitter_std_s * 1e3:.2g} ms, {gaps}"
+        f"jitter {facts.jitter * 1e3:.2g} ms, {gaps}"
     )
 
 
@@ -240,7 +240,7 @@ def _draw_legend(figure: Figure, recording: Recording, aligned: Aligned) -> None
         for stream in recording.streams
         for what in np.unique(origins(stream, aligned.clock, aligned.masks[stream.name]))
     }
-    repeats = any(stream_facts(recording, stream).repeated_stamps for stream in recording.streams)
+    repeats = any(facts.repeats for facts in recording.report().streams.values())
     entries: list[Artist] = [
         Line2D([], [], marker=".", linestyle="", color=_RAW, markersize=9, label="raw sample")
     ]

@@ -8,6 +8,8 @@ from typing import Any, Union
 
 import numpy as np
 
+import robocache as rbc
+
 #: That of all channels, or of each group of them: [(first, how many, name), ...].
 Method = Union[str, Sequence[tuple[int, int, str]]]
 
@@ -84,6 +86,23 @@ class Recording:
         """A length of time in the unit of the stamps: whole ticks where those are integers."""
         ticks = seconds * self.ticks_per_second
         return int(ticks) if np.issubdtype(self.start.dtype, np.integer) else ticks
+
+    def sensors(self) -> dict[str, rbc.Stream[np.ndarray]]:
+        """The streams as the library takes them."""
+        return {
+            stream.name: rbc.Stream(
+                stream.values,
+                stream.times,
+                method=stream.method,
+                bounds="fill",
+                max_gap=self.ticks(stream.max_gap_s),
+            )
+            for stream in self.streams
+        }
+
+    def report(self) -> rbc.Report:
+        """How regular the streams are, in seconds."""
+        return rbc.report(self.sensors(), unit=self.stamp_unit)
 
     def stream(self, name: str) -> StreamData:
         return next(stream for stream in self.streams if stream.name == name)

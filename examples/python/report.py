@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -34,41 +33,13 @@ def origins(stream: StreamData, clock: np.ndarray, mask: np.ndarray) -> np.ndarr
     )
 
 
-@dataclass(frozen=True)
-class StreamFacts:
-    """How regular a stream was. Jitter is that of the time between samples, gaps left out."""
-
-    samples: int
-    mean_hz: float
-    jitter_std_s: float
-    jitter_p99_s: float
-    repeated_stamps: int
-    gaps: int
-    longest_step_s: float
-
-
-def stream_facts(recording: Recording, stream: StreamData) -> StreamFacts:
-    ticks = np.diff(stream.times)
-    in_gap = ticks > recording.ticks(stream.max_gap_s)
-    steps = ticks / recording.ticks_per_second
-    regular = steps[~in_gap]
-    return StreamFacts(
-        samples=len(stream.times),
-        mean_hz=len(steps) / float(steps.sum()),
-        jitter_std_s=float(regular.std()),
-        jitter_p99_s=float(np.percentile(regular, 99)),
-        repeated_stamps=int(np.count_nonzero(steps == 0)),
-        gaps=int(np.count_nonzero(in_gap)),
-        longest_step_s=float(steps.max()),
-    )
-
-
 _NOTES = """\
-dt: the time between samples; its std and p99 leave out the gaps.
-repeated: samples with the stamp of the one before; of equal stamps the last sample counts.
+period: the median time between samples. jitter: the std of that time, gaps left out; p99: 99 % of
+        the times are at most this far from the period.
+repeats: samples with the stamp of the one before; of equal stamps the last sample counts.
 picked: a sample as it is. exact: the tick is the stamp of a sample.
-gap: a dt beyond the limit shown. outside: before the first sample of a stream, or after the last.
-     Nothing is made up in either: 0, mask 0.
+gap: a time between samples beyond the limit shown. outside: before the first sample of a
+     stream, or after the last. Nothing is made up in either: 0, mask 0.
 """
 
 
@@ -81,7 +52,7 @@ def summarize(recording: Recording, aligned: Aligned) -> str:
         f"as float32 they would be rounded to steps of {_float32_step(recording)}",
         f"clock:  {len(aligned.clock)} ticks, {clock_words(recording, aligned.clock)}",
         "",
-        _table_in(recording),
+        f"{recording.report()}\n",
         _table_out(recording, aligned),
         _NOTES.rstrip(),
     ]
@@ -89,22 +60,6 @@ def summarize(recording: Recording, aligned: Aligned) -> str:
     if late:
         parts.append(f"samples that came after a later one, put in order: {', '.join(late)}")
     return "\n".join(parts) + "\n"
-
-
-def _table_in(recording: Recording) -> str:
-    head = "in,samples,nominal Hz,mean Hz,dt std ms,dt p99 ms,dt max ms,repeated,gaps"
-    rows = [head.split(",")]
-    for stream in recording.streams:
-        facts = stream_facts(recording, stream)
-        rates = (stream.nominal_hz, facts.mean_hz)
-        steps = (facts.jitter_std_s, facts.jitter_p99_s, facts.longest_step_s)
-        rows.append(
-            [stream.name, str(facts.samples)]
-            + [f"{hz:.1f}" for hz in rates]
-            + [f"{seconds * 1e3:.2f}" for seconds in steps]
-            + [str(facts.repeated_stamps), str(facts.gaps)]
-        )
-    return table(rows)
 
 
 def _table_out(recording: Recording, aligned: Aligned) -> str:

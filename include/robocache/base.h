@@ -26,15 +26,15 @@
 extern "C" {
 #endif
 
-/* What a call came to. Values never change meaning; new ones are added at the end. */
+/* How a call ended. Values never change meaning; new ones are added at the end. */
 typedef enum rbcStatus_t {
-  RBC_STATUS_SUCCESS = 0,
-  RBC_STATUS_INVALID_ARGUMENT = 1,    /* null, unknown enum value, bad value in an argument */
+  RBC_STATUS_SUCCESS = 0,             /* the call did what it says */
+  RBC_STATUS_INVALID_ARGUMENT = 1,    /* a null pointer, an unknown constant, a bad value */
   RBC_STATUS_UNSUPPORTED = 2,         /* valid, but not offered by this build or in this state */
-  RBC_STATUS_DEVICE_MISMATCH = 3,     /* a tensor lives where the context cannot reach it */
-  RBC_STATUS_DTYPE_MISMATCH = 4,      /* a dtype that does not fit the operation or the others */
-  RBC_STATUS_SHAPE_MISMATCH = 5,      /* a rank or an extent that does not fit the others */
-  RBC_STATUS_OUT_OF_MEMORY = 6,       /* of the host, the device or the caller's allocator */
+  RBC_STATUS_DEVICE_MISMATCH = 3,     /* the context cannot reach a tensor's memory */
+  RBC_STATUS_DTYPE_MISMATCH = 4,      /* a dtype does not fit the operation or other tensors */
+  RBC_STATUS_SHAPE_MISMATCH = 5,      /* a rank or an extent does not fit the others */
+  RBC_STATUS_OUT_OF_MEMORY = 6,       /* on the host, on the device or in the caller's allocator */
   RBC_STATUS_WORKSPACE_TOO_SMALL = 7, /* cannot grow during stream capture: reserve first */
   RBC_STATUS_CUDA_ERROR = 8,          /* CUDA reported an error; the message names it */
   RBC_STATUS_NOT_AVAILABLE = 9,       /* no such device, or no usable driver, on this machine */
@@ -48,9 +48,9 @@ typedef enum rbcStatus_t {
 RBC_API const char* rbcStatusName(rbcStatus_t status);
 
 /*
- * One line about the calling thread's most recent failed call, naming the argument, what it was and
- * what was expected; "" if no call of this thread failed yet. A successful call leaves it as it is.
- * Thread-local storage that the thread's next failing call overwrites: copy it to keep it.
+ * One line about the calling thread's most recent failed call. It names the argument, what it was
+ * and what was expected; "" if no call of this thread failed yet. A successful call leaves it as it
+ * is. The thread's next failing call overwrites it: copy it to keep it.
  */
 RBC_API const char* rbcGetLastError(void);
 

@@ -1,11 +1,5 @@
 /*
  * RoboCache: contexts.
- *
- * A context is one device and one stream at a time, with the workspace and the threads that
- * operations use. Contexts are independent: use any number of them from any threads, one thread a
- * context at a time: a call on a context that another thread's call is using is UNSUPPORTED, and
- * does nothing. After fork(), a child may use CPU contexts, its own and those made before; a
- * CUDA context made before is refused there, since CUDA itself does not survive a fork.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef ROBOCACHE_CONTEXT_H
@@ -19,39 +13,51 @@
 extern "C" {
 #endif
 
+/*
+ * A device and a stream, with the workspace and the threads that operations use.
+ *
+ * Contexts are independent: use any number of them from any threads, but each from one thread at a
+ * time. A call on a context that another thread's call is using fails with UNSUPPORTED and does
+ * nothing. On the CPU a call returns when it is done. On CUDA it enqueues its work and returns: its
+ * tensors must live until the stream has done the work.
+ *
+ * After fork(), a child may use CPU contexts, new ones and those made before. It cannot use a CUDA
+ * context made before, since CUDA itself does not survive a fork.
+ */
 typedef struct rbcContext* rbcContext_t;
 
 /* rbcContextParams.backend and rbcContextInfo.backend */
 #define RBC_BACKEND_AUTO 0 /* CUDA if a device is usable, else the CPU */
-#define RBC_BACKEND_CPU 1
-#define RBC_BACKEND_CUDA 2
+#define RBC_BACKEND_CPU 1  /* the CPU */
+#define RBC_BACKEND_CUDA 2 /* an NVIDIA GPU */
 
-/* rbcContextParams.simd and rbcContextInfo.simd: vector instructions of the CPU backend. */
-#define RBC_SIMD_AUTO 0 /* the best that this machine has */
-#define RBC_SIMD_PORTABLE 1
-#define RBC_SIMD_AVX2 2 /* with FMA and F16C */
-#define RBC_SIMD_AVX512 3
+/* rbcContextParams.simd and rbcContextInfo.simd: vector instructions of the CPU backend */
+#define RBC_SIMD_AUTO 0     /* the best that this machine has */
+#define RBC_SIMD_PORTABLE 1 /* those of every x86-64 CPU */
+#define RBC_SIMD_AVX2 2     /* AVX2, FMA and F16C */
+#define RBC_SIMD_AVX512 3   /* AVX-512 */
 
 /*
  * A caller's allocator for workspace and owned tensors. `stream` is the context's cudaStream_t on
  * CUDA (memory may be handed out and taken back in the order of that stream) and null on the CPU.
  * alloc returns null when it cannot serve the request. Both may be called from any thread, and from
- * several at once: whoever drops the last reference to a tensor frees it.
+ * several at once: the thread that drops the last reference to a tensor frees it.
  */
 typedef struct rbcAllocator {
   void* (*alloc)(void* user_data, size_t bytes, size_t alignment, void* stream);
   void (*free)(void* user_data, void* pointer, size_t bytes, void* stream);
-  void* user_data;
+  void* user_data; /* passed to both functions */
 } rbcAllocator;
 
+/* How to create a context. */
 typedef struct rbcContextParams {
   uint32_t struct_size;
   int32_t backend;        /* RBC_BACKEND_...; default AUTO */
   int32_t device_id;      /* CUDA device; default 0 */
-  int32_t num_threads;    /* CPU threads a call may use; 0 (default): the process's CPUs */
+  int32_t num_threads;    /* CPU threads per call; 0 (default): as many as CPUs */
   void* stream;           /* the first cudaStream_t; default null, the legacy stream */
   rbcAllocator allocator; /* both functions or neither; default: cudaMallocAsync, malloc */
-  int32_t simd;           /* RBC_SIMD_...; one the machine lacks is NOT_AVAILABLE */
+  int32_t simd;           /* RBC_SIMD_...; NOT_AVAILABLE if the machine lacks it */
   int32_t reserved;       /* 0 */
 } rbcContextParams;
 
@@ -78,11 +84,13 @@ RBC_API rbcStatus_t rbcContextDestroy(rbcContext_t context);
 
 /*
  * Makes later calls enqueue on `stream` (a cudaStream_t of the context's device; null: the legacy
- * default stream). Work on the new stream that uses the context's workspace waits for the old
- * stream's by an event: the host never waits. The old stream must still exist. On a CPU context
- * only null is allowed.
+ * default stream). Work on the new stream that uses the context's workspace waits for the work on
+ * the old stream by an event: the host never waits. The old stream must still exist. On a CPU
+ * context only null is allowed.
  */
 RBC_API rbcStatus_t rbcContextSetStream(rbcContext_t context, void* stream);
+
+/* The stream that calls enqueue on; null: the legacy default stream, or a CPU context. */
 RBC_API rbcStatus_t rbcContextGetStream(rbcContext_t context, void** stream);
 
 /*
@@ -99,28 +107,28 @@ RBC_API rbcStatus_t rbcContextSynchronize(rbcContext_t context);
 RBC_API rbcStatus_t rbcContextReserve(rbcContext_t context, size_t bytes);
 
 /*
- * Starts the CPU threads now, which otherwise happens on first use: call it before timing. Where the
- * system refuses some of them it fails (UNSUPPORTED; the message says how many of how many there
- * are); calls then work with those that there are, and a later warm-up tries the rest again. On CUDA
- * there is nothing left to do: creating the context has loaded the kernels, if the driver is that of
- * CUDA 12.4 or later; with an older one, make a call once before timing or capturing it. Does not
- * touch the stream.
+ * Starts the CPU threads now, not on first use: call it before timing. If the system refuses some
+ * threads, it fails (UNSUPPORTED; the message says how many run). Calls then work with the threads
+ * that run, and a later warm-up tries the rest again. On CUDA it does nothing: creating the context
+ * has loaded the kernels if the driver is that of CUDA 12.4 or later. With an older driver, make a
+ * call once before timing or capturing it. Does not touch the stream.
  */
 RBC_API rbcStatus_t rbcContextWarmUp(rbcContext_t context);
 
+/* What a context runs on. */
 typedef struct rbcContextInfo {
   uint32_t struct_size;
   int32_t backend;             /* RBC_BACKEND_CPU or RBC_BACKEND_CUDA */
-  int32_t device_id;           /* 0 on the CPU */
+  int32_t device_id;           /* CUDA device; 0 on the CPU */
   int32_t num_threads;         /* CPU threads a call may use; 0 on CUDA */
   int32_t simd;                /* RBC_SIMD_...; 0 on CUDA */
-  int32_t compute_capability;  /* such as 90; 0 on the CPU */
-  int32_t num_multiprocessors; /* 0 on the CPU */
+  int32_t compute_capability;  /* of the GPU, such as 90; 0 on the CPU */
+  int32_t num_multiprocessors; /* of the GPU; 0 on the CPU */
   int32_t built_with_cuda;     /* 1 if the library has the CUDA backend */
-  uint64_t workspace_bytes;    /* held now */
-  uint64_t total_memory;       /* of the device, or of the machine */
-  char device_name[128];
-  char cuda_unavailable[256]; /* why an AUTO context is not on CUDA, else "" */
+  uint64_t workspace_bytes;    /* the workspace's size now */
+  uint64_t total_memory;       /* bytes, of the device or of the machine */
+  char device_name[128];       /* of the GPU or of the CPU */
+  char cuda_unavailable[256];  /* why an AUTO context is not on CUDA, else "" */
 } rbcContextInfo;
 
 static inline rbcContextInfo rbcContextInfoInit(void) {

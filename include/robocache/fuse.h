@@ -11,17 +11,18 @@
 extern "C" {
 #endif
 
+/* The most streams in a call of rbcFuse. */
 #define RBC_FUSE_MAX_STREAMS 64
 
-/* One sensor: what rbcResample takes of it. The tensors and params stay the caller's. */
+/* One sensor, as rbcResample takes it. The tensors and params stay the caller's. */
 typedef struct rbcFuseStream {
   uint32_t struct_size;
   uint32_t reserved0;              /* 0 */
   const rbcTensor* values;         /* [B,S,D], [S,D] or packed [N,D], as for rbcResample */
   const rbcTensor* times;          /* [B,S], [S] or [N], of the same dtype in every stream */
-  const rbcResampleParams* params; /* null: defaults; flags and query_lengths are not set here */
-  double clock_offset;             /* f32 and f64 times: a sample at t lies at t + clock_offset */
-  int64_t clock_offset_ticks;      /* i64 times: likewise */
+  const rbcResampleParams* params; /* null: defaults; flags and query_lengths must be unset */
+  double clock_offset;             /* f32, f64 times: a sample at t counts as at t + clock_offset */
+  int64_t clock_offset_ticks;      /* the same for i64 times */
   uint64_t reserved[2];            /* 0 */
 } rbcFuseStream;
 
@@ -32,6 +33,7 @@ static inline rbcFuseStream rbcFuseStreamInit(void) {
   return stream;
 }
 
+/* What all streams of a call share. */
 typedef struct rbcFuseParams {
   uint32_t struct_size;
   uint32_t flags;                 /* RBC_CHECK_TIMES or 0 (default) */
@@ -48,10 +50,10 @@ static inline rbcFuseParams rbcFuseParamsInit(void) {
 
 /*
  * Resamples N streams, each with its own rate, at the same T query times and writes them side by
- * side: stream n as rbcResample would write it, its channels after those of stream n - 1.
+ * side: each stream as rbcResample would write it, the channels of the first stream first.
  *
- *   streams      [N], N = num_streams of 1 to RBC_FUSE_MAX_STREAMS; all have the same struct_size
- *                of any dtypes that rbcResample takes into a float
+ *   streams      [N], N = num_streams of 1 to RBC_FUSE_MAX_STREAMS, all with the same struct_size;
+ *                any dtypes that rbcResample can write as a float
  *   query_times  [B,T], or [T] shared by the batch; the dtype of every stream's times
  *   out          [B,T,D_0 + ... + D_N-1]; [T,...] without batch; f16, bf16, f32 or f64
  *   mask         [B,T,N]; [T,N] without batch; bool or u8; or null; as rbcResample's of each stream
@@ -73,8 +75,8 @@ RBC_API rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, 
                             const rbcOutput* mask, const rbcFuseParams* params);
 
 /*
- * The workspace in bytes that the same call of rbcFuse needs, for rbcContextReserve. Arguments are
- * verified alike.
+ * The workspace in bytes that the same call of rbcFuse needs, for rbcContextReserve. It
+ * checks the arguments in the same way.
  */
 RBC_API rbcStatus_t rbcFuseWorkspaceSize(rbcContext_t context, const rbcFuseStream* streams,
                                          int32_t num_streams, const rbcTensor* query_times,

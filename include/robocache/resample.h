@@ -17,54 +17,55 @@ extern "C" {
 #endif
 
 /* rbcResampleParams.method, rbcChannelGroup.method */
-#define RBC_METHOD_LINEAR 0
-#define RBC_METHOD_NEAREST 1  /* a tie goes to the earlier sample */
-#define RBC_METHOD_PREVIOUS 2 /* zero-order hold */
-#define RBC_METHOD_NEXT 3
-#define RBC_METHOD_CUBIC 4 /* Catmull-Rom spline at the samples' own times */
-#define RBC_METHOD_PCHIP 5 /* monotone cubic: no overshoot */
-#define RBC_METHOD_SLERP 6 /* runs of 4 channels are quaternions, in any order of components */
-#define RBC_METHOD_ANGLE 7 /* radians, by the shorter way round */
+#define RBC_METHOD_LINEAR 0   /* a straight line between two samples */
+#define RBC_METHOD_NEAREST 1  /* the nearest sample; a tie goes to the earlier one */
+#define RBC_METHOD_PREVIOUS 2 /* the last sample up to the query: zero-order hold */
+#define RBC_METHOD_NEXT 3     /* the first sample from the query on */
+#define RBC_METHOD_CUBIC 4    /* Catmull-Rom spline at the samples' own times */
+#define RBC_METHOD_PCHIP 5    /* monotone cubic: no overshoot */
+#define RBC_METHOD_SLERP 6    /* each 4 channels are a quaternion, in any order of components */
+#define RBC_METHOD_ANGLE 7    /* radians, by the shorter way round */
 
 /* rbcResampleParams.bounds: queries outside a row's first and last time */
-#define RBC_BOUNDS_HOLD 0        /* the edge sample, mask 0 */
-#define RBC_BOUNDS_FILL 1        /* fill_value, mask 0 */
-#define RBC_BOUNDS_EXTRAPOLATE 2 /* linear: the outermost bracket's line, mask 0; others hold */
+#define RBC_BOUNDS_HOLD 0        /* write the edge sample, mask 0 */
+#define RBC_BOUNDS_FILL 1        /* write fill_value, mask 0 */
+#define RBC_BOUNDS_EXTRAPOLATE 2 /* linear: continue the outermost line, mask 0; others hold */
 
 /* rbcResampleParams.flags */
 #define RBC_CHECK_TIMES 1u /* verify times, lengths and offsets before anything is written */
 
 /*
- * The most groups of channels in a stream, and over all streams of a call, where neighbours of one
- * method count once and a stream without groups counts as one.
+ * The most groups of channels in a call, over all of its streams. Neighbours with the same method
+ * count once, and a stream without groups counts as one.
  */
 #define RBC_MAX_CHANNEL_GROUPS 256
 
 /* Channels begin .. begin + count - 1 and how they are interpolated. */
 typedef struct rbcChannelGroup {
-  int64_t begin;
-  int64_t count;    /* slerp: a multiple of 4 */
+  int64_t begin;    /* the first channel */
+  int64_t count;    /* how many channels; slerp: a multiple of 4 */
   int32_t method;   /* RBC_METHOD_... */
   int32_t reserved; /* 0 */
 } rbcChannelGroup;
 
+/* How to resample one stream. */
 typedef struct rbcResampleParams {
   uint32_t struct_size;
   uint32_t flags;           /* RBC_CHECK_TIMES or 0 (default) */
-  int32_t method;           /* RBC_METHOD_... of every channel, without groups; default linear */
+  int32_t method;           /* RBC_METHOD_... without groups; default linear */
   int32_t bounds;           /* RBC_BOUNDS_...; default hold */
   double fill_value;        /* written to invalid elements; default 0 */
-  double max_gap;           /* in the unit of the times, >= 0; default INFINITY: none */
-  double tolerance;         /* likewise, for nearest, previous and next */
+  double max_gap;           /* in the unit of the times, >= 0; default INFINITY: no limit */
+  double tolerance;         /* for nearest, previous and next, like max_gap; default INFINITY */
   const rbcTensor* lengths; /* [B] i32 or i64: valid samples of padded rows; null: all */
   const rbcTensor* query_lengths; /* [B] i32 or i64: valid queries of each row; null: all */
   const rbcTensor* offsets;       /* [B+1] i32 or i64: the rows of packed values; null: padded */
   const rbcTensor* mean;          /* [D] f32 or f64: out = (v - mean) * inv_std; null: 0 */
   const rbcTensor* inv_std;       /* [D] f32 or f64; null: 1 */
-  const rbcChannelGroup* groups;  /* in any order, each channel in one of them; null: method */
-  int32_t num_groups;
-  int32_t reserved0;    /* 0 */
-  uint64_t reserved[4]; /* 0 */
+  const rbcChannelGroup* groups;  /* in any order; each channel is in one group; null: use method */
+  int32_t num_groups;             /* the length of groups */
+  int32_t reserved0;              /* 0 */
+  uint64_t reserved[4];           /* 0 */
 } rbcResampleParams;
 
 static inline rbcResampleParams rbcResampleParamsInit(void) {
@@ -79,14 +80,14 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
 /*
  * Resamples B trajectories of S samples and D channels at T query times each.
  *
- *   values       [B,S,D]; [S,D] without batch; [N,D] packed, with params->offsets
+ *   values       [B,S,D]; [S,D] without batch; [N,D] packed, with params->offsets;
  *                f16, bf16, f32, f64; for nearest, previous and next also bool and integers
- *   times        [B,S], or [S] shared by the batch; [N] packed
+ *   times        [B,S], or [S] shared by the batch; [N] packed;
  *                f32, f64 or i64 (any tick, such as nanoseconds)
  *   query_times  [B,T], or [T] shared by the batch; the dtype of times; in any order
- *   out          [B,T,D]; [T,D] without batch
+ *   out          [B,T,D]; [T,D] without batch;
  *                any float dtype; for bool and integers also the dtype of values
- *   mask         [B,T]; [T] without batch; bool or u8; or null
+ *   mask         [B,T]; [T] without batch; bool or u8; or null;
  *                1 where a value was interpolated or a sample's time met exactly, in every group
  *   params       null: defaults
  *
@@ -94,16 +95,16 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * `out` and `mask` must overlap neither each other nor an input. Both are written whole.
  *
  * Times ascend within a row; equal times are allowed, and the last of them counts. For a query q
- * against a row of n samples the first rule that decides holds, for each group of channels by its
- * own method. Invalid means: fill_value, mask 0.
+ * against a row of n samples the first rule that applies decides, for each group of channels by
+ * its own method. Invalid means: fill_value, mask 0.
  *   1. n = 0, q is NaN, or q lies beyond query_lengths: invalid.
  *   2. q equals a sample's time: that sample (the last such), mask 1.
  *   3. nearest, previous, next with a tolerance: the method's sample t (nearest clamps to the ends,
  *      previous has none before the first, next none after the last) and mask 1 if |q - t| <=
- *      tolerance; else, or if there is none, invalid. Other methods know no tolerance.
+ *      tolerance; else, or if there is none, invalid. Other methods ignore the tolerance.
  *   4. q outside [first, last]: hold writes the edge sample, mask 0; fill is invalid; extrapolate
- *      writes the line through the two outermost distinct times, mask 0, and is invalid if there
- *      are no two. Methods other than linear hold instead.
+ *      writes the line through the two outermost distinct times, mask 0; with fewer times it is
+ *      invalid. Methods other than linear hold instead.
  *   5. the two samples around q lie more than max_gap apart: invalid.
  *   6. else the method's value, mask 1.
  * Of several samples with equal times the first is the right neighbour of what comes before them,
@@ -125,8 +126,8 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  *   angle    v1 plus w times the difference wrapped to [-pi, pi], wrapped to [-pi, pi] itself.
  *            Samples that are written as they are stay as they are.
  * At an end of the row, and beside a pair of equal times, where v0 or v3 has no place, cubic takes
- * the parabola through the three samples that there are, pchip SciPy's one-sided slope; of two
- * samples both make a line.
+ * the parabola through the three samples that exist, and pchip takes SciPy's one-sided slope. With
+ * two samples both give a line.
  *
  * Then, unless the element is invalid, (v - mean) * inv_std: a subtraction and a multiplication.
  *
@@ -136,13 +137,14 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * propagate; any NaN written is the positive quiet NaN with all payload bits set (0x7fffffff in
  * f32). CPU and CUDA agree bit for bit, in slerp and angle as well: polynomials take the place of
  * transcendental functions, with an error of a few units in the last place of 1.
- * max_gap and tolerance are rounded to the dtype of times (i64: down).
+ * max_gap and tolerance are rounded to the dtype of times (i64: down); above 0 and below one tick of
+ * i64 they are INVALID_ARGUMENT: seconds, most likely, where ticks are meant.
  *
- * Bad times without RBC_CHECK_TIMES, or lengths and offsets out of range on CUDA, give unspecified
- * values but never an access outside the tensors. With it, they are INVALID_ARGUMENT and nothing is
- * written: NaN or decreasing times (row and index are told), lengths outside 0..S, decreasing
- * offsets. On the CPU lengths and offsets are always verified. Times beyond a row's length are
- * never read.
+ * Without RBC_CHECK_TIMES, bad times, and on CUDA bad lengths and offsets, give unspecified values
+ * but never an access outside the tensors. With it, the call fails with INVALID_ARGUMENT and writes
+ * nothing if times are NaN or decrease (the message has the row and the index), lengths are outside
+ * 0..S, or offsets decrease. On the CPU lengths and offsets are always verified. Times beyond a
+ * row's length are never read.
  *
  * CUDA: one launch on the context's stream, no allocation, no synchronization, can be captured.
  * With RBC_CHECK_TIMES it verifies first, which waits for the stream and cannot be captured
@@ -157,8 +159,8 @@ RBC_API rbcStatus_t rbcResample(rbcContext_t context, const rbcTensor* values,
                                 const rbcResampleParams* params);
 
 /*
- * The workspace in bytes that the same call of rbcResample needs, for rbcContextReserve. Arguments
- * are verified alike.
+ * The workspace in bytes that the same call of rbcResample needs, for rbcContextReserve. It
+ * checks the arguments in the same way.
  */
 RBC_API rbcStatus_t rbcResampleWorkspaceSize(rbcContext_t context, const rbcTensor* values,
                                              const rbcTensor* times, const rbcTensor* query_times,

@@ -17,6 +17,7 @@
 #include "context.h"
 #include "fuse.h"
 #include "resample.h"
+#include "rotations.h"
 #include "tensor.h"
 #include "tsdf.h"
 #include "voxelize.h"

@@ -1,13 +1,10 @@
 /*
  * RoboCache: tensors.
  *
- * Operations take `const rbcTensor*`: a description of memory that somebody owns, with the memory
- * layout of DLPack's DLTensor, so that a `DLTensor*` can be passed by a cast. The descriptor, its
- * shape and its strides are read during the call alone. `const` speaks of the descriptor: the data
- * of an output, a `const rbcOutput*`, is written.
- *
- * Owned tensors (rbcOwnedTensor_t) are for callers without a tensor library of their own, and for
- * taking in or giving out DLPack's managed forms. SPDX-License-Identifier: Apache-2.0
+ * Operations take `const rbcTensor*`: a description of memory that the caller owns. They read the
+ * descriptor, its shape and its strides during the call alone. `const` is about the descriptor: an
+ * operation writes the data of an output, a `const rbcOutput*`.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef ROBOCACHE_TENSOR_H
 #define ROBOCACHE_TENSOR_H
@@ -22,17 +19,17 @@ extern "C" {
 #define RBC_MAX_NDIM 8
 
 /* Where data lives: DLPack's DLDeviceType. */
-#define RBC_DEVICE_CPU 1
-#define RBC_DEVICE_CUDA 2
+#define RBC_DEVICE_CPU 1           /* host memory */
+#define RBC_DEVICE_CUDA 2          /* memory of a GPU */
 #define RBC_DEVICE_CUDA_HOST 3     /* pinned host memory: usable by CPU and CUDA contexts */
 #define RBC_DEVICE_CUDA_MANAGED 13 /* managed memory: usable by CPU and CUDA contexts */
 
 /* DLPack's DLDataTypeCode, as far as RoboCache reads it. */
-#define RBC_DTYPE_INT 0
-#define RBC_DTYPE_UINT 1
-#define RBC_DTYPE_FLOAT 2
-#define RBC_DTYPE_BFLOAT 4
-#define RBC_DTYPE_BOOL 6
+#define RBC_DTYPE_INT 0    /* signed integers */
+#define RBC_DTYPE_UINT 1   /* unsigned integers */
+#define RBC_DTYPE_FLOAT 2  /* IEEE floating point */
+#define RBC_DTYPE_BFLOAT 4 /* bfloat16: the upper half of a float */
+#define RBC_DTYPE_BOOL 6   /* a byte, 0 or 1 */
 
 /* Layout of DLPack's DLDevice. */
 typedef struct rbcDevice {
@@ -47,13 +44,16 @@ typedef struct rbcDType {
   uint16_t lanes; /* 1 */
 } rbcDType;
 
-/* Layout of DLPack's DLTensor. */
+/*
+ * Describes memory: its address, device, dtype, shape and strides. It has the layout of DLPack's
+ * DLTensor, so a `DLTensor*` can be passed by a cast.
+ */
 typedef struct rbcTensor {
-  void* data; /* may be null if the tensor has no elements */
-  rbcDevice device;
-  int32_t ndim; /* 0 .. RBC_MAX_NDIM */
-  rbcDType dtype;
-  int64_t* shape;       /* [ndim] */
+  void* data;           /* may be null if the tensor has no elements */
+  rbcDevice device;     /* where data lives */
+  int32_t ndim;         /* the number of dimensions, 0 .. RBC_MAX_NDIM */
+  rbcDType dtype;       /* the type of the elements */
+  int64_t* shape;       /* [ndim], slowest first */
   int64_t* strides;     /* [ndim], in elements, may be 0 or negative; null: compact and row-major */
   uint64_t byte_offset; /* from data to the first element, in bytes */
 } rbcTensor;
@@ -61,12 +61,12 @@ typedef struct rbcTensor {
 /* A tensor whose data a call writes. What is only read is an rbcTensor. */
 typedef rbcTensor rbcOutput;
 
-/* What rbcTensorNormalize makes of a descriptor. Filled by the library: no struct_size to set. */
+/* What rbcTensorNormalize writes: the same tensor with nothing implicit. */
 typedef struct rbcTensorInfo {
-  void* data; /* the first element, byte_offset applied */
-  int64_t num_elements;
-  int64_t num_bytes; /* num_elements * element size */
-  int64_t shape[RBC_MAX_NDIM];
+  void* data;                    /* the first element, byte_offset applied */
+  int64_t num_elements;          /* the product of the extents */
+  int64_t num_bytes;             /* num_elements * element size */
+  int64_t shape[RBC_MAX_NDIM];   /* the first ndim count */
   int64_t strides[RBC_MAX_NDIM]; /* explicit; those of extents 0 and 1 as if compact */
   int32_t element_size;          /* bytes */
   int32_t is_contiguous;         /* 1 if compact and row-major */
@@ -84,6 +84,11 @@ RBC_API rbcStatus_t rbcTensorNormalize(const rbcTensor* tensor, rbcTensorInfo* i
 struct rbcContext;               /* context.h */
 struct DLManagedTensor;          /* dlpack.h */
 struct DLManagedTensorVersioned; /* dlpack.h, 1.0 and later */
+
+/*
+ * A tensor that owns its memory, allocated by the library or taken over from DLPack. It is for
+ * callers without a tensor library of their own, and for the exchange with DLPack.
+ */
 typedef struct rbcOwnedTensor* rbcOwnedTensor_t;
 
 /*
@@ -96,8 +101,8 @@ RBC_API rbcStatus_t rbcTensorCreate(struct rbcContext* context, rbcDType dtype, 
                                     const int64_t* shape, rbcOwnedTensor_t* tensor);
 
 /*
- * Gives back one reference; null is allowed. Memory is freed (or the imported tensor's deleter
- * called) when the last reference is gone: exported DLPack tensors each hold one. On CUDA the
+ * Drops one reference; null is allowed. Memory is freed (or the imported tensor's deleter called)
+ * when the last reference is gone: exported DLPack tensors each hold one. On CUDA the
  * memory is freed in the order of the stream that it was allocated on.
  */
 RBC_API rbcStatus_t rbcTensorDestroy(rbcOwnedTensor_t tensor);
@@ -122,21 +127,24 @@ RBC_API rbcStatus_t rbcTensorCopy(struct rbcContext* context, const rbcTensor* s
 /*
  * Takes over a DLPack managed tensor without a copy: the deleter is called exactly once, when the
  * owned tensor's last reference is gone, on the thread that drops it. On failure the caller keeps
- * the managed tensor, but for a versioned one whose major version is unknown: as DLPack asks, its
- * deleter is called and UNSUPPORTED returned.
+ * the managed tensor. One exception: if the major version of a versioned tensor is unknown, its
+ * deleter is called, as DLPack asks, and the call returns UNSUPPORTED.
  */
 RBC_API rbcStatus_t rbcTensorImportDLPack(struct DLManagedTensor* managed,
                                           rbcOwnedTensor_t* tensor);
+
+/* rbcTensorImportDLPack for the managed tensors of DLPack 1.0 and later. */
 RBC_API rbcStatus_t rbcTensorImportDLPackVersioned(struct DLManagedTensorVersioned* managed,
                                                    rbcOwnedTensor_t* tensor);
 
 /*
- * Gives out a DLPack managed tensor that shares the memory and holds a reference until its deleter
- * is called, from any thread. The legacy form cannot say "read-only": a read-only tensor is
- * UNSUPPORTED there.
+ * Makes a DLPack managed tensor that shares the memory and holds a reference until its deleter is
+ * called, from any thread. This form cannot say "read-only": a read-only tensor is UNSUPPORTED.
  */
 RBC_API rbcStatus_t rbcTensorExportDLPack(rbcOwnedTensor_t tensor,
                                           struct DLManagedTensor** managed);
+
+/* rbcTensorExportDLPack for the managed tensors of DLPack 1.0 and later, read-only ones too. */
 RBC_API rbcStatus_t rbcTensorExportDLPackVersioned(rbcOwnedTensor_t tensor,
                                                    struct DLManagedTensorVersioned** managed);
 

@@ -14,23 +14,24 @@ extern "C" {
 #endif
 
 /* rbcTsdfParams.weighting: the weight of a point at distance r from its sensor */
-#define RBC_TSDF_WEIGHT_CONSTANT 0       /* 1 */
+#define RBC_TSDF_WEIGHT_CONSTANT 0       /* always 1 */
 #define RBC_TSDF_WEIGHT_INVERSE_SQUARE 1 /* 1 / r^2, 2^-32 to 1: for metres */
 
 /* rbcTsdfParams.flags */
 #define RBC_TSDF_CARVE 1u /* a ray updates the free space from its sensor on, too */
 
+/* How to integrate clouds into a volume. */
 typedef struct rbcTsdfParams {
   uint32_t struct_size;
   uint32_t flags;    /* RBC_TSDF_CARVE or 0 (default) */
   int32_t weighting; /* RBC_TSDF_WEIGHT_...; default constant */
   int32_t reserved0; /* 0 */
-  double truncation; /* in the points' unit, more than 0 (in f32); to be set */
+  double truncation; /* required; in the points' unit, more than 0 (in f32) */
   double max_weight; /* a voxel's weight stops here, more than 0 (in f32); default INFINITY */
-  rbcVoxelGrid grid; /* to be set */
-  const rbcTensor* lengths; /* as for rbcVoxelize */
-  const rbcTensor* offsets;
-  uint64_t reserved[4]; /* 0 */
+  rbcVoxelGrid grid; /* required: it has no default */
+  const rbcTensor* lengths; /* [B] i32 or i64: valid points of padded clouds; null: all */
+  const rbcTensor* offsets; /* [B+1] i32 or i64: the clouds of packed points; null: padded */
+  uint64_t reserved[4];     /* 0 */
 } rbcTsdfParams;
 
 static inline rbcTsdfParams rbcTsdfParamsInit(void) {
@@ -47,8 +48,8 @@ static inline rbcTsdfParams rbcTsdfParamsInit(void) {
  * method for building complex models from range images", 1996).
  *
  *   points   as for rbcVoxelize
- *   sensors  [B,3], or [3] for all clouds and without batch; f32 or f64: where each cloud was seen
- *            from
+ *   sensors  [B,3], or [3] for all clouds and without batch; f32 or f64: the position of each
+ *            cloud's sensor
  *   tsdf     [X,Y,Z] f32, read and written: in the points' unit, within +-truncation, positive in
  *            front of the surface (on the sensor's side) and negative behind it
  *   weight   [X,Y,Z] f32, read and written: 0 where nothing was observed yet (tsdf is ignored
@@ -60,13 +61,13 @@ static inline rbcTsdfParams rbcTsdfParamsInit(void) {
  * observation as they are. Any strides, but none of 0 in tsdf and weight; all tensors live on the
  * context's device; tsdf, weight and dropped overlap nothing.
  *
- * For a point p that the sensor at o sees at distance r, in the direction u: the voxels that the
- * ray passes from r - truncation, but not before o, (with RBC_TSDF_CARVE: from o) to r + truncation
- * each observe, with the weight w of the point and once,
+ * Take a point p that the sensor at o sees at distance r, in the direction u. Each voxel that the
+ * ray passes from r - truncation (not before o; with RBC_TSDF_CARVE: from o) to r + truncation
+ * observes, once and with the weight w of the point,
  *   d = clamp(dot(p - c, u), -truncation, truncation)
- * at their centre c. The voxels are those that the traversal of Amanatides and Woo, "A fast voxel
- * traversal algorithm for ray tracing" (1987), visits: each shares a face with the one before. One
- * that the ray does no more than touch, or misses by rounding, may be among them or not. With all
+ * at its centre c. The voxels are those that the traversal of Amanatides and Woo, "A fast voxel
+ * traversal algorithm for ray tracing" (1987), visits: each shares a face with the one before. A
+ * voxel that the ray only touches, or misses by rounding, may be among them or not. With all
  * observations of the call,
  *   tsdf = (tsdf * weight + sum(w * d)) / (weight + sum(w));  weight += sum(w), up to max_weight
  * so that calls cloud after cloud and one call with all of them agree within rounding, as long as

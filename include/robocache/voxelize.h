@@ -19,20 +19,21 @@ extern "C" {
 #define RBC_VOXEL_OCCUPANCY 0 /* 1 where there is a point */
 #define RBC_VOXEL_COUNT 1     /* points in the voxel */
 #define RBC_VOXEL_SUM 2       /* of each feature over the voxel's points */
-#define RBC_VOXEL_MEAN 3
-#define RBC_VOXEL_MAX 4
-#define RBC_VOXEL_MIN 5
+#define RBC_VOXEL_MEAN 3      /* of each feature over the voxel's points */
+#define RBC_VOXEL_MAX 4       /* of each feature over the voxel's points */
+#define RBC_VOXEL_MIN 5       /* of each feature over the voxel's points */
 
 /* rbcVoxelizeSparseParams.order */
 #define RBC_VOXEL_ORDER_LEXICOGRAPHIC 0 /* by cloud, x, y, z */
-#define RBC_VOXEL_ORDER_FIRST_POINT 1   /* by the voxel's first point, as detection networks expect */
+#define RBC_VOXEL_ORDER_FIRST_POINT 1 /* by the voxel's first point, as detection networks expect */
 
 /*
+ * Where the voxels lie.
+ *
  * The voxel of a point p is floor((p - origin) * (1 / voxel_size)) on each axis, computed in f32
  * (f64 for points of f64): origin, and the inverse of voxel_size in f64, are rounded to that type
- * first.
- * A point lies in the grid if every index is in 0 .. shape - 1, so a voxel holds its lower faces
- * and not its upper ones. Points outside, NaN and infinite ones are dropped.
+ * first. A point lies in the grid if every index is in 0 .. shape - 1, so a voxel contains its
+ * lower faces and not its upper ones. Points outside, NaN and infinite ones are dropped.
  */
 typedef struct rbcVoxelGrid {
   double origin[3];     /* of the corner with the smallest coordinates, in the points' unit */
@@ -40,13 +41,14 @@ typedef struct rbcVoxelGrid {
   int64_t shape[3];     /* voxels along x, y, z: 1 to 2^31 - 1 */
 } rbcVoxelGrid;
 
+/* How to fill a dense grid. */
 typedef struct rbcVoxelizeParams {
   uint32_t struct_size;
-  uint32_t flags;     /* 0 */
-  int32_t mode;       /* RBC_VOXEL_...; default occupancy */
-  int32_t reserved0;  /* 0 */
-  double empty_value; /* written to voxels without a point; default 0 */
-  rbcVoxelGrid grid;  /* to be set */
+  uint32_t flags;           /* 0 */
+  int32_t mode;             /* RBC_VOXEL_...; default occupancy */
+  int32_t reserved0;        /* 0 */
+  double empty_value;       /* written to voxels without a point; default 0 */
+  rbcVoxelGrid grid;        /* required: it has no default */
   const rbcTensor* lengths; /* [B] i32 or i64: valid points of padded clouds; null: all */
   const rbcTensor* offsets; /* [B+1] i32 or i64: the clouds of packed points; null: padded */
   uint64_t reserved[4];     /* 0 */
@@ -62,11 +64,11 @@ static inline rbcVoxelizeParams rbcVoxelizeParamsInit(void) {
 /*
  * Reduces B point clouds of N points each to a dense grid of X x Y x Z voxels.
  *
- *   points    [B,N,C]; [N,C] without batch; [N,C] packed, with params->offsets; C >= 3
+ *   points    [B,N,C]; [N,C] without batch; [N,C] packed, with params->offsets; C >= 3;
  *             f16, bf16, f32, f64; the first three columns are x, y, z; at most 2^31 - 1 in all
  *   features  [B,N,F]; [N,F] as points; f16, bf16, f32, f64; for sum, mean, max and min only;
  *             null: the C columns of points
- *   out       [B,X,Y,Z] for occupancy and count, [B,X,Y,Z,F] else; without batch no B
+ *   out       [B,X,Y,Z] for occupancy and count, [B,X,Y,Z,F] else; without batch no B;
  *             occupancy: bool, u8, i32 or any float; count: i32, i64 or any float; else any float
  *   dropped   [B], without batch []; i64: the points of each cloud that lie in no voxel; or null
  *   params    not null: the grid has no default
@@ -104,23 +106,24 @@ RBC_API rbcStatus_t rbcVoxelize(rbcContext_t context, const rbcTensor* points,
                                 const rbcOutput* dropped, const rbcVoxelizeParams* params);
 
 /*
- * The workspace in bytes that the same call of rbcVoxelize needs, for rbcContextReserve. Arguments
- * are verified alike.
+ * The workspace in bytes that the same call of rbcVoxelize needs, for rbcContextReserve. It
+ * checks the arguments in the same way.
  */
 RBC_API rbcStatus_t rbcVoxelizeWorkspaceSize(rbcContext_t context, const rbcTensor* points,
                                              const rbcTensor* features, const rbcOutput* out,
                                              const rbcOutput* dropped,
                                              const rbcVoxelizeParams* params, size_t* bytes);
 
+/* How to list voxels. */
 typedef struct rbcVoxelizeSparseParams {
   uint32_t struct_size;
-  uint32_t flags;    /* 0 */
-  int32_t reduce;    /* RBC_VOXEL_SUM, _MEAN, _MAX or _MIN: for `features`; default mean */
-  int32_t order;     /* RBC_VOXEL_ORDER_...; default lexicographic */
-  rbcVoxelGrid grid; /* to be set; B * X * Y * Z is at most 2^62 */
-  const rbcTensor* lengths; /* as for rbcVoxelize */
-  const rbcTensor* offsets;
-  uint64_t reserved[4]; /* 0 */
+  uint32_t flags;           /* 0 */
+  int32_t reduce;           /* RBC_VOXEL_SUM, _MEAN, _MAX or _MIN: for `features`; default mean */
+  int32_t order;            /* RBC_VOXEL_ORDER_...; default lexicographic */
+  rbcVoxelGrid grid;        /* required; B * X * Y * Z is at most 2^62 */
+  const rbcTensor* lengths; /* [B] i32 or i64: valid points of padded clouds; null: all */
+  const rbcTensor* offsets; /* [B+1] i32 or i64: the clouds of packed points; null: padded */
+  uint64_t reserved[4];     /* 0 */
 } rbcVoxelizeSparseParams;
 
 static inline rbcVoxelizeSparseParams rbcVoxelizeSparseParamsInit(void) {
@@ -132,14 +135,14 @@ static inline rbcVoxelizeSparseParams rbcVoxelizeSparseParamsInit(void) {
 }
 
 /*
- * What rbcVoxelizeSparse writes; null: not wanted. M voxels are occupied; the first min(M, capacity)
- * in the order asked for are kept.
+ * The tensors that rbcVoxelizeSparse writes; it skips those that are null. Of the M occupied
+ * voxels, it keeps the first min(M, capacity) in the requested order.
  */
 typedef struct rbcSparseVoxels {
   uint32_t struct_size;
   uint32_t reserved0;          /* 0 */
-  const rbcOutput* coords;     /* [capacity,4] i32: cloud, x, y, z; not null */
-  const rbcOutput* num_voxels; /* [] i64: min(M, capacity), the rows that are voxels; not null */
+  const rbcOutput* coords;     /* [capacity,4] i32: cloud, x, y, z; required */
+  const rbcOutput* num_voxels; /* [] i64: min(M, capacity), the rows in use; required */
   const rbcOutput* counts;     /* [capacity] i32: points in the voxel; with `grouped` at most P */
   const rbcOutput* features;   /* [capacity,F], any float: reduced over all of the voxel's points */
   const rbcOutput* grouped;    /* [capacity,P,F], any float: the features of its first P points */
@@ -158,17 +161,17 @@ static inline rbcSparseVoxels rbcSparseVoxelsInit(void) {
 }
 
 /*
- * Reduces B point clouds to a list of the voxels that hold a point.
+ * Reduces B point clouds to a list of the voxels that contain points.
  *
  *   points    as for rbcVoxelize
  *   features  as for rbcVoxelize; null: the columns of points
- *   voxels    what to write, in tensors of the caller
+ *   voxels    the tensors to write
  *   params    not null: the grid has no default
  *
  * M stays on the device: nothing waits for it. Rows past the kept voxels are written too, with
  * coords and point_to_voxel -1 and the rest 0, so every tensor is written whole. Points in voxels
- * beyond the capacity have point_to_voxel -1. Of all points, sum(counts) + sum(dropped) +
- * overflow[1] + overflow[2] is the number.
+ * beyond the capacity have point_to_voxel -1. The number of all points is sum(counts) +
+ * sum(dropped) + overflow[1] + overflow[2].
  *
  * `grouped` is what detection networks call hard voxelization: the features of a voxel's first P
  * points by index, then zeros; with RBC_VOXEL_ORDER_FIRST_POINT, voxels come in the order of their

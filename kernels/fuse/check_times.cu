@@ -27,12 +27,6 @@ __device__ int64_t placeOf(const FuseStream& s, int64_t b, int64_t i) {
                               static_cast<uint64_t>(i));
 }
 
-__device__ bool outside(int64_t i, int64_t limit) { return i < 0 || i > limit; }
-
-__device__ int64_t offsetBefore(const FuseStream& s, int64_t b) {
-  return b > 0 ? s.offsets[b - 1] : 0;
-}
-
 template <class Time>
 __device__ const Time* timesOf(const FuseStream& s, int64_t b, const RowRange& range) {
   return static_cast<const Time*>(s.times) + b * s.times_stride[0] +
@@ -45,13 +39,10 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;
   for (int64_t b = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; b <= p.batch;
        b += threads) {
-    if (s.offsets.data != nullptr &&
-        (s.offsets[b] < offsetBefore(s, b) || s.offsets[b] > s.samples)) {
-      mark(&keys[0], b);
-    }
+    if (s.offsets.data != nullptr && badOffset(s.offsets, b, s.samples)) mark(&keys[0], b);
     if (b == p.batch) break;  // offsets alone have B + 1 entries
-    if (s.lengths.data != nullptr && outside(s.lengths[b], s.samples)) mark(&keys[1], b);
-    if (p.query_lengths.data != nullptr && outside(p.query_lengths[b], p.queries))
+    if (s.lengths.data != nullptr && badLength(s.lengths, b, s.samples)) mark(&keys[1], b);
+    if (p.query_lengths.data != nullptr && badLength(p.query_lengths, b, p.queries))
       mark(&keys[2], b);
   }
 }
@@ -80,7 +71,7 @@ __global__ void writeDefect(const __grid_constant__ FuseProblem p,
   TimesDefect found = {};
   if (keys[0] != kNoDefect) {
     const auto b = static_cast<int64_t>(keys[0]);
-    found = {TimesDefect::kOffset, b, 0, {offsetBefore(s, b), s.offsets[b]}, {}};
+    found = {TimesDefect::kOffset, b, 0, {offsetBefore(s.offsets, b), s.offsets[b]}, {}};
   } else if (keys[1] != kNoDefect) {
     const auto b = static_cast<int64_t>(keys[1]);
     found = {TimesDefect::kLength, b, 0, {0, s.lengths[b]}, {}};
@@ -105,38 +96,33 @@ __global__ void writeDefect(const __grid_constant__ FuseProblem p,
   *defect = found;
 }
 
-unsigned blocksFor(int64_t items, int64_t per_block, int64_t most) {
-  const int64_t blocks = items / per_block + (items % per_block != 0 ? 1 : 0);
-  return static_cast<unsigned>(blocks < 1 ? 1 : blocks < most ? blocks : most);
-}
-
 struct Found {
   unsigned long long keys[4];
   TimesDefect defect;
 };
 
 cudaError_t launchCheckTimes(const FuseProblem& p, const FuseStream& s, unsigned long long* keys,
-                             TimesDefect* defect, cudaStream_t stream) {
+                             TimesDefect* defect, cudaStream_t cuda_stream) {
   // A row that the whole batch shares in full is looked at once.
   const bool shared =
       s.offsets.data == nullptr && s.lengths.data == nullptr && s.times_stride[0] == 0;
   const int64_t rows = shared && p.batch > 1 ? 1 : p.batch;
-  cudaError_t error = cudaMemsetAsync(keys, 0xff, sizeof(Found::keys), stream);
+  cudaError_t error = cudaMemsetAsync(keys, 0xff, sizeof(Found::keys), cuda_stream);
   // A batch without samples and without indexes may have any number of rows.
   const bool has_indexes =
       s.offsets.data != nullptr || s.lengths.data != nullptr || p.query_lengths.data != nullptr;
   if (error == cudaSuccess && has_indexes) {
-    error =
-        launchKernel(findIndexes, blocksFor(p.batch, kThreads, 1024), kThreads, stream, p, s, keys);
+    error = launchKernel(findIndexes, gridOf(blocksFor(p.batch, kThreads, 1024)), kThreads,
+                         cuda_stream, p, s, keys);
   }
   return visitTime(p.time_dtype, [&](auto tag) {
     using Time = typename decltype(tag)::type;
     if (error == cudaSuccess && s.samples > 0) {
-      const dim3 grid(blocksFor(s.samples, kThreads * 4, 256), blocksFor(rows, 1, 4096));
-      error = launchKernel(findTimes<Time>, grid, kThreads, stream, s, rows, keys);
+      const dim3 grid = gridOf(blocksFor(s.samples, kThreads * 4, 256), blocksFor(rows, 1, 4096));
+      error = launchKernel(findTimes<Time>, grid, kThreads, cuda_stream, s, rows, keys);
     }
     if (error != cudaSuccess) return error;
-    return launchKernel(writeDefect<Time>, 1, 1, stream, p, s, keys, defect);
+    return launchKernel(writeDefect<Time>, 1, 1, cuda_stream, p, s, keys, defect);
   });
 }
 
@@ -147,13 +133,13 @@ void run(BackendState& state, const TimesProblem& problem, Scratch scratch) {
   const DeviceGuard guard(cuda.device);
   auto* found = static_cast<Found*>(scratch.data);
   checkCuda(launchCheckTimes(problem.fuse, problem.fuse.streams[problem.stream], found->keys,
-                             &found->defect, cuda.stream),
+                             &found->defect, cuda.cuda_stream),
             "the launch of a check");
   checkCuda(cudaMemcpyAsync(problem.defect, &found->defect, sizeof found->defect,
-                            cudaMemcpyDeviceToHost, cuda.stream),
+                            cudaMemcpyDeviceToHost, cuda.cuda_stream),
             "cudaMemcpyAsync");
-  checkCuda(cudaStreamSynchronize(cuda.stream), "cudaStreamSynchronize");
-  cuda.workspace_used = false;  // all of it is over: no later stream has to wait for this one
+  checkCuda(cudaStreamSynchronize(cuda.cuda_stream), "cudaStreamSynchronize");
+  cuda.workspace_used = false;  // all of it is over: no later CUDA stream has to wait for this one
 }
 
 }  // namespace

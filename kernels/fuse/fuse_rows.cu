@@ -1,12 +1,106 @@
+// Which kernel of whole rows suits a problem.
+
 #include "fuse/fuse_rows.h"
 
+#include <algorithm>
+
+#include "fuse/find_sample.cuh"
+#include "fuse/fuse_rows_instances.h"
 #include "fuse/fuse_rows_launch.h"
+#include "fuse/suits_vecs.h"
 
 namespace rbc::cuda {
+namespace {
+
+using rows::Kind;
+
+static_assert(rows::kManyStreams == kMaxStreams);
+
+// What all streams of a problem have in common.
+struct Common {
+  Kind kind;
+  bool vecs;       // they are whole aligned vectors of 16 bytes of the larger dtype
+  bool half_vecs;  // of 8 bytes
+  bool channels;   // their channels are neighbours, and better taken one by one
+};
+
+// The kind that a stream needs.
+Kind kindOf(const FuseStream& s, Method method) {
+  if (takesFour(method)) return Kind::kFourRows;
+  const bool affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
+  return affine || method == Method::kSlerp || method == Method::kAngle ? Kind::kTwoRows
+                                                                        : Kind::kLine;
+}
+
+// Whether the stream's kernel may be that of all.
+bool isAlike(const FuseProblem& p, const FuseStream& s) {
+  return s.num_segments == 1 && s.values_dtype == p.streams[0].values_dtype &&
+         suitsShortIndexes(p, s) && suitsVecs(s.mean) && suitsVecs(s.inv_std);
+}
+
+// Of streams that are alike.
+Common commonOf(const FuseProblem& p) {
+  const int largest = std::max(sizeOf(p.streams[0].values_dtype), sizeOf(p.out_dtype));
+  Common common = {Kind::kLine, true, true, true};
+  bool quaternions = false;
+  bool angles = false;
+  int64_t in_vecs = 0;  // channels more than those in none
+  for (int n = 0; n < p.num_streams; ++n) {
+    const FuseStream& s = p.streams[n];
+    const ChannelSegment& all = p.segments[s.first_segment];
+    common.kind = std::max(common.kind, kindOf(s, all.method));
+    quaternions |= all.method == Method::kSlerp;
+    angles |= all.method == Method::kAngle;
+    const auto suits = [&](int bytes) {
+      return s.channels > 0 && suitsVecs(p, s, all, std::max(bytes / largest, 1));
+    };
+    const bool vecs = suits(16);
+    in_vecs += vecs ? s.channels : -s.channels;
+    common.vecs &= vecs;
+    common.half_vecs &= suits(8);
+    common.channels &= suits(rows::kSingle);
+  }
+  // fuse_any_kernel.cuh takes each stream by the vectors that it has.
+  common.channels &= in_vecs <= 0 && !quaternions && !(angles && common.kind == Kind::kFourRows);
+  return common;
+}
+
+bool suits(const rows::Form& form, const Common& common, int streams) {
+  if (form.kind != common.kind || form.streams < streams) return false;
+  return form.bytes == rows::kSingle ? common.channels
+         : form.bytes == 8           ? common.half_vecs
+                                     : common.vecs;
+}
+
+// The first instance that suits the problem, or -1.
+int instanceOf(const FuseProblem& p) {
+  const rows::DTypePair* const first = rows::kDTypePairs;
+  const rows::DTypePair* const last = first + rows::kNumDTypePairs;
+  const rows::DTypePair* const dtypes = std::find_if(first, last, [&](const rows::DTypePair& pair) {
+    return pair.in == p.streams[0].values_dtype && pair.out == p.out_dtype;
+  });
+  if (dtypes == last) return -1;
+  for (int n = 0; n < p.num_streams; ++n) {
+    if (!isAlike(p, p.streams[n])) return -1;
+  }
+  const Common common = commonOf(p);
+  for (int form = 0; form < rows::kNumForms; ++form) {
+    const int instance = form * rows::kNumDTypePairs + static_cast<int>(dtypes - first);
+    if (rows::isCompiled(instance) && suits(rows::kForms[form], common, p.num_streams)) {
+      return instance;
+    }
+  }
+  return -1;
+}
+
+}  // namespace
 
 FuseLauncher rowsLauncherOf(const FuseProblem& p) {
-  return visitTime(p.time_dtype,
-                   [&](auto time) { return rows::launcherOf<typename decltype(time)::type>(p); });
+  const int instance = instanceOf(p);
+  if (instance < 0) return nullptr;
+  return visitTime(p.time_dtype, [&](auto time) {
+    return rows::launcherOf<typename decltype(time)::type>(instance);
+  });
 }
 
 cudaError_t loadFuseRows() {

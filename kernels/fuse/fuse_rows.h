@@ -1,4 +1,4 @@
-// The launcher of the kernels for wide rows that are alike.
+// Fusion by the kernels of whole rows.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,7 +10,7 @@ namespace rbc::cuda {
 
 // One launch, nothing else.
 using FuseLauncher = cudaError_t (*)(const FuseProblem& problem, const LaunchDevice& device,
-                                     cudaStream_t stream);
+                                     cudaStream_t cuda_stream);
 
 // The launcher of the kernel that suits the problem, or null: launchFuse() does everything.
 FuseLauncher rowsLauncherOf(const FuseProblem& problem);

@@ -3,7 +3,7 @@
 namespace rbc::cuda {
 namespace rows {
 
-template Launcher launcherOf<float>(const FuseProblem&);
+template FuseLauncher launcherOf<float>(int);
 template cudaError_t loadKernels<float>();
 
 }  // namespace rows

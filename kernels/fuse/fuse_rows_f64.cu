@@ -3,7 +3,7 @@
 namespace rbc::cuda {
 namespace rows {
 
-template Launcher launcherOf<double>(const FuseProblem&);
+template FuseLauncher launcherOf<double>(int);
 template cudaError_t loadKernels<double>();
 
 }  // namespace rows

@@ -3,7 +3,7 @@
 namespace rbc::cuda {
 namespace rows {
 
-template Launcher launcherOf<int64_t>(const FuseProblem&);
+template FuseLauncher launcherOf<int64_t>(int);
 template cudaError_t loadKernels<int64_t>();
 
 }  // namespace rows

@@ -1,19 +1,15 @@
-// The launchers of the kernels of whole rows, by the dtype of times.
+// The launchers of the kernels of whole rows, by the dtype of times: each has a source file of its own,
+// as they take long to compile.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
-#include "fuse_problem.h"
-#include "runtime/launch_device.h"
+#include "fuse/fuse_rows.h"
 
 namespace rbc::cuda {
 namespace rows {
 
-using Launcher = cudaError_t (*)(const FuseProblem&, const LaunchDevice&, cudaStream_t);
-
-// The launcher of the problem's kernel, or null if there is none.
+// Of an instance that is compiled.
 template <class Time>
-Launcher launcherOf(const FuseProblem& problem);
+FuseLauncher launcherOf(int instance);
 
 template <class Time>
 cudaError_t loadKernels();

@@ -1,7 +1,5 @@
 #include "points/clear_counts.h"
 
-#include <algorithm>
-
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
@@ -28,11 +26,11 @@ __global__ void __launch_bounds__(kThreads) clear(const __grid_constant__ ClearA
 }  // namespace
 
 cudaError_t clearCounts(const Output<1>& counts, int64_t count, const LaunchDevice& device,
-                        cudaStream_t stream) {
+                        cudaStream_t cuda_stream) {
   if (counts.data == nullptr || count == 0) return cudaSuccess;
   ClearArguments arguments = {static_cast<int64_t*>(counts.data), counts.stride[0], count};
-  const int64_t blocks = (count + kThreads - 1) / kThreads;
-  return launchBlocks(clear, &arguments, std::min<int64_t>(blocks, 1024), kThreads, device, stream);
+  return launchBlocks(clear, &arguments, blocksFor(count, kThreads, 1024), kThreads, device,
+                      cuda_stream);
 }
 
 cudaError_t loadClearCounts() { return loadKernelsBeside(clear); }

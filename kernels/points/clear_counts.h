@@ -10,7 +10,7 @@ namespace rbc::cuda {
 
 // Makes the i64 of an output 0; its data may be null.
 cudaError_t clearCounts(const Output<1>& counts, int64_t count, const LaunchDevice& device,
-                        cudaStream_t stream);
+                        cudaStream_t cuda_stream);
 
 cudaError_t loadClearCounts();
 

@@ -1,8 +1,9 @@
 // Cells of a grid, counted or marked, on their way to an output of any dtype and strides.
 #pragma once
 
+#include "element_of.h"
 #include "points/voxel_coords.cuh"
-#include "real.h"
+#include "voxel_problem.h"
 
 namespace rbc::cuda {
 
@@ -33,23 +34,6 @@ inline CellOutput cellOutputOf(const VoxelizeProblem& p) {
   return out;
 }
 
-template <class Element>
-__device__ Element elementOf(uint64_t bits) {
-  Element element;
-  memcpy(&element, &bits, sizeof element);
-  return element;
-}
-
-// A cell's number as an element: rounded once.
-template <class Element>
-__device__ Element cellElement(uint32_t value) {
-  if constexpr (std::is_integral_v<Element>) {
-    return static_cast<Element>(value);
-  } else {
-    return narrow<Element>(static_cast<double>(value));
-  }
-}
-
 // Writes the cells first .. first + count - 1, the threads of a block together (or of a grid:
 // `thread` of `threads`). Marks are 1, counts any number; 0 becomes the empty value.
 template <class Element, class Cell>
@@ -64,20 +48,20 @@ __device__ void writeCells(const CellOutput& out, const Cell* cells, int64_t fir
       union {
         Element element[kPerWord];
         uint4 word;
-      } pack;
+      } vec;
 #pragma unroll
       for (int k = 0; k < kPerWord; ++k) {
         const Cell cell = cells[w * kPerWord + k];
-        pack.element[k] = cell == 0 ? empty : cellElement<Element>(cell);
+        vec.element[k] = cell == 0 ? empty : countAs<Element>(cell);
       }
-      __stcs(reinterpret_cast<uint4*>(data + first) + w, pack.word);
+      __stcs(reinterpret_cast<uint4*>(data + first) + w, vec.word);
     }
     first += words * kPerWord;
     cells += words * kPerWord;
     count -= words * kPerWord;
   }
   for (int64_t i = thread; i < count; i += threads) {
-    data[out.offset(first + i)] = cells[i] == 0 ? empty : cellElement<Element>(cells[i]);
+    data[out.offset(first + i)] = cells[i] == 0 ? empty : countAs<Element>(cells[i]);
   }
 }
 

@@ -24,8 +24,7 @@ struct FeatureRows {
 };
 
 inline FeatureRows featureRowsOf(const Features& f, const PointClouds& points) {
-  const bool flat =
-      points.packed() || points.clouds == 1 || f.stride[0] == f.stride[1] * points.rows;
+  const bool flat = points.inOneLine(f.stride[0], f.stride[1]);
   return {f.data,      {f.stride[0], f.stride[1], f.stride[2]},
           f.count,     FastDivmod(points.rows),
           points.rows, flat};

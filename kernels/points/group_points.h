@@ -32,15 +32,15 @@ class PointGrouping {
   const PointGroups& groups() const { return groups_; }
 
   // Adds to `dropped`, which has to be cleared before.
-  cudaError_t launch(const LaunchDevice& device, cudaStream_t stream) const;
+  cudaError_t launch(const LaunchDevice& device, cudaStream_t cuda_stream) const;
 
  private:
   void cutRanked(ScratchLayout* cutter);
-  cudaError_t launchRanked(const LaunchDevice& device, cudaStream_t stream) const;
+  cudaError_t launchRanked(const LaunchDevice& device, cudaStream_t cuda_stream) const;
   template <class Key>
   void cutSorted(ScratchLayout* cutter);
   template <class Key>
-  cudaError_t launchSorted(const LaunchDevice& device, cudaStream_t stream) const;
+  cudaError_t launchSorted(const LaunchDevice& device, cudaStream_t cuda_stream) const;
 
   PointClouds clouds_;
   VoxelGrid grid_;

@@ -69,8 +69,7 @@ struct TripleLoader {
 
   static bool suits(const PointClouds& c) {
     return c.dtype == DType::F32 && c.stride[2] == 1 && c.stride[1] == 3 &&
-           (c.clouds == 1 || c.packed() || c.stride[0] == 3 * c.rows) &&
-           reinterpret_cast<uintptr_t>(c.data) % 16 == 0;
+           c.inOneLine(c.stride[0], 3) && reinterpret_cast<uintptr_t>(c.data) % 16 == 0;
   }
 
   template <class Source>
@@ -96,8 +95,7 @@ struct QuadLoader {
 
   static bool suits(const PointClouds& c) {
     return c.dtype == DType::F32 && c.columns >= 4 && c.stride[2] == 1 && c.stride[1] % 4 == 0 &&
-           (c.clouds == 1 || c.packed() || c.stride[0] == c.stride[1] * c.rows) &&
-           reinterpret_cast<uintptr_t>(c.data) % 16 == 0;
+           c.inOneLine(c.stride[0], c.stride[1]) && reinterpret_cast<uintptr_t>(c.data) % 16 == 0;
   }
 
   template <class Source>
@@ -134,19 +132,9 @@ decltype(auto) visitLoader(const PointClouds& clouds, Visitor&& visitor) {
   });
 }
 
-// The cloud that a packed row may belong to: the last that begins at or before it.
+// The cloud that a packed row may belong to.
 __device__ inline int64_t cloudAround(const PointClouds& c, int64_t row) {
-  int64_t low = 0;
-  int64_t high = c.clouds - 1;
-  while (low < high) {
-    const int64_t middle = low + (high - low + 1) / 2;
-    if (c.offsets[middle] <= row) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  return low;
+  return memberAround(c.offsets, c.clouds, row);
 }
 
 // The rows of a cloud's points.

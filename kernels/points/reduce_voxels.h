@@ -27,7 +27,7 @@ class VoxelReduction {
                  ScratchLayout* cutter);
 
   cudaError_t launch(const PointGroups& groups, const VoxelTarget& target,
-                     const LaunchDevice& device, cudaStream_t stream) const;
+                     const LaunchDevice& device, cudaStream_t cuda_stream) const;
 
  private:
   PointClouds points_;

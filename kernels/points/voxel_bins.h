@@ -17,7 +17,7 @@ size_t voxelBinsScratchBytes(const VoxelizeProblem& problem, const LaunchDevice&
 // output and `dropped` have only been cleared, and the caller has to go straight to the grid, which is
 // faster.
 cudaError_t launchVoxelBins(const VoxelizeProblem& problem, void* scratch, const int32_t** coherent,
-                            const LaunchDevice& device, cudaStream_t stream);
+                            const LaunchDevice& device, cudaStream_t cuda_stream);
 
 cudaError_t loadVoxelBins(const LaunchDevice& device);
 

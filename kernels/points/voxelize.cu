@@ -183,16 +183,13 @@ __global__ void __launch_bounds__(kThreads) expandCells(const __grid_constant__ 
                       static_cast<int64_t>(gridDim.x) * kThreads);
 }
 
-int64_t blocksFor(int64_t items, int64_t per_block, const LaunchDevice& device) {
-  const int64_t blocks = (items + per_block - 1) / per_block;
-  const int64_t most = int64_t{16} * device.multiprocessors;
-  return blocks < most ? blocks : most;
-}
+// So many that all multiprocessors are busy.
+int64_t mostBlocks(const LaunchDevice& device) { return int64_t{16} * device.multiprocessors; }
 
 // Adds all points to cells that are cleared; or none, as MarkArguments says.
 template <class Cell>
 cudaError_t launchPoints(const VoxelizeProblem& p, void* cells, const int32_t* coherent,
-                         const LaunchDevice& device, cudaStream_t stream) {
+                         const LaunchDevice& device, cudaStream_t cuda_stream) {
   constexpr int kGroup = kThreads * kPoints;
   constexpr int kMaxGroups = 4;
   const int64_t points = p.points.total();
@@ -207,54 +204,59 @@ cudaError_t launchPoints(const VoxelizeProblem& p, void* cells, const int32_t* c
         static_cast<int>(std::clamp<int64_t>(groups, 1, kMaxGroups))};
     if constexpr (std::is_same_v<Cell, uint32_t>) {
       if (cellsOf(p) <= INT32_MAX) {
-        return launchBlocks(addCounts<Loader>, &arguments,
-                            blocksFor(points, int64_t{kGroup} * arguments.groups, device), kThreads,
-                            device, stream);
+        return launchBlocks(
+            addCounts<Loader>, &arguments,
+            blocksFor(points, int64_t{kGroup} * arguments.groups, mostBlocks(device)), kThreads,
+            device, cuda_stream);
       }
     } else if (coherent != nullptr) {
       return launchBlocks(addPoints<Loader, Cell, true>, &arguments,
-                          blocksFor(points, kGroup, device), kThreads, device, stream);
+                          blocksFor(points, kGroup, mostBlocks(device)), kThreads, device,
+                          cuda_stream);
     }
     return launchBlocks(addPoints<Loader, Cell, false>, &arguments,
-                        blocksFor(points, kGroup, device), kThreads, device, stream);
+                        blocksFor(points, kGroup, mostBlocks(device)), kThreads, device,
+                        cuda_stream);
   });
 }
 
 template <class Cell>
 cudaError_t launchDirect(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
-                         cudaStream_t stream) {
+                         cudaStream_t cuda_stream) {
   const bool direct = takesCells(p);
   void* cells = direct ? p.out.data : scratch;
   const int64_t count = cellsOf(p);
-  cudaError_t error = cudaMemsetAsync(cells, 0, static_cast<size_t>(count) * sizeof(Cell), stream);
-  if (error == cudaSuccess) error = launchPoints<Cell>(p, cells, nullptr, device, stream);
+  cudaError_t error =
+      cudaMemsetAsync(cells, 0, static_cast<size_t>(count) * sizeof(Cell), cuda_stream);
+  if (error == cudaSuccess) error = launchPoints<Cell>(p, cells, nullptr, device, cuda_stream);
   if (error != cudaSuccess || direct) return error;
   ExpandArguments arguments = {cellOutputOf(p), cells, count};
   return visitCellElement(p.out.dtype, [&](auto tag) {
     using Element = typename decltype(tag)::type;
     return launchBlocks(expandCells<Cell, Element>, &arguments,
-                        blocksFor(count, kThreads * 16, device), kThreads, device, stream);
+                        blocksFor(count, kThreads * 16, mostBlocks(device)), kThreads, device,
+                        cuda_stream);
   });
 }
 
 // By bins; or straight onto the grid, if it takes cells and the device finds the points coherent.
 template <class Cell>
 cudaError_t launchBins(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
-                       cudaStream_t stream) {
-  if (!takesCells(p)) return launchVoxelBins(p, scratch, nullptr, device, stream);
+                       cudaStream_t cuda_stream) {
+  if (!takesCells(p)) return launchVoxelBins(p, scratch, nullptr, device, cuda_stream);
   const int32_t* coherent = nullptr;
-  const cudaError_t error = launchVoxelBins(p, scratch, &coherent, device, stream);
+  const cudaError_t error = launchVoxelBins(p, scratch, &coherent, device, cuda_stream);
   if (error != cudaSuccess) return error;
-  return launchPoints<Cell>(p, p.out.data, coherent, device, stream);
+  return launchPoints<Cell>(p, p.out.data, coherent, device, cuda_stream);
 }
 
 template <class Cell>
 cudaError_t launchCells(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
-                        cudaStream_t stream) {
-  if (suitsBins(p, device)) return launchBins<Cell>(p, scratch, device, stream);
-  const cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, stream);
+                        cudaStream_t cuda_stream) {
+  if (suitsBins(p, device)) return launchBins<Cell>(p, scratch, device, cuda_stream);
+  const cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, cuda_stream);
   if (error != cudaSuccess) return error;
-  return launchDirect<Cell>(p, scratch, device, stream);
+  return launchDirect<Cell>(p, scratch, device, cuda_stream);
 }
 
 // ---- features -----------------------------------------------------------------------------------
@@ -288,7 +290,8 @@ __global__ void __launch_bounds__(kThreads) fillGrid(const __grid_constant__ Fil
   }
 }
 
-cudaError_t launchFill(const VoxelizeProblem& p, const LaunchDevice& device, cudaStream_t stream) {
+cudaError_t launchFill(const VoxelizeProblem& p, const LaunchDevice& device,
+                       cudaStream_t cuda_stream) {
   FillArguments arguments = {p.out.data,   {},  VoxelCoordsOf(p.grid), p.features.count, 0,
                              p.empty_bits, true};
   const int64_t extent[] = {p.points.clouds, p.grid.shape[0], p.grid.shape[1], p.grid.shape[2],
@@ -303,11 +306,12 @@ cudaError_t launchFill(const VoxelizeProblem& p, const LaunchDevice& device, cud
   if (compact == 0) return cudaSuccess;
   if (arguments.contiguous && p.empty_bits == 0) {
     const auto bytes = static_cast<size_t>(compact) * static_cast<size_t>(sizeOf(p.out.dtype));
-    return cudaMemsetAsync(p.out.data, 0, bytes, stream);
+    return cudaMemsetAsync(p.out.data, 0, bytes, cuda_stream);
   }
   return visitFloat(p.out.dtype, [&](auto tag) {
     return launchBlocks(fillGrid<typename decltype(tag)::type>, &arguments,
-                        blocksFor(compact, kThreads * 4, device), kThreads, device, stream);
+                        blocksFor(compact, kThreads * 4, mostBlocks(device)), kThreads, device,
+                        cuda_stream);
   });
 }
 
@@ -321,11 +325,11 @@ struct FeatureParts {
 };
 
 cudaError_t launchFeatures(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
-                           cudaStream_t stream) {
+                           cudaStream_t cuda_stream) {
   ScratchLayout cutter(scratch);
   const FeatureParts parts(p, &cutter);
-  cudaError_t error = parts.grouping.launch(device, stream);
-  if (error == cudaSuccess) error = launchFill(p, device, stream);
+  cudaError_t error = parts.grouping.launch(device, cuda_stream);
+  if (error == cudaSuccess) error = launchFill(p, device, cuda_stream);
   if (error != cudaSuccess) return error;
   const VoxelTarget target = {p.out.data,
                               p.out.dtype,
@@ -335,7 +339,7 @@ cudaError_t launchFeatures(const VoxelizeProblem& p, void* scratch, const Launch
                               VoxelCoordsOf(p.grid),
                               nullptr,
                               0};
-  return parts.reduction.launch(parts.grouping.groups(), target, device, stream);
+  return parts.reduction.launch(parts.grouping.groups(), target, device, cuda_stream);
 }
 
 size_t voxelizeScratchBytes(const VoxelizeProblem& p, const LaunchDevice& device) {
@@ -356,13 +360,13 @@ size_t voxelizeScratchBytes(const VoxelizeProblem& p, const LaunchDevice& device
 }
 
 cudaError_t launchVoxelize(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
-                           cudaStream_t stream) {
+                           cudaStream_t cuda_stream) {
   if (!reducesFeatures(p.mode)) {
-    return p.mode == VoxelMode::kOccupancy ? launchCells<uint8_t>(p, scratch, device, stream)
-                                           : launchCells<uint32_t>(p, scratch, device, stream);
+    return p.mode == VoxelMode::kOccupancy ? launchCells<uint8_t>(p, scratch, device, cuda_stream)
+                                           : launchCells<uint32_t>(p, scratch, device, cuda_stream);
   }
-  const cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, stream);
-  return error != cudaSuccess ? error : launchFeatures(p, scratch, device, stream);
+  const cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, cuda_stream);
+  return error != cudaSuccess ? error : launchFeatures(p, scratch, device, cuda_stream);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
+#include "runtime/suits_vecs.h"
 
 namespace rbc::cuda {
 namespace {
@@ -46,9 +47,9 @@ struct SparseParts {
     cutter->take(&temporary, static_cast<int64_t>(temporary_bytes));
   }
 
-  cudaError_t scan(void* memory, size_t* bytes, int64_t points, cudaStream_t stream) const {
+  cudaError_t scan(void* memory, size_t* bytes, int64_t points, cudaStream_t cuda_stream) const {
     return cub::DeviceScan::ExclusiveSum(memory, *bytes, is_first, firsts_before,
-                                         static_cast<int>(points), stream);
+                                         static_cast<int>(points), cuda_stream);
   }
 };
 
@@ -213,50 +214,49 @@ __global__ void __launch_bounds__(kThreads) writePoints(const __grid_constant__ 
   }
 }
 
-int64_t blocksFor(int64_t items, const LaunchDevice& device) {
-  const int64_t blocks = (items + kThreads - 1) / kThreads;
-  return std::clamp<int64_t>(blocks, 1, int64_t{32} * device.multiprocessors);
+int64_t rowBlocks(int64_t items, const LaunchDevice& device) {
+  return blocksFor(items, kThreads, int64_t{32} * device.multiprocessors);
 }
 
 cudaError_t launchRows(const SparseParts& parts, int64_t points, const RowArguments& given,
-                       const LaunchDevice& device, cudaStream_t stream) {
+                       const LaunchDevice& device, cudaStream_t cuda_stream) {
   if (points == 0) return cudaSuccess;
   RowArguments arguments = given;
-  const int64_t blocks = blocksFor(arguments.groups.most, device);
-  cudaError_t error = cudaMemsetAsync(parts.is_first, 0, static_cast<size_t>(points), stream);
+  const int64_t blocks = rowBlocks(arguments.groups.most, device);
+  cudaError_t error = cudaMemsetAsync(parts.is_first, 0, static_cast<size_t>(points), cuda_stream);
   if (error != cudaSuccess) return error;
-  error = launchBlocks(markFirsts, &arguments, blocks, kThreads, device, stream);
+  error = launchBlocks(markFirsts, &arguments, blocks, kThreads, device, cuda_stream);
   if (error != cudaSuccess) return error;
   size_t bytes = parts.temporary_bytes;
-  error = parts.scan(parts.temporary, &bytes, points, stream);
+  error = parts.scan(parts.temporary, &bytes, points, cuda_stream);
   if (error != cudaSuccess) return error;
-  return launchBlocks(findRows, &arguments, blocks, kThreads, device, stream);
+  return launchBlocks(findRows, &arguments, blocks, kThreads, device, cuda_stream);
 }
 
 cudaError_t launchReduced(const SparseProblem& p, const SparseParts& parts,
-                          const LaunchDevice& device, cudaStream_t stream) {
+                          const LaunchDevice& device, cudaStream_t cuda_stream) {
   if (p.reduced.data == nullptr || p.features.count == 0) return cudaSuccess;
   const VoxelTarget target = {p.reduced.data,      p.reduced.dtype, {p.reduced.stride[0], 0, 0, 0},
                               p.reduced.stride[1], false,           VoxelCoordsOf(p.grid),
                               parts.rows,          p.capacity};
-  return parts.reduction.launch(parts.grouping.groups(), target, device, stream);
+  return parts.reduction.launch(parts.grouping.groups(), target, device, cuda_stream);
 }
 
 cudaError_t launchGrouped(const SparseProblem& p, const EmitArguments& emit,
-                          const LaunchDevice& device, cudaStream_t stream) {
+                          const LaunchDevice& device, cudaStream_t cuda_stream) {
   if (p.grouped.data == nullptr || p.features.count == 0) return cudaSuccess;
   GroupedArguments arguments = {emit, featureRowsOf(p.features, p.points)};
-  const int64_t blocks = blocksFor(p.capacity * p.max_points * p.features.count, device);
+  const int64_t blocks = rowBlocks(p.capacity * p.max_points * p.features.count, device);
   return visitFloat(p.features.dtype, [&](auto in) {
     return visitFloat(p.grouped.dtype, [&](auto out) {
       return launchBlocks(writeGrouped<typename decltype(in)::type, typename decltype(out)::type>,
-                          &arguments, blocks, kThreads, device, stream);
+                          &arguments, blocks, kThreads, device, cuda_stream);
     });
   });
 }
 
 cudaError_t launchPoints(const SparseProblem& p, const PointGroups& groups, const int32_t* rows,
-                         const LaunchDevice& device, cudaStream_t stream) {
+                         const LaunchDevice& device, cudaStream_t cuda_stream) {
   if (p.point_to_voxel.data == nullptr || p.points.total() == 0) return cudaSuccess;
   PointArguments arguments = {groups,
                               rows,
@@ -267,8 +267,8 @@ cudaError_t launchPoints(const SparseProblem& p, const PointGroups& groups, cons
                               !p.points.packed() && p.points.clouds > 1};
   const auto kernel =
       p.point_to_voxel.dtype == DType::I64 ? writePoints<int64_t> : writePoints<int32_t>;
-  return launchBlocks(kernel, &arguments, blocksFor(p.points.total(), device), kThreads, device,
-                      stream);
+  return launchBlocks(kernel, &arguments, rowBlocks(p.points.total(), device), kThreads, device,
+                      cuda_stream);
 }
 
 size_t voxelizeSparseScratchBytes(const SparseProblem& p, const LaunchDevice&) {
@@ -278,28 +278,28 @@ size_t voxelizeSparseScratchBytes(const SparseProblem& p, const LaunchDevice&) {
 }
 
 cudaError_t launchVoxelizeSparse(const SparseProblem& p, void* scratch, const LaunchDevice& device,
-                                 cudaStream_t stream) {
+                                 cudaStream_t cuda_stream) {
   ScratchLayout cutter(scratch);
   const SparseParts parts(p, &cutter);
   const PointGroups& groups = parts.grouping.groups();
-  const bool whole_coords = p.coords.stride[1] == 1 && p.coords.stride[0] % 4 == 0 &&
-                            reinterpret_cast<uintptr_t>(p.coords.data) % 16 == 0;
+  const bool whole_coords =
+      p.coords.stride[1] == 1 && suitsVecs(p.coords.data, {p.coords.stride[0]}, sizeof(int32_t), 4);
   EmitArguments emit = {p, groups, parts.voxels, VoxelCoordsOf(p.grid), whole_coords};
-  cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, stream);
-  if (error == cudaSuccess) error = clearCounts(p.overflow, 3, device, stream);
-  if (error == cudaSuccess) error = parts.grouping.launch(device, stream);
+  cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, cuda_stream);
+  if (error == cudaSuccess) error = clearCounts(p.overflow, 3, device, cuda_stream);
+  if (error == cudaSuccess) error = parts.grouping.launch(device, cuda_stream);
   if (error == cudaSuccess && parts.by_first_point) {
     error = launchRows(parts, p.points.total(),
                        {groups, parts.is_first, parts.firsts_before, parts.rows, parts.voxels},
-                       device, stream);
+                       device, cuda_stream);
   }
   if (error == cudaSuccess) {
-    error = launchBlocks(emitRows, &emit, blocksFor(std::max(p.capacity, groups.most), device),
-                         kThreads, device, stream);
+    error = launchBlocks(emitRows, &emit, rowBlocks(std::max(p.capacity, groups.most), device),
+                         kThreads, device, cuda_stream);
   }
-  if (error == cudaSuccess) error = launchReduced(p, parts, device, stream);
-  if (error == cudaSuccess) error = launchGrouped(p, emit, device, stream);
-  if (error == cudaSuccess) error = launchPoints(p, groups, parts.rows, device, stream);
+  if (error == cudaSuccess) error = launchReduced(p, parts, device, cuda_stream);
+  if (error == cudaSuccess) error = launchGrouped(p, emit, device, cuda_stream);
+  if (error == cudaSuccess) error = launchPoints(p, groups, parts.rows, device, cuda_stream);
   return error;
 }
 

@@ -31,7 +31,7 @@ struct Sums {
 
 Sums sumsIn(void* scratch, const TsdfProblem& p) {
   Sums sums;
-  sums.blocks = (p.grid.volume() + kBlock - 1) / kBlock;
+  sums.blocks = ceilDiv(p.grid.volume(), kBlock);
   ScratchLayout cutter(scratch);
   cutter.take(&sums.voxels, sums.blocks * kBlock);
   cutter.take(&sums.marks, sums.blocks);
@@ -170,17 +170,17 @@ __global__ void __launch_bounds__(kThreads) average(const __grid_constant__ Voxe
 
 template <class Arguments>
 cudaError_t launchRays(void (*kernel)(Arguments), Arguments* arguments, const LaunchDevice& device,
-                       cudaStream_t stream) {
-  const int64_t blocks = (arguments->total + kThreads - 1) / kThreads;
+                       cudaStream_t cuda_stream) {
+  const int64_t blocks = ceilDiv(arguments->total, kThreads);
   if (blocks == 0) return cudaSuccess;
-  return launchBlocks(kernel, arguments, blocks, kThreads, device, stream);
+  return launchBlocks(kernel, arguments, blocks, kThreads, device, cuda_stream);
 }
 
 cudaError_t launchVoxels(void (*kernel)(VoxelArguments), VoxelArguments* arguments,
-                         const LaunchDevice& device, cudaStream_t stream) {
-  const int64_t warps = (arguments->sums.blocks + arguments->group - 1) / arguments->group;
-  const int64_t blocks = (warps + kThreads / kWarp - 1) / (kThreads / kWarp);
-  return launchBlocks(kernel, arguments, blocks, kThreads, device, stream);
+                         const LaunchDevice& device, cudaStream_t cuda_stream) {
+  const int64_t warps = ceilDiv(arguments->sums.blocks, arguments->group);
+  const int64_t blocks = ceilDiv(warps, kThreads / kWarp);
+  return launchBlocks(kernel, arguments, blocks, kThreads, device, cuda_stream);
 }
 
 // A warp takes several blocks where there are more of them than warps that run at once.
@@ -193,7 +193,7 @@ VoxelArguments voxelArgumentsOf(const TsdfProblem& p, const Sums& sums,
 
 template <class Storage>
 cudaError_t launch(const TsdfProblem& p, const Sums& sums, const LaunchDevice& device,
-                   cudaStream_t stream) {
+                   cudaStream_t cuda_stream) {
   RayArguments<Compute<Storage>> rays = {p,
                                          fieldAs<Compute<Storage>>(p),
                                          sums,
@@ -202,10 +202,10 @@ cudaError_t launch(const TsdfProblem& p, const Sums& sums, const LaunchDevice& d
                                          static_cast<int64_t*>(p.dropped.data),
                                          p.dropped.stride[0]};
   VoxelArguments voxels = voxelArgumentsOf(p, sums, device);
-  cudaError_t error = launchRays(markBlocks<Storage>, &rays, device, stream);
-  if (error == cudaSuccess) error = launchVoxels(clear, &voxels, device, stream);
-  if (error == cudaSuccess) error = launchRays(observe<Storage>, &rays, device, stream);
-  if (error == cudaSuccess) error = launchVoxels(average, &voxels, device, stream);
+  cudaError_t error = launchRays(markBlocks<Storage>, &rays, device, cuda_stream);
+  if (error == cudaSuccess) error = launchVoxels(clear, &voxels, device, cuda_stream);
+  if (error == cudaSuccess) error = launchRays(observe<Storage>, &rays, device, cuda_stream);
+  if (error == cudaSuccess) error = launchVoxels(average, &voxels, device, cuda_stream);
   return error;
 }
 
@@ -214,13 +214,13 @@ size_t tsdfScratchBytes(const TsdfProblem& p, const LaunchDevice&) {
 }
 
 cudaError_t launchTsdf(const TsdfProblem& p, void* scratch, const LaunchDevice& device,
-                       cudaStream_t stream) {
+                       cudaStream_t cuda_stream) {
   const Sums sums = sumsIn(scratch, p);
   const cudaError_t error =
-      cudaMemsetAsync(sums.marks, 0, static_cast<size_t>(sums.blocks), stream);
+      cudaMemsetAsync(sums.marks, 0, static_cast<size_t>(sums.blocks), cuda_stream);
   if (error != cudaSuccess) return error;
   return visitFloat(p.points.dtype, [&](auto tag) {
-    return launch<typename decltype(tag)::type>(p, sums, device, stream);
+    return launch<typename decltype(tag)::type>(p, sums, device, cuda_stream);
   });
 }
 

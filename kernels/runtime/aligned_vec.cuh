@@ -50,20 +50,20 @@ __device__ __forceinline__ P load(const void* address) {
 
 // Outputs are not read again here: let them leave the caches first.
 template <class P>
-__device__ __forceinline__ void store(void* address, P pack) {
+__device__ __forceinline__ void store(void* address, P vec) {
   if constexpr (sizeof(P) == 32) {
-    const auto words = bitCast<TwoWords>(pack);
+    const auto words = bitCast<TwoWords>(vec);
     __stcs(static_cast<uint4*>(address), words.word[0]);
     __stcs(static_cast<uint4*>(address) + 1, words.word[1]);
   } else {
     using W = typename Word<sizeof(P)>::type;
-    __stcs(static_cast<W*>(address), bitCast<W>(pack));
+    __stcs(static_cast<W*>(address), bitCast<W>(vec));
   }
 }
 
 // From the compute type, two at a time where CUDA has an instruction for it.
 template <class Out, int kCount, class Number>
-__device__ __forceinline__ AlignedVec<Out, kCount> narrowPack(const Number (&values)[kCount]) {
+__device__ __forceinline__ AlignedVec<Out, kCount> narrowVec(const Number (&values)[kCount]) {
   AlignedVec<Out, kCount> out;
   if constexpr (std::is_same_v<Out, bf16> && std::is_same_v<Number, float> && kCount % 2 == 0) {
 #pragma unroll

@@ -1,4 +1,4 @@
-// The CUDA backend: device, stream, memory, and the table that core calls.
+// The CUDA backend: device, CUDA stream, memory, and the table that core calls.
 
 #include <cstdio>
 #include <memory>
@@ -20,11 +20,13 @@ extern const Operation<FuseProblem> kFuse;
 extern const Operation<VoxelizeProblem> kVoxelize;
 extern const Operation<SparseProblem> kVoxelizeSparse;
 extern const Operation<TsdfProblem> kVoxelizeTsdf;
+extern const Operation<RotationProblem> kConvertRotations;
 cudaError_t loadCheckTimes();
 cudaError_t loadFuse();
 cudaError_t loadVoxelize();
 cudaError_t loadVoxelizeSparse();
 cudaError_t loadTsdf();
+cudaError_t loadConvertRotations();
 
 namespace {
 
@@ -46,24 +48,26 @@ void requireDevice(int device) {
 
 void close(BackendState* state) noexcept {
   std::unique_ptr<CudaState> cuda(&own(*state));
-  if (cuda->event != nullptr && cudaEventDestroy(cuda->event) != cudaSuccess) cudaGetLastError();
+  for (cudaEvent_t event : {cuda->event, cuda->captured_event}) {
+    if (event != nullptr && cudaEventDestroy(event) != cudaSuccess) cudaGetLastError();
+  }
 }
 
 __global__ void nothing() {}
 
 // By the code, which may be older than the device: there, kernels do not wait.
-cudaError_t findOverlap(LaunchDevice* launch) {
+cudaError_t findEarlyLaunches(LaunchDevice* launch) {
   cudaFuncAttributes attributes;
   const cudaError_t error = cudaFuncGetAttributes(&attributes, nothing);
-  launch->overlaps = error == cudaSuccess && attributes.ptxVersion >= 90;
+  launch->early_launches = error == cudaSuccess && attributes.ptxVersion >= 90;
   return error;
 }
 
 // All of them, so that no call is slow or waits for being the first, and any may be captured.
 cudaError_t loadKernels(const LaunchDevice& device) {
   for (const auto load :
-       {loadCheckTimes, loadClearCounts, loadCopy, loadFuse, loadFuseRows, loadGroupPoints,
-        loadReduceVoxels, loadTsdf, loadVoxelize, loadVoxelizeSparse}) {
+       {loadCheckTimes, loadClearCounts, loadConvertRotations, loadCopy, loadFuse, loadFuseRows,
+        loadGroupPoints, loadReduceVoxels, loadTsdf, loadVoxelize, loadVoxelizeSparse}) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }
@@ -74,7 +78,7 @@ BackendState* open(const rbcContextParams& params) {
   requireDevice(params.device_id);
   auto state = std::make_unique<CudaState>();
   state->device = params.device_id;
-  state->stream = static_cast<cudaStream_t>(params.stream);
+  state->cuda_stream = static_cast<cudaStream_t>(params.stream);
   const DeviceGuard guard(state->device);
   cudaDeviceProp properties;
   checkCuda(cudaGetDeviceProperties(&properties, state->device), "cudaGetDeviceProperties");
@@ -83,7 +87,7 @@ BackendState* open(const rbcContextParams& params) {
   state->launch.block_memory = static_cast<int>(properties.sharedMemPerBlockOptin);
   state->total_memory = properties.totalGlobalMem;
   std::snprintf(state->name, sizeof state->name, "%.127s", properties.name);
-  const cudaError_t error = findOverlap(&state->launch);
+  const cudaError_t error = findEarlyLaunches(&state->launch);
   if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
       error == cudaErrorUnsupportedPtxVersion) {
     cudaGetLastError();
@@ -93,7 +97,12 @@ BackendState* open(const rbcContextParams& params) {
   }
   checkCuda(error, "cudaFuncGetAttributes");
   checkCuda(loadKernels(state->launch), "loading the kernels");
-  checkCuda(cudaEventCreateWithFlags(&state->event, cudaEventDisableTiming), "cudaEventCreate");
+  for (cudaEvent_t* event : {&state->event, &state->captured_event}) {
+    const cudaError_t created = cudaEventCreateWithFlags(event, cudaEventDisableTiming);
+    if (created == cudaSuccess) continue;
+    close(state.release());
+    checkCuda(created, "cudaEventCreate");
+  }
   return state.release();
 }
 
@@ -121,68 +130,86 @@ rbcDevice device(const BackendState& state) { return {RBC_DEVICE_CUDA, own(state
 
 // ---- streams ------------------------------------------------------------------------------------
 
-bool isCapturing(cudaStream_t stream) {
+// The number of the capture that the stream is part of; 0: of none.
+unsigned long long captureOf(cudaStream_t cuda_stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  const cudaError_t error = cudaStreamIsCapturing(stream, &status);
-  // The legacy stream cannot even be asked while another stream is captured.
+  unsigned long long number = 0;
+  const cudaError_t error = cudaStreamGetCaptureInfo(cuda_stream, &status, &number);
+  // The legacy CUDA stream cannot even be asked while another one is captured.
   if (error == cudaErrorStreamCaptureImplicit) {
     cudaGetLastError();
-    return true;
+    return ~0ull;
   }
-  checkCuda(error, "cudaStreamIsCapturing");
-  return status != cudaStreamCaptureStatusNone;
+  checkCuda(error, "cudaStreamGetCaptureInfo");
+  return status == cudaStreamCaptureStatusNone ? 0 : number;
 }
+
+bool isCapturing(cudaStream_t cuda_stream) { return captureOf(cuda_stream) != 0; }
 
 bool capturing(const BackendState& state) {
   const DeviceGuard guard(own(state).device);
-  return isCapturing(own(state).stream);
+  return isCapturing(own(state).cuda_stream);
 }
 
 // The wait itself is left to the next use of the workspace: a stream in capture that never uses it
 // must not depend on an event from outside.
-void setStream(BackendState& state, void* stream) {
+void setStream(BackendState& state, void* cuda_stream) {
   CudaState& cuda = own(state);
-  if (cuda.stream == stream) return;
+  if (cuda.cuda_stream == cuda_stream) return;
   if (cuda.workspace_used) {
     const DeviceGuard guard(cuda.device);
-    checkCuda(cudaEventRecord(cuda.event, cuda.stream), "cudaEventRecord");
+    const unsigned long long capture = captureOf(cuda.cuda_stream);
+    cudaEvent_t const event = capture != 0 ? cuda.captured_event : cuda.event;
+    checkCuda(cudaEventRecord(event, cuda.cuda_stream), "cudaEventRecord");
     cuda.workspace_used = false;
-    cuda.wait_pending = true;
+    if (capture != 0) {
+      cuda.pending_capture = capture;
+    } else {
+      cuda.wait_pending = true;
+    }
   }
-  cuda.stream = static_cast<cudaStream_t>(stream);
+  cuda.cuda_stream = static_cast<cudaStream_t>(cuda_stream);
 }
 
 void useWorkspace(BackendState& state) {
   CudaState& cuda = own(state);
-  if (cuda.wait_pending) {
+  if (cuda.wait_pending || cuda.pending_capture != 0) {
     const DeviceGuard guard(cuda.device);
-    // A capture cannot wait for work outside of it: its replays do, and the next call that runs.
-    const bool captured = isCapturing(cuda.stream);
-    checkCuda(cudaStreamWaitEvent(cuda.stream, cuda.event,
-                                  captured ? cudaEventWaitExternal : cudaEventWaitDefault),
-              "cudaStreamWaitEvent");
-    if (captured) return;
-    cuda.wait_pending = false;
+    const unsigned long long capture = captureOf(cuda.cuda_stream);
+    // What is captured does not run yet: work outside of its capture has nothing to wait for.
+    if (cuda.pending_capture != 0 && cuda.pending_capture == capture) {
+      checkCuda(cudaStreamWaitEvent(cuda.cuda_stream, cuda.captured_event, cudaEventWaitDefault),
+                "cudaStreamWaitEvent");
+      cuda.pending_capture = 0;
+    }
+    if (cuda.wait_pending) {
+      // A capture cannot wait for work outside of it: its replays do, and the next call that runs.
+      checkCuda(cudaStreamWaitEvent(cuda.cuda_stream, cuda.event,
+                                    capture != 0 ? cudaEventWaitExternal : cudaEventWaitDefault),
+                "cudaStreamWaitEvent");
+      cuda.wait_pending = capture != 0;
+    }
   }
   cuda.workspace_used = true;
 }
 
-void* stream(const BackendState& state) { return own(state).stream; }
+void* stream(const BackendState& state) { return own(state).cuda_stream; }
 
 void synchronize(BackendState& state) {
   const DeviceGuard guard(own(state).device);
-  if (isCapturing(own(state).stream)) {
+  if (isCapturing(own(state).cuda_stream)) {
     fail(RBC_STATUS_UNSUPPORTED, "stream: is being captured, and cannot be waited for");
   }
-  checkCuda(cudaStreamSynchronize(own(state).stream), "cudaStreamSynchronize");
+  checkCuda(cudaStreamSynchronize(own(state).cuda_stream), "cudaStreamSynchronize");
 }
 
 // ---- memory -------------------------------------------------------------------------------------
 
-void* allocate(BackendState& state, size_t bytes, void* stream) {
+void* allocate(BackendState& state, size_t bytes, void* cuda_stream) {
   const DeviceGuard guard(own(state).device);
   void* pointer = nullptr;
-  const cudaError_t error = cudaMallocAsync(&pointer, bytes, static_cast<cudaStream_t>(stream));
+  const cudaError_t error =
+      cudaMallocAsync(&pointer, bytes, static_cast<cudaStream_t>(cuda_stream));
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     return nullptr;
@@ -191,12 +218,13 @@ void* allocate(BackendState& state, size_t bytes, void* stream) {
   return pointer;
 }
 
-void release(BackendState& state, void* pointer, size_t, void* stream) noexcept {
+void release(BackendState& state, void* pointer, size_t, void* cuda_stream) noexcept {
   int before = 0;
   cudaGetDevice(&before);
   cudaSetDevice(own(state).device);
   // Nobody is told of a failure: no later call should take it for its own.
-  if (cudaFreeAsync(pointer, static_cast<cudaStream_t>(stream)) != cudaSuccess) cudaGetLastError();
+  if (cudaFreeAsync(pointer, static_cast<cudaStream_t>(cuda_stream)) != cudaSuccess)
+    cudaGetLastError();
   cudaSetDevice(before);
 }
 
@@ -205,25 +233,27 @@ void copy(BackendState& state, const View& source, const View& destination) {
   const DeviceGuard guard(cuda.device);
   const bool with_host =
       source.device.type == RBC_DEVICE_CPU || destination.device.type == RBC_DEVICE_CPU;
-  if (with_host && isCapturing(cuda.stream)) {
+  if (with_host && isCapturing(cuda.cuda_stream)) {
     fail(RBC_STATUS_UNSUPPORTED,
          "stream: is being captured, and a copy with host memory would wait for it");
   }
   if (source.contiguous() && destination.contiguous()) {
     const size_t bytes =
         static_cast<size_t>(source.count) * static_cast<size_t>(sizeOf(source.dtype));
-    checkCuda(cudaMemcpyAsync(destination.data, source.data, bytes, cudaMemcpyDefault, cuda.stream),
-              "cudaMemcpyAsync");
+    checkCuda(
+        cudaMemcpyAsync(destination.data, source.data, bytes, cudaMemcpyDefault, cuda.cuda_stream),
+        "cudaMemcpyAsync");
   } else {
-    checkCuda(launchCopy(source, destination, cuda.stream), "the launch of a copy");
+    checkCuda(launchCopy(source, destination, cuda.cuda_stream), "the launch of a copy");
   }
-  if (with_host) checkCuda(cudaStreamSynchronize(cuda.stream), "cudaStreamSynchronize");
+  if (with_host) checkCuda(cudaStreamSynchronize(cuda.cuda_stream), "cudaStreamSynchronize");
 }
 
 }  // namespace
 
 const Operations kOperations = {
-    {&kCheckTimes}, {&kFuse}, {&kVoxelize}, {&kVoxelizeSparse}, {&kVoxelizeTsdf},
+    {&kCheckTimes},     {&kFuse},         {&kVoxelize},
+    {&kVoxelizeSparse}, {&kVoxelizeTsdf}, {&kConvertRotations},
 };
 
 const Backend kBackend = {

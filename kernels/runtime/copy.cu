@@ -40,21 +40,17 @@ __global__ void __launch_bounds__(kThreads) copyKernel(const __grid_constant__ C
 
 }  // namespace
 
-cudaError_t launchCopy(const View& source, const View& destination, cudaStream_t stream) {
+cudaError_t launchCopy(const View& source, const View& destination, cudaStream_t cuda_stream) {
   CopyProblem p = {source.data, destination.data, source.count, source.ndim, {}, {}, {}};
   for (int i = 0; i < source.ndim; ++i) {
     p.shape[i] = source.shape[i];
     p.source_stride[i] = source.strides[i];
     p.destination_stride[i] = destination.strides[i];
   }
-  const int64_t blocks = (p.count + kThreads - 1) / kThreads;
-  const dim3 grid(static_cast<unsigned>(blocks < 1 << 20 ? blocks : 1 << 20));
-  switch (sizeOf(source.dtype)) {
-    case 1: return launchKernel(copyKernel<uint8_t>, grid, kThreads, stream, p);
-    case 2: return launchKernel(copyKernel<uint16_t>, grid, kThreads, stream, p);
-    case 4: return launchKernel(copyKernel<uint32_t>, grid, kThreads, stream, p);
-    default: return launchKernel(copyKernel<uint64_t>, grid, kThreads, stream, p);
-  }
+  const dim3 grid = gridOf(blocksFor(p.count, kThreads, 1 << 20));
+  return visitWord(sizeOf(source.dtype), [&](auto tag) {
+    return launchKernel(copyKernel<typename decltype(tag)::type>, grid, kThreads, cuda_stream, p);
+  });
 }
 
 cudaError_t loadCopy() { return loadKernelsBeside(copyKernel<uint8_t>); }

@@ -8,7 +8,7 @@
 namespace rbc::cuda {
 
 // Same shape and dtype, both on the device; count > 0.
-cudaError_t launchCopy(const View& source, const View& destination, cudaStream_t stream);
+cudaError_t launchCopy(const View& source, const View& destination, cudaStream_t cuda_stream);
 
 cudaError_t loadCopy();
 

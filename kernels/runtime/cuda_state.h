@@ -11,10 +11,14 @@ namespace rbc::cuda {
 
 struct CudaState : BackendState {
   int device = 0;
-  cudaStream_t stream = nullptr;
-  cudaEvent_t event = nullptr;  // the last use of the workspace on the stream before
+  cudaStream_t cuda_stream = nullptr;
   bool workspace_used = false;  // on the current stream
-  bool wait_pending = false;    // the workspace's next use has to wait for the event
+  // The last use of the workspace on the stream before: its next use has to wait for it.
+  cudaEvent_t event = nullptr;
+  bool wait_pending = false;
+  // The same within a capture, whose event only its own streams can wait for.
+  cudaEvent_t captured_event = nullptr;
+  unsigned long long pending_capture = 0;  // that capture's number; 0: none
   LaunchDevice launch = {};
   uint64_t total_memory = 0;
   char name[sizeof rbcContextInfo{}.device_name] = {};
@@ -63,7 +67,7 @@ template <class Problem,
 void launchOn(BackendState& state, const Problem& problem, Scratch scratch) {
   const CudaState& cuda = own(state);
   const DeviceGuard guard(cuda.device);
-  checkCuda(kLaunch(problem, scratch.data, cuda.launch, cuda.stream), "the launch");
+  checkCuda(kLaunch(problem, scratch.data, cuda.launch, cuda.cuda_stream), "the launch");
 }
 
 }  // namespace rbc::cuda

@@ -3,8 +3,10 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
 
+#include "ceil_div.h"
 #include "runtime/launch_device.h"
 
 namespace rbc::cuda {
@@ -12,35 +14,44 @@ namespace rbc::cuda {
 // The most bytes that the arguments of a launch may take.
 inline constexpr size_t kMaxArgumentBytes = 32764;
 
-// `blocks` of them, as far as a grid goes. Where `overlaps`, the launch may begin while the one
+// Blocks for so many items: one at least, and no more than `most`, which then take several turns.
+inline int64_t blocksFor(int64_t items, int64_t per_block, int64_t most) {
+  return std::clamp<int64_t>(ceilDiv(items, per_block), 1, most);
+}
+
+inline dim3 gridOf(int64_t x, int64_t y = 1) {
+  return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y));
+}
+
+// `blocks` of them, as far as a grid goes. With early launches it may begin while the one
 // before it ends: the kernel begins with waitForLaunchesAhead().
 template <class Arguments>
 cudaError_t launchBlocks(void (*kernel)(Arguments), Arguments* arguments, int64_t blocks,
-                         int threads, const LaunchDevice& device, cudaStream_t stream,
+                         int threads, const LaunchDevice& device, cudaStream_t cuda_stream,
                          int shared_bytes = 0) {
   static_assert(sizeof(Arguments) <= kMaxArgumentBytes);
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(static_cast<unsigned>(blocks < INT32_MAX ? blocks : INT32_MAX));
+  config.gridDim = gridOf(std::min<int64_t>(blocks, INT32_MAX));
   config.blockDim = dim3(static_cast<unsigned>(threads));
   config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
-  config.stream = stream;
-  cudaLaunchAttribute overlap = {};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &overlap;
-  config.numAttrs = device.overlaps ? 1 : 0;
+  config.stream = cuda_stream;
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &early;
+  config.numAttrs = device.early_launches ? 1 : 0;
   void* list[] = {arguments};  // by address: they may be large
   return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), list);
 }
 
 // Of a kernel with few arguments. Its own error: the last error may be of the program's calls before.
 template <class... Parameters, class... Arguments>
-cudaError_t launchKernel(void (*kernel)(Parameters...), dim3 grid, int threads, cudaStream_t stream,
-                         const Arguments&... arguments) {
+cudaError_t launchKernel(void (*kernel)(Parameters...), dim3 grid, int threads,
+                         cudaStream_t cuda_stream, const Arguments&... arguments) {
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
   config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.stream = stream;
+  config.stream = cuda_stream;
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 

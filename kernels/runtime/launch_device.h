@@ -7,7 +7,7 @@ struct LaunchDevice {
   int multiprocessors;
   int compute_capability;  // such as 90
   int block_memory;        // bytes of shared memory that a block may ask for
-  bool overlaps;           // a launch may begin while the one before it ends
+  bool early_launches;     // a launch may begin while the one before it ends
 };
 
 }  // namespace rbc::cuda

@@ -1,4 +1,4 @@
-// How a kernel stands to the launches before and after it, where launchBlocks() lets them overlap.
+// How a kernel stands to the launches before and after it, where launchBlocks() launches early.
 #pragma once
 
 namespace rbc::cuda {

@@ -1,7 +1,7 @@
 // How the work of copying rows is cut.
 #pragma once
 
-#include <cstdint>
+#include "ceil_div.h"
 
 namespace rbc::cuda {
 
@@ -28,13 +28,13 @@ inline Tiling tilingOf(int64_t queries, int64_t vectors, const TilingLimits& lim
   int group = limits.most_queries;
   while (group > limits.few_queries && group * vectors > limits.vectors) group /= 2;
   while (group > 1 && queries / group < limits.units) group /= 2;
-  const int64_t groups = (queries + group - 1) / group;
+  const int64_t groups = ceilDiv(queries, group);
   int64_t range = vectors > 0 ? vectors : 1;
   while (range > kWarp &&
-         (range > 4 * limits.vectors || groups * ((vectors + range - 1) / range) < limits.units)) {
+         (range > 4 * limits.vectors || groups * ceilDiv(vectors, range) < limits.units)) {
     range = (range + 1) / 2;
   }
-  const int64_t ranges = vectors > 0 ? (vectors + range - 1) / range : 1;
+  const int64_t ranges = vectors > 0 ? ceilDiv(vectors, range) : 1;
   return {group, groups, vectors, range, ranges};
 }
 

@@ -58,12 +58,4 @@ class CloudBuilder : public CallBase {
 // Fails unless the dtype is a float.
 void requireFloat(const View& view, const char* argument);
 
-// Fails unless the reserved words of params are 0.
-template <int Words>
-void requireReserved(const uint64_t (&reserved)[Words]) {
-  for (const uint64_t word : reserved) {
-    if (word != 0) fail(RBC_STATUS_INVALID_ARGUMENT, "params: reserved is not 0");
-  }
-}
-
 }  // namespace rbc

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "fuse_builder.h"
-#include "params.h"
 
 namespace rbc {
 namespace {
@@ -23,27 +22,14 @@ struct Arguments {
   const rbcFuseParams* params;
 };
 
-rbcFuseParams checkedFuseParams(const rbcFuseParams* given) {
-  const rbcFuseParams params = readParams(given, rbcFuseParamsInit(), "params");
-  checkFlags(params.flags);
-  for (const uint64_t reserved : params.reserved) {
-    if (reserved != 0) fail(RBC_STATUS_INVALID_ARGUMENT, "params: reserved is not 0");
-  }
-  return params;
-}
-
 // A stream of the caller's array, whose elements are `stride` bytes apart, as the first one says.
 rbcFuseStream readStream(const unsigned char* given, uint32_t stride) {
   const uint32_t size = structSize(given);
   if (size != stride) {  // before a byte of it is read that may lie beyond the array
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "struct_size: is %" PRIu32 ", expected %" PRIu32 " as streams[0]", size, stride);
+         "struct_size is %" PRIu32 ", expected %" PRIu32 " as streams[0]", size, stride);
   }
-  const rbcFuseStream stream = readParams(given, size, rbcFuseStreamInit(), "struct_size");
-  if (stream.reserved0 != 0 || stream.reserved[0] != 0 || stream.reserved[1] != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "reserved: is not 0");
-  }
-  return stream;
+  return readParams(given, size, rbcFuseStreamInit(), nullptr);
 }
 
 rbcResampleParams checkedStreamParams(const rbcResampleParams* given) {
@@ -61,7 +47,7 @@ rbcResampleParams checkedStreamParams(const rbcResampleParams* given) {
 class FuseCall : public FuseBuilder {
  public:
   FuseCall(const rbcContext& context, const Arguments& call)
-      : FuseCall(context, call, checkedFuseParams(call.params)) {}
+      : FuseCall(context, call, readParams(call.params, rbcFuseParamsInit(), "params")) {}
 
  private:
   FuseCall(const rbcContext& context, const Arguments& call, const rbcFuseParams& params)
@@ -77,13 +63,15 @@ class FuseCall : public FuseBuilder {
     const uint32_t stride = structSize(streams);
     for (int n = 0; n < call.num_streams; ++n) {
       operands.setStream(n);
+      const char* separator = ": ";
       try {
         const rbcFuseStream stream =
             readStream(streams + size_t{stride} * static_cast<size_t>(n), stride);
+        separator = ".";  // from here on messages begin with a field
         const rbcResampleParams own = checkedStreamParams(stream.params);
         add({stream.values, stream.times, own, stream.clock_offset, stream.clock_offset_ticks});
       } catch (const Error&) {
-        prefixLastError("streams[%d].", n);
+        prefixLastError("streams[%d]%s", n, separator);
         throw;
       }
     }

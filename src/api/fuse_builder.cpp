@@ -7,14 +7,17 @@
 
 #include "channel_groups.h"
 #include "element_bits.h"
-#include "params.h"
 #include "real.h"
 
 namespace rbc {
 namespace {
 
-TimeLimit limitOf(double limit, DType time_dtype) {
+TimeLimit limitOf(double limit, DType time_dtype, const char* name) {
   if (std::isinf(limit)) return {0, 0, false};
+  if (time_dtype == DType::I64 && limit > 0 && limit < 1) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,  // seconds beside ticks: as 0 ticks it would void everything
+         "%s: is %g, less than one tick of times of int64, expected whole ticks", name, limit);
+  }
   if (time_dtype == DType::F32) limit = static_cast<double>(static_cast<float>(limit));
   // 2^64 and more exceeds every difference of two i64.
   const bool most = limit >= 0x1p64;
@@ -84,16 +87,8 @@ TimeOffset offsetOf(const StreamArguments& stream, DType time_dtype) {
 
 }  // namespace
 
-void checkFlags(uint32_t flags) {
-  if ((flags & ~RBC_CHECK_TIMES) != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "flags: 0x%" PRIx32 " has unknown bits, expected RBC_CHECK_TIMES or 0", flags);
-  }
-}
-
 rbcResampleParams checkedParams(const rbcResampleParams* given) {
   const rbcResampleParams params = readParams(given, rbcResampleParamsInit(), "params");
-  checkFlags(params.flags);
   if (params.bounds < RBC_BOUNDS_HOLD || params.bounds > RBC_BOUNDS_EXTRAPOLATE) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "bounds: is %d, expected RBC_BOUNDS_HOLD, _FILL or _EXTRAPOLATE", params.bounds);
@@ -104,9 +99,6 @@ rbcResampleParams checkedParams(const rbcResampleParams* given) {
   if (!(params.tolerance >= 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "tolerance: is %g, expected 0 or more", params.tolerance);
   }
-  bool reserved = params.reserved0 != 0;
-  for (const uint64_t word : params.reserved) reserved |= word != 0;
-  if (reserved) fail(RBC_STATUS_INVALID_ARGUMENT, "params: reserved is not 0");
   return params;
 }
 
@@ -218,8 +210,8 @@ void FuseBuilder::add(const StreamArguments& stream) {
   read(params.offsets, "offsets", packed ? batch + 1 : 0, &s.offsets);  // else batch has no limit
   read(params.mean, "mean", s.channels, &s.mean);
   read(params.inv_std, "inv_std", s.channels, &s.inv_std);
-  s.max_gap = limitOf(params.max_gap, times.dtype);
-  s.tolerance = limitOf(params.tolerance, times.dtype);
+  s.max_gap = limitOf(params.max_gap, times.dtype, "max_gap");
+  s.tolerance = limitOf(params.tolerance, times.dtype, "tolerance");
   s.clock_offset = offsetOf(stream, times.dtype);
   s.out_begin = p.channels;
   s.fill_bits = elementBits(params.fill_value, out_.dtype, "fill_value");

@@ -3,10 +3,17 @@
 
 #include "call.h"
 #include "fuse_problem.h"
-#include "robocache/resample.h"
+#include "params.h"
+#include "robocache/fuse.h"
 #include "times_check.h"
 
 namespace rbc {
+
+template <>
+inline constexpr KnownFlags kKnownFlags<rbcResampleParams> = {RBC_CHECK_TIMES,
+                                                              "RBC_CHECK_TIMES or 0"};
+template <>
+inline constexpr KnownFlags kKnownFlags<rbcFuseParams> = kKnownFlags<rbcResampleParams>;
 
 // The arguments that the streams share; mask and query_lengths may be null.
 struct SharedArguments {
@@ -26,8 +33,6 @@ struct StreamArguments {
 
 // Reads params by the struct_size rule and verifies what needs no tensor.
 rbcResampleParams checkedParams(const rbcResampleParams* given);
-
-void checkFlags(uint32_t flags);
 
 // A call on its way to become a problem: first the shared tensors, then each stream, then finish().
 // Everything is verified but the data. The problem points into this object.

@@ -24,17 +24,15 @@ IndexArray copyOf(const IndexArray& array, int64_t count, int64_t* copy) {
 int64_t findBadLength(const IndexArray& lengths, int64_t batch, int64_t rows) {
   if (lengths.data == nullptr) return -1;
   for (int64_t b = 0; b < batch; ++b) {
-    if (lengths[b] < 0 || lengths[b] > rows) return b;
+    if (badLength(lengths, b, rows)) return b;
   }
   return -1;
 }
 
 int64_t findBadOffset(const IndexArray& offsets, int64_t batch, int64_t rows) {
   if (offsets.data == nullptr) return -1;
-  int64_t before = 0;
   for (int64_t b = 0; b <= batch; ++b) {
-    if (offsets[b] < before || offsets[b] > rows) return b;
-    before = offsets[b];
+    if (badOffset(offsets, b, rows)) return b;
   }
   return -1;
 }
@@ -62,7 +60,7 @@ void failOffset(int64_t index, int64_t before, int64_t offset, int64_t rows, con
 void requireRagged(const IndexArray& lengths, const IndexArray& offsets, int64_t batch,
                    int64_t rows, const char* noun) {
   if (const int64_t b = findBadOffset(offsets, batch, rows); b >= 0) {
-    failOffset(b, b > 0 ? offsets[b - 1] : 0, offsets[b], rows, noun);
+    failOffset(b, offsetBefore(offsets, b), offsets[b], rows, noun);
   }
   if (const int64_t b = findBadLength(lengths, batch, rows); b >= 0) {
     failLength("lengths", b, lengths[b], rows);

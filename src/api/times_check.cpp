@@ -19,7 +19,7 @@ bool findLength(const IndexArray& lengths, int64_t batch, int64_t rows, TimesDef
 TimesDefect findIndexDefect(const FuseProblem& p, const FuseStream& s) {
   TimesDefect defect = {};
   if (const int64_t b = findBadOffset(s.offsets, p.batch, s.samples); b >= 0) {
-    defect = {TimesDefect::kOffset, b, 0, {b > 0 ? s.offsets[b - 1] : 0, s.offsets[b]}, {}};
+    defect = {TimesDefect::kOffset, b, 0, {offsetBefore(s.offsets, b), s.offsets[b]}, {}};
   } else if (!findLength(s.lengths, p.batch, s.samples, TimesDefect::kLength, &defect)) {
     findLength(p.query_lengths, p.batch, p.queries, TimesDefect::kQueryLength, &defect);
   }

@@ -29,16 +29,10 @@ struct Arguments {
 rbcVoxelizeParams checkedParams(const rbcVoxelizeParams* given) {
   if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid");
   const rbcVoxelizeParams params = readParams(given, rbcVoxelizeParamsInit(), "params");
-  if (params.flags != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "flags: 0x%" PRIx32 " has unknown bits, expected 0",
-         params.flags);
-  }
   if (params.mode < RBC_VOXEL_OCCUPANCY || params.mode > RBC_VOXEL_MIN) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "mode: is %d, expected RBC_VOXEL_OCCUPANCY to _MIN",
          params.mode);
   }
-  if (params.reserved0 != 0) fail(RBC_STATUS_INVALID_ARGUMENT, "params: reserved is not 0");
-  requireReserved(params.reserved);
   return params;
 }
 

@@ -15,10 +15,6 @@ static_assert(RBC_VOXEL_ORDER_LEXICOGRAPHIC == static_cast<int>(VoxelOrder::kLex
 rbcVoxelizeSparseParams checkedParams(const rbcVoxelizeSparseParams* given) {
   if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid");
   const rbcVoxelizeSparseParams params = readParams(given, rbcVoxelizeSparseParamsInit(), "params");
-  if (params.flags != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "flags: 0x%" PRIx32 " has unknown bits, expected 0",
-         params.flags);
-  }
   if (params.reduce < RBC_VOXEL_SUM || params.reduce > RBC_VOXEL_MIN) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "reduce: is %d, expected RBC_VOXEL_SUM, _MEAN, _MAX or _MIN",
          params.reduce);
@@ -27,16 +23,12 @@ rbcVoxelizeSparseParams checkedParams(const rbcVoxelizeSparseParams* given) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "order: is %d, expected RBC_VOXEL_ORDER_LEXICOGRAPHIC or _FIRST_POINT", params.order);
   }
-  requireReserved(params.reserved);
   return params;
 }
 
 rbcSparseVoxels checkedVoxels(const rbcSparseVoxels* given) {
   if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "voxels: is null");
   const rbcSparseVoxels voxels = readParams(given, rbcSparseVoxelsInit(), "voxels");
-  bool reserved = voxels.reserved0 != 0;
-  for (const uint64_t word : voxels.reserved) reserved |= word != 0;
-  if (reserved) fail(RBC_STATUS_INVALID_ARGUMENT, "voxels: reserved is not 0");
   return voxels;
 }
 

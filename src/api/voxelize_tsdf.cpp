@@ -10,6 +10,10 @@
 #include "tsdf_problem.h"
 
 namespace rbc {
+
+template <>
+inline constexpr KnownFlags kKnownFlags<rbcTsdfParams> = {RBC_TSDF_CARVE, "RBC_TSDF_CARVE or 0"};
+
 namespace {
 
 static_assert(RBC_TSDF_WEIGHT_CONSTANT == static_cast<int>(TsdfWeighting::kConstant) &&
@@ -29,18 +33,12 @@ rbcTsdfParams checkedParams(const rbcTsdfParams* given) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid and a truncation");
   }
   const rbcTsdfParams params = readParams(given, rbcTsdfParamsInit(), "params");
-  if ((params.flags & ~RBC_TSDF_CARVE) != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "flags: 0x%" PRIx32 " has unknown bits, expected RBC_TSDF_CARVE or 0", params.flags);
-  }
   if (params.weighting < RBC_TSDF_WEIGHT_CONSTANT ||
       params.weighting > RBC_TSDF_WEIGHT_INVERSE_SQUARE) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "weighting: is %d, expected RBC_TSDF_WEIGHT_CONSTANT or _INVERSE_SQUARE",
          params.weighting);
   }
-  if (params.reserved0 != 0) fail(RBC_STATUS_INVALID_ARGUMENT, "params: reserved is not 0");
-  requireReserved(params.reserved);
   if (!(static_cast<float>(params.max_weight) > 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "max_weight: is %g, expected a float32 of more than 0",
          params.max_weight);

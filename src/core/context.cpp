@@ -33,9 +33,6 @@ rbcContextParams checkedParams(const rbcContextParams* given) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "params: allocator has one of alloc and free, expected both or neither");
   }
-  if (params.reserved != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "params: reserved is %d, expected 0", params.reserved);
-  }
   return params;
 }
 

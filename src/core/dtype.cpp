@@ -3,24 +3,24 @@
 namespace rbc {
 namespace {
 
-struct Row {
-  DType dtype;
-  uint8_t code;
-  uint8_t bits;
-  bool is_float;
-  const char* text;
-};
+constexpr int kCodes = 8;     // of DLPack, and more than we know
+constexpr int kMaxBytes = 8;  // of an element
+constexpr uint8_t kUnknown = 255;
 
-constexpr Row kRows[] = {
-#define RBC_ROW(name, storage, code, text) {DType::name, code, 8 * sizeof(storage), true, text},
-    RBC_FLOAT_DTYPES(RBC_ROW)
-#undef RBC_ROW
-#define RBC_ROW(name, storage, code, text) {DType::name, code, 8 * sizeof(storage), false, text},
-        RBC_INTEGER_DTYPES(RBC_ROW)
-#undef RBC_ROW
-};
+struct ByCode {
+  uint8_t dtypes[kCodes][kMaxBytes + 1] = {};  // [code][bytes of an element]
 
-const Row& rowOf(DType dtype) noexcept { return kRows[static_cast<int>(dtype)]; }
+  constexpr ByCode() {
+    for (auto& row : dtypes) {
+      for (uint8_t& dtype : row) dtype = kUnknown;
+    }
+#define RBC_ENTRY(name, storage, code, text) \
+  dtypes[code][sizeof(storage)] = static_cast<uint8_t>(DType::name);
+    RBC_DTYPES(RBC_ENTRY)
+#undef RBC_ENTRY
+  }
+};
+constexpr ByCode kByCode;
 
 const char* codeName(uint8_t code) noexcept {
   constexpr const char* kNames[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
@@ -33,16 +33,22 @@ void detail::failDispatch(DType dtype) {
   fail(RBC_STATUS_INTERNAL, "internal error: no code for dtype %s here", nameOf(dtype));
 }
 
-const char* nameOf(DType dtype) noexcept { return rowOf(dtype).text; }
-int sizeOf(DType dtype) noexcept { return rowOf(dtype).bits / 8; }
-bool isFloat(DType dtype) noexcept { return rowOf(dtype).is_float; }
+const char* nameOf(DType dtype) noexcept {
+  constexpr const char* kNames[] = {
+#define RBC_NAME(name, storage, code, text) text,
+      RBC_DTYPES(RBC_NAME)
+#undef RBC_NAME
+  };
+  return kNames[static_cast<int>(dtype)];
+}
 
 DType dtypeOf(rbcDType dtype, const char* argument) {
   if (dtype.lanes != 1) {
     fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype has %d lanes, expected 1", argument, dtype.lanes);
   }
-  for (const Row& row : kRows) {
-    if (row.code == dtype.code && row.bits == dtype.bits) return row.dtype;
+  if (dtype.code < kCodes && dtype.bits % 8 == 0 && dtype.bits <= 8 * kMaxBytes) {
+    const uint8_t found = kByCode.dtypes[dtype.code][dtype.bits / 8];
+    if (found != kUnknown) return static_cast<DType>(found);
   }
   fail(RBC_STATUS_DTYPE_MISMATCH,
        "%s: dtype %s (code %d) of %d bits is unknown, expected float16, bfloat16, float32, "

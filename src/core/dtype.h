@@ -1,6 +1,7 @@
 // The list of element types: the one place to add a row to.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "robocache/tensor.h"
@@ -48,6 +49,17 @@ inline constexpr DType kFloatDTypes[] = {
 inline constexpr DType kIntegerDTypes[] = {RBC_INTEGER_DTYPES(RBC_VALUE)};
 #undef RBC_VALUE
 
+// The storage of a dtype that is known at compile time.
+template <DType kDType>
+struct StorageOf;
+#define RBC_STORAGE(name, storage, code, text) \
+  template <>                                  \
+  struct StorageOf<DType::name> {              \
+    using type = storage;                      \
+  };
+RBC_DTYPES(RBC_STORAGE)
+#undef RBC_STORAGE
+
 template <class T>
 struct Tag {
   using type = T;
@@ -78,9 +90,38 @@ decltype(auto) visitInteger(DType dtype, Visitor&& visitor) {
   }
 }
 
+constexpr int sizeOf(DType dtype) noexcept {
+  constexpr uint8_t kSizes[] = {
+#define RBC_SIZE(name, storage, code, text) sizeof(storage),
+      RBC_DTYPES(RBC_SIZE)
+#undef RBC_SIZE
+  };
+  return kSizes[static_cast<int>(dtype)];
+}
+
+constexpr bool isFloat(DType dtype) noexcept {
+  return static_cast<size_t>(dtype) < sizeof kFloatDTypes / sizeof *kFloatDTypes;
+}
+
+// Calls visitor(Tag<storage>) for any dtype.
+template <class Visitor>
+decltype(auto) visitDType(DType dtype, Visitor&& visitor) {
+  return isFloat(dtype) ? visitFloat(dtype, visitor) : visitInteger(dtype, visitor);
+}
+
+// Calls visitor(Tag<Word>) for the unsigned integer of a dtype's size: to those who only copy,
+// elements are words.
+template <class Visitor>
+decltype(auto) visitWord(int size, Visitor&& visitor) {
+  switch (size) {
+    case 1: return visitor(Tag<uint8_t>{});
+    case 2: return visitor(Tag<uint16_t>{});
+    case 4: return visitor(Tag<uint32_t>{});
+    default: return visitor(Tag<uint64_t>{});
+  }
+}
+
 const char* nameOf(DType dtype) noexcept;
-int sizeOf(DType dtype) noexcept;
-bool isFloat(DType dtype) noexcept;
 
 // Fails with DTYPE_MISMATCH if the library has no such dtype; `argument` is the name to tell.
 DType dtypeOf(rbcDType dtype, const char* argument);

@@ -1,14 +1,54 @@
-// Reads a caller's parameter struct by the struct_size rule of base.h.
+// Reads a caller's parameter struct by the struct_size rule of base.h, and verifies what every struct
+// has: flags that mean something, and reserved fields that are 0.
 #pragma once
 
-#include <cinttypes>
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "first_sizes.h"
 #include "read_once.h"
 #include "status.h"
 
 namespace rbc {
+
+// The bits of Params::flags that mean something, with their names for an error. An operation that
+// has some specializes it.
+struct KnownFlags {
+  uint32_t bits;
+  const char* expected;
+};
+template <class Params>
+inline constexpr KnownFlags kKnownFlags = {0, "0"};
+
+namespace detail {
+
+template <class Params, class = void>
+inline constexpr bool kHasFlags = false;
+template <class Params>
+inline constexpr bool kHasFlags<Params, std::void_t<decltype(Params::flags)>> = true;
+
+template <class Params, class = void>
+inline constexpr bool kHasReserved0 = false;
+template <class Params>
+inline constexpr bool kHasReserved0<Params, std::void_t<decltype(Params::reserved0)>> = true;
+
+inline bool isZero(int32_t reserved) { return reserved == 0; }
+
+template <size_t Words>
+bool isZero(const uint64_t (&reserved)[Words]) {
+  uint64_t all = 0;
+  for (const uint64_t word : reserved) all |= word;
+  return all == 0;
+}
+
+// Whoever passes null for the argument puts its name before the message.
+[[noreturn]] void failSize(const char* argument, uint32_t size, size_t first_size, size_t own_size);
+[[noreturn]] void failByte(const char* argument, uint32_t byte, size_t own_size);
+[[noreturn]] void failReserved(const char* argument);
+[[noreturn]] void failFlags(uint32_t flags, const KnownFlags& known);
+
+}  // namespace detail
 
 // The struct_size that opens a caller's struct. Read it once: no more than it said may be touched.
 inline uint32_t structSize(const void* given) { return readOnce<uint32_t>(given); }
@@ -18,25 +58,13 @@ template <class Params>
 Params readParams(const void* given, uint32_t size, const Params& defaults, const char* argument) {
   constexpr uint32_t first_size = kFirstSize<Params>;
   static_assert(first_size <= sizeof(Params), "structs only grow");
-  if (size < first_size) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "%s: struct_size is %" PRIu32 ", expected at least %" PRIu32
-         " (use the struct's initializer)",
-         argument, size, first_size);
-  }
-  if (size > 65536) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "%s: struct_size is %" PRIu32 ", expected %zu (use the struct's initializer)", argument,
-         size, sizeof(Params));
+  constexpr uint32_t max_size = 65536;
+  if (size < first_size || size > max_size) {
+    detail::failSize(argument, size, first_size, sizeof(Params));
   }
   const auto* bytes = static_cast<const unsigned char*>(given);
   for (uint32_t i = sizeof(Params); i < size; ++i) {
-    if (bytes[i] != 0) {
-      fail(RBC_STATUS_INVALID_ARGUMENT,
-           "%s: byte %" PRIu32
-           " is set, beyond the %zu bytes that this library knows (it is older than the caller)",
-           argument, i, sizeof(Params));
-    }
+    if (bytes[i] != 0) detail::failByte(argument, i, sizeof(Params));
   }
   Params params;
   if (size >= sizeof(Params)) {  // the usual case, and a few moves: the compiler knows the size
@@ -45,6 +73,13 @@ Params readParams(const void* given, uint32_t size, const Params& defaults, cons
     params = defaults;
     std::memcpy(static_cast<void*>(&params), given, size);
   }
+  if constexpr (detail::kHasFlags<Params>) {
+    constexpr KnownFlags known = kKnownFlags<Params>;
+    if ((params.flags & ~known.bits) != 0) detail::failFlags(params.flags, known);
+  }
+  bool zero = detail::isZero(params.reserved);
+  if constexpr (detail::kHasReserved0<Params>) zero = zero && params.reserved0 == 0;
+  if (!zero) detail::failReserved(argument);
   return params;
 }
 

@@ -83,6 +83,7 @@ View describe(const rbcTensor* tensor, const char* argument) {
   // One product serves the count and the compact strides: an extent of 0 must not hide an overflow.
   int64_t compact = 1;
   Reach reach(size);
+  int64_t whole = 1;
   bool empty = false;
   bool fits = true;
   for (int i = ndim - 1; i >= 0; --i) {
@@ -94,12 +95,16 @@ View describe(const rbcTensor* tensor, const char* argument) {
     view.strides[i] = compact;
     empty |= extent == 0;
     if (extent < 2) continue;
-    if (strides != nullptr) view.strides[i] = readOnce<int64_t>(strides + i);
-    fits = fits && reach.add(extent, view.strides[i], size);
+    if (strides != nullptr) {
+      view.strides[i] = readOnce<int64_t>(strides + i);
+      fits = fits && reach.add(extent, view.strides[i], size);
+    }
     if (__builtin_mul_overflow(compact, extent, &compact)) {
       fail(RBC_STATUS_SHAPE_MISMATCH, "%s: shape %s overflows 64 bits", argument,
            shapeText(ndim, view.shape));
     }
+    // What Reach::add does, where strides are compact: each extent times its stride is `compact`.
+    if (strides == nullptr) fits &= !__builtin_add_overflow(whole, compact, &whole);
   }
   view.count = empty ? 0 : compact;
 
@@ -107,6 +112,10 @@ View describe(const rbcTensor* tensor, const char* argument) {
   if (__builtin_mul_overflow(compact, size, &bytes)) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "%s: shape %s of %s overflows 64 bits", argument,
          shapeText(ndim, view.shape), nameOf(view.dtype));
+  }
+  if (strides == nullptr) {
+    fits = fits && !__builtin_mul_overflow(whole, size, &whole);
+    reach.high = bytes;
   }
   if (empty) {
     view.data = data;
@@ -150,8 +159,7 @@ View normalize(const rbcTensor* tensor, const char* argument) {
   return view;
 }
 
-void requireRank(const View& view, const char* argument, int low, int high) {
-  if (view.ndim >= low && view.ndim <= high) return;
+void detail::failRank(const View& view, const char* argument, int low, int high) {
   if (low == high) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "%s: rank is %d (shape %s), expected %d", argument, view.ndim,
          shapeText(view.ndim, view.shape), low);
@@ -160,13 +168,9 @@ void requireRank(const View& view, const char* argument, int low, int high) {
        view.ndim, shapeText(view.ndim, view.shape), low, high);
 }
 
-void requireShape(const View& view, const char* argument, int ndim, const int64_t* expected) {
-  bool same = view.ndim == ndim;
-  for (int i = 0; i < ndim && same; ++i) same = view.shape[i] == expected[i];
-  if (!same) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "%s: shape is %s, expected %s", argument,
-         shapeText(view.ndim, view.shape), shapeText(ndim, expected));
-  }
+void detail::failShape(const View& view, const char* argument, int ndim, const int64_t* expected) {
+  fail(RBC_STATUS_SHAPE_MISMATCH, "%s: shape is %s, expected %s", argument,
+       shapeText(view.ndim, view.shape), shapeText(ndim, expected));
 }
 
 }  // namespace rbc

@@ -30,11 +30,24 @@ View normalize(const rbcTensor* tensor, const char* argument);
 // The same with the strides of an empty tensor as they were given, for callers to see.
 View describe(const rbcTensor* tensor, const char* argument);
 
+namespace detail {
+[[noreturn]] void failShape(const View& view, const char* argument, int ndim,
+                            const int64_t* expected);
+[[noreturn]] void failRank(const View& view, const char* argument, int low, int high);
+}  // namespace detail
+
 // Fails unless the shape is the one expected: "out: shape [4,5,6], expected [4,5,7]".
-void requireShape(const View& view, const char* argument, int ndim, const int64_t* expected);
+inline void requireShape(const View& view, const char* argument, int ndim,
+                         const int64_t* expected) {
+  bool same = view.ndim == ndim;
+  for (int i = 0; i < ndim && same; ++i) same = view.shape[i] == expected[i];
+  if (!same) detail::failShape(view, argument, ndim, expected);
+}
 
 // Fails unless the rank is one of low .. high, which differ by 1 at most.
-void requireRank(const View& view, const char* argument, int low, int high);
+inline void requireRank(const View& view, const char* argument, int low, int high) {
+  if (view.ndim < low || view.ndim > high) detail::failRank(view, argument, low, high);
+}
 
 // "[4,5,6]" in a buffer of the calling thread, valid until the fourth call after.
 const char* shapeText(int ndim, const int64_t* shape) noexcept;

@@ -55,7 +55,7 @@ struct TsdfRay {
   Number offset[3];     // the point, from the grid's origin
   Number place[3];      // that in voxels
   Number direction[3];  // of length 1
-  Number pace[3];       // along the ray from one face across an axis to the next; any finite number
+  Number spacing[3];    // along the ray from one face across an axis to the next; any finite number
   int32_t first[3];     // the voxel where the ray begins
   Number weight;        // in quanta: a whole number, 1 to 2^32
 };
@@ -89,13 +89,13 @@ RBC_HD bool aim(const RayField<Number>& field, const Number (&point)[3], const N
     slope[axis] = ray->direction[axis] * grid.inverse[axis];
     // Parallel to the faces, the next one is as far as can be; 0 times that is no NaN. (Not
     // compared with infinities: GCC 13 folds that wrongly.)
-    Number pace = 1 / slope[axis];
-    if (!(std::fabs(pace) <= kLargest)) pace = slope[axis] < 0 ? -kLargest : kLargest;
-    ray->pace[axis] = pace;
-    const Number low = -place * pace;
-    const Number high = (grid.limit[axis] - place) * pace;
-    const Number enter = pace < 0 ? high : low;
-    const Number leave = pace < 0 ? low : high;
+    Number spacing = 1 / slope[axis];
+    if (!(std::fabs(spacing) <= kLargest)) spacing = slope[axis] < 0 ? -kLargest : kLargest;
+    ray->spacing[axis] = spacing;
+    const Number low = -place * spacing;
+    const Number high = (grid.limit[axis] - place) * spacing;
+    const Number enter = spacing < 0 ? high : low;
+    const Number leave = spacing < 0 ? low : high;
     if (enter > begin) begin = enter;
     if (leave < end) end = leave;
   });
@@ -145,8 +145,8 @@ RBC_HD void walk(const RayField<Number>& field, const TsdfRay<Number>& ray, Visi
     // add up.
     Number next[3];
     forAxes([&](int axis) {
-      const int32_t face = voxel[axis] + (ray.pace[axis] < 0 ? 0 : 1);
-      next[axis] = (static_cast<Number>(face) - ray.place[axis]) * ray.pace[axis];
+      const int32_t face = voxel[axis] + (ray.spacing[axis] < 0 ? 0 : 1);
+      next[axis] = (static_cast<Number>(face) - ray.place[axis]) * ray.spacing[axis];
     });
     const bool first = next[0] <= next[1];
     const Number nearer = first ? next[0] : next[1];
@@ -154,7 +154,7 @@ RBC_HD void walk(const RayField<Number>& field, const TsdfRay<Number>& ray, Visi
     if (!((across == 2 ? next[2] : nearer) < field.truncation)) return;
     bool inside = true;
     forAxes([&](int axis) {
-      const bool down = ray.pace[axis] < 0;
+      const bool down = ray.spacing[axis] < 0;
       if (axis == across) {
         voxel[axis] += down ? -1 : 1;
         index += down ? -stride[axis] : stride[axis];

@@ -19,6 +19,7 @@ struct FuseProblem;
 struct VoxelizeProblem;
 struct SparseProblem;
 struct TsdfProblem;
+struct RotationProblem;
 
 template <class Problem>
 struct Row {
@@ -30,7 +31,8 @@ struct Operations : Row<TimesProblem>,
                     Row<FuseProblem>,
                     Row<VoxelizeProblem>,
                     Row<SparseProblem>,
-                    Row<TsdfProblem> {};
+                    Row<TsdfProblem>,
+                    Row<RotationProblem> {};
 
 // The row of a problem's operation.
 template <class Problem>

@@ -29,6 +29,18 @@ RBC_HD int64_t clampIndex(int64_t i, int64_t low, int64_t high) {
   return i < low ? low : i > high ? high : i;
 }
 
+RBC_HD int64_t offsetBefore(const IndexArray& offsets, int64_t b) {
+  return b > 0 ? offsets[b - 1] : 0;
+}
+
+// What may not be: offsets that decrease or lie outside of 0 .. rows, and lengths outside.
+RBC_HD bool badOffset(const IndexArray& offsets, int64_t b, int64_t rows) {
+  return offsets[b] < offsetBefore(offsets, b) || offsets[b] > rows;
+}
+RBC_HD bool badLength(const IndexArray& lengths, int64_t b, int64_t rows) {
+  return lengths[b] < 0 || lengths[b] > rows;
+}
+
 // Of `rows` padded rows a member, or packed ones for the whole batch. Whatever lengths and offsets
 // hold, the range lies inside.
 RBC_HD RowRange rangeOf(const IndexArray& lengths, const IndexArray& offsets, int64_t rows,
@@ -38,6 +50,21 @@ RBC_HD RowRange rangeOf(const IndexArray& lengths, const IndexArray& offsets, in
     return {begin, clampIndex(offsets[b + 1], begin, rows) - begin};
   }
   return {0, lengths.data != nullptr ? clampIndex(lengths[b], 0, rows) : rows};
+}
+
+// The member that a packed row may belong to: the last that begins at or before it.
+RBC_HD int64_t memberAround(const IndexArray& offsets, int64_t members, int64_t row) {
+  int64_t low = 0;
+  int64_t high = members - 1;
+  while (low < high) {
+    const int64_t middle = low + (high - low + 1) / 2;
+    if (offsets[middle] <= row) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
 }
 
 }  // namespace rbc

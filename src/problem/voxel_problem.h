@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 #include "dtype.h"
 #include "ragged.h"
@@ -35,6 +36,10 @@ struct PointClouds {
   RBC_HD bool packed() const { return offsets.data != nullptr; }
   // Rows of points, valid or not: what point_to_voxel has.
   RBC_HD int64_t total() const { return packed() ? rows : clouds * rows; }
+  // Whether rows at these strides, one a point, lie as if all clouds were one.
+  bool inOneLine(int64_t cloud_stride, int64_t point_stride) const {
+    return packed() || clouds <= 1 || cloud_stride == point_stride * rows;
+  }
 };
 
 RBC_HD RowRange pointsOf(const PointClouds& c, int64_t cloud) {
@@ -97,6 +102,16 @@ struct Output {
   int64_t stride[Rank];
   DType dtype;
 };
+
+// A count as an element, rounded once.
+template <class Element>
+RBC_HD Element countAs(uint32_t count) {
+  if constexpr (std::is_integral_v<Element>) {
+    return static_cast<Element>(count);
+  } else {
+    return narrow<Element>(static_cast<double>(count));
+  }
+}
 
 struct VoxelizeProblem {
   PointClouds points;

@@ -199,20 +199,23 @@ void checkOverlaps() {
 
 }  // namespace support
 
-// The test cases of an operation: a macro, since each is a ctest of its own name.
-#define COMMON_ERROR_TESTS(name, Call)                                                             \
-  TEST_CASE(name " errors: the good call is good, wherever the host reaches its memory") {         \
-    ::support::checkReachableMemory<Call>();                                                       \
-  }                                                                                                \
-  TEST_CASE(name " errors: null pointers") { ::support::checkNullPointers<Call>(); }               \
-  TEST_CASE(name " errors: descriptors that no tensor can have") {                                 \
-    ::support::checkDescriptors<Call>();                                                           \
-  }                                                                                                \
-  TEST_CASE(name " errors: memory of another device") { ::support::checkDevices<Call>(); }         \
-  TEST_CASE(name " errors: struct_size, flags and reserved fields") {                              \
-    ::support::checkStructs<Call>();                                                               \
-  }                                                                                                \
-  TEST_CASE(name " errors: what a newer caller asks for") { ::support::checkNewerCaller<Call>(); } \
-  TEST_CASE(name " errors: an input or output that overlaps an output") {                          \
-    ::support::checkOverlaps<Call>();                                                              \
+// The test cases of an operation: macros, since each is a ctest of its own name.
+#define COMMON_ERROR_TESTS(name, Call)                                                     \
+  TEST_CASE(name " errors: the good call is good, wherever the host reaches its memory") { \
+    ::support::checkReachableMemory<Call>();                                               \
+  }                                                                                        \
+  TEST_CASE(name " errors: null pointers") { ::support::checkNullPointers<Call>(); }       \
+  TEST_CASE(name " errors: descriptors that no tensor can have") {                         \
+    ::support::checkDescriptors<Call>();                                                   \
+  }                                                                                        \
+  TEST_CASE(name " errors: memory of another device") { ::support::checkDevices<Call>(); } \
+  TEST_CASE(name " errors: an input or output that overlaps an output") {                  \
+    ::support::checkOverlaps<Call>();                                                      \
   }
+
+// Of an operation that takes structs.
+#define STRUCT_ERROR_TESTS(name, Call)                                \
+  TEST_CASE(name " errors: struct_size, flags and reserved fields") { \
+    ::support::checkStructs<Call>();                                  \
+  }                                                                   \
+  TEST_CASE(name " errors: what a newer caller asks for") { ::support::checkNewerCaller<Call>(); }

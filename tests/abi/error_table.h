@@ -5,7 +5,7 @@
 //
 //   run(context), workspace(context, &bytes)   the two functions, by default on refusingContext()
 //   untouched(), checkOutputs()                what was written
-//   tensors(), structs(), pointers()           what common_errors.h spoils one after the other
+//   tensors(), pointers(), structs()           what common_errors.h spoils one after the other
 //   pack()                                     the same data as packed rows, if it takes such
 //
 // What is the operation's own stands in tables of rows: a status, what the message says, and what

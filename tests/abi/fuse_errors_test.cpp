@@ -18,6 +18,7 @@ const double kInfinity = std::numeric_limits<double>::infinity();
 }  // namespace
 
 COMMON_ERROR_TESTS("fuse", Call)
+STRUCT_ERROR_TESTS("fuse", Call)
 
 TEST_CASE("fuse errors: the good call is good, with every option") {
   Call checked;
@@ -53,13 +54,13 @@ TEST_CASE("fuse errors: struct_size of the streams") {
   constexpr uint32_t kFirstSize = 64;
   for (const uint32_t size : {0u, 4u, kFirstSize - 8, 0xffffffffu}) {
     const std::string told = std::to_string(size);
-    checkError<Call>({kStatus, std::string("streams[0].") + "...struct_size..." + told,
+    checkError<Call>({kStatus, "streams[0]: struct_size is " + told,
                       [&](Call& c) { c.streams[0].struct_size = size; }});
   }
   for (const uint32_t size : {0u, kSize - 8, kSize + 8, 65536u}) {
     const std::string told =
         "is " + std::to_string(size) + ", expected " + std::to_string(kSize) + " as streams[0]";
-    checkError<Call>({kStatus, std::string("streams[2].struct_size:...") + told,
+    checkError<Call>({kStatus, "streams[2]: struct_size " + told,
                       [&](Call& c) { c.streams[2].struct_size = size; }});
   }
 }
@@ -79,7 +80,7 @@ TEST_CASE("fuse errors: an array of a newer caller is walked by the caller's siz
   for (const int n : {0, 1, 2}) {
     for (const int i : {0, 23}) {
       newer[n].more[i] = 1;
-      const std::string stream = "streams[" + std::to_string(n) + "].";
+      const std::string stream = "streams[" + std::to_string(n) + "]: ";
       const std::string byte =
           "byte " + std::to_string(static_cast<int>(sizeof(rbcFuseStream)) + i) + " is set";
       CHECK_FAILS(call.run(), RBC_STATUS_INVALID_ARGUMENT, stream.c_str(), byte.c_str());
@@ -98,17 +99,17 @@ TEST_CASE("fuse errors: an array is not read past its end, whatever an element s
   std::memcpy(memory.data(), call.streams, sizeof call.streams);
   call.used_streams = streams;
   streams[2].struct_size = 4096;
-  CHECK_FAILS(call.run(), RBC_STATUS_INVALID_ARGUMENT, "streams[2].struct_size: is 4096");
+  CHECK_FAILS(call.run(), RBC_STATUS_INVALID_ARGUMENT, "streams[2]: struct_size is 4096");
   streams[2].struct_size = sizeof(rbcFuseStream);
   CHECK_SUCCEEDS(call.run());
 }
 
 TEST_CASE("fuse errors: reserved fields of a stream, and what belongs to the call") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  checkError<Call>({kStatus, "streams[1].reserved", [](Call& c) { c.streams[1].reserved0 = 1; }});
+  checkError<Call>({kStatus, "streams[1]: reserved", [](Call& c) { c.streams[1].reserved0 = 1; }});
   for (int i = 0; i < 2; ++i) {
     checkError<Call>(
-        {kStatus, "streams[1].reserved", [&](Call& c) { c.streams[1].reserved[i] = 1; }});
+        {kStatus, "streams[1]: reserved", [&](Call& c) { c.streams[1].reserved[i] = 1; }});
   }
   checkErrors<Call>({{kStatus, "streams[1].params.flags:...rbcFuseParams",
                       [](Call& c) { c.stream_params[1].flags = RBC_CHECK_TIMES; }},
@@ -124,6 +125,11 @@ TEST_CASE("fuse errors: what rbcResample refuses of a stream names the stream") 
       {{kStatus, "streams[1].method: is 99", [](Call& c) { c.stream_params[1].method = 99; }},
        {kStatus, "streams[1].bounds: is 3", [](Call& c) { c.stream_params[1].bounds = 3; }},
        {kStatus, "streams[2].max_gap: is -1", [](Call& c) { c.stream_params[2].max_gap = -1; }},
+       {kStatus, "streams[2].max_gap: is 0.05, less than one tick",
+        [](Call& c) {
+          c.tick();
+          c.stream_params[2].max_gap = 0.05;
+        }},
        {kStatus, "streams[2].tolerance:...nearest",
         [](Call& c) { c.stream_params[2].tolerance = 1; }},
        {kStatus, "streams[1].bounds:...linear",

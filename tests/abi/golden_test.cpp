@@ -168,8 +168,10 @@ class Call {
   // The next one, as the function takes it.
   template <class T>
   T next() {
-    if constexpr (std::is_same_v<T, int32_t>) {  // of the array before it
-      return static_cast<int32_t>(case_.streams.size());
+    if constexpr (std::is_same_v<T, int32_t>) {
+      const bool own = position_ < case_.arguments.size() && here().kind == "int";
+      return own ? nextNumber()
+                 : static_cast<int32_t>(case_.streams.size());  // of the array before
     } else {
       const Argument& argument = case_.arguments.at(position_++);
       const Part& call = case_.call;
@@ -198,6 +200,15 @@ class Call {
   }
 
  private:
+  const Argument& here() const { return case_.arguments.at(position_); }
+
+  int32_t nextNumber() {
+    const double& number = case_.call.numbers.at(here().name);
+    used_.insert(&number);
+    ++position_;
+    return static_cast<int32_t>(number);
+  }
+
   // Null if there is neither. What is also an input is read and written.
   const rbcTensor* makeTensor(const Data* input, const Data* output) {
     if (input == nullptr && output == nullptr) return nullptr;
@@ -308,9 +319,12 @@ Function calling(rbcStatus_t (*function)(rbcContext_t, Types...)) {
 }
 
 const std::map<std::string, Function> kFunctions = {
-    {"resample", calling(rbcResample)},          {"fuse", calling(rbcFuse)},
-    {"voxelize", calling(rbcVoxelize)},          {"voxelize_sparse", calling(rbcVoxelizeSparse)},
+    {"resample", calling(rbcResample)},
+    {"fuse", calling(rbcFuse)},
+    {"voxelize", calling(rbcVoxelize)},
+    {"voxelize_sparse", calling(rbcVoxelizeSparse)},
     {"voxelize_tsdf", calling(rbcVoxelizeTsdf)},
+    {"convert_rotations", calling(rbcConvertRotations)},
 };
 
 void checkAll(const Context& context) {

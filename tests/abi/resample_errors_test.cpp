@@ -20,6 +20,7 @@ const double kNaN = std::numeric_limits<double>::quiet_NaN();
 }  // namespace
 
 COMMON_ERROR_TESTS("resample", Call)
+STRUCT_ERROR_TESTS("resample", Call)
 
 TEST_CASE("resample errors: the good call is good, with every option") {
   Call packed;
@@ -147,6 +148,28 @@ TEST_CASE("resample errors: parameters") {
       p.method = RBC_METHOD_NEAREST;
       p.tolerance = limit;
     });
+  }
+  // Seconds beside ticks, which rounded down would be 0. Floats may have such limits, and ticks 0.
+  for (const double limit : {0.05, 0x1p-1074, 0x1.fffffffffffffp-1}) {
+    checkErrors<Call>({{kStatus, "max_gap: is ...less than one tick...whole ticks",
+                        [&](Call& c) {
+                          c.times.raw.dtype = c.query_times.raw.dtype = kI64;
+                          c.params.max_gap = limit;
+                        }},
+                       {kStatus, "tolerance: is ...less than one tick...whole ticks", [&](Call& c) {
+                          c.times.raw.dtype = c.query_times.raw.dtype = kI64;
+                          c.params.method = RBC_METHOD_NEAREST;
+                          c.params.tolerance = limit;
+                        }}});
+    Call seconds;
+    seconds.params.max_gap = limit;
+    CHECK_SUCCEEDS(seconds.run());
+  }
+  for (const double limit : {0.0, 1.0, 1.5}) {
+    Call ticks;
+    ticks.times.raw.dtype = ticks.query_times.raw.dtype = kI64;
+    ticks.params.max_gap = limit;
+    CHECK_SUCCEEDS(ticks.run());
   }
   checkError<Call>({kStatus, "lengths...offsets", [](Call& c) {
                       c.pack();

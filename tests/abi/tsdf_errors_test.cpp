@@ -17,6 +17,7 @@ const double kInfinity = std::numeric_limits<double>::infinity();
 }  // namespace
 
 COMMON_ERROR_TESTS("tsdf", Call)
+STRUCT_ERROR_TESTS("tsdf", Call)
 
 TEST_CASE("tsdf errors: the good call is good, however it is made") {
   Call packed;

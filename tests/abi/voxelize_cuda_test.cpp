@@ -214,6 +214,56 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("voxelize cuda: a context changes streams during a capture, inside of it and out") {
+  REQUIRE_CUDA();
+  const Stream a;
+  const Stream b;
+  const Stream outside;
+  cudaEvent_t fork = nullptr;
+  cudaEvent_t join = nullptr;
+  check(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
+  check(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
+  CHECK_SUCCEEDS(rbcContextWarmUp(cuda.get()));
+  for (const Kind& kind : kKinds) {
+    CAPTURE(std::string(kind.name));
+    const Inputs in(kind);
+    Call one(cuda, in, kind);
+    Call two(cuda, in, kind);
+    Call eager(cuda, in, kind);
+    CHECK_SUCCEEDS(rbcContextReserve(cuda.get(), one.workspace(cuda)));
+    CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
+    const OnStream on_a(cuda, a);
+    check(cudaStreamBeginCapture(a.get(), cudaStreamCaptureModeRelaxed));
+    check(cudaEventRecord(fork, a.get()));
+    check(cudaStreamWaitEvent(b.get(), fork, 0));
+    CHECK_SUCCEEDS(one.run(cuda));
+    {
+      const OnStream on_outside(cuda, outside);
+      CHECK_SUCCEEDS(eager.run(cuda));
+      CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
+      support::require(rbcContextSetStream(cuda.get(), b.get()));
+      CHECK_SUCCEEDS(two.run(cuda));
+    }
+    check(cudaEventRecord(join, b.get()));
+    check(cudaStreamWaitEvent(a.get(), join, 0));
+    size_t nodes = 0;
+    cudaGraph_t graph = endCapture(a, &nodes);
+    // Where both use the workspace, no node of one call may run beside one of the other.
+    size_t roots = 0;
+    check(cudaGraphGetRootNodes(graph, nullptr, &roots));
+    if (one.workspace(cuda) > 0) CHECK(roots == 1);
+    cudaGraphExec_t exec = nullptr;
+    check(cudaGraphInstantiateWithFlags(&exec, graph, 0));
+    check(cudaGraphLaunch(exec, a.get()));
+    check(cudaStreamSynchronize(a.get()));
+    for (Call* call : {&one, &two, &eager}) checkSame(cuda, *call, in, kind);
+    check(cudaGraphExecDestroy(exec));
+    check(cudaGraphDestroy(graph));
+  }
+  check(cudaEventDestroy(fork));
+  check(cudaEventDestroy(join));
+}
+
 TEST_CASE("voxelize cuda: a caller's allocator serves the workspace, and no call allocates after") {
   REQUIRE_CUDA();
   struct Ledger {

@@ -18,7 +18,9 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 }  // namespace
 
 COMMON_ERROR_TESTS("voxelize", Dense)
+STRUCT_ERROR_TESTS("voxelize", Dense)
 COMMON_ERROR_TESTS("voxelize sparse", Sparse)
+STRUCT_ERROR_TESTS("voxelize sparse", Sparse)
 
 TEST_CASE("voxelize errors: the good calls are good, however they are made") {
   const auto good = [](auto& call) {

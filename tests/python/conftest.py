@@ -23,3 +23,8 @@ def recordings():
     if not folder.is_dir():
         pytest.skip(f"no recordings in {folder} (set ROBOCACHE_DATA)")
     return folder
+
+
+def pytest_configure(config):
+    """Random queries may well lie outside of all samples."""
+    config.addinivalue_line("filterwarnings", "ignore::robocache.RangeWarning")

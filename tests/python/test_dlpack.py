@@ -248,8 +248,7 @@ def test_what_is_known_by_dlpack_alone():
     assert rbc.resample(VALUES, TIMES, QUERIES, out=out, dtype="float64") is out
     with pytest.raises(TypeError, match="^dtype: is float32, but out is float64"):
         rbc.resample(VALUES, TIMES, QUERIES, out=out, dtype="float32")
-    with pytest.raises(TypeError, match="^times: is a list, expected an array"):
-        rbc.resample(VALUES, [0.0, 1.0, 2.0, 3.0], [0.5, 2.25])
+    np.testing.assert_array_equal(rbc.resample(VALUES, Producer(TIMES), [0.5, 2.25]), ANSWER)
 
 
 def test_lists_beside_arrays_of_an_unknown_library_on_a_gpu():

@@ -7,7 +7,9 @@ import pytest
 
 import robocache as rbc
 
-FUNCTIONS = ["fuse", "resample", "voxelize", "voxelize_sparse", "voxelize_tsdf"]
+OPERATIONS = [
+    name for name in rbc.__all__ if inspect.isfunction(getattr(rbc, name)) and name != "info"
+]
 CLASSES = ["Context", "Stream"]
 
 
@@ -18,10 +20,10 @@ def parameters_of(documented):
     return [name for head in heads for name in head.strip().split(", ")]
 
 
-@pytest.mark.parametrize("name", FUNCTIONS + CLASSES)
+@pytest.mark.parametrize("name", OPERATIONS + CLASSES)
 def test_every_parameter_and_section(name):
     documented = inspect.getdoc(getattr(rbc, name))
-    for title in ("Parameters", "Raises", "Examples", *(["Returns"] * (name in FUNCTIONS))):
+    for title in ("Parameters", "Raises", "Examples", *(["Returns"] * (name in OPERATIONS))):
         assert f"\n{title}\n{'-' * len(title)}\n" in documented
     names = set(inspect.signature(getattr(rbc, name)).parameters)
     assert set(parameters_of(documented)) == names

@@ -319,7 +319,7 @@ def test_arrays_that_were_written_since_are_noticed():
         ({"method": [(0, 2, "linear")]}, ValueError, "groups: channel 2 is in none of them"),
         ({"out": torch.zeros(2, 12, 3)}, TypeError, "out: is not taken here"),
         ({"values": np.zeros((2, 7, 3))}, TypeError, "values: is a ndarray, expected a torch.T"),
-        ({"times": [0, 1]}, TypeError, "times: is a list, expected an array"),
+        ({"times": ["a", "b"]}, TypeError, "times: is a list, expected an array"),
         ({"times": torch.zeros(7, requires_grad=True)}, ValueError, "times: requires grad"),
         ({"query_times": torch.zeros(7, requires_grad=True)}, ValueError, "query_times: requires"),
         ({"mean": torch.zeros(3, requires_grad=True)}, ValueError, "mean: requires grad"),

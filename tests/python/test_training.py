@@ -20,7 +20,7 @@ WAYS = {
 
 
 def train(out: Path, *arguments: str, data: str = "") -> dict:
-    for name in ("torch", "scipy", "tqdm"):
+    for name in ("torch", "scipy", "tqdm", "pandas", "tabulate"):
         pytest.importorskip(name)
     sizes = {"steps": 2, "rounds": 1, "batch": 2, "episodes": 4, "layers": 1, "workers": 0}
     command = [sys.executable, str(ROOT / "benchmarks" / "training.py"), "--device", "cpu"]

@@ -3,7 +3,8 @@
 Where a comment ignores an error, mypy has to find one.
 """
 
-from typing import Union
+import datetime
+from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,24 @@ def resampling(values: Array, times: npt.NDArray[np.float64]) -> None:
     rbc.resample(values, times, times, method="spline")  # type: ignore
     rbc.resample(values, times, times, bounds="wrap")  # type: ignore
     rbc.resample(values, times, times, smoothing=3)  # type: ignore
-    rbc.resample([[1.0]], times, times)  # type: ignore
+    rbc.resample(3.0, times, times)  # type: ignore
+
+
+def as_they_come(values: Array, seconds: npt.NDArray[np.float64], flag: bool) -> None:
+    times: npt.NDArray[np.datetime64] = np.zeros(3, "M8[ns]")
+    dates = [datetime.datetime(2024, 5, 1)]
+    limit = datetime.timedelta(seconds=0.1)
+    assert_type(rbc.resample(values, times, dates, max_gap=limit), Array)
+    assert_type(rbc.resample(values, times, times, max_gap=np.timedelta64(1, "ms")), Array)
+    assert_type(rbc.resample([[0.0], [1.0]], [0.0, 1.0], [0.5]), npt.NDArray[Any])
+    assert_type(
+        rbc.resample(values, times, times, return_mask=flag), Union[Array, tuple[Array, Any]]
+    )
+    options: dict[str, Any] = {"max_gap": 0.1}
+    rbc.resample(values, seconds, seconds, **options)
+    assert_type(rbc.Stream([[0.0], [1.0]], [0.0, 1.0]), rbc.Stream[npt.NDArray[Any]])
+
+    rbc.resample(values, times, times, max_gap="50ms")  # type: ignore
 
 
 def fusion(values: torch.Tensor, times: torch.Tensor) -> None:
@@ -38,10 +56,41 @@ def fusion(values: torch.Tensor, times: torch.Tensor) -> None:
     rbc.fuse(stream, times)  # type: ignore
 
 
+def mixed_fusion(floats: Array, doubles: npt.NDArray[np.float64], flag: bool) -> None:
+    switch = np.zeros((3, 1), np.uint8)
+    streams: list[rbc.Stream[Any]] = [
+        rbc.Stream(floats, doubles),
+        rbc.Stream(switch, doubles, method="previous", clock_offset=datetime.timedelta(0)),
+    ]
+    mixed = rbc.fuse([rbc.Stream(floats, doubles), rbc.Stream(doubles, doubles)], doubles)
+    assert_type(mixed, npt.NDArray[Any])
+    assert_type(rbc.fuse([rbc.Stream(floats, doubles)], doubles), Array)
+    out, mask = rbc.fuse(
+        [rbc.Stream(floats, doubles), rbc.Stream(switch, doubles)], doubles, return_mask=True
+    )
+    assert_type(out, npt.NDArray[Any])
+    one = [rbc.Stream(floats, doubles)]
+    assert_type(rbc.fuse(one, doubles, return_mask=flag), Union[Array, tuple[Array, Any]])
+    assert_type(rbc.report({"arm": one[0]}).streams["arm"].rate, float)
+    clock = rbc.clock(one, 50, span="union")
+    rbc.fuse(one, clock)
+    bits: npt.NDArray[np.bool_] = np.zeros((3, 2), np.bool_)
+    assert_type(rbc.channel_mask(bits, streams), npt.NDArray[np.bool_])
+
+    rbc.clock(one, 50, span="all")  # type: ignore
+
+
 def clouds(points: Array) -> None:
     size, shape = 0.2, (10, 10, 4)
     occupied = rbc.voxelize(points, origin=(0, 0, 0), voxel_size=size, shape=shape)
-    assert_type(occupied, Array)
+    assert_type(occupied, npt.NDArray[np.bool_])
+    grid: rbc.Grid = {"origin": (0, 0, 0), "voxel_size": size, "shape": shape}
+    assert_type(rbc.voxelize(points, mode="count", **grid), npt.NDArray[np.int32])
+    assert_type(rbc.voxelize(points, mode="mean", **grid), Array)
+    counts, outside = rbc.voxelize(points, mode="count", return_dropped=True, **grid)
+    assert_type((counts, outside), tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]])
+    assert_type(rbc.voxelize(torch.zeros(3, 3), mode="count", **grid), torch.Tensor)
+    rbc.voxelize_sparse(points, **grid)
     voxels = rbc.voxelize_sparse(points, origin=points[0], voxel_size=(1, 1, 2), shape=shape)
     assert_type(voxels.trimmed(), rbc.SparseVoxels[Array])
     assert_type(voxels.features, Union[Array, None])

@@ -9,18 +9,23 @@
 namespace {
 struct Params {
   uint32_t struct_size;
+  uint32_t flags;
   int32_t first;
+  int32_t reserved0;
+  uint64_t reserved[2];
   double second;  // came with a later release
 };
 }  // namespace
 
 template <>
 inline constexpr uint32_t rbc::kFirstSize<Params> = offsetof(Params, second);
+template <>
+inline constexpr rbc::KnownFlags rbc::kKnownFlags<Params> = {6, "TWO, FOUR or 0"};
 
 namespace {
 
 constexpr uint32_t kFirstSize = rbc::kFirstSize<Params>;
-constexpr Params kDefaults = {sizeof(Params), 1, 2.5};
+constexpr Params kDefaults = {sizeof(Params), 0, 1, 0, {}, 2.5};
 
 // What a caller of another release has in memory: `bytes` in all, ending at an inaccessible page.
 class Given {
@@ -92,4 +97,30 @@ TEST_CASE("params: a struct_size that no release had is refused and nothing is r
   uninitialized.setSize(0xCCCCCCCC);
   CHECK_FAILS(rbc::guard([&] { read(uninitialized.get()); }), RBC_STATUS_INVALID_ARGUMENT,
               "params:", "struct_size");
+}
+
+TEST_CASE("params: flags that mean nothing are refused") {
+  for (const uint32_t flags : {0u, 2u, 4u, 6u}) {
+    Given given(sizeof(Params));
+    given.set(offsetof(Params, flags), flags);
+    CHECK(read(given.get()).flags == flags);
+  }
+  for (const uint32_t flags : {1u, 8u, 0x80000002u}) {
+    Given given(sizeof(Params));
+    given.set(offsetof(Params, flags), flags);
+    CHECK_FAILS(rbc::guard([&] { read(given.get()); }), RBC_STATUS_INVALID_ARGUMENT, "flags: 0x",
+                "unknown bits, expected TWO, FOUR or 0");
+  }
+}
+
+TEST_CASE("params: reserved fields are 0, and without a name the message is bare") {
+  for (const size_t offset : {offsetof(Params, reserved0), offsetof(Params, reserved),
+                              offsetof(Params, reserved) + sizeof(uint64_t)}) {
+    Given given(kFirstSize);
+    given.set(offset, int32_t{-1});
+    CHECK_FAILS(rbc::guard([&] { read(given.get()); }), RBC_STATUS_INVALID_ARGUMENT,
+                "params: reserved is not 0");
+    CHECK_FAILS(rbc::guard([&] { rbc::readParams(given.get(), kFirstSize, kDefaults, nullptr); }),
+                RBC_STATUS_INVALID_ARGUMENT, "reserved is not 0");
+  }
 }

@@ -3,12 +3,12 @@ using System.Runtime.InteropServices;
 
 namespace RoboCache {
 
-/// <summary>
-/// A description of memory that somebody owns: an array, a Memory, a native pointer or an
-/// OwnedTensor. Nothing is copied. Managed memory is pinned while a call runs and free to move in
-/// between: operations on the CPU, and copies with host memory, are done when they return, and no
-/// other operation takes managed memory. Disposing a tensor frees the description alone.
-/// </summary>
+/// <remarks>
+/// It describes an array, a Memory, a native pointer or an OwnedTensor. Nothing is copied. Managed
+/// memory is pinned while a call runs and may move between calls: operations on the CPU, and copies
+/// with host memory, are done when they return, and no other operation takes managed memory.
+/// Disposing a tensor frees the description alone.
+/// </remarks>
 public partial class Tensor {
   private readonly object pinning = new object();
   private Pinning pin; // of managed memory

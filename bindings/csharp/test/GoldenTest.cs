@@ -77,6 +77,11 @@ sealed class GoldenCase {
         groups.Clear();
         break;
       case "set":
+        int number = Argument(words[1], "int");
+        if (number >= 0) {
+          arguments[number + 1] = int.Parse(words[2]);
+          break;
+        }
         SetField(words[1], type => type == typeof(double)
                                        ? Number(words[2])
                                        : Convert.ChangeType(long.Parse(words[2]), type));

@@ -23,16 +23,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._associate import associate
+from ._clock import clock
 from ._context import Context, ContextInfo
 from ._errors import RoboCacheError, Status
+from ._frames import fuse_frames, resample_frame
 from ._fuse import fuse
 from ._info import Info, info
+from ._masks import channel_mask
+from ._report import Report, StreamReport, report
 from ._resample import resample
+from ._rotations import convert_rotations
 from ._stream import Stream
 from ._tsdf import voxelize_tsdf
+from ._types import Grid
 from ._version import version as __version__
 from ._voxelize import voxelize
 from ._voxelize_sparse import SparseVoxels, voxelize_sparse
+from ._warnings import RangeWarning
 
 if TYPE_CHECKING:
     from . import torch as torch
@@ -49,15 +57,26 @@ else:
 __all__ = [
     "Context",
     "ContextInfo",
+    "Grid",
     "Info",
+    "RangeWarning",
+    "Report",
     "RoboCacheError",
     "SparseVoxels",
     "Status",
     "Stream",
+    "StreamReport",
     "__version__",
+    "associate",
+    "channel_mask",
+    "clock",
+    "convert_rotations",
     "fuse",
+    "fuse_frames",
     "info",
+    "report",
     "resample",
+    "resample_frame",
     "voxelize",
     "voxelize_sparse",
     "voxelize_tsdf",

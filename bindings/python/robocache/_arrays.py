@@ -72,6 +72,11 @@ def _find(kind: type, name: str) -> Framework:
             f"{name}: is a {kind.__name__}, "
             "expected an array (NumPy, torch, or any with __dlpack__)"
         )
+    if any(base.__module__.startswith("numpy.ma") for base in kind.__mro__):
+        raise TypeError(
+            f"{name}: is a masked array, and its mask would be lost; write {name}.filled(...) with "
+            "what stands for a missing number, such as NaN, or leave those rows out"
+        )
     roots = [_root(base) for base in kind.__mro__]
     root = next((root for root in roots if root in NAMED), roots[0])
     if root not in _by_module:

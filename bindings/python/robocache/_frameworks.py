@@ -93,6 +93,10 @@ class Framework:
         _core.rbc_tensor_copy(context._handle, np.zeros(shape, dtype), array)
         return array
 
+    def broadcast(self, array: Any, batch: int) -> Any:
+        """``array`` for each of a batch, with a stride of 0; itself where that is not known."""
+        return array
+
     def finish(self, array: Any, name: str = "values") -> Any:
         """The library's own array for what ``empty`` made beside the argument of this name."""
         for module in (f"{self._module}.dlpack", self._module):

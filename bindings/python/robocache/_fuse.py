@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
+from ._again import queries_of, streams_again
 from ._context import CPU, Context
 from ._dtypes import dtype_name
+from ._host import on_host
 from ._operation import array_of, begin, finished, writable
 from ._options import struct_of
 from ._shapes import out_shape
-from ._stream import FLOAT_OF_BITS, Stream
-from ._types import Array, Numbers, Out
+from ._stream import FLOAT_OF_BITS, HAS_UNIT, Stream
+from ._types import Array, Indices, Out, SupportsDLPack, Times
+from ._units import require_one_unit
+from ._warnings import warn_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from typing_extensions import Unpack
 
     from ._types import CallOptions
@@ -30,7 +37,7 @@ _set_flags(_CHECKED, _core.CHECK_TIMES)
 @overload
 def fuse(
     streams: Sequence[Stream[Array]],
-    query_times: Numbers,
+    query_times: Times,
     *,
     out: None = ...,
     return_mask: Literal[False] = ...,
@@ -39,7 +46,7 @@ def fuse(
 @overload
 def fuse(
     streams: Sequence[Stream[Array]],
-    query_times: Numbers,
+    query_times: Times,
     *,
     out: None = ...,
     return_mask: Literal[True],
@@ -47,8 +54,44 @@ def fuse(
 ) -> tuple[Array, Any]: ...
 @overload
 def fuse(
+    streams: Sequence[Stream[Array]],
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: bool,
+    **options: Unpack[CallOptions],
+) -> Array | tuple[Array, Any]: ...
+@overload
+def fuse(
+    streams: Sequence[Stream[NDArray[Any]]],
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: Literal[False] = ...,
+    **options: Unpack[CallOptions],
+) -> NDArray[Any]: ...
+@overload
+def fuse(
+    streams: Sequence[Stream[NDArray[Any]]],
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: Literal[True],
+    **options: Unpack[CallOptions],
+) -> tuple[NDArray[Any], NDArray[np.bool_]]: ...
+@overload
+def fuse(
+    streams: Sequence[Stream[NDArray[Any]]],
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: bool,
+    **options: Unpack[CallOptions],
+) -> NDArray[Any] | tuple[NDArray[Any], NDArray[np.bool_]]: ...
+@overload
+def fuse(
     streams: Sequence[Stream[Any]],
-    query_times: Numbers,
+    query_times: Times,
     *,
     out: Out,
     return_mask: Literal[False] = ...,
@@ -57,19 +100,28 @@ def fuse(
 @overload
 def fuse(
     streams: Sequence[Stream[Any]],
-    query_times: Numbers,
+    query_times: Times,
     *,
     out: Out,
     return_mask: Literal[True],
     **options: Unpack[CallOptions],
 ) -> tuple[Out, Any]: ...
+@overload
 def fuse(
-    streams: Any,
-    query_times: Any,
+    streams: Sequence[Stream[Any]],
+    query_times: Times,
     *,
-    query_lengths: Any = None,
+    out: Out,
+    return_mask: bool,
+    **options: Unpack[CallOptions],
+) -> Out | tuple[Out, Any]: ...
+def fuse(
+    streams: Sequence[Stream[Any]],
+    query_times: Times,
+    *,
+    query_lengths: Indices | None = None,
     dtype: Any = None,
-    out: Any = None,
+    out: SupportsDLPack | None = None,
     return_mask: bool = False,
     check_times: bool | None = None,
     backend: str | Context | None = None,
@@ -86,7 +138,8 @@ def fuse(
         1 to 64 :class:`Stream`. All have the same dtype of times; their values may be of any
         dtypes, rates and numbers of channels.
     query_times : array or list [B,T], or [T] shared by the batch
-        The dtype of the streams' times, in any order.
+        The dtype and the unit of the streams' times, in any order. [B,T] beside streams without a
+        batch are B clocks for one recording, which is not copied.
     query_lengths : array or list [B] of int32 or int64
         How many queries of each row are valid; None: all.
     dtype
@@ -100,7 +153,8 @@ def fuse(
         exactly, in each of its groups of channels.
     check_times
         Verify times, lengths and offsets before anything is written. None: yes on the CPU, no on
-        CUDA, where it waits for the stream. Bad times, unverified, give unspecified values.
+        CUDA, where it waits for the stream. Bad times, unverified, give unspecified values. It also
+        warns (:class:`RangeWarning`) where no query lies in the range of a stream.
     backend
         None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
         used as it is.
@@ -139,36 +193,96 @@ def fuse(
     >>> features.shape, features.dtype.name, valid.sum(axis=0).tolist()
     ((50, 520), 'float32', [49, 49, 26])
     """
-    native, promoted, channels = _native(streams)
-    values, times, options = native[0][1:4]
-    framework, context, ordered, query_times = begin(
-        values, "streams[0].values", backend, times, query_times
+    asked = query_times
+    try:
+        native, bits, channels = _native(streams)
+        values, times, options = native[0][1:4]
+        if bits & HAS_UNIT:
+            query_times = _queries(streams, query_times)
+        framework, context, ordered, query_times = begin(
+            values, "streams[0].values", backend, times, query_times
+        )
+        checked = context._device_id == CPU if check_times is None else check_times
+        params = _CHECKED if checked else _UNCHECKED
+        if query_lengths is not None:
+            query_lengths = array_of(framework, query_lengths, "query_lengths", values)
+
+        shape: tuple[int, ...] = ()
+        if out is None or return_mask:
+            shape = out_shape(values, query_times, options[3], context)[:-1]
+        owner = None
+        if out is None:
+            if dtype is None:
+                name = FLOAT_OF_BITS.get(bits & ~HAS_UNIT, "float32")
+            else:
+                name = dtype_name(dtype)
+            result = framework.empty(values, (*shape, channels), name, context)
+        else:
+            owner = writable(out, "out", dtype)
+            result = out
+        mask = None
+        if return_mask:
+            mask = framework.empty(values, (*shape, len(native)), "bool", context)
+
+        told = _core.rbc_fuse(
+            context._handle, native, query_times, result, mask, (params, query_lengths)
+        )
+        if told is not None:
+            if checked:
+                warn_of(told)
+        elif check_times and context._device_id != CPU:
+            _look_at_ranges(native, query_times, query_lengths)
+        return finished(framework, context, ordered, "values", owner, result, mask)
+    except (TypeError, ValueError):
+        again = streams_again(streams, asked)
+        if again is None:
+            raise
+    streams, query_times = again
+    call: Any = fuse
+    return call(
+        streams,
+        query_times,
+        query_lengths=query_lengths,
+        dtype=dtype,
+        out=out,
+        return_mask=return_mask,
+        check_times=check_times,
+        backend=backend,
     )
-    checked = context._device_id == CPU if check_times is None else check_times
-    params = _CHECKED if checked else _UNCHECKED
-    if query_lengths is not None:
-        query_lengths = array_of(framework, query_lengths, "query_lengths", values)
-
-    shape: tuple[int, ...] = ()
-    if out is None or return_mask:
-        shape = out_shape(values, query_times, options[3], context)[:-1]
-    owner = None
-    if out is None:
-        name = promoted if dtype is None else dtype_name(dtype)
-        result = framework.empty(values, (*shape, channels), name, context)
-    else:
-        owner = writable(out, "out", dtype)
-        result = out
-    mask = framework.empty(values, (*shape, len(native)), "bool", context) if return_mask else None
-
-    _core.rbc_fuse(context._handle, native, query_times, result, mask, (params, query_lengths))
-    return finished(framework, context, ordered, "values", owner, result, mask)
 
 
-def _native(streams: Any) -> tuple[list[Any], str, int]:
+def _queries(streams: Any, query_times: Any) -> Any:
+    """Query times in the unit of every stream."""
+    first = streams[0]
+    for n, stream in enumerate(streams):
+        require_one_unit(stream._unit, f"streams[{n}].times", first._unit, "streams[0].times")
+    return queries_of(query_times, first._native[2], first._unit, "streams[0].times")
+
+
+def _look_at_ranges(native: Any, query_times: Any, query_lengths: Any) -> None:
+    """Warn of times on a GPU as of others: by a call on the CPU of no channels."""
+    import numpy as np
+
+    from ._rules import UNCHECKED
+
+    hosted = []
+    for stream, _, times, options, *_ in native:
+        host, rows = on_host(times, "times"), on_host(options[1], "lengths")
+        offsets = on_host(options[3], "offsets")
+        batch = () if offsets is not None or rows is None or host.ndim > 1 else rows.shape
+        values = np.empty((*batch, *host.shape, 0))
+        plain = (UNCHECKED[0], rows, None, offsets, None, None, None)
+        hosted.append(SimpleNamespace(_native=(stream, values, host, plain, 0, 0)))
+    queries = on_host(query_times, "query_times")
+    call: Any = fuse
+    call(hosted, queries, query_lengths=on_host(query_lengths, "query_lengths"))
+
+
+def _native(streams: Any) -> tuple[list[Any], int, int]:
     """The streams as the extension takes them.
 
-    With the float dtype that holds those of all float streams, and the sum of their channels.
+    With the bits of the float dtype that holds those of all float streams, and the sum of their
+    channels.
     """
     native = []
     bits = channels = 0
@@ -191,4 +305,4 @@ def _native(streams: Any) -> tuple[list[Any], str, int]:
                 ) from None
     if not 1 <= len(native) <= _MOST_STREAMS:
         raise ValueError(f"streams: are {len(native)}, expected 1 to {_MOST_STREAMS}")
-    return native, FLOAT_OF_BITS.get(bits, "float32"), channels
+    return native, bits, channels

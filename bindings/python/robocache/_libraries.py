@@ -37,6 +37,9 @@ class _NumPy(Framework):
     def zeros(self, like: Any, shape: tuple[int, ...], dtype: str, context: Context) -> Any:
         return self._numpy.zeros(shape, dtype)
 
+    def broadcast(self, array: Any, batch: int) -> Any:
+        return self._numpy.broadcast_to(array, (batch, *array.shape))
+
 
 class _Torch(Framework):
     converts = False
@@ -151,6 +154,9 @@ class _Torch(Framework):
     def zeros(self, like: Any, shape: tuple[int, ...], dtype: str, context: Context) -> Any:
         return like.new_zeros(shape, dtype=getattr(self._torch, dtype))
 
+    def broadcast(self, array: Any, batch: int) -> Any:
+        return array.expand(batch, *array.shape)
+
     def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
         array = self._torch.from_numpy(super().sequence(items, name, dtype, beside))
         return array.to(beside.device) if beside.is_cuda else array
@@ -188,6 +194,10 @@ class _CuPy(Framework):
         with like.device:
             return self._cupy.zeros(shape, dtype)
 
+    def broadcast(self, array: Any, batch: int) -> Any:
+        with array.device:
+            return self._cupy.broadcast_to(array, (batch, *array.shape))
+
     def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
         with beside.device:
             return self._cupy.asarray(super().sequence(items, name, dtype, beside))
@@ -199,6 +209,9 @@ class _Jax(Framework):
         import jax
 
         self._jax = jax
+
+    def broadcast(self, array: Any, batch: int) -> Any:
+        return self._jax.numpy.broadcast_to(array, (batch, *array.shape))  # a copy, without strides
 
     def sequence(self, items: Any, name: str, dtype: str, beside: Any) -> Any:
         array = super().sequence(items, name, dtype, beside)

@@ -5,17 +5,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
+from ._again import taken_again
 from ._context import CPU, Context
 from ._dtypes import NAME_OF_PAIR, dtype_name, refuse_dtype
 from ._frameworks import facts_of
+from ._host import on_host
 from ._operation import array_of, begin, finished, joined, writable
 from ._options import ZERO
 from ._rules import CHECKED, HOLD, LINEAR, UNCHECKED, rules
 from ._scales import inverse_of, mean_of
 from ._shapes import out_shape
-from ._types import Array, Numbers, Out, SupportsDLPack
+from ._types import (
+    Array,
+    Bounds,
+    Duration,
+    Indices,
+    Method,
+    Numbers,
+    Out,
+    SupportsDLPack,
+    Table,
+    Times,
+)
+from ._warnings import warn_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from typing_extensions import Unpack
 
     from ._types import CallOptions, StreamOptions
@@ -27,8 +43,8 @@ if TYPE_CHECKING:
 @overload
 def resample(
     values: Array,
-    times: SupportsDLPack,
-    query_times: Numbers,
+    times: Times,
+    query_times: Times,
     *,
     out: None = ...,
     return_mask: Literal[False] = ...,
@@ -37,8 +53,8 @@ def resample(
 @overload
 def resample(
     values: Array,
-    times: SupportsDLPack,
-    query_times: Numbers,
+    times: Times,
+    query_times: Times,
     *,
     out: None = ...,
     return_mask: Literal[True],
@@ -46,9 +62,49 @@ def resample(
 ) -> tuple[Array, Any]: ...
 @overload
 def resample(
-    values: SupportsDLPack,
-    times: SupportsDLPack,
-    query_times: Numbers,
+    values: Array,
+    times: Times,
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: bool,
+    **options: Unpack[_Options],
+) -> Array | tuple[Array, Any]: ...
+@overload
+def resample(
+    values: Table,
+    times: Times,
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: Literal[False] = ...,
+    **options: Unpack[_Options],
+) -> NDArray[Any]: ...
+@overload
+def resample(
+    values: Table,
+    times: Times,
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: Literal[True],
+    **options: Unpack[_Options],
+) -> tuple[NDArray[Any], NDArray[np.bool_]]: ...
+@overload
+def resample(
+    values: Table,
+    times: Times,
+    query_times: Times,
+    *,
+    out: None = ...,
+    return_mask: bool,
+    **options: Unpack[_Options],
+) -> NDArray[Any] | tuple[NDArray[Any], Any]: ...
+@overload
+def resample(
+    values: SupportsDLPack | Table,
+    times: Times,
+    query_times: Times,
     *,
     out: Out,
     return_mask: Literal[False] = ...,
@@ -56,31 +112,41 @@ def resample(
 ) -> Out: ...
 @overload
 def resample(
-    values: SupportsDLPack,
-    times: SupportsDLPack,
-    query_times: Numbers,
+    values: SupportsDLPack | Table,
+    times: Times,
+    query_times: Times,
     *,
     out: Out,
     return_mask: Literal[True],
     **options: Unpack[_Options],
 ) -> tuple[Out, Any]: ...
+@overload
 def resample(
-    values: Any,
-    times: Any,
-    query_times: Any,
+    values: SupportsDLPack | Table,
+    times: Times,
+    query_times: Times,
     *,
-    method: Any = "linear",
-    lengths: Any = None,
-    query_lengths: Any = None,
-    offsets: Any = None,
-    bounds: str = "hold",
+    out: Out,
+    return_mask: bool,
+    **options: Unpack[_Options],
+) -> Out | tuple[Out, Any]: ...
+def resample(
+    values: SupportsDLPack | Table,
+    times: Times,
+    query_times: Times,
+    *,
+    method: Method = "linear",
+    lengths: Indices | None = None,
+    query_lengths: Indices | None = None,
+    offsets: Indices | None = None,
+    bounds: Bounds = "hold",
     fill_value: float = ZERO,
-    max_gap: float | None = None,
-    tolerance: float | None = None,
-    mean: Any = None,
-    std: Any = None,
+    max_gap: Duration | None = None,
+    tolerance: Duration | None = None,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
     dtype: Any = None,
-    out: Any = None,
+    out: SupportsDLPack | None = None,
     return_mask: bool = False,
     check_times: bool | None = None,
     backend: str | Context | None = None,
@@ -88,17 +154,20 @@ def resample(
     """Resample B trajectories of S samples and D channels at T query times each.
 
     Arrays may be of any library with ``__dlpack__`` and have any strides; none is copied. For one
-    trajectory leave B out everywhere. ``max_gap`` and ``tolerance`` are in the unit of the times.
+    trajectory leave B out everywhere.
 
     Parameters
     ----------
     values : array [B,S,D]; [S,D] without batch; [N,D] packed, with ``offsets``
         float16, bfloat16, float32 or float64; for nearest, previous and next integers and bool too.
+        A DataFrame, a Series (one channel) or a list of lists becomes an array of NumPy.
     times : array [B,S], or [S] shared by the batch; [N] packed
         float32, float64 or int64 (any tick, such as nanoseconds since the epoch), ascending in each
-        row. Of equal times the last counts.
+        row. Of equal times the last counts. datetime64, timedelta64, Series of pandas, polars and
+        pyarrow, and lists of dates are int64 ticks of their unit.
     query_times : array or list [B,T], or [T] shared by the batch
-        The dtype of ``times``, in any order.
+        The dtype and the unit of ``times``, in any order. [B,T] beside values [S,D] are B clocks
+        for one recording, which is not copied.
     method
         Of all channels: "linear", "nearest" (a tie goes to the earlier sample), "previous"
         (zero-order hold), "next", "cubic" (Catmull-Rom at the samples' own times), "pchip"
@@ -118,10 +187,12 @@ def resample(
     fill_value
         Written where there is no value.
     max_gap
-        There is no value where the two samples around a query lie further apart than this.
+        There is no value where the two samples around a query lie further apart than this: in the
+        unit of the times. Beside int64 times whole ticks; where they have a unit also timedelta64,
+        ``pd.Timedelta`` or ``datetime.timedelta``.
     tolerance
         For nearest, previous and next: a value wherever the sample lies within this of the query,
-        inside the trajectory or not, and none elsewhere.
+        inside the trajectory or not, and none elsewhere. As ``max_gap``.
     mean, std : array or list [D] of float32 or float64
         The result is ``(value - mean) / std``, channel by channel, but for ``fill_value``. Computed
         as a product with 1 / std, which is taken in float64 of lists and NumPy's arrays, and else
@@ -137,7 +208,7 @@ def resample(
     check_times
         Verify ``times``, ``lengths`` and ``offsets`` before anything is written. None: yes on the
         CPU, no on CUDA, where it waits for the stream. Bad times, unverified, give unspecified
-        values.
+        values. It also warns (:class:`RangeWarning`) where no query lies in its samples' range.
     backend
         None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
         used as it is.
@@ -154,7 +225,7 @@ def resample(
         A value, a shape or a device does not fit. The message begins with the argument's name; the
         reciprocal of ``std`` goes by that of inv_std.
     TypeError
-        A dtype does not fit, or an argument is no array.
+        A dtype or a unit does not fit, or an argument is no array.
     MemoryError
         Memory gave out.
     RoboCacheError
@@ -181,49 +252,106 @@ def resample(
     >>> rbc.resample(pose, times, frames, method=groups).shape
     (60, 8)
     """
-    framework, context, ordered, query_times = begin(values, "values", backend, times, query_times)
-    checked = context._device_id == CPU if check_times is None else check_times
-    if (  # as in rules, without the call
-        method is LINEAR
-        and bounds is HOLD
-        and fill_value is ZERO
-        and max_gap is None
-        and tolerance is None
-    ):
-        params, groups = CHECKED if checked else UNCHECKED
-    else:
-        params, groups = rules(method, bounds, fill_value, max_gap, tolerance, checked)
-    if lengths is not None:
-        lengths = array_of(framework, lengths, "lengths", values)
-    if query_lengths is not None:
-        query_lengths = array_of(framework, query_lengths, "query_lengths", values)
-    if offsets is not None:
-        offsets = array_of(framework, offsets, "offsets", values)
-    if mean is not None:
-        mean = mean_of(framework, mean, values)
-    if std is not None:
-        std = inverse_of(framework, std, values)
-    if context._device_id != CPU and (mean is not None or std is not None):
-        ordered = joined(context, framework, values) and ordered
-
-    shape: tuple[int, ...] = ()
-    if out is None or return_mask:
-        shape = out_shape(values, query_times, offsets, context)
-    owner = None
-    if out is None:
-        name = None if dtype is None else dtype_name(dtype)
-        result = framework.empty(values, shape, name, context)
-    else:
-        owner = writable(out, "out", dtype)
-        result = out
-    mask = framework.empty(values, shape[:-1], "bool", context) if return_mask else None
-
-    options = (params, lengths, query_lengths, offsets, mean, std, groups)
+    asked = query_times
     try:
-        _core.rbc_resample(context._handle, values, times, query_times, result, mask, options)
-    except TypeError:
-        if out is None and dtype is None:  # the dtype of out is that of values
-            if facts_of(values, "values", context)[2:4] not in NAME_OF_PAIR:
-                refuse_dtype(values, "values")
-        raise
-    return finished(framework, context, ordered, "values", owner, result, mask)
+        framework, context, ordered, query_times = begin(
+            values, "values", backend, times, query_times
+        )
+        checked = context._device_id == CPU if check_times is None else check_times
+        if (  # as in rules, without the call
+            method is LINEAR
+            and bounds is HOLD
+            and fill_value is ZERO
+            and max_gap is None
+            and tolerance is None
+        ):
+            params, groups = CHECKED if checked else UNCHECKED
+        else:
+            params, groups = rules(method, bounds, fill_value, max_gap, tolerance, checked, times)
+        if lengths is not None:
+            lengths = array_of(framework, lengths, "lengths", values)
+        if query_lengths is not None:
+            query_lengths = array_of(framework, query_lengths, "query_lengths", values)
+        if offsets is not None:
+            offsets = array_of(framework, offsets, "offsets", values)
+        if mean is not None:
+            mean = mean_of(framework, mean, values)
+        if std is not None:
+            std = inverse_of(framework, std, values)
+        if context._device_id != CPU and (mean is not None or std is not None):
+            ordered = joined(context, framework, values) and ordered
+
+        shape: tuple[int, ...] = ()
+        if out is None or return_mask:
+            shape = out_shape(values, query_times, offsets, context)
+        owner = None
+        if out is None:
+            name = None if dtype is None else dtype_name(dtype)
+            result = framework.empty(values, shape, name, context)
+        else:
+            owner = writable(out, "out", dtype)
+            result = out
+        mask = framework.empty(values, shape[:-1], "bool", context) if return_mask else None
+
+        options = (params, lengths, query_lengths, offsets, mean, std, groups)
+        try:
+            told = _core.rbc_resample(
+                context._handle, values, times, query_times, result, mask, options
+            )
+        except TypeError:
+            if out is None and dtype is None:  # the dtype of out is that of values
+                if facts_of(values, "values", context)[2:4] not in NAME_OF_PAIR:
+                    refuse_dtype(values, "values")
+            raise
+        if told is not None:
+            if checked:
+                warn_of(told)
+        elif check_times and context._device_id != CPU:
+            _look_at_ranges(times, query_times, lengths, query_lengths, offsets, tolerance)
+        return finished(framework, context, ordered, "values", owner, result, mask)
+    except (TypeError, ValueError):
+        again = taken_again(values, times, asked, offsets, max_gap, tolerance)
+        if again is None:
+            raise
+    values, times, query_times, max_gap, tolerance = again
+    call: Any = resample
+    return call(
+        values,
+        times,
+        query_times,
+        method=method,
+        lengths=lengths,
+        query_lengths=query_lengths,
+        offsets=offsets,
+        bounds=bounds,
+        fill_value=fill_value,
+        max_gap=max_gap,
+        tolerance=tolerance,
+        mean=mean,
+        std=std,
+        dtype=dtype,
+        out=out,
+        return_mask=return_mask,
+        check_times=check_times,
+        backend=backend,
+    )
+
+
+def _look_at_ranges(
+    times: Any, query_times: Any, lengths: Any, query_lengths: Any, offsets: Any, tolerance: Any
+) -> None:
+    """Warn of times on a GPU as of others: by a call on the CPU of no channels."""
+    import numpy as np
+
+    host, rows = on_host(times, "times"), on_host(lengths, "lengths")
+    batch = () if offsets is not None or rows is None or host.ndim > 1 else rows.shape
+    resample(
+        np.empty((*batch, *host.shape, 0)),
+        host,
+        on_host(query_times, "query_times"),
+        method="linear" if tolerance is None else "nearest",
+        lengths=rows,
+        query_lengths=on_host(query_lengths, "query_lengths"),
+        offsets=on_host(offsets, "offsets"),
+        tolerance=tolerance,
+    )

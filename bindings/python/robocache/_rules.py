@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import struct
 from collections.abc import Sequence
 from typing import Any
 
 from . import _core
-from ._errors import shown
+from ._errors import REFUSALS, shown
+from ._frameworks import facts_of
 from ._options import ZERO, code_of, number, struct_of
+from ._units import is_length, no_unit, not_whole
 
 METHODS = {
     "linear": _core.METHOD_LINEAR,
@@ -35,6 +39,8 @@ _GROUP = struct.Struct("qqii")  # rbcChannelGroup
     _set_max_gap,
     _set_tolerance,
 ) = struct_of("ResampleParams", "flags", "method", "bounds", "fill_value", "max_gap", "tolerance")
+# The dtype of times that was last found to be no integer: libraries have one object for each.
+_last_float: list[Any] = [object()]
 LINEAR, HOLD = "linear", "hold"
 # What a call without options takes.
 UNCHECKED, CHECKED = (_new(), None), (_new(), None)
@@ -42,7 +48,13 @@ _set_flags(CHECKED[0], _core.CHECK_TIMES)
 
 
 def rules(
-    method: Any, bounds: Any, fill_value: Any, max_gap: Any, tolerance: Any, checked: Any = False
+    method: Any,
+    bounds: Any,
+    fill_value: Any,
+    max_gap: Any,
+    tolerance: Any,
+    checked: Any = False,
+    times: Any = None,
 ) -> tuple[Any, bytes | None]:
     """The struct rbcResampleParams with all its scalars, and the groups that go with it.
 
@@ -70,10 +82,49 @@ def rules(
     if fill_value is not ZERO:
         _set_fill_value(params, number(fill_value, "fill_value"))
     if max_gap is not None:
-        _set_max_gap(params, number(max_gap, "max_gap"))
+        _set_max_gap(params, _limit(max_gap, "max_gap", times))
     if tolerance is not None:
-        _set_tolerance(params, number(tolerance, "tolerance"))
+        _set_tolerance(params, _limit(tolerance, "tolerance", times))
     return params, groups
+
+
+def _limit(given: Any, name: str, times: Any) -> float:
+    """A length of time in the unit of ``times``. Beside times that are integers it is whole.
+
+    Where times have a unit it is a number already, or comes again once they are numbers too.
+    """
+    if type(given) is float:
+        if getattr(times, "dtype", None) is _last_float[0]:
+            return given
+        limit: float = given
+    elif type(given) is not int and is_length(given):
+        raise TypeError(no_unit(given, name))
+    else:
+        limit = number(given, name)
+    if not limit.is_integer() and are_ticks(times) and math.isfinite(limit):
+        raise TypeError(not_whole(limit, name, None))
+    return limit
+
+
+def are_ticks(times: Any) -> bool:
+    """Whether times are integers."""
+    try:
+        dtype = times.dtype
+        if _of_integers(dtype):
+            return True
+        _last_float[0] = dtype
+        return False
+    except (AttributeError, TypeError):
+        pass
+    try:
+        return bool(facts_of(times, "times")[2] == _core.DTYPE_INT)
+    except REFUSALS:  # no array, of which the library will tell
+        return False
+
+
+@functools.lru_cache(maxsize=256)
+def _of_integers(dtype: Any) -> bool:
+    return "int" in str(dtype)
 
 
 def _packed_groups(groups: Sequence[Any]) -> bytes:

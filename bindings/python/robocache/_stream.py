@@ -6,9 +6,10 @@ import dataclasses
 import functools
 import operator
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from . import _core
+from ._again import limits_of, sampled
 from ._arrays import LIBRARY_TYPES, framework_of
 from ._dtypes import DTYPES, dtype_name
 from ._errors import REFUSALS, shown
@@ -17,36 +18,49 @@ from ._operation import array_of
 from ._options import ZERO
 from ._rules import rules
 from ._scales import inverse_of, mean_of
-from ._types import Array, Bounds, Indices, Method, Numbers, SupportsDLPack
+from ._tables import library_of
+from ._types import Array_co, Bounds, Duration, Indices, Method, Numbers, Table, Times
+from ._units import is_length, no_unit, ticks_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from ._types import StreamOptions
 
 _NO_OFFSET = _core.new_FuseStream()
 
 # Each float dtype as a set of bits whose union is that of the dtype which holds both.
 _FLOAT_BITS = {"float16": 0b001, "bfloat16": 0b010, "float32": 0b011, "float64": 0b111}
+HAS_UNIT = 0b1000  # beside these, of a stream whose times have one
 FLOAT_OF_BITS = {bits: name for name, bits in _FLOAT_BITS.items()}
 _BITS_OF_PAIR = {DTYPES[name]: bits for name, bits in _FLOAT_BITS.items()}
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Stream(Generic[Array]):
+class Stream(Generic[Array_co]):
     """One sensor's samples at its own times, and how :func:`fuse` resamples them.
 
     A stream keeps references, not copies: arrays that are written anew are read anew by the next
-    call. It cannot be changed (``dataclasses.replace`` makes another), nor may the dtype and the
-    channels of ``values`` be, and serves any number of calls and threads.
+    call, but for what has to be converted, such as a DataFrame. It cannot be changed
+    (``dataclasses.replace`` makes another), nor may the dtype and the channels of ``values`` be,
+    and serves any number of calls and threads.
 
     Parameters
     ----------
     values : array [B,S,D]; [S,D] without batch; [N,D] packed, with ``offsets``
         float16, bfloat16, float32 or float64; for nearest, previous and next integers and bool too.
+        Or a DataFrame, a Series or a list of lists.
     times : array [B,S], or [S] shared by the batch; [N] packed
-        float32, float64 or int64, ascending in each row; the same dtype in every stream of a call.
+        float32, float64 or int64, or with a unit, as for :func:`resample`; ascending in each row;
+        the same dtype and unit in every stream of a call.
     method, lengths, offsets, bounds, fill_value, max_gap, tolerance, mean, std
         As for :func:`resample`. Lists become arrays, and 1 / ``std`` is taken, when the stream is
         made. Where a stream is absent from some of the batch its length is 0.
     clock_offset
         In the unit of ``times``: a sample at t lies at t + ``clock_offset`` on the clock of the
-        query times. An int of ticks for int64 times, else any number.
+        query times. An int of ticks for int64 times, or a length of time if they have a unit; else
+        any number.
 
     Raises
     ------
@@ -63,41 +77,53 @@ class Stream(Generic[Array]):
     Stream(values=<float32 [4,30,6]>, times=<float64 [30]>, method='nearest')
     """
 
-    values: Array
-    times: SupportsDLPack
+    values: Array_co
+    times: Times
     method: Method
     lengths: Indices | None
     offsets: Indices | None
     bounds: Bounds
     fill_value: float
-    max_gap: float | None
-    tolerance: float | None
+    max_gap: Duration | None
+    tolerance: Duration | None
     mean: Numbers | None
     std: Numbers | None
-    clock_offset: float
+    clock_offset: Duration
 
+    @overload
     def __init__(
         self,
-        values: Array,
-        times: SupportsDLPack,
+        values: Array_co,
+        times: Times,
+        *,
+        clock_offset: Duration = ...,
+        **options: Unpack[StreamOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Stream[NDArray[Any]],
+        values: Table,
+        times: Times,
+        *,
+        clock_offset: Duration = ...,
+        **options: Unpack[StreamOptions],
+    ) -> None: ...
+    def __init__(
+        self,
+        values: Any,
+        times: Any,
         *,
         method: Method = "linear",
         lengths: Indices | None = None,
         offsets: Indices | None = None,
         bounds: Bounds = "hold",
         fill_value: float = ZERO,
-        max_gap: float | None = None,
-        tolerance: float | None = None,
+        max_gap: Duration | None = None,
+        tolerance: Duration | None = None,
         mean: Numbers | None = None,
         std: Numbers | None = None,
-        clock_offset: float = 0,
+        clock_offset: Duration = 0,
     ) -> None:
-        framework = LIBRARY_TYPES.get(type(values)) or framework_of(values, "values")
-        if not framework.is_numpy:
-            framework.examine(values, "values")
-        own = framework if type(times) is type(values) else framework_of(times, "times")
-        if not own.is_numpy:
-            own.examine(times, "times")
         # Past the __setattr__ of frozen dataclasses, in one go.
         self.__dict__.update(
             values=values,
@@ -113,7 +139,20 @@ class Stream(Generic[Array]):
             std=std,
             clock_offset=clock_offset,
         )
-        params, groups = rules(method, bounds, fill_value, max_gap, tolerance)
+        unit = None
+        framework = LIBRARY_TYPES.get(type(values))
+        if framework is None or type(times) not in LIBRARY_TYPES or not _are_plain(times.dtype):
+            values, times, unit = sampled(values, times)
+            max_gap, tolerance = limits_of(max_gap, tolerance, unit)
+            if unit is not None:
+                clock_offset = ticks_of(clock_offset, "clock_offset", unit)
+            framework = LIBRARY_TYPES.get(type(values)) or framework_of(values, "values")
+        if not framework.is_numpy:
+            framework.examine(values, "values")
+        own = framework if type(times) is type(values) else framework_of(times, "times")
+        if not own.is_numpy:
+            own.examine(times, "times")
+        params, groups = rules(method, bounds, fill_value, max_gap, tolerance, False, times)
         if lengths is not None:
             lengths = array_of(framework, lengths, "lengths", values)
         if offsets is not None:
@@ -125,7 +164,11 @@ class Stream(Generic[Array]):
         stream = _NO_OFFSET if none else _with_offset(*_offset(clock_offset, times))
         # As the extension takes a stream, and what it adds to a result that is to be made.
         options = (params, lengths, None, offsets, mean, inv_std, groups)
-        self.__dict__["_native"] = (stream, values, times, options, *_bits_and_channels(values))
+        bits, channels = _bits_and_channels(values)
+        if unit is not None:
+            bits |= HAS_UNIT
+        self.__dict__["_native"] = (stream, values, times, options, bits, channels)
+        self.__dict__["_unit"] = unit
 
     def __repr__(self) -> str:
         parts = []
@@ -146,6 +189,13 @@ def _remade(values: Any, times: Any, *options: Any) -> Stream[Any]:
     return Stream(values, times, **dict(zip(_DEFAULTS, options)))
 
 
+@functools.lru_cache(maxsize=256)
+def _are_plain(dtype: Any) -> bool:
+    """Whether times of this dtype are taken as they are, or refused by the library."""
+    name = str(dtype).rpartition(".")[2]
+    return name == "int64" or name.startswith(("float", "bfloat"))
+
+
 def _with_offset(clock_offset: float, ticks: int) -> Any:
     """rbcFuseStream; the extension copies it."""
     stream = _core.new_FuseStream()
@@ -157,6 +207,8 @@ def _with_offset(clock_offset: float, ticks: int) -> Any:
 def _offset(offset: Any, times: Any) -> tuple[float, int]:
     """A clock offset for float times, and one in ticks: one of them 0."""
     code, bits = facts_of(times, "times")[2:4]
+    if is_length(offset):
+        raise TypeError(no_unit(offset, "clock_offset"))
     if code == _core.DTYPE_INT:
         try:
             ticks = operator.index(offset)
@@ -206,9 +258,11 @@ def _float_bits(dtype: Any) -> int:
 
 def _text(value: Any) -> str:
     """An array as its dtype and shape, all else as Python writes it."""
-    if not hasattr(value, "__dlpack__"):
+    table = library_of(value) != "" and not is_length(value)
+    if not table and not hasattr(value, "__dlpack__"):
         return repr(value)
-    if not hasattr(value, "shape"):
-        return f"<{type(value).__name__}>"
-    dtype = str(value.dtype).rpartition(".")[2]
-    return f"<{dtype} [{','.join(map(str, value.shape))}]>"
+    kind = [type(value).__name__] * (table or not hasattr(value, "shape"))
+    if hasattr(value, "dtype"):
+        kind.append(str(value.dtype).rpartition(".")[2])
+    shape = [f"[{','.join(map(str, value.shape))}]"] if hasattr(value, "shape") else []
+    return f"<{' '.join(kind + shape)}>"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from ._types import CloudOptions, Grid, Numbers3
+    from ._types import CloudOptions, Grid, Indices, Numbers3
 
     class _Needed(Grid):
         truncation: float
@@ -58,21 +58,31 @@ def voxelize_tsdf(
     return_dropped: Literal[True],
     **options: Unpack[_Options],
 ) -> tuple[Array, Array, Array]: ...
+@overload
 def voxelize_tsdf(
-    points: Any,
-    sensors: Any,
+    points: Array,
+    sensors: Numbers3 | Sequence[Sequence[float]],
     *,
-    origin: Any,
-    voxel_size: Any,
-    shape: Any,
+    tsdf: Array | None = ...,
+    weight: Array | None = ...,
+    return_dropped: bool,
+    **options: Unpack[_Options],
+) -> tuple[Array, Array] | tuple[Array, Array, Array]: ...
+def voxelize_tsdf(
+    points: Array,
+    sensors: Numbers3 | Sequence[Sequence[float]],
+    *,
+    origin: Numbers3,
+    voxel_size: float | Numbers3,
+    shape: Sequence[int],
     truncation: float,
-    tsdf: Any = None,
-    weight: Any = None,
-    weighting: str = "constant",
+    tsdf: Array | None = None,
+    weight: Array | None = None,
+    weighting: Literal["constant", "inverse_square"] = "constant",
     carve: bool = False,
     max_weight: float | None = None,
-    lengths: Any = None,
-    offsets: Any = None,
+    lengths: Indices | None = None,
+    offsets: Indices | None = None,
     return_dropped: bool = False,
     backend: str | Context | None = None,
 ) -> Any:

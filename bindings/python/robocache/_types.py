@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Union
 
 if TYPE_CHECKING:
-    from typing_extensions import TypedDict
+    import numpy as np
 
     from ._context import Context
 
@@ -17,15 +18,35 @@ class SupportsDLPack(Protocol):
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
+class SupportsToNumpy(Protocol):
+    """A Series, an Index or a DataFrame of pandas or polars, an Array of pyarrow."""
+
+    def to_numpy(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
 Array = TypeVar("Array", bound=SupportsDLPack)
+Array_co = TypeVar("Array_co", bound=SupportsDLPack, covariant=True)
 Out = TypeVar("Out", bound=SupportsDLPack)
 Numbers = Union[SupportsDLPack, Sequence[float]]
+Table = Union[SupportsToNumpy, Sequence[Sequence[Any]]]  # what becomes an array of NumPy
+Times = Union[SupportsDLPack, SupportsToNumpy, Sequence[Any]]
+Duration = Union[float, datetime.timedelta, "np.timedelta64"]
 Indices = Union[SupportsDLPack, Sequence[int]]
 MethodName = Literal["linear", "nearest", "previous", "next", "cubic", "pchip", "slerp", "angle"]
 Method = Union[MethodName, Sequence[tuple[int, int, MethodName]]]
 Bounds = Literal["hold", "fill", "extrapolate"]
 Numbers3 = Union[Sequence[float], SupportsDLPack]
 Reduction = Literal["sum", "mean", "max", "min"]
+Mode = Literal["occupancy", "count", "sum", "mean", "max", "min"]
+
+
+class Grid(TypedDict):
+    """A grid of voxels, which the operations on point clouds take as ``**grid``."""
+
+    origin: Numbers3  #: the corner with the smallest coordinates
+    voxel_size: float | Numbers3  #: the edge of a voxel, one for all axes or one each
+    shape: Sequence[int]  #: how many voxels there are along x, y and z
+
 
 if TYPE_CHECKING:
 
@@ -35,8 +56,8 @@ if TYPE_CHECKING:
         offsets: Indices | None
         bounds: Bounds
         fill_value: float
-        max_gap: float | None
-        tolerance: float | None
+        max_gap: Duration | None
+        tolerance: Duration | None
         mean: Numbers | None
         std: Numbers | None
 
@@ -45,11 +66,6 @@ if TYPE_CHECKING:
         dtype: Any
         check_times: bool | None
         backend: str | Context | None
-
-    class Grid(TypedDict):
-        origin: Numbers3
-        voxel_size: float | Numbers3
-        shape: Sequence[int]
 
     class CloudOptions(TypedDict, total=False):
         lengths: Indices | None

@@ -10,18 +10,24 @@ from ._context import Context
 from ._dtypes import dtype_name
 from ._operation import begin, finished, writable
 from ._options import ZERO, code_of, number, struct_of
-from ._types import Array, Out, SupportsDLPack
+from ._types import Array, Indices, Mode, Numbers3, Out, SupportsDLPack
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
     from typing_extensions import Unpack
 
     from ._types import CloudOptions, Grid
 
     class _Options(Grid, CloudOptions, total=False):
-        mode: Literal["occupancy", "count", "sum", "mean", "max", "min"]
         empty_value: float
-        dtype: Any
         deterministic: bool
+
+    class _AnyMode(_Options, total=False):
+        mode: Mode
+        dtype: Any
 
 
 _MODES = {"occupancy": _core.VOXEL_OCCUPANCY, "count": _core.VOXEL_COUNT, **REDUCTIONS}
@@ -31,12 +37,56 @@ _new, _set_mode, _set_empty_value = struct_of("VoxelizeParams", "mode", "empty_v
 
 @overload
 def voxelize(
+    points: NDArray[Any],
+    features: SupportsDLPack | None = ...,
+    *,
+    mode: Literal["occupancy"] = ...,
+    dtype: None = ...,
+    out: None = ...,
+    return_dropped: Literal[False] = ...,
+    **options: Unpack[_Options],
+) -> NDArray[np.bool_]: ...
+@overload
+def voxelize(
+    points: NDArray[Any],
+    features: SupportsDLPack | None = ...,
+    *,
+    mode: Literal["occupancy"] = ...,
+    dtype: None = ...,
+    out: None = ...,
+    return_dropped: Literal[True],
+    **options: Unpack[_Options],
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]: ...
+@overload
+def voxelize(
+    points: NDArray[Any],
+    features: SupportsDLPack | None = ...,
+    *,
+    mode: Literal["count"],
+    dtype: None = ...,
+    out: None = ...,
+    return_dropped: Literal[False] = ...,
+    **options: Unpack[_Options],
+) -> NDArray[np.int32]: ...
+@overload
+def voxelize(
+    points: NDArray[Any],
+    features: SupportsDLPack | None = ...,
+    *,
+    mode: Literal["count"],
+    dtype: None = ...,
+    out: None = ...,
+    return_dropped: Literal[True],
+    **options: Unpack[_Options],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]: ...
+@overload
+def voxelize(
     points: Array,
     features: SupportsDLPack | None = ...,
     *,
     out: None = ...,
     return_dropped: Literal[False] = ...,
-    **options: Unpack[_Options],
+    **options: Unpack[_AnyMode],
 ) -> Array: ...
 @overload
 def voxelize(
@@ -45,8 +95,17 @@ def voxelize(
     *,
     out: None = ...,
     return_dropped: Literal[True],
-    **options: Unpack[_Options],
+    **options: Unpack[_AnyMode],
 ) -> tuple[Array, Any]: ...
+@overload
+def voxelize(
+    points: Array,
+    features: SupportsDLPack | None = ...,
+    *,
+    out: None = ...,
+    return_dropped: bool,
+    **options: Unpack[_AnyMode],
+) -> Array | tuple[Array, Any]: ...
 @overload
 def voxelize(
     points: SupportsDLPack,
@@ -54,7 +113,7 @@ def voxelize(
     *,
     out: Out,
     return_dropped: Literal[False] = ...,
-    **options: Unpack[_Options],
+    **options: Unpack[_AnyMode],
 ) -> Out: ...
 @overload
 def voxelize(
@@ -63,21 +122,30 @@ def voxelize(
     *,
     out: Out,
     return_dropped: Literal[True],
-    **options: Unpack[_Options],
+    **options: Unpack[_AnyMode],
 ) -> tuple[Out, Any]: ...
+@overload
 def voxelize(
-    points: Any,
-    features: Any = None,
+    points: SupportsDLPack,
+    features: SupportsDLPack | None = ...,
     *,
-    origin: Any,
-    voxel_size: Any,
-    shape: Any,
-    mode: str = "occupancy",
-    lengths: Any = None,
-    offsets: Any = None,
+    out: Out,
+    return_dropped: bool,
+    **options: Unpack[_AnyMode],
+) -> Out | tuple[Out, Any]: ...
+def voxelize(
+    points: SupportsDLPack,
+    features: SupportsDLPack | None = None,
+    *,
+    origin: Numbers3,
+    voxel_size: float | Numbers3,
+    shape: Sequence[int],
+    mode: Mode = "occupancy",
+    lengths: Indices | None = None,
+    offsets: Indices | None = None,
     empty_value: float = ZERO,
     dtype: Any = None,
-    out: Any = None,
+    out: SupportsDLPack | None = None,
     return_dropped: bool = False,
     deterministic: bool = True,
     backend: str | Context | None = None,

@@ -15,6 +15,7 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from . import _resample
+from ._again import taken_again
 from ._arrays import SEQUENCES, framework_of
 from ._errors import REFUSALS, blamed
 from ._operation import array_of, queries
@@ -120,6 +121,11 @@ def resample(
     if not (values.requires_grad and torch.is_grad_enabled()):
         return _plain(values, times, query_times, return_mask=return_mask, **options)
     _require_gradient(options.get("method", "linear"))
+    limits = {name: options.get(name) for name in ("max_gap", "tolerance")}
+    taken = taken_again(values, times, query_times, options.get("offsets"), *limits.values())
+    if taken is not None:
+        values, times, query_times, *own = taken
+        options.update(zip(limits, own))
     framework = framework_of(values, "values")
     arrays = {
         "times": _tensor(times, "times"),
@@ -163,6 +169,8 @@ def _tensor(given: Any, name: str) -> Any:
         return given
     framework_of(given, name).device(given, name)  # which torch takes to be right
     try:
+        if not getattr(getattr(given, "flags", None), "writeable", True):
+            given = given.copy()  # what torch would not take from DLPack
         return from_dlpack(given).clone()
     except REFUSALS as error:
         raise blamed(error, name) from error

@@ -50,7 +50,7 @@ bool stepsAscend(const Time* times, int64_t n) {
     for (int64_t i = 1; i < n; ++i) bad |= badStep(times[i - 1], times[i]);
     return !bad;
   }
-  auto bad = badSteps(d, times + n - kLanes);  // the end, which may overlap what follows
+  auto bad = badSteps(d, times + n - kLanes);  // the end, which what follows may take again
   int64_t i = 1;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
     bad = hn::Or(bad, hn::Or(badSteps(d, times + i), badSteps(d, times + i + kLanes)));
@@ -71,12 +71,7 @@ namespace rbc::cpu {
 template <class Time>
 bool ascends(SimdLevel level, const Time* times, int64_t n) {
   if (TimeMath<Time>::isNaN(times[0])) return false;
-#if HWY_ARCH_X86_64
-  if (level == SimdLevel::kAvx512) return N_AVX3::stepsAscend(times, n);
-  if (level == SimdLevel::kAvx2) return N_AVX2::stepsAscend(times, n);
-#endif
-  static_cast<void>(level);
-  return HWY_STATIC_DISPATCH(stepsAscend)(times, n);
+  return RBC_AT_LEVEL(level, stepsAscend<Time>)(times, n);
 }
 
 template bool ascends(SimdLevel, const float*, int64_t);

@@ -154,12 +154,7 @@ namespace rbc::cpu {
 
 template <class Time>
 FindBrackets<Time> findBrackets(SimdLevel level) {
-#if HWY_ARCH_X86_64
-  if (level == SimdLevel::kAvx512) return N_AVX3::findAll<Time>;
-  if (level == SimdLevel::kAvx2) return N_AVX2::findAll<Time>;
-#endif
-  static_cast<void>(level);
-  return HWY_STATIC_DISPATCH(findAll<Time>);
+  return RBC_AT_LEVEL(level, findAll<Time>);
 }
 
 template FindBrackets<float> findBrackets(SimdLevel);

@@ -13,7 +13,7 @@ namespace rbc::cpu {
 namespace {
 
 constexpr int64_t kChunkTimes = 1 << 14;  // some 2 us
-constexpr int64_t kMaxChunks = 1 << 20;  // a call's: a line of strides of 0 may have 2^63 times
+constexpr int64_t kMaxChunks = 1 << 20;   // a call's: a line of strides of 0 may have 2^63 times
 constexpr int64_t kChunksPerThread = 8;   // fewer are not worth another thread
 
 template <class Time>

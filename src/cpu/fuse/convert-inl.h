@@ -29,8 +29,8 @@ using WidestTag =
     hn::Rebind<Number,
                hn::ScalableTag<std::conditional_t<(sizeof(Out) > sizeof(Number)), Out, Number>>>;
 
-// Calls body(tag, c) for vectors at c that cover 0 .. count - 1. The last may overlap the one
-// before; they are narrower than D where that is more than the whole.
+// Calls body(tag, c) for vectors at c that cover 0 .. count - 1. The last may begin in the one
+// before; they are shorter than D where that is more than the whole.
 template <class D, class Body>
 HWY_INLINE void cover(D d, int64_t count, Body&& body) {
   constexpr int64_t kStep = static_cast<int64_t>(hn::MaxLanes(D()));
@@ -147,13 +147,13 @@ HWY_INLINE void storeNarrow(D d, hn::Vec<D> x, Out* to) {
 
 // Past the caches, if the vector is one of at least 16 bytes; `to` is aligned to it.
 template <class D, class Out>
-HWY_INLINE void streamNarrow(D d, hn::Vec<D> x, Out* to) {
+HWY_INLINE void storeNarrowNontemporal(D d, hn::Vec<D> x, Out* to) {
   if constexpr (hn::MaxLanes(D()) * sizeof(Out) < 16) {
     HWY_NAMESPACE::storeNarrow(d, x, to);
   } else {
     auto* lanes = HWY_NAMESPACE::lanesAt(to);
-    const hn::Rebind<std::decay_t<decltype(*lanes)>, D> narrow;
-    hn::Stream(HWY_NAMESPACE::narrowed<Out>(d, x), narrow, lanes);
+    const hn::Rebind<std::decay_t<decltype(*lanes)>, D> storage;
+    hn::Stream(HWY_NAMESPACE::narrowed<Out>(d, x), storage, lanes);
   }
 }
 

@@ -63,7 +63,7 @@ HWY_INLINE void writeVectors(const Pair<In>& rows, const Pair<In>& next, Compute
   const WidestTag<Compute<In>, Out> widest;
   if (nontemporal) {
     HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) HWY_ATTR {
-      HWY_NAMESPACE::streamNarrow(d, valueAt(d, c), out + c);
+      HWY_NAMESPACE::storeNarrowNontemporal(d, valueAt(d, c), out + c);
     });
   } else {
     HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) HWY_ATTR {
@@ -92,12 +92,12 @@ Pair<In> pairOf(const RowTask& row, const RowTile& tile) {
 
 #if HWY_TARGET != HWY_STATIC_TARGET
 
-// Rows of up to two vectors, which may overlap, of the widest that they fill.
+// Rows of up to two vectors, which may share channels, of the widest that they fill.
 template <class D, class In, class Out>
-HWY_INLINE void narrowRows(D d, const RowTile& tile) {
+HWY_INLINE void rowsOfTwo(D d, const RowTile& tile) {
   constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
   if constexpr (kLanes > 1) {
-    if (tile.channels < kLanes) return narrowRows<hn::Half<D>, In, Out>(hn::Half<D>(), tile);
+    if (tile.channels < kLanes) return rowsOfTwo<hn::Half<D>, In, Out>(hn::Half<D>(), tile);
   }
   using V = Lanes<D>;
   const int64_t second = tile.channels - kLanes;
@@ -122,7 +122,7 @@ HWY_INLINE void narrowRows(D d, const RowTile& tile) {
       const V between = HWY_NAMESPACE::lerp(left, V(HWY_NAMESPACE::loadWide(d, in.right + c)), w);
       const V value = select(none, left, between);
       if (tile.nontemporal) {
-        HWY_NAMESPACE::streamNarrow(d, value.lanes, out + c);
+        HWY_NAMESPACE::storeNarrowNontemporal(d, value.lanes, out + c);
       } else {
         HWY_NAMESPACE::storeNarrow(d, value.lanes, out + c);
       }
@@ -138,9 +138,10 @@ template <class In, class Out>
 void directRows(const RowTile& tile) {
 #if HWY_TARGET != HWY_STATIC_TARGET
   const WidestTag<Compute<In>, Out> widest;
-  constexpr int64_t kNarrow = 2 * static_cast<int64_t>(hn::MaxLanes(WidestTag<Compute<In>, Out>()));
-  if (tile.channels > 0 && tile.channels <= kNarrow) {
-    return narrowRows<decltype(widest), In, Out>(widest, tile);
+  constexpr int64_t kTwoVectors =
+      2 * static_cast<int64_t>(hn::MaxLanes(WidestTag<Compute<In>, Out>()));
+  if (tile.channels > 0 && tile.channels <= kTwoVectors) {
+    return rowsOfTwo<decltype(widest), In, Out>(widest, tile);
   }
 #endif
   for (int i = 0; i < tile.count; ++i) {
@@ -204,12 +205,7 @@ HWY_AFTER_NAMESPACE();
 namespace rbc::cpu {
 
 RowsFunction directRows(SimdLevel level, DType in, DType out, bool contiguous) {
-#if HWY_ARCH_X86_64
-  if (level == SimdLevel::kAvx512) return N_AVX3::directRowsFor(in, out, contiguous);
-  if (level == SimdLevel::kAvx2) return N_AVX2::directRowsFor(in, out, contiguous);
-#endif
-  static_cast<void>(level);
-  return HWY_STATIC_DISPATCH(directRowsFor)(in, out, contiguous);
+  return RBC_AT_LEVEL(level, directRowsFor)(in, out, contiguous);
 }
 
 }  // namespace rbc::cpu

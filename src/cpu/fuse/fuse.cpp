@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 
+#include "ceil_div.h"
 #include "fuse/stream_run.h"
 #include "fuse_problem.h"
 #include "hwy/cache_control.h"
@@ -66,8 +67,6 @@ void runPart(const Plan& plan, const Part& part, ThreadMemory& memory) {
   if (plan.large) hwy::FlushStream();
 }
 
-int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // Where the i-th of `parts` even parts of 0 .. count - 1 begins.
 int64_t partBegin(int64_t count, int64_t parts, int64_t i) {
   return count / parts * i + std::min(count % parts, i);
@@ -92,7 +91,7 @@ void runAll(CpuState& state, const Plan& plan) {
   // Where queries are few, streams and channels are cut as well.
   const int64_t chunks = std::min(threads * kChunksPerThread, bytes / kChunkBytes);
   const int64_t query_parts = std::min(chunks, queries);
-  const int64_t column_parts = std::min(divideUp(chunks, query_parts), columns);
+  const int64_t column_parts = std::min(ceilDiv(chunks, query_parts), columns);
   state.pool.parallelFor(
       query_parts * column_parts, static_cast<int>(threads), [&](int64_t i, ThreadMemory& memory) {
         const int64_t part = i / column_parts;

@@ -35,9 +35,9 @@ using Wide = S;
 template <class V>
 constexpr int64_t kLanes = 1;
 template <class V>
-constexpr bool kCanNarrow = false;
+constexpr bool kHasHalf = false;
 template <class V>
-using Narrower = V;
+using HalfOf = V;
 
 template <class V>
 HWY_INLINE V load(const Scalar<V>* from) {
@@ -160,9 +160,9 @@ template <class V>
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(typename V::D()));
 // Half of it, down to 16 bytes.
 template <class V>
-constexpr bool kCanNarrow = kLanes<V> * sizeof(Scalar<V>) > 16;
+constexpr bool kHasHalf = kLanes<V> * sizeof(Scalar<V>) > 16;
 template <class V>
-using Narrower = Lanes<hn::Half<typename V::D>>;
+using HalfOf = Lanes<hn::Half<typename V::D>>;
 
 template <class V>
 HWY_INLINE V load(const Scalar<V>* from) {

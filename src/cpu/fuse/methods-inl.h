@@ -71,12 +71,12 @@ void pchipBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t coun
   });
 }
 
-// Few quaternions take narrower vectors, which are quicker to take apart and put together.
+// Few quaternions take shorter vectors, which are quicker to take apart and put together.
 template <class Number, class V = Wide<Number>>
 void slerpBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
   constexpr int64_t kStep = 4 * kLanes<V>;
-  if constexpr (kCanNarrow<V>) {
-    if (2 * count <= kStep) return slerpBlock<Number, Narrower<V>>(s, k, count, to);
+  if constexpr (kHasHalf<V>) {
+    if (2 * count <= kStep) return slerpBlock<Number, HalfOf<V>>(s, k, count, to);
   }
   const V w(k.w);
   for (int64_t c = 0; c < count; c += kStep) {

@@ -56,7 +56,7 @@ void narrowRow(const Number* from, int64_t count, Out* to, bool nontemporal) {
   const WidestTag<Number, Out> widest;
   if (nontemporal) {
     HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) HWY_ATTR {
-      HWY_NAMESPACE::streamNarrow(d, hn::LoadU(d, from + c), to + c);
+      HWY_NAMESPACE::storeNarrowNontemporal(d, hn::LoadU(d, from + c), to + c);
     });
   } else {
     HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) HWY_ATTR {
@@ -139,7 +139,7 @@ Widen<Number> widenFunction(DType in) {
       return nullptr;
     }
   };
-  return isFloat(in) ? visitFloat(in, choose) : visitInteger(in, choose);
+  return visitDType(in, choose);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -23,12 +23,9 @@ void copiedRows(const RowTile& tile) {
 }
 
 RowsFunction copiedRows(DType dtype) {
-  switch (sizeOf(dtype)) {
-    case 1: return copiedRows<uint8_t>;
-    case 2: return copiedRows<uint16_t>;
-    case 4: return copiedRows<uint32_t>;
-    default: return copiedRows<uint64_t>;
-  }
+  return visitWord(sizeOf(dtype), [](auto tag) -> RowsFunction {
+    return copiedRows<typename decltype(tag)::type>;
+  });
 }
 
 }  // namespace
@@ -48,9 +45,9 @@ Rows rowsOf(SimdLevel level, const RowsKind& kind) {
     return {directRows(level, kind.in, kind.out, kind.contiguous), false};
   }
   // Rows of whole cache lines may have to be written past the caches.
-  const bool narrow = kind.channels < kNarrow && kind.channels * sizeOf(kind.out) < 64;
-  if (narrow && kind.channels > 0 && !takesFour(kind.method)) {
-    return {narrowRows(level, kind.in, kind.out), !kind.contiguous};
+  const bool is_short = kind.channels < kShort && kind.channels * sizeOf(kind.out) < 64;
+  if (is_short && kind.channels > 0 && !takesFour(kind.method)) {
+    return {shortRows(level, kind.in, kind.out), !kind.contiguous};
   }
   return {stagedRows(level, kind.in, kind.out), !kind.contiguous};
 }

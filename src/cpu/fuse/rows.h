@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 
 #include "dtype.h"
+#include "element_of.h"
 #include "fuse_problem.h"
 #include "runtime/simd.h"
 
@@ -56,9 +56,7 @@ struct RowTile {
 // The fill value as an element of out.
 template <class Out>
 Out fillOf(const RowTile& tile) {
-  Out fill;
-  std::memcpy(&fill, &tile.fill_bits, sizeof fill);
-  return fill;
+  return elementOf<Out>(tile.fill_bits);
 }
 
 using RowsFunction = void (*)(const RowTile& tile);
@@ -91,9 +89,9 @@ RowsFunction directRows(SimdLevel level, DType in, DType out, bool contiguous);
 // inv_std, to the type of out. Contiguous.
 RowsFunction stagedRows(SimdLevel level, DType in, DType out);
 
-// The same for rows of fewer than kNarrow channels, by methods of two samples.
-inline constexpr int64_t kNarrow = 16;
-RowsFunction narrowRows(SimdLevel level, DType in, DType out);
+// The same for rows of fewer than kShort channels, by methods of two samples.
+inline constexpr int64_t kShort = 16;
+RowsFunction shortRows(SimdLevel level, DType in, DType out);
 
 // Has a contiguous function compute a strided tile.
 void throughCompactRows(const RowTile& tile, RowsFunction function);

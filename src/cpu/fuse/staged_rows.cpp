@@ -102,12 +102,7 @@ HWY_AFTER_NAMESPACE();
 namespace rbc::cpu {
 
 RowsFunction stagedRows(SimdLevel level, DType in, DType out) {
-#if HWY_ARCH_X86_64
-  if (level == SimdLevel::kAvx512) return N_AVX3::stagedRowsFor(in, out);
-  if (level == SimdLevel::kAvx2) return N_AVX2::stagedRowsFor(in, out);
-#endif
-  static_cast<void>(level);
-  return HWY_STATIC_DISPATCH(stagedRowsFor)(in, out);
+  return RBC_AT_LEVEL(level, stagedRowsFor)(in, out);
 }
 
 }  // namespace rbc::cpu

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "ceil_div.h"
 #include "fuse/brackets.h"
 #include "fuse/rows.h"
 #include "fuse_problem.h"
@@ -37,12 +38,12 @@ inline ChannelRange cutSegment(const ChannelSegment& s, const ChannelRange& rang
   const int64_t whole = s.method == Method::kSlerp ? 4 : 1;
   const auto cut = [&](int64_t channel) {
     const int64_t inside = clampIndex(channel - s.begin, 0, s.count);
-    return s.begin + (inside + whole - 1) / whole * whole;
+    return s.begin + ceilDiv(inside, whole) * whole;
   };
   return {cut(range.begin), cut(range.end)};
 }
 
-// Streaming stores must fill whole cache lines: where rows begin within a line, they make the whole
+// Non-temporal stores must fill whole cache lines: where rows begin within a line, they make the whole
 // take twice as long.
 inline bool isNontemporal(const Plan& plan, int64_t first_channel, int64_t channels) {
   constexpr int64_t kLine = 64;

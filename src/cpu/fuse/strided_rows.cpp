@@ -27,13 +27,9 @@ void moveChannels(const Move* moves, int count, int64_t from_stride, int64_t to_
   }
 }
 
-auto* moveFunction(DType dtype) {
-  switch (sizeOf(dtype)) {
-    case 1: return moveChannels<uint8_t>;
-    case 2: return moveChannels<uint16_t>;
-    case 4: return moveChannels<uint32_t>;
-    default: return moveChannels<uint64_t>;
-  }
+auto moveFunction(DType dtype) {
+  return visitWord(sizeOf(dtype),
+                   [](auto tag) { return &moveChannels<typename decltype(tag)::type>; });
 }
 
 // The rows from the one before the sample to the one two behind it, as far as they count.

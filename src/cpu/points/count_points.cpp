@@ -2,28 +2,15 @@
 
 #include <algorithm>
 
-#include "real.h"
+#include "element_of.h"
 
 namespace rbc::cpu {
-namespace {
-
-template <class Out>
-Out countAs(uint32_t count) {
-  if constexpr (std::is_integral_v<Out>) {
-    return static_cast<Out>(count);
-  } else {
-    return narrow<Out>(static_cast<double>(count));
-  }
-}
-
-}  // namespace
 
 // Before its use: Clang 14 forgets to instantiate what a generic lambda names ahead of its body.
 template <class Out>
 void PointCounter::write(const PointCounter& counter, const VoxelLine& line,
                          const uint32_t* counts) {
-  Out empty;
-  std::memcpy(&empty, &counter.empty_bits_, sizeof empty);
+  const auto empty = elementOf<Out>(counter.empty_bits_);
   const auto valueOf = [empty, most = counter.most_](uint32_t count) {
     return count != 0 ? countAs<Out>(std::min(count, most)) : empty;
   };
@@ -45,8 +32,7 @@ PointCounter::PointCounter(const VoxelizeProblem& p, const DenseVoxels& voxels,
       empty_bits_(p.empty_bits),
       most_(p.mode == VoxelMode::kOccupancy ? 1 : UINT32_MAX) {
   const auto writeOf = [](auto tag) -> Write { return write<typename decltype(tag)::type>; };
-  write_ =
-      isFloat(p.out.dtype) ? visitFloat(p.out.dtype, writeOf) : visitInteger(p.out.dtype, writeOf);
+  write_ = visitDType(p.out.dtype, writeOf);
 }
 
 void PointCounter::count(int64_t bucket, Counters* counters) const {

@@ -3,7 +3,25 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "element_of.h"
+
 namespace rbc::cpu {
+
+// Before its use: Clang 14 forgets to instantiate what a generic lambda names ahead of its body.
+template <class Word>
+void DenseVoxels::clear(const DenseVoxels& voxels, std::byte* data, int64_t count) {
+  const auto word = elementOf<Word>(voxels.empty_bits_);
+  auto* out = reinterpret_cast<Word*>(data);
+  const int64_t features = voxels.features_;
+  const int64_t stride = voxels.stride_[std::max(voxels.dims_ - 1, 0)];
+  if (stride == features && (features == 1 || voxels.feature_stride_ == 1)) {
+    std::fill_n(out, count * features, word);
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t f = 0; f < features; ++f) out[i * stride + f * voxels.feature_stride_] = word;
+  }
+}
 
 DenseVoxels::DenseVoxels(const VoxelizeProblem& p)
     : space_{p.points, {}, {0, 1, 2}},
@@ -23,12 +41,8 @@ DenseVoxels::DenseVoxels(const VoxelizeProblem& p)
     space_.grid.shape[i] = p.grid.shape[axis];
     addDimension(p.grid.shape[axis], strides[axis]);
   }
-  switch (size_) {
-    case 1: clear_ = clear<uint8_t>; break;
-    case 2: clear_ = clear<uint16_t>; break;
-    case 4: clear_ = clear<uint32_t>; break;
-    default: clear_ = clear<uint64_t>; break;
-  }
+  clear_ = visitWord(sizeOf(p.out.dtype),
+                     [](auto tag) -> Clear { return clear<typename decltype(tag)::type>; });
 }
 
 void DenseVoxels::addDimension(int64_t extent, int64_t stride) {
@@ -52,22 +66,6 @@ VoxelLine DenseVoxels::lineAt(int64_t begin, int64_t end) const {
   }
   const int64_t count = std::min(end - begin, extent_[last] - begin % extent_[last]);
   return {begin, count, data_ + offset * size_, stride_[last] * size_};
-}
-
-template <class Word>
-void DenseVoxels::clear(const DenseVoxels& voxels, std::byte* data, int64_t count) {
-  Word word;
-  std::memcpy(&word, &voxels.empty_bits_, sizeof word);
-  auto* out = reinterpret_cast<Word*>(data);
-  const int64_t features = voxels.features_;
-  const int64_t stride = voxels.stride_[std::max(voxels.dims_ - 1, 0)];
-  if (stride == features && (features == 1 || voxels.feature_stride_ == 1)) {
-    std::fill_n(out, count * features, word);
-    return;
-  }
-  for (int64_t i = 0; i < count; ++i) {
-    for (int64_t f = 0; f < features; ++f) out[i * stride + f * voxels.feature_stride_] = word;
-  }
 }
 
 }  // namespace rbc::cpu

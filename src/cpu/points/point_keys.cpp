@@ -56,12 +56,7 @@ namespace {
 
 template <class Key>
 auto keysOfCloudFor(SimdLevel level, DType points) {
-#if HWY_ARCH_X86_64
-  if (level == SimdLevel::kAvx512) return N_AVX3::keysOfCloudFor<Key>(points);
-  if (level == SimdLevel::kAvx2) return N_AVX2::keysOfCloudFor<Key>(points);
-#endif
-  static_cast<void>(level);
-  return HWY_STATIC_DISPATCH(keysOfCloudFor<Key>)(points);
+  return RBC_AT_LEVEL(level, keysOfCloudFor<Key>)(points);
 }
 
 }  // namespace

@@ -15,8 +15,7 @@ class PointRows {
       : cloud_stride_(cloud_stride),
         point_stride_(point_stride),
         rows_(static_cast<uint32_t>(points.rows)),
-        even_(points.packed() || points.clouds <= 1 || cloud_stride == points.rows * point_stride) {
-  }
+        even_(points.inOneLine(cloud_stride, point_stride)) {}
 
   int64_t operator[](int32_t point) const {
     if (even_) return point * point_stride_;

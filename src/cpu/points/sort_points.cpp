@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "ceil_div.h"
+#include "points/clear_counts.h"
+
 namespace rbc::cpu {
 namespace {
 
@@ -14,8 +17,6 @@ constexpr int kMaxDigitBits = 8;  // of a pass
 constexpr int64_t kThreadPoints = 2048;
 constexpr int64_t kChunksPerThread = 4;
 constexpr int64_t kMinChunk = 512;
-
-int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // The bits of the numbers 0 .. count - 1.
 int bitsOf(int64_t count) {
@@ -43,10 +44,10 @@ PointSort::PointSort(const KeySpace& space, int64_t least_buckets, int unsorted_
   shift_ = std::clamp(bitsOf(voxels) - bitsOf(std::min(wanted, kMaxBuckets)), 0, most_shift);
   buckets_ = ((voxels - 1) >> shift_) + 1;
   unsorted_bits_ = std::min(unsorted_bits, shift_);
-  passes_ = static_cast<int>(divideUp(shift_ - unsorted_bits_, kMaxDigitBits));
+  passes_ = static_cast<int>(ceilDiv(shift_ - unsorted_bits_, kMaxDigitBits));
   // No more counts than points.
-  chunk_points_ = std::max({divideUp(points_, threads_ * kChunksPerThread), buckets_, kMinChunk});
-  chunks_ = divideUp(points_, chunk_points_);
+  chunk_points_ = std::max({ceilDiv(points_, threads_ * kChunksPerThread), buckets_, kMinChunk});
+  chunks_ = ceilDiv(points_, chunk_points_);
 }
 
 PointSort::Parts PointSort::partsOf(ScratchLayout* scratch) const {
@@ -70,11 +71,7 @@ void PointSort::sort(CpuState& state, void* scratch, const Output<1>& dropped) {
   sorted_ = parts.entries[passes_ % 2];
   free_ = parts.entries[(passes_ + 1) % 2];
   begins_ = parts.begins;
-  if (dropped.data != nullptr) {
-    for (int64_t b = 0; b < space_.points.clouds; ++b) {
-      static_cast<int64_t*>(dropped.data)[b * dropped.stride[0]] = 0;
-    }
-  }
+  clearCounts(dropped, space_.points.clouds);
   if (wide_) {
     sortAs<uint64_t>(state, parts, dropped);
   } else {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "ceil_div.h"
 #include "points/group_points.h"
 #include "points/sparse_rows.h"
 #include "runtime/cpu_state.h"
@@ -32,7 +33,7 @@ struct Parts {
 // Calls visit(begin, end) for chunks of 0 .. count - 1.
 template <class Visitor>
 void visitChunks(ThreadPool& pool, int64_t count, int64_t chunk, Visitor&& visit) {
-  const int64_t chunks = (count + chunk - 1) / chunk;
+  const int64_t chunks = ceilDiv(count, chunk);
   const int threads = static_cast<int>(std::clamp<int64_t>(chunks / 4, 1, pool.threads()));
   pool.parallelFor(chunks, threads,
                    [&](int64_t i) { visit(i * chunk, std::min(count, (i + 1) * chunk)); });

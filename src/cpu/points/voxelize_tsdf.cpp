@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ceil_div.h"
+#include "points/clear_counts.h"
 #include "points/point_rows.h"
 #include "runtime/cpu_state.h"
 #include "scratch_layout.h"
@@ -33,7 +35,7 @@ struct Sums {
 };
 
 Sums sumsIn(void* scratch, const TsdfProblem& p) {
-  const int64_t blocks = (p.grid.volume() + kBlock - 1) / kBlock;
+  const int64_t blocks = ceilDiv(p.grid.volume(), kBlock);
   ScratchLayout parts(scratch);
   auto* voxels = parts.take<TsdfSums>(blocks * kBlock);
   auto* states = parts.take<uint8_t>(blocks);
@@ -121,7 +123,7 @@ void observeAll(CpuState& state, const TsdfProblem& p, const Sums& sums) {
   const int64_t total = p.points.total();
   const auto chunk = std::max<int64_t>(
       static_cast<int64_t>(static_cast<double>(kChunkVisits) / visitsOf(field)), 1);
-  const int64_t chunks = (total + chunk - 1) / chunk;
+  const int64_t chunks = ceilDiv(total, chunk);
   const int threads = usefulThreads(state, chunks);
   if (threads == 1) {
     if (total > 0) observe<false, Storage>(p, field, sums, 0, total);
@@ -147,14 +149,10 @@ void run(BackendState& backend_state, const TsdfProblem& p, Scratch scratch) {
   CpuState& state = cpuState(backend_state);
   const Sums sums = sumsIn(scratch.data, p);
   std::memset(sums.blocks, kUntouched, static_cast<size_t>(sums.num_blocks));
-  if (p.dropped.data != nullptr) {
-    for (int64_t b = 0; b < p.points.clouds; ++b) {
-      static_cast<int64_t*>(p.dropped.data)[b * p.dropped.stride[0]] = 0;
-    }
-  }
+  clearCounts(p.dropped, p.points.clouds);
   visitFloat(p.points.dtype,
              [&](auto storage) { observeAll<typename decltype(storage)::type>(state, p, sums); });
-  const int64_t chunks = (sums.num_blocks + kChunkBlocks - 1) / kChunkBlocks;
+  const int64_t chunks = ceilDiv(sums.num_blocks, kChunkBlocks);
   state.pool.parallelFor(chunks, usefulThreads(state, chunks), [&](int64_t i) {
     const int64_t end = std::min(sums.num_blocks, (i + 1) * kChunkBlocks);
     for (int64_t block = i * kChunkBlocks; block < end; ++block) {

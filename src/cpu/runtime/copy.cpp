@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ceil_div.h"
 #include "runtime/cpu_state.h"
 
 namespace rbc::cpu {
@@ -57,12 +58,8 @@ void copyLine(const std::byte* from, int64_t from_stride, std::byte* to, int64_t
 using CopyLine = void (*)(const std::byte*, int64_t, std::byte*, int64_t, int64_t);
 
 CopyLine copyLineFor(int size) {
-  switch (size) {
-    case 1: return copyLine<uint8_t>;
-    case 2: return copyLine<uint16_t>;
-    case 4: return copyLine<uint32_t>;
-    default: return copyLine<uint64_t>;
-  }
+  return visitWord(size,
+                   [](auto tag) -> CopyLine { return copyLine<typename decltype(tag)::type>; });
 }
 
 // Dimensions dim .. ndim - 1.
@@ -89,7 +86,7 @@ void copy(BackendState& state, const View& source, const View& destination) {
     return;
   }
   const int64_t bytes = source.count * size;
-  const int64_t chunks = (bytes + kChunkBytes - 1) / kChunkBytes;
+  const int64_t chunks = ceilDiv(bytes, kChunkBytes);
   ThreadPool& pool = cpuState(state).pool;
   pool.parallelFor(chunks, pool.threads(), [&](int64_t i) {
     const int64_t begin = i * kChunkBytes;

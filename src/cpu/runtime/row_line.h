@@ -21,14 +21,7 @@ struct RowLine {
 
   // The member that holds the i-th row of the line, if one does.
   int64_t memberAt(int64_t i) const {
-    if (!packed()) return i / rows;
-    int64_t low = 0;  // offsets[low] <= i < offsets[high]
-    int64_t high = members;
-    while (high - low > 1) {
-      const int64_t middle = low + (high - low) / 2;
-      (offsets[middle] <= i ? low : high) = middle;
-    }
-    return low;
+    return packed() ? memberAround(offsets, members, i) : i / rows;
   }
 };
 

@@ -17,7 +17,7 @@
 //   HWY_AFTER_NAMESPACE();
 //
 //   #if HWY_ONCE
-//     ... picks N_AVX3::f, N_AVX2::f or HWY_STATIC_DISPATCH(f) by the context's level
+//     ... RBC_AT_LEVEL(level, f) is the level's f
 //   #endif
 #ifndef RBC_CPU_SIMD_TARGETS_H
 #define RBC_CPU_SIMD_TARGETS_H
@@ -27,5 +27,15 @@
 #define HWY_DISABLED_TARGETS (~(HWY_AVX2 | HWY_AVX3 | HWY_EMU128 | HWY_SCALAR))
 // Its assertions in debug builds would need libhwy at run time.
 #define HWY_IS_DEBUG_BUILD 0
+
+// The address of a level's function: a macro, since a namespace is no argument of a template.
+#if defined(__x86_64__)
+#define RBC_AT_LEVEL(level, function)                \
+  ((level) == SimdLevel::kAvx512 ? &N_AVX3::function \
+   : (level) == SimdLevel::kAvx2 ? &N_AVX2::function \
+                                 : &HWY_STATIC_DISPATCH(function))
+#else
+#define RBC_AT_LEVEL(level, function) (static_cast<void>(level), &HWY_STATIC_DISPATCH(function))
+#endif
 
 #endif  // RBC_CPU_SIMD_TARGETS_H

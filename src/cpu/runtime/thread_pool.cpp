@@ -77,8 +77,8 @@ struct ThreadPool::Workers {
   }
 
   void serve(int number, ThreadMemory& memory) noexcept {
-    char name[16];
-    std::snprintf(name, sizeof name, "robocache-%d", number);
+    char name[16];  // as many as Linux takes
+    std::snprintf(name, sizeof name, "robocache-%u", static_cast<unsigned>(number) % 100000);
     pthread_setname_np(pthread_self(), name);
     const DefaultFloats floats;  // a thread inherits its creator's
     uint64_t seen = 0;

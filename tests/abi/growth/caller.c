@@ -161,8 +161,7 @@ static void checkErrors(void) {
   /* The sizes of the first release, whatever the library's own are. */
   checkRefused(&context_params->struct_size, createAnother, "params: " TOO_SMALL "56 ");
   checkRefused(&resample_params->struct_size, operations[0].run, "params: " TOO_SMALL "128 ");
-  checkRefused(&fuse_streams[0].struct_size, operations[1].run,
-               "streams[0].struct_size: " TOO_SMALL "64 ");
+  checkRefused(&fuse_streams[0].struct_size, operations[1].run, "streams[0]: " TOO_SMALL "64 ");
   checkRefused(&fuse_params->struct_size, operations[1].run, "params: " TOO_SMALL "48 ");
   checkRefused(&voxelize_params->struct_size, operations[2].run, "params: " TOO_SMALL "144 ");
   checkRefused(&sparse_params->struct_size, operations[3].run, "params: " TOO_SMALL "136 ");

@@ -48,8 +48,8 @@ int main(int argc, char** argv) {
   prepare();
   CHECK(rbcContextParams, context_params, createAnother, "params");
   CHECK(rbcResampleParams, resample_params, operations[0].run, "params");
-  CHECK(rbcFuseStream, &fuse_streams[0], operations[1].run, "streams[0].struct_size");
-  CHECK(rbcFuseStream, &fuse_streams[2], operations[1].run, "streams[2].struct_size");
+  CHECK(rbcFuseStream, &fuse_streams[0], operations[1].run, "streams[0]");
+  CHECK(rbcFuseStream, &fuse_streams[2], operations[1].run, "streams[2]");
   CHECK(rbcResampleParams, stream_params, operations[1].run, "streams[1].params");
   CHECK(rbcFuseParams, fuse_params, operations[1].run, "params");
   CHECK(rbcVoxelizeParams, voxelize_params, operations[2].run, "params");

@@ -92,6 +92,10 @@ class GoldenTest {
         case "struct":
           arguments.add(struct(type, golden.ofStructs(), fields(golden), unused));
           break;
+        case "int":
+          arguments.add(Integer.valueOf(golden.call.fields.get(argument.getKey())));
+          unused.remove("set " + argument.getKey());
+          break;
         case "structs":
           arguments.add(structs(type.getComponentType(), golden, unused));
           break;

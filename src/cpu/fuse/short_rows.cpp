@@ -7,7 +7,7 @@
 #include "fuse/rows.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "fuse/narrow_rows.cpp"
+#define HWY_TARGET_INCLUDE "fuse/short_rows.cpp"
 #include "runtime/simd_targets.h"
 
 #include "hwy/foreach_target.h"
@@ -72,7 +72,7 @@ void blendPairs(Method method, const Pairs<Number>& p, int64_t count, Number* to
 
 // ---- rows ---------------------------------------------------------------------------------------
 
-// One or two hundred bytes at most, in words of which the last two may overlap.
+// One or two hundred bytes at most, in words of which the last two may share some.
 HWY_INLINE void copyFew(const std::byte* from, int64_t bytes, std::byte* to) {
   const auto ends = [&](auto word) {
     constexpr int64_t kWord = sizeof word;
@@ -96,7 +96,7 @@ HWY_INLINE void copyFew(const std::byte* from, int64_t bytes, std::byte* to) {
 }
 
 template <class Number, class Out>
-void narrowRowsTo(const RowTile& tile) {
+void shortRowsTo(const RowTile& tile) {
   using V = Wide<Number>;
   const bool affine = tile.mean.data != nullptr || tile.inv_std.data != nullptr;
   const bool step = isStep(tile.method);
@@ -164,10 +164,10 @@ void narrowRowsTo(const RowTile& tile) {
   }
 }
 
-RowsFunction narrowRowsFor(DType in, DType out) {
+RowsFunction shortRowsFor(DType in, DType out) {
   return visitFloat(out, [&](auto tag) -> RowsFunction {
     using Out = typename decltype(tag)::type;
-    return computesInDouble(in) ? narrowRowsTo<double, Out> : narrowRowsTo<float, Out>;
+    return computesInDouble(in) ? shortRowsTo<double, Out> : shortRowsTo<float, Out>;
   });
 }
 
@@ -178,13 +178,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace rbc::cpu {
 
-RowsFunction narrowRows(SimdLevel level, DType in, DType out) {
-#if HWY_ARCH_X86_64
-  if (level == SimdLevel::kAvx512) return N_AVX3::narrowRowsFor(in, out);
-  if (level == SimdLevel::kAvx2) return N_AVX2::narrowRowsFor(in, out);
-#endif
-  static_cast<void>(level);
-  return HWY_STATIC_DISPATCH(narrowRowsFor)(in, out);
+RowsFunction shortRows(SimdLevel level, DType in, DType out) {
+  return RBC_AT_LEVEL(level, shortRowsFor)(in, out);
 }
 
 }  // namespace rbc::cpu

@@ -1,0 +1,170 @@
+"""What streams are like before they are aligned: rates, jitter, gaps."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ._clock import common_unit, named_streams, offset_of
+from ._host import on_host
+from ._stream import Stream
+from ._units import ticks_of
+
+
+@dataclass(frozen=True)
+class StreamReport:
+    """One stream's samples in time; seconds, or the unit of the times where that is not known."""
+
+    samples: int
+    rate: float  #: mean, from the first to the last sample
+    period: float  #: the median time between samples
+    jitter: float  #: the standard deviation of the time between samples, gaps left out
+    jitter_p99: float  #: 99 % of the times between samples are at most this far from the median
+    repeats: int  #: samples with the time of the one before
+    disorder: int  #: samples with a time before that of the one before
+    gaps: int  #: times between samples above ``gap_limit``
+    gap_limit: float  #: the stream's max_gap; without one 2.5 periods
+    longest_gap: float  #: between any two samples in a row
+    coverage: float  #: the part of the time from the first sample of all streams to the last one
+
+
+@dataclass(frozen=True)
+class Report:
+    """What :func:`report` gives: ``print`` shows it as a table."""
+
+    streams: dict[str, StreamReport]  #: by name
+    unit: str  #: of all lengths of time: "s", or "ticks" where that is not known
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, numbers and strings, as JSON takes them."""
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        head = ["", "samples", "rate", "period", "jitter", "p99", "repeats", "gaps", "longest"]
+        rows = [[*head, "coverage"]]
+        shown = 1e3 if self.unit == "s" else 1.0
+        for name, of in self.streams.items():
+            lengths = (of.period, of.jitter, of.jitter_p99)
+            rows.append(
+                [name, str(of.samples), f"{of.rate:.4g}"]
+                + [f"{shown * length:.4g}" for length in lengths]
+                + [str(of.repeats), str(of.gaps), f"{shown * of.longest_gap:.4g}"]
+                + [f"{of.coverage:.1%}"]
+            )
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        lines = []
+        for first, *others in rows:
+            cells = [cell.rjust(width) for cell, width in zip(others, widths[1:])]
+            lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+        units = "rate in Hz, times in ms" if self.unit == "s" else "rate and times in ticks"
+        return "\n".join([*lines, units])
+
+
+def report(
+    streams: Iterable[Stream[Any]] | Mapping[str, Stream[Any]], *, unit: str | None = None
+) -> Report:
+    """Tell how regular streams are: rates, jitter, gaps, repeats and coverage.
+
+    It reads all times, which on CUDA waits for them. Rows of a batch are taken one by one: nothing
+    is a gap between them.
+
+    Parameters
+    ----------
+    streams
+        :class:`Stream`, in a list or a dict with their names.
+    unit
+        What a tick of times is that do not tell it: "ns", "us", "ms", "s".
+
+    Returns
+    -------
+    Report
+        In seconds where the unit of the times is known, else in that of the times. ``print`` it, or
+        take :meth:`Report.to_dict`.
+
+    Raises
+    ------
+    ValueError
+        There are no streams, or ``unit`` is none.
+    TypeError
+        The streams' units differ, or something is no stream.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> times = np.delete(np.arange(100) * 10_000_000, range(40, 52))
+    >>> print(rbc.report({"arm": rbc.Stream(np.zeros((88, 7)), times)}, unit="ns"))
+         samples   rate  period  jitter  p99  repeats  gaps  longest  coverage
+    arm       88  87.88      10       0    0        0     1      130     86.9%
+    rate in Hz, times in ms
+    """
+    import numpy as np
+
+    named = named_streams(streams)
+    own = common_unit(named, unit)
+    per_second = 1.0 if own is None else own.per_second
+    rows = {name: _rows(stream, name) for name, stream in named.items()}
+    edges = [row[[0, -1]] for taken in rows.values() for row in taken if len(row)]
+    if not edges:
+        raise ValueError("streams: have no samples")
+    union = float(np.max(edges) - np.min(edges))
+    reports = {}
+    for name, taken in rows.items():
+        steps = np.concatenate([np.diff(row) for row in taken if len(row)] or [np.zeros(0)])
+        samples = sum(map(len, taken))
+        reports[name] = _one(steps, samples, _limit_of(named[name]), union, per_second)
+    return Report(reports, "ticks" if own is None else "s")
+
+
+def _rows(stream: Any, name: str) -> list[Any]:
+    """The times of each row of a stream, on the clock of the queries, as NumPy has them."""
+    _, values, times, options, *_ = stream._native
+    host = on_host(times, f"{name}.times") + offset_of(stream)
+    lengths, offsets = on_host(options[1], "lengths"), on_host(options[3], "offsets")
+    if offsets is not None:
+        return [host[begin:end] for begin, end in zip(offsets[:-1], offsets[1:])]
+    if host.ndim == 1:
+        rows = 1 if lengths is None else len(lengths)
+        host = host[None].repeat(rows, axis=0) if rows > 1 else host[None]
+    counts = [host.shape[1]] * len(host) if lengths is None else lengths
+    return [row[:count] for row, count in zip(host, counts)]
+
+
+def _limit_of(stream: Any) -> float | None:
+    if stream.max_gap is None:
+        return None
+    if stream._unit is None:
+        return float(stream.max_gap)
+    return float(ticks_of(stream.max_gap, "max_gap", stream._unit))
+
+
+def _one(
+    steps: Any, samples: int, limit: float | None, union: float, per_second: float
+) -> StreamReport:
+    """Of times between samples in ticks, which are exact where they are integers."""
+    import numpy as np
+
+    if len(steps) == 0:
+        nan = float("nan")
+        limit = nan if limit is None else limit / per_second
+        return StreamReport(samples, nan, nan, nan, nan, 0, 0, 0, limit, nan, 0.0)
+    period = float(np.median(steps))
+    limit = 2.5 * period if limit is None else limit
+    in_gap = steps > limit
+    regular = steps[~in_gap] if not in_gap.all() else np.zeros(1)
+    total = float(steps.sum())
+    return StreamReport(
+        samples=samples,
+        rate=len(steps) / total * per_second if total > 0 else float("nan"),
+        period=period / per_second,
+        jitter=float(regular.std()) / per_second,
+        jitter_p99=float(np.percentile(np.abs(regular - period), 99)) / per_second,
+        repeats=int(np.count_nonzero(steps == 0)),
+        disorder=int(np.count_nonzero(steps < 0)),
+        gaps=int(np.count_nonzero(in_gap)),
+        gap_limit=limit / per_second,
+        longest_gap=float(steps.max()) / per_second,
+        coverage=float(regular.sum()) / union if union > 0 else 1.0,
+    )

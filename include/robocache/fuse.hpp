@@ -1,0 +1,68 @@
+// Fusion of streams. See robocache.hpp.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "fuse.h"
+#include "resample.hpp"
+
+ROBOCACHE_NAMESPACE_BEGIN
+
+// One sensor: its samples, as for resample, and how they are resampled. It does not own the memory.
+struct Stream : StreamOptions {
+  Stream(const Tensor& samples, const Tensor& at) : values(samples), times(at) {}
+
+  Tensor values;
+  Tensor times;                    // of the same dtype in every stream
+  double clock_offset = 0;         // f32, f64 times: a sample at t counts as at t + clock_offset
+  int64_t clock_offset_ticks = 0;  // the same for i64 times
+};
+
+// The options of fuse.
+struct FuseOptions {
+  bool check_times = false;             // verify times first; on CUDA this waits for the stream
+  std::optional<Tensor> query_lengths;  // [B] i32 or i64: valid queries of each row
+  std::optional<Tensor> mask;           // [B,T,N] bool or u8, written: 1 where there is a value
+};
+
+// Resamples the streams onto one clock, side by side, in one launch.
+//
+//   streams      N of them, 1 to RBC_FUSE_MAX_STREAMS
+//   query_times  [B,T], or [T] shared by the batch; the dtype of the streams' times
+//   out          [B,T,D_0 + ... + D_N-1]; [T,...] without batch; written whole
+//
+// See rbcFuse for dtypes, rules and errors. Asynchronous on CUDA, as resample.
+template <class Errors = DefaultErrors>
+Returned<Errors, void> fuse(const Context& context, const std::vector<Stream>& streams,
+                            const Tensor& query_times, const Tensor& out,
+                            const FuseOptions& options = {}) {
+  detail::Call call;
+  rbcResampleParams params[RBC_FUSE_MAX_STREAMS];
+  rbcFuseStream raw[RBC_FUSE_MAX_STREAMS];
+  // The library refuses more by their number, before it looks at one.
+  const size_t used = std::min<size_t>(streams.size(), RBC_FUSE_MAX_STREAMS);
+  for (size_t n = 0; n < used; ++n) {
+    const Stream& stream = streams[n];
+    call.enterStream(static_cast<int>(n));
+    params[n] = detail::paramsOf(stream, call);
+    raw[n] = rbcFuseStreamInit();
+    raw[n].values = call.in(stream.values, "values");
+    raw[n].times = call.in(stream.times, "times");
+    raw[n].params = &params[n];
+    raw[n].clock_offset = stream.clock_offset;
+    raw[n].clock_offset_ticks = stream.clock_offset_ticks;
+  }
+  call.leaveStreams();
+  rbcFuseParams fuse_params = rbcFuseParamsInit();
+  fuse_params.flags = options.check_times ? RBC_CHECK_TIMES : 0;
+  fuse_params.query_lengths = call.in(options.query_lengths, "query_lengths");
+  return call.make<Errors>(rbcFuse, context.get(), raw, detail::count(streams),
+                           call.in(query_times, "query_times"), call.out(out, "out"),
+                           call.out(options.mask, "mask"), &fuse_params);
+}
+
+ROBOCACHE_NAMESPACE_END

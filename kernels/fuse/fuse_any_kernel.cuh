@@ -1,0 +1,108 @@
+// Fusion on CUDA: any streams, every method, one launch.
+//
+// The streams' work is laid end to end and cut into units; a warp takes one: a group of up to 32
+// consecutive queries of the flattened [B,T] and a range of one stream's channels. First each lane
+// finds the position of one query, then the warp walks the group's output, consecutive lanes on
+// consecutive channels, 16 bytes a lane where alignment allows. What differs between streams and
+// segments of channels - dtypes, methods - is the same for the whole warp, so the branches on it
+// cost little.
+#pragma once
+
+#include "fuse/fuse_any_methods.cuh"
+#include "runtime/pdl.cuh"
+
+namespace rbc::cuda {
+namespace any {
+
+inline constexpr int kWarpsPerBlock = 4;
+
+// Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
+// spills, which nvcc makes on sm_100 where there are six and long indexes.
+template <class Form>
+constexpr int blocksThatFit() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1100
+  return Form::kDoubles ? 5 : 6;
+#else
+  return 6;
+#endif
+}
+
+// The stream that a unit belongs to.
+template <class Form>
+__device__ __forceinline__ int streamOf(const FuseLaunch<Form>& launch, int64_t unit) {
+  int low = 0;
+  int high = launch.problem.num_streams;
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (launch.streams[middle].first_unit <= unit ? low : high) = middle;
+  }
+  return low;
+}
+
+template <class Out, class Form>
+__device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t unit,
+                                       QuerySlot<Form::kDoubles>* slots,
+                                       QueryState<typename Form::Index>* states) {
+  using Index = typename Form::Index;
+  const auto lane = static_cast<int>(threadIdx.x % kWarp);
+  const FuseProblem& p = launch.problem;
+  const int n = streamOf(launch, unit);
+  const StreamTask& task = launch.streams[n];
+  const int64_t own = unit - task.first_unit;
+  const int64_t group = task.ranges(own);
+  const int64_t first = (own - group * static_cast<int64_t>(task.ranges.divisor)) * task.range;
+  const int64_t end = first + task.range < task.vectors ? first + task.range : task.vectors;
+  const int64_t flat = group * task.group + lane;
+  const int64_t left = p.batch * p.queries - group * task.group;
+  const int count = left < task.group ? static_cast<int>(left) : task.group;
+  const bool writes_mask = p.mask != nullptr && first == 0;
+  QueryState<Index>& query = states[lane];
+  query.b = launch.per_row(static_cast<Index>(flat));
+  query.t = static_cast<Index>(flat) - query.b * static_cast<Index>(p.queries);
+  query.guess = -1;
+  query.mask = true;
+
+  const int end_segment = task.stream.first_segment + task.stream.num_segments;
+  for (int i = task.stream.first_segment; i < end_segment; ++i) {
+    const SegmentTask& segment = launch.segments[i];
+    const int64_t own_end =
+        i + 1 < end_segment ? launch.segments[i + 1].first_vector : task.vectors;
+    const int64_t from = first > segment.first_vector ? first : segment.first_vector;
+    const int64_t to = end < own_end ? end : own_end;
+    if (from >= to && !writes_mask) continue;
+    const int64_t channel = segment.begin + (from - segment.first_vector) * segment.count;
+    if (lane < count) {
+      query.mask &=
+          findQuery<Form::kDoubles>(p, task, segment.method, channel, &query, &slots[lane]);
+    }
+    __syncwarp();
+    letNextLaunchBegin();
+    if (from < to) {
+      const Part<Form::kDoubles> part = {p,       task,  slots,
+                                         channel, count, static_cast<int>(to - from)};
+      writeSegment<Out>(part, segment.method, segment.in_vecs);
+    }
+    __syncwarp();  // the slots are overwritten by the next round
+  }
+  if (writes_mask && lane < count) {
+    p.mask[query.b * p.mask_stride[0] + query.t * p.mask_stride[1] + n * p.mask_stride[2]] =
+        query.mask ? 1 : 0;
+  }
+}
+
+template <class Out, class Form>
+__global__ void __launch_bounds__(kWarp* kWarpsPerBlock, blocksThatFit<Form>())
+    fuseKernel(const __grid_constant__ FuseLaunch<Form> launch) {
+  __shared__ QuerySlot<Form::kDoubles> block_slots[kWarpsPerBlock][kWarp];
+  __shared__ QueryState<typename Form::Index> block_states[kWarpsPerBlock][kWarp];
+  const auto warp = static_cast<int>(threadIdx.x / kWarp);
+  waitForLaunchesAhead();  // nothing is read or written before the launches ahead are done
+  const int64_t warps = static_cast<int64_t>(gridDim.x) * kWarpsPerBlock;
+  for (int64_t unit = static_cast<int64_t>(blockIdx.x) * kWarpsPerBlock + warp; unit < launch.units;
+       unit += warps) {
+    doUnit<Out>(launch, unit, block_slots[warp], block_states[warp]);
+  }
+}
+
+}  // namespace any
+}  // namespace rbc::cuda

@@ -1,0 +1,99 @@
+// Which kernels of whole rows there are: the one list that their compilation, their tuning and the
+// choice among them go by.
+#pragma once
+
+#include "dtype.h"
+
+namespace rbc::cuda {
+namespace rows {
+
+// Methods whose kernels are alike. Streams of several kinds take the last of them: it can do what the
+// others can, but for quaternions and angles in kFourRows.
+enum class Kind {
+  kLine,      // a sample, or a line between two
+  kTwoRows,   // any formula of two samples, and normalization
+  kFourRows,  // any formula of four samples, and normalization
+};
+
+// Dtypes of values and of out that there are kernels for, each set with those before it.
+enum class DTypes {
+  kTraining,   // 16-bit floats and f32, out no wider than values
+  kNoDoubles,  // and 16-bit floats to f32
+  kAll,
+};
+struct DTypePair {
+  DType in;
+  DType out;
+  DTypes least;  // the first set that has it
+};
+inline constexpr DTypePair kDTypePairs[] = {
+    {DType::F16, DType::F16, DTypes::kTraining},   {DType::BF16, DType::BF16, DTypes::kTraining},
+    {DType::F32, DType::F32, DTypes::kTraining},   {DType::F32, DType::F16, DTypes::kTraining},
+    {DType::F32, DType::BF16, DTypes::kTraining},  {DType::F16, DType::F32, DTypes::kNoDoubles},
+    {DType::BF16, DType::F32, DTypes::kNoDoubles}, {DType::F64, DType::F64, DTypes::kAll},
+    {DType::F64, DType::F32, DTypes::kAll},
+};
+
+// The `bytes` of kernels for any rows whose channels are neighbours: a vector is a channel.
+inline constexpr int kSingle = 1;
+
+// Streams of a launch: arguments travel with it, so a few get a small struct.
+inline constexpr int kFewStreams = 8;
+inline constexpr int kManyStreams = 64;
+
+struct Form {
+  Kind kind;
+  int streams;  // at most
+  int bytes;    // of a vector of the larger dtype
+  DTypes dtypes;
+
+  // Tunings. Blocks that must fit on a multiprocessor bound the registers: as many as fit without
+  // spills. Vectors are those that a thread has in flight, and those of a unit, which then writes
+  // some 16 KB, or 32 KB where a query costs more.
+  int blocks;
+  int in_flight;
+  int in_flight_of_doubles;
+  int unit_vectors;
+  int own_channels;  // of kSingle: so few are written by the thread that finds their query
+};
+
+// In the order of preference, with the time in us of a case that each group does, on an H200: see
+// docs/performance/experiments.md, also for what else was tried. Each pair of dtypes costs some 0.3
+// seconds of compilation for each dtype of times and each architecture.
+inline constexpr Form kForms[] = {
+    // 1024,500,250,256 bf16: linear 92, slerp 102, pchip 160.
+    {Kind::kLine, 1, 16, DTypes::kAll, 8, 4, 2, 1024, 4},
+    {Kind::kTwoRows, 1, 16, DTypes::kTraining, 8, 2, 2, 2048, 4},
+    {Kind::kFourRows, 1, 16, DTypes::kTraining, 8, 1, 1, 2048, 4},
+    // B=256: 100x512, 200x128, 300x64 -> 128 bf16: linear 28.6.
+    {Kind::kLine, kFewStreams, 16, DTypes::kAll, 8, 2, 2, 1024, 1},
+    {Kind::kTwoRows, kFewStreams, 16, DTypes::kTraining, 7, 2, 2, 2048, 1},
+    // B=4: 30x512, 100x64, 200x12 -> 50 bf16: 2.29.
+    {Kind::kLine, kFewStreams, 8, DTypes::kNoDoubles, 8, 2, 2, 1024, 1},
+    // 256,2000,1000,7 f32: 7.94.
+    {Kind::kLine, 1, kSingle, DTypes::kAll, 8, 7, 2, 2048, 4},
+    // B=1: 8 streams 100x7 -> 1 f32: 1.83.
+    {Kind::kLine, kFewStreams, kSingle, DTypes::kAll, 10, 4, 2, 2048, 1},
+    {Kind::kTwoRows, kFewStreams, kSingle, DTypes::kTraining, 7, 4, 2, 2048, 1},
+    {Kind::kFourRows, kFewStreams, kSingle, DTypes::kTraining, 8, 1, 1, 2048, 1},
+    // 256,1000,500,64 f32 in 16 streams of 4 channels: 46.9.
+    {Kind::kLine, kManyStreams, 16, DTypes::kAll, 8, 2, 2, 1024, 1},
+    {Kind::kTwoRows, kManyStreams, 16, DTypes::kTraining, 7, 2, 2, 2048, 1},
+    // The same in 64 streams: 171; in 32 of two channels: 88.
+    {Kind::kLine, kManyStreams, kSingle, DTypes::kAll, 10, 4, 2, 2048, 1},
+    {Kind::kTwoRows, kManyStreams, kSingle, DTypes::kTraining, 7, 4, 2, 2048, 1},
+};
+
+inline constexpr int kNumForms = sizeof kForms / sizeof *kForms;
+inline constexpr int kNumDTypePairs = sizeof kDTypePairs / sizeof *kDTypePairs;
+
+// A form for a pair of dtypes, by its number: forms first.
+inline constexpr int kNumInstances = kNumForms * kNumDTypePairs;
+constexpr const Form& formOf(int instance) { return kForms[instance / kNumDTypePairs]; }
+constexpr const DTypePair& dtypesOf(int instance) { return kDTypePairs[instance % kNumDTypePairs]; }
+constexpr bool isCompiled(int instance) {
+  return dtypesOf(instance).least <= formOf(instance).dtypes;
+}
+
+}  // namespace rows
+}  // namespace rbc::cuda

@@ -1,0 +1,148 @@
+// What a block keeps of a query, and the methods on vectors of its channels.
+#pragma once
+
+#include "fuse/find_sample.cuh"
+#include "fuse/fuse_rows_instances.h"
+#include "interpolate.h"
+#include "runtime/aligned_vec.cuh"
+#include "slerp.h"
+
+namespace rbc::cuda {
+namespace rows {
+
+template <class Number, Kind kKind>
+struct QueryWeight {
+  Number w;
+};
+template <class Number>
+struct QueryWeight<Number, Kind::kFourRows> : Weights<Number> {};
+
+// What a block keeps of a query: where its sample and its output begin, at the unit's first channel.
+template <class Number, Kind kKind>
+struct Query {
+  const char* source;  // null: write the fill value
+  char* target;
+  QueryWeight<Number, kKind> weight;
+};
+
+// The rows of values that make one of the output.
+template <class P, Kind kKind>
+struct RowVecs {
+  P v1;
+  P v2;
+};
+template <class P>
+struct RowVecs<P, Kind::kFourRows> {
+  P v0;
+  P v1;
+  P v2;
+  P v3;
+};
+
+template <class P, class Number, Kind kKind>
+__device__ __forceinline__ void loadRows(const Query<Number, kKind>& query, int v, int32_t step,
+                                         RowVecs<P, kKind>* rows) {
+  // No load waits for another: where a row is not needed, one that is loaded anyway stands for it.
+  const char* source = stepped(query.source, v, int32_t{sizeof(P)});
+  const int64_t ahead = query.weight.w != 0 ? step : 0;
+  rows->v1 = load<P>(source);
+  rows->v2 = load<P>(source + ahead);
+  if constexpr (kKind == Kind::kFourRows) {
+    rows->v0 = load<P>(source - (query.weight.before ? ahead : 0));
+    rows->v3 = load<P>(source + (query.weight.after ? 2 * ahead : 0));
+  }
+}
+
+template <class In, class Number, int kCount>
+__device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, Kind::kLine>& rows,
+                                      Method, const QueryWeight<Number, Kind::kLine>& weight,
+                                      Number (&out)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const Number v1 = widen(rows.v1.element[i]);
+    out[i] = weight.w == 0 ? v1 : lerp(v1, widen(rows.v2.element[i]), weight.w);
+  }
+}
+
+template <class In, class Number, int kCount>
+__device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, Kind::kTwoRows>& rows,
+                                      Method method,
+                                      const QueryWeight<Number, Kind::kTwoRows>& weight,
+                                      Number (&out)[kCount]) {
+  const Number w = weight.w;
+  if (w == 0) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) out[i] = widen(rows.v1.element[i]);
+  } else if (kCount % 4 == 0 && method == Method::kSlerp) {
+#pragma unroll
+    for (int i = 0; i + 4 <= kCount; i += 4) {
+      Number q1[4];
+      Number q2[4];
+      Number q[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        q1[j] = widen(rows.v1.element[i + j]);
+        q2[j] = widen(rows.v2.element[i + j]);
+      }
+      slerp(q1, q2, w, q);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) out[i + j] = q[j];
+    }
+  } else if (method == Method::kAngle) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      out[i] = lerpAngle(widen(rows.v1.element[i]), widen(rows.v2.element[i]), w);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      out[i] = lerp(widen(rows.v1.element[i]), widen(rows.v2.element[i]), w);
+  }
+}
+
+template <class In, class Number, int kCount>
+__device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, Kind::kFourRows>& rows,
+                                      Method method,
+                                      const QueryWeight<Number, Kind::kFourRows>& weight,
+                                      Number (&out)[kCount]) {
+  const auto each = [&](auto formula) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      out[i] = formula(widen(rows.v0.element[i]), widen(rows.v1.element[i]),
+                       widen(rows.v2.element[i]), widen(rows.v3.element[i]));
+    }
+  };
+  if (weight.w == 0) {
+    each([](Number, Number v1, Number, Number) { return v1; });
+  } else if (method == Method::kCubic) {
+    each([&](Number v0, Number v1, Number v2, Number v3) { return cubic(v0, v1, v2, v3, weight); });
+  } else if (weight.before & weight.after) {
+    each([&](Number v0, Number v1, Number v2, Number v3) {
+      return pchipInside(v0, v1, v2, v3, weight);
+    });
+  } else {
+    // Of two samples it is a line: that of the streams which take no more.
+    each([&](Number v0, Number v1, Number v2, Number v3) {
+      return pchipAtEnd(v0, v1, v2, v3, weight);
+    });
+  }
+}
+
+template <class Number, int kCount>
+__device__ __forceinline__ void normalize(const float* means, const float* inv_stds, int channel,
+                                          Number (&values)[kCount]) {
+  using P = AlignedVec<float, kCount>;
+  P mean = {};
+  P inv_std;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) inv_std.element[i] = 1;
+  if (means != nullptr) mean = load<P>(means + channel);
+  if (inv_stds != nullptr) inv_std = load<P>(inv_stds + channel);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    values[i] = normalized(values[i], static_cast<Number>(mean.element[i]),
+                           static_cast<Number>(inv_std.element[i]));
+  }
+}
+
+}  // namespace rows
+}  // namespace rbc::cuda

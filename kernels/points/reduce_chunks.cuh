@@ -1,0 +1,162 @@
+// Voxels with many points, in chunks of a warp each.
+#pragma once
+
+#include "points/reduce_arguments.cuh"
+#include "runtime/pdl.cuh"
+
+namespace rbc::cuda {
+namespace reduction {
+
+__device__ inline void atomicLarger(uint64_t* at, uint64_t key) {
+  atomicMax(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(key));
+}
+
+__device__ inline uint64_t addAtomic(uint64_t* at, uint64_t more) {
+  return atomicAdd(reinterpret_cast<unsigned long long*>(at),
+                   static_cast<unsigned long long>(more));
+}
+__device__ inline void atomicSum(uint64_t* at, uint64_t more) { addAtomic(at, more); }
+__device__ inline void atomicSum(Fixed128* at, const Fixed128& more) {
+  const uint64_t before = addAtomic(&at->low, more.low);
+  addAtomic(&at->high, more.high + (before + more.low < before ? 1 : 0));
+}
+
+// What other multiprocessors have added up.
+__device__ inline uint64_t loadSum(const uint64_t* at) {
+  return __ldcg(reinterpret_cast<const unsigned long long*>(at));
+}
+__device__ inline Fixed128 loadSum(const Fixed128* at) {
+  return {loadSum(&at->low), loadSum(&at->high)};
+}
+
+template <class T>
+__device__ T shuffleXor(T value, int mask) {
+  return __shfl_xor_sync(~0u, value, mask);
+}
+__device__ inline Fixed128 shuffleXor(const Fixed128& value, int mask) {
+  return {__shfl_xor_sync(~0u, value.low, mask), __shfl_xor_sync(~0u, value.high, mask)};
+}
+
+// Lanes of a warp by point and feature: a power of two takes neighbouring features.
+struct ChunkLanes {
+  int features;  // side by side
+  int feature;
+  int point;
+  int points;
+};
+
+__device__ inline ChunkLanes chunkLanes(int lanes_log2) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int features = 1 << lanes_log2;
+  return {features, lane & (features - 1), lane >> lanes_log2, kWarp >> lanes_log2};
+}
+
+// Puts the lanes of a feature together.
+template <class T, class Combine>
+__device__ T acrossPoints(T value, const ChunkLanes& lanes, Combine combine) {
+  for (int mask = lanes.features; mask < kWarp; mask *= 2) {
+    value = combine(value, shuffleXor(value, mask));
+  }
+  return value;
+}
+
+template <class In, class Number, class T, class Term, class Combine>
+__device__ T overChunk(const ReduceArguments& a, const Chunk& chunk, const ChunkLanes& lanes,
+                       int64_t feature, T first, Term term, Combine combine) {
+  T all = first;
+  if (feature < a.features.count) {
+#pragma unroll 4
+    for (int32_t i = lanes.point; i < chunk.end - chunk.begin; i += lanes.points) {
+      const Number x = widen(
+          a.features.row<In>(a.groups.order[chunk.begin + i])[feature * a.features.stride[2]]);
+      all = combine(all, term(x));
+    }
+  }
+  return acrossPoints(all, lanes, combine);
+}
+
+// Whether this warp is the last of the voxel's chunks to have put its parts in.
+__device__ inline bool cameLast(const ReduceArguments& a, const Chunk& chunk,
+                                uint32_t chunks_times) {
+  __threadfence();
+  __syncwarp();
+  uint32_t before = 0;
+  if (threadIdx.x % kWarp == 0) before = atomicAdd(&a.arrived[chunk.large], 1u);
+  before = __shfl_sync(~0u, before, 0);
+  __threadfence();
+  return before + 1 == chunks_times;
+}
+
+// As kFewBlocks.
+inline constexpr int kChunkBlocks = 4;
+
+// kSecond: the second pass, over the chunks of large voxels alone.
+template <class In, class Out, bool kSecond>
+__global__ void __launch_bounds__(kThreads, kChunkBlocks)
+    reduceChunks(const __grid_constant__ ReduceArguments a) {
+  using Number = Compute<In>;
+  using Key = OrderKey<Number>;
+  using Sum = Fixed<Number>;
+  waitForLaunchesAhead();
+  const ChunkLanes lanes = chunkLanes(a.lanes_log2);
+  const uint32_t count = a.counters[0];
+  const bool sums = isSum(a.mode);
+  const auto add = [](const Sum& x, const Sum& y) { return x + y; };
+  const auto most = [](Key x, Key y) { return larger(x, y); };
+  const bool writes = lanes.point == 0;
+  for (uint32_t c = blockIdx.x * kWarpsPerBlock + threadIdx.x / kWarp; c < count;
+       c += gridDim.x * kWarpsPerBlock) {
+    const Chunk chunk = a.chunks[c];
+    if (kSecond && chunk.large < 0) continue;
+    const int32_t voxel = chunk.voxel;
+    Out* out = targetRow<Out>(a.target, a.groups, voxel);
+    if (out == nullptr) continue;
+    const int64_t n = a.groups.starts[voxel + 1] - a.groups.starts[voxel];
+    const auto chunks = static_cast<uint32_t>((n + kChunkPoints - 1) / kChunkPoints);
+    uint64_t* keys = a.keys + chunk.large * a.features.count;
+    auto* large_sums = static_cast<Sum*>(a.sums) + chunk.large * a.features.count;
+    for (int64_t base = 0; base < a.features.count; base += lanes.features) {
+      const int64_t f = base + lanes.feature;
+      const bool own = writes && f < a.features.count;
+      Key key = 0;
+      if (kSecond) {
+        if (f < a.features.count) key = static_cast<Key>(keys[f]);
+      } else {
+        key = overChunk<In, Number>(
+            a, chunk, lanes, f, Key{0}, [&](Number x) { return firstTerm(a.mode, x); }, most);
+        if (chunk.large >= 0) {
+          if (own) atomicLarger(&keys[f], key);
+          continue;
+        }
+      }
+      if (!sums) {
+        if (own) out[f * a.target.feature_stride] = firstResult<Out, Number>(a.mode, key);
+        continue;
+      }
+      const FixedSum<Number> terms(key, n);
+      const Sum sum = overChunk<In, Number>(
+          a, chunk, lanes, f, Sum{}, [&](Number x) { return terms.term(x); }, add);
+      if (kSecond) {
+        if (own) atomicSum(&large_sums[f], sum);
+      } else if (own) {
+        out[f * a.target.feature_stride] =
+            narrow<Out>(terms.result(sum, a.mode == VoxelMode::kMean));
+      }
+    }
+    if (chunk.large < 0 || (sums && !kSecond)) continue;
+    if (!cameLast(a, chunk, chunks)) continue;
+    for (int64_t f = threadIdx.x % kWarp; f < a.features.count; f += kWarp) {
+      const auto key = static_cast<Key>(loadSum(&keys[f]));
+      if (sums) {
+        const FixedSum<Number> terms(key, n);
+        out[f * a.target.feature_stride] =
+            narrow<Out>(terms.result(loadSum(&large_sums[f]), a.mode == VoxelMode::kMean));
+      } else {
+        out[f * a.target.feature_stride] = firstResult<Out, Number>(a.mode, key);
+      }
+    }
+  }
+}
+
+}  // namespace reduction
+}  // namespace rbc::cuda

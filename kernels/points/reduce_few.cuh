@@ -1,0 +1,139 @@
+// Voxels with few points, by some lanes each.
+#pragma once
+
+#include "points/reduce_arguments.cuh"
+#include "runtime/aligned_vec.cuh"
+#include "runtime/pdl.cuh"
+
+namespace rbc::cuda {
+namespace reduction {
+
+__device__ inline void pushChunks(const ReduceArguments& a, int32_t voxel, int32_t begin,
+                                  int32_t end) {
+  const auto n = static_cast<uint32_t>((int64_t{end} - begin + kChunkPoints - 1) / kChunkPoints);
+  const uint32_t at = atomicAdd(&a.counters[0], n);
+  int32_t large = -1;
+  if (n > 1) {
+    large = static_cast<int32_t>(atomicAdd(&a.counters[1], 1u));
+    a.arrived[large] = 0;
+  }
+  for (uint32_t i = 0; i < n; ++i) {
+    const int32_t first = begin + static_cast<int32_t>(i) * kChunkPoints;
+    a.chunks[at + i] = {voxel, first, first + min(kChunkPoints, end - first), large};
+  }
+}
+
+// Some neighbouring features of a point, in one word where there are several.
+template <class In, int kCount>
+__device__ __forceinline__ void loadFeatures(const ReduceArguments& a, int32_t i, int64_t feature,
+                                             Compute<In> (&x)[kCount]) {
+  const In* row = a.features.row<In>(a.groups.order[i]);
+  if constexpr (kCount == 1) {
+    x[0] = widen(row[feature * a.features.stride[2]]);
+  } else {
+    const auto vec = load<AlignedVec<In, kCount>>(row + feature);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) x[k] = widen(vec.element[k]);
+  }
+}
+
+template <class Out, int kCount>
+__device__ __forceinline__ void storeFeatures(const ReduceArguments& a, Out* row, int64_t feature,
+                                              const Out (&x)[kCount]) {
+  if constexpr (kCount == 1) {
+    row[feature * a.target.feature_stride] = x[0];
+  } else {
+    AlignedVec<Out, kCount> vec;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) vec.element[k] = x[k];
+    store(row + feature, vec);
+  }
+}
+
+// Of the points begin .. end - 1 in the order, few of them.
+template <class In, class Out, int kCount>
+__device__ __forceinline__ void reduceFeatures(const ReduceArguments& a, int32_t begin, int32_t end,
+                                               int64_t feature, Out (&result)[kCount]) {
+  using Number = Compute<In>;
+  Number first[kCount];
+  loadFeatures<In>(a, begin, feature, first);
+  if (end - begin == 1) {
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      result[k] = isSum(a.mode) ? narrow<Out>(sumOfOne(first[k])) : narrow<Out>(first[k]);
+    }
+    return;
+  }
+  Number x[kCount];
+  OrderKey<Number> key[kCount];
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) key[k] = firstTerm(a.mode, first[k]);
+  for (int32_t i = begin + 1; i < end; ++i) {
+    loadFeatures<In>(a, i, feature, x);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) key[k] = larger(key[k], firstTerm(a.mode, x[k]));
+  }
+  if (!isSum(a.mode)) {
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) result[k] = firstResult<Out, Number>(a.mode, key[k]);
+    return;
+  }
+  Fixed<Number> sum[kCount];
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    sum[k] = FixedSum<Number>(key[k], end - begin).term(first[k]);
+  }
+  for (int32_t i = begin + 1; i < end; ++i) {
+    loadFeatures<In>(a, i, feature, x);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      sum[k] = sum[k] + FixedSum<Number>(key[k], end - begin).term(x[k]);
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    result[k] = narrow<Out>(
+        FixedSum<Number>(key[k], end - begin).result(sum[k], a.mode == VoxelMode::kMean));
+  }
+}
+
+// Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
+// spills. Left to itself, the compiler spills for one more.
+template <class In, int kCount>
+constexpr int kFewBlocks = sizeof(In) == 8 && kCount > 1 ? 4 : 5;
+
+// kCount features a lane.
+template <class In, class Out, int kCount>
+__global__ void __launch_bounds__(kThreads, kFewBlocks<In, kCount>)
+    reduceFew(const __grid_constant__ ReduceArguments a) {
+  waitForLaunchesAhead();
+  const int lanes = 1 << a.few_lanes_log2;
+  const int64_t v = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) >> a.few_lanes_log2;
+  const int32_t first = (static_cast<int32_t>(threadIdx.x) & (lanes - 1)) * kCount;
+  const int64_t voxels = *a.groups.num;
+  Out result[kCount] = {};
+  if (v >= voxels) {  // a row of no voxel
+    if (a.target.dense || v >= a.target.capacity) return;
+    auto* out = static_cast<Out*>(a.target.data) + v * a.target.stride[0];
+    for (int64_t f = first; f < a.features.count; f += lanes * kCount) {
+      storeFeatures(a, out, f, result);
+    }
+    return;
+  }
+  const auto voxel = static_cast<int32_t>(v);
+  const int32_t begin = a.groups.starts[voxel];
+  const int32_t end = a.groups.starts[voxel + 1];
+  if (end - begin > kFewPoints) {
+    if (first == 0) pushChunks(a, voxel, begin, end);
+    return;
+  }
+  Out* out = targetRow<Out>(a.target, a.groups, voxel);
+  if (out == nullptr) return;
+  for (int64_t f = first; f < a.features.count; f += lanes * kCount) {
+    reduceFeatures<In>(a, begin, end, f, result);
+    storeFeatures(a, out, f, result);
+  }
+}
+
+}  // namespace reduction
+}  // namespace rbc::cuda

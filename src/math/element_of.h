@@ -1,0 +1,20 @@
+// An element of a tensor from its bits.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "platform.h"
+
+namespace rbc {
+
+// The element that the low bytes hold: problems keep fill values and empty values like this, whatever
+// their dtype.
+template <class Element>
+RBC_HD Element elementOf(const uint64_t& bits) {
+  Element element;
+  memcpy(&element, &bits, sizeof element);
+  return element;
+}
+
+}  // namespace rbc

@@ -1,0 +1,215 @@
+// rbcConvertRotations against 113 bits: every representation to every other, every dtype and layout.
+#include "robocache/rotations.h"
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "support/expect.h"
+#include "support/random.h"
+#include "support/rotation_reference.h"
+#include "support/run.h"
+
+namespace {
+
+using rbc::RotationFormat;
+using rbc::RotationKind;
+using support::Array;
+using support::Context;
+using support::kF64;
+using support::Layout;
+using support::Quad;
+
+struct Representation {
+  int32_t value;
+  RotationFormat format;
+};
+
+// By the names of the constants: axes from 0 for X.
+std::vector<Representation> allRepresentations() {
+  using Kind = RotationKind;
+  std::vector<Representation> all = {
+      {RBC_ROTATION_QUAT_XYZW, {Kind::QuatXyzw, {}}},
+      {RBC_ROTATION_QUAT_WXYZ, {Kind::QuatWxyz, {}}},
+      {RBC_ROTATION_ROTVEC, {Kind::Rotvec, {}}},
+      {RBC_ROTATION_MATRIX, {Kind::Matrix, {}}},
+      {RBC_ROTATION_ROT6D_ROWS, {Kind::Rot6dRows, {}}},
+      {RBC_ROTATION_ROT6D_COLUMNS, {Kind::Rot6dColumns, {}}},
+      {RBC_ROTATION_ROT6D_INTERLEAVED, {Kind::Rot6dInterleaved, {}}}};
+  const auto add = [&](int32_t extrinsic, int32_t intrinsic, const char* axes) {
+    const auto axis = [&](int i) { return static_cast<uint8_t>(axes[i] - 'X'); };
+    all.push_back({extrinsic, {Kind::Euler, {axis(0), axis(1), axis(2), true}}});
+    all.push_back({intrinsic, {Kind::Euler, {axis(0), axis(1), axis(2), false}}});
+  };
+#define ADD(axes) \
+  add(RBC_ROTATION_EULER_EXTRINSIC_##axes, RBC_ROTATION_EULER_INTRINSIC_##axes, #axes)
+  ADD(XYZ);
+  ADD(XZY);
+  ADD(YXZ);
+  ADD(YZX);
+  ADD(ZXY);
+  ADD(ZYX);
+  ADD(XYX);
+  ADD(XZX);
+  ADD(YXY);
+  ADD(YZY);
+  ADD(ZXZ);
+  ADD(ZYZ);
+#undef ADD
+  return all;
+}
+
+int64_t channelsOf(const Representation& r) { return rbc::channelsOf(r.format.kind); }
+
+double numberOf(uint64_t bits) {
+  double x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+void put(const Array& array, const std::vector<double>& numbers) {
+  size_t next = 0;
+  array.each([&](std::byte* p) {
+    const uint64_t bits = support::encodeFloat(array.dtype(), numbers[next++]);
+    std::memcpy(p, &bits, static_cast<size_t>(support::sizeOf(array.dtype())));
+  });
+}
+
+std::vector<double> randomQuaternions(int64_t count, uint64_t seed) {
+  support::Random random(seed);
+  std::vector<double> all(static_cast<size_t>(4 * count));
+  for (double& x : all) x = random.uniform(-1, 1);
+  return all;
+}
+
+void convert(const Context& context, const Array& in, const Array& out, const Representation& from,
+             const Representation& to) {
+  const rbcTensor source = in.tensor();
+  const rbcTensor target = out.tensor();
+  CHECK_SUCCEEDS(rbcConvertRotations(context.get(), &source, &target, from.value, to.value));
+}
+
+const Representation kQuaternions = {RBC_ROTATION_QUAT_XYZW, {RotationKind::QuatXyzw, {}}};
+
+}  // namespace
+
+TEST_CASE("convert rotations: every representation to every other") {
+  const Context context = support::cpuContext(1);
+  constexpr int64_t kCount = 8;
+  for (const Representation& from : allRepresentations()) {
+    const std::vector<double> quaternions = randomQuaternions(kCount, 1);
+    std::vector<double> numbers;
+    for (int64_t i = 0; i < kCount; ++i) {
+      const auto exact = support::writeReference(
+          from.format, support::readReference(kQuaternions.format, &quaternions[4 * i]));
+      for (const Quad x : exact) numbers.push_back(static_cast<double>(x));
+    }
+    const Array in(kF64, {kCount, channelsOf(from)});
+    put(in, numbers);
+    for (const Representation& to : allRepresentations()) {
+      CAPTURE(from.value);
+      CAPTURE(to.value);
+      const Array out(kF64, {kCount, channelsOf(to)});
+      convert(context, in, out, from, to);
+      const auto kind = to.format.kind;
+      const bool angles = kind == RotationKind::Rotvec || kind == RotationKind::Euler;
+      for (int64_t i = 0; i < kCount; ++i) {
+        const auto exact = support::writeReference(
+            to.format, support::readReference(from.format, &numbers[i * channelsOf(from)]));
+        for (int64_t k = 0; k < channelsOf(to); ++k) {
+          const Quad error = support::absolute(numberOf(out.get({i, k})) - exact[k]);
+          CHECK(static_cast<double>(error) <= (angles ? 0x1p-49 : 0x1p-50));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("convert rotations: every dtype is widened, and rounded once") {
+  const Context context = support::cpuContext(1);
+  const std::vector<double> quaternions = randomQuaternions(100, 2);
+  const Representation to = {RBC_ROTATION_MATRIX, {RotationKind::Matrix, {}}};
+  for (const rbcDType in_dtype : support::kFloatDTypes) {
+    const Array in(in_dtype, {100, 4});
+    put(in, quaternions);
+    std::vector<double> widened;
+    for (const uint64_t bits : in.elements()) {
+      widened.push_back(static_cast<double>(support::decodeFloat(in_dtype, bits)));
+    }
+    const Array in_f64(kF64, {100, 4});
+    put(in_f64, widened);
+    const Array exact(kF64, {100, 9});
+    convert(context, in_f64, exact, kQuaternions, to);
+    for (const rbcDType out_dtype : support::kFloatDTypes) {
+      CAPTURE(support::nameOf(in_dtype));
+      CAPTURE(support::nameOf(out_dtype));
+      const Array out(out_dtype, {100, 9});
+      convert(context, in, out, kQuaternions, to);
+      std::vector<uint64_t> expected;
+      for (const uint64_t bits : exact.elements()) {
+        expected.push_back(support::encodeFloat(out_dtype, numberOf(bits)));
+      }
+      CHECK(out.elements() == expected);
+    }
+  }
+}
+
+TEST_CASE("convert rotations: any strides and ranks") {
+  const Context context = support::cpuContext(2);
+  const Representation to = {RBC_ROTATION_ROTVEC, {RotationKind::Rotvec, {}}};
+  const std::vector<int64_t> kShapes[] = {{},        {7},       {1, 1},
+                                          {3, 1, 5}, {2, 3, 4}, {2, 1, 3, 1, 2, 1, 2}};
+  for (const std::vector<int64_t>& shape : kShapes) {
+    std::vector<int64_t> in_shape = shape;
+    std::vector<int64_t> out_shape = shape;
+    in_shape.push_back(4);
+    out_shape.push_back(3);
+    for (const Layout in_layout : support::kLayouts) {
+      for (const Layout out_layout : support::kLayouts) {
+        if (out_layout == Layout::kBroadcast) continue;
+        CAPTURE(shape.size());
+        CAPTURE(support::nameOf(in_layout));
+        CAPTURE(support::nameOf(out_layout));
+        const Array in(support::kF32, in_shape, in_layout);
+        put(in, randomQuaternions(in.count() / 4, 3));
+        const Array out(support::kF32, out_shape, out_layout);
+        convert(context, in, out, kQuaternions, to);
+        // Of a broadcast array, what it holds in the end.
+        const Array plain = support::arrayOf(support::kF32, in_shape, in.elements());
+        const Array expected(support::kF32, out_shape);
+        convert(context, plain, expected, kQuaternions, to);
+        CHECK(out.elements() == expected.elements());
+        CHECK(out.gapsArePoison());
+        CHECK(!expected.untouched());
+      }
+    }
+  }
+}
+
+TEST_CASE("convert rotations: the same bits from any number of threads and any SIMD level") {
+  constexpr int64_t kCount = 10'007;
+  const Context one = support::cpuContext(1, RBC_SIMD_PORTABLE);
+  for (const Representation& from : allRepresentations()) {
+    // Each target in turn, so that all pairs of groups are among them.
+    for (const Representation& to : allRepresentations()) {
+      const bool few = from.format.kind == RotationKind::Euler &&
+                       to.format.kind == RotationKind::Euler && from.value != to.value;
+      if (few) continue;
+      CAPTURE(from.value);
+      CAPTURE(to.value);
+      const int64_t count = from.value == RBC_ROTATION_QUAT_XYZW ? kCount : 300;
+      const Array in(kF64, {count, channelsOf(from)});
+      std::vector<double> numbers = randomQuaternions(3 * count, 4);  // of any channels
+      numbers[0] = std::nan("");
+      put(in, numbers);
+      const Array expected(kF64, {count, channelsOf(to)});
+      convert(one, in, expected, from, to);
+      for (const int32_t level : support::simdLevels()) {
+        const Context other = support::cpuContext(3, level);
+        const Array out(kF64, {count, channelsOf(to)});
+        convert(other, in, out, from, to);
+        CHECK(out.elements() == expected.elements());
+      }
+    }
+  }
+}
