@@ -14,6 +14,8 @@ SHELL := /bin/bash
 # One compiler for the presets and for pip, so that what one compiled ccache serves to the other; but
 # a preset that names its own, as asan does, keeps that.
 export CC CXX
+# The packages are built in the C locale, whose objects serve the other builds as well.
+export CCACHE_SLOPPINESS ?= locale
 
 DEPS ?= yes
 DATA ?=

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "abi/refusal.h"
+#include "abi/common_errors.h"
 #include "robocache/robocache.hpp"
 #include "support/random.h"
 #if RBC_WITH_CUDA
@@ -15,11 +15,13 @@ namespace {
 
 using support::Argument;
 using support::Array;
+using support::checkDTypes;
+using support::checkErrors;
+using support::checkShapes;
 using support::Context;
 using support::kF32;
 using support::kF64;
 using support::Layout;
-using support::Seen;
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
@@ -40,73 +42,70 @@ struct Call {
 
   Call() { rotations.fill<float>({0, 0, 0, 5, 3, 3, 3, 3}); }
 
-  rbcStatus_t run() {
-    return rbcConvertRotations(support::refusingContext().get(), used_rotations, used_out, source,
-                               target);
+  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
+    return rbcConvertRotations(context, used_rotations, used_out, source, target);
   }
-  rbcStatus_t workspace() {
+  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
+    return rbcConvertRotationsWorkspaceSize(context, used_rotations, used_out, source, target,
+                                            bytes);
+  }
+  rbcStatus_t workspace() const {
     size_t bytes = 12345;
-    const rbcStatus_t status = rbcConvertRotationsWorkspaceSize(
-        support::refusingContext().get(), used_rotations, used_out, source, target, &bytes);
+    const rbcStatus_t status = workspace(support::refusingContext().get(), &bytes);
     CHECK(bytes == (status == RBC_STATUS_SUCCESS ? 0 : 12345));
     return status;
   }
   bool untouched() const { return out.array.untouched(); }
-  static void checkGood() {
-    Call call;
-    CHECK_SUCCEEDS(call.workspace());
-    CHECK_SUCCEEDS(call.run());
-    CHECK(call.out.array.elements() ==
+  void checkOutputs() const {
+    CHECK(out.array.elements() ==
           bitsOf(kF32, {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 0}));
+  }
+
+  static std::vector<support::TensorOf<Call>> tensors() {
+    return {{"rotations", [](Call& c) -> Argument& { return c.rotations; }},
+            {"out", [](Call& c) -> Argument& { return c.out; }, support::Access::kWritten}};
+  }
+  static std::vector<support::PointerOf<Call>> pointers() {
+    return {{"rotations: is null", [](Call& c) { c.used_rotations = nullptr; }},
+            {"out: is null", [](Call& c) { c.used_out = nullptr; }}};
   }
 };
 
-template <class Spoil>
-void checkRefused(rbcStatus_t status, std::initializer_list<const char*> words, Spoil&& spoil) {
-  support::checkRefused<Call>(status, words, spoil, Seen::kByBoth);
-}
-
 }  // namespace
 
-TEST_CASE("convert rotations: arguments that are refused") {
-  const rbcStatus_t bad = RBC_STATUS_INVALID_ARGUMENT;
-  const rbcStatus_t shape = RBC_STATUS_SHAPE_MISMATCH;
-  const rbcStatus_t dtype = RBC_STATUS_DTYPE_MISMATCH;
-  checkRefused(bad, {"rotations: is null"}, [](Call& c) { c.used_rotations = nullptr; });
-  checkRefused(bad, {"out: is null"}, [](Call& c) { c.used_out = nullptr; });
+COMMON_ERROR_TESTS("convert rotations", Call)
+
+TEST_CASE("convert rotations errors: what there is no representation of") {
   for (const int32_t value : {-1, 7, 15, 28, 31, 44, 1 << 30}) {
     const std::string is = "is " + std::to_string(value) + ", expected one of RBC_ROTATION_";
-    checkRefused(bad, {"source: ", is.c_str()}, [&](Call& c) { c.source = value; });
-    checkRefused(bad, {"target: ", is.c_str()}, [&](Call& c) { c.target = value; });
+    checkErrors<Call>(
+        {{RBC_STATUS_INVALID_ARGUMENT, "source: " + is, [&](Call& c) { c.source = value; }},
+         {RBC_STATUS_INVALID_ARGUMENT, "target: " + is, [&](Call& c) { c.target = value; }}});
   }
-  checkRefused(shape, {"rotations: rank is 0, expected 1 to 8"},
-               [](Call& c) { c.rotations.reshape({}); });
-  checkRefused(shape, {"rotations: shape is [2,1,4], expected [...,3] of Euler angles"},
-               [](Call& c) { c.source = RBC_ROTATION_EULER_INTRINSIC_ZYX; });
-  checkRefused(shape, {"out: shape is [2,1,9], expected [...,6] of 6-D"},
-               [](Call& c) { c.target = RBC_ROTATION_ROT6D_COLUMNS; });
-  checkRefused(shape, {"out: shape is [1,2,9], expected [2,1,9]"}, [](Call& c) {
-    c.out.reshape({1, 2, 9});
-  });
-  checkRefused(shape, {"out: shape is [2,9], expected [2,1,9]"}, [](Call& c) {
-    c.out.reshape({2, 9});
-  });
-  checkRefused(dtype, {"rotations: dtype is int32, expected a float"},
-               [](Call& c) { c.rotations.raw.dtype = support::kI32; });
-  checkRefused(dtype, {"out: dtype is int32, expected a float"},
-               [](Call& c) { c.out.raw.dtype = support::kI32; });
-  checkRefused(RBC_STATUS_DEVICE_MISMATCH, {"rotations: "}, [](Call& c) {
-    c.rotations.raw.device = {RBC_DEVICE_CUDA, 0};
-  });
 }
 
-TEST_CASE("convert rotations: out must be apart from the rotations, and of distinct elements") {
-  const rbcStatus_t bad = RBC_STATUS_INVALID_ARGUMENT;
-  checkRefused(bad, {"rotations: overlaps out"}, [](Call& c) {  // in place
-    c.target = RBC_ROTATION_QUAT_WXYZ;
-    c.used_out = c.used_rotations;
-  });
-  checkRefused(bad, {"out: elements share memory"}, [](Call& c) { c.out.restride({0, 9, 1}); });
+TEST_CASE("convert rotations errors: shapes and dtypes") {
+  checkShapes<Call>({{"rotations", {}, "rank is 0, expected 1 to 8"},
+                     {"out", {1, 2, 9}, "shape is [1,2,9], expected [2,1,9]"},
+                     {"out", {2, 9}, "shape is [2,9], expected [2,1,9]"}});
+  checkErrors<Call>(
+      {{RBC_STATUS_SHAPE_MISMATCH, "rotations: shape is [2,1,4], expected [...,3] of Euler angles",
+        [](Call& c) { c.source = RBC_ROTATION_EULER_INTRINSIC_ZYX; }},
+       {RBC_STATUS_SHAPE_MISMATCH, "out: shape is [2,1,9], expected [...,6] of 6-D",
+        [](Call& c) { c.target = RBC_ROTATION_ROT6D_COLUMNS; }}});
+  checkDTypes<Call>({{"rotations", support::kI32, "dtype is int32, expected a float"},
+                     {"out", support::kI32, "dtype is int32, expected a float"}});
+}
+
+TEST_CASE("convert rotations errors: in place, and an output of shared elements") {
+  checkErrors<Call>({{RBC_STATUS_INVALID_ARGUMENT, "rotations: overlaps out",
+                      [](Call& c) {
+                        c.target = RBC_ROTATION_QUAT_WXYZ;
+                        c.used_out = c.used_rotations;
+                      }},
+                     {RBC_STATUS_INVALID_ARGUMENT, "out: elements share memory", [](Call& c) {
+                        c.out.restride({0, 9, 1});
+                      }}});
 }
 
 TEST_CASE("convert rotations: no rotations at all") {

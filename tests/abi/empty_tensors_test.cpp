@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "abi/refusal.h"
+#include "abi/error_table.h"
 
 namespace {
 

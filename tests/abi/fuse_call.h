@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "abi/refusal.h"
+#include "abi/common_errors.h"
 
 namespace fuse_call {
 
@@ -54,6 +54,7 @@ struct Call {
   const rbcTensor* used_queries = &query_times.raw;
   const rbcTensor* used_out = &out.raw;
   const rbcTensor* used_mask = &mask.raw;
+  const rbcFuseParams* used_params = &params;
 
   Call() {
     padded.values.fill<float>(
@@ -105,14 +106,17 @@ struct Call {
     streams[1].clock_offset = 0;
   }
 
-  rbcStatus_t run() const {
-    return rbcFuse(support::refusingContext().get(), used_streams, num_streams, used_queries,
-                   used_out, used_mask, &params);
+  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
+    return rbcFuse(context, used_streams, num_streams, used_queries, used_out, used_mask,
+                   used_params);
+  }
+  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
+    return rbcFuseWorkspaceSize(context, used_streams, num_streams, used_queries, used_out,
+                                used_mask, used_params, bytes);
   }
   rbcStatus_t workspace() const {
     size_t bytes = 0;
-    return rbcFuseWorkspaceSize(support::refusingContext().get(), used_streams, num_streams,
-                                used_queries, used_out, used_mask, &params, &bytes);
+    return workspace(support::refusingContext().get(), &bytes);
   }
   bool untouched() const { return out.array.untouched() && mask.array.untouched(); }
   void checkOutputs() const {
@@ -124,38 +128,55 @@ struct Call {
     }
     CHECK(mask.array.elements() == std::vector<uint64_t>{1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1});
   }
-  static void checkGood() {
-    const Call good;
-    CHECK_SUCCEEDS(good.run());
-    good.checkOutputs();
+
+  static std::vector<support::TensorOf<Call>> tensors() {
+    using support::Access;
+    return {{"streams[0].values", [](Call& c) -> Argument& { return c.padded.values; }},
+            {"streams[0].times", [](Call& c) -> Argument& { return c.padded.times; }},
+            {"streams[0].lengths", [](Call& c) -> Argument& { return c.padded.lengths; }},
+            {"streams[0].mean", [](Call& c) -> Argument& { return c.padded.mean; }},
+            {"streams[0].inv_std", [](Call& c) -> Argument& { return c.padded.inv_std; }},
+            {"streams[1].values", [](Call& c) -> Argument& { return c.shared.values; }},
+            {"streams[1].times", [](Call& c) -> Argument& { return c.shared.times; }},
+            {"streams[2].values", [](Call& c) -> Argument& { return c.packed.values; }},
+            {"streams[2].times", [](Call& c) -> Argument& { return c.packed.times; }},
+            {"streams[2].offsets", [](Call& c) -> Argument& { return c.packed.offsets; }},
+            {"query_times", [](Call& c) -> Argument& { return c.query_times; }},
+            {"query_lengths", [](Call& c) -> Argument& { return c.query_lengths; }},
+            {"out", [](Call& c) -> Argument& { return c.out; }, Access::kWritten},
+            {"mask", [](Call& c) -> Argument& { return c.mask; }, Access::kWritten}};
+  }
+  static std::vector<support::StructOf<Call>> structs() {
+    return {
+        {"params",
+         48,
+         sizeof(rbcFuseParams),
+         [](Call& c) -> void* { return &c.params; },
+         [](Call& c, const void* s) { c.used_params = static_cast<const rbcFuseParams*>(s); },
+         {RBC_RESERVED(rbcFuseParams, reserved)},
+         true,
+         RBC_CHECK_TIMES},
+        {"streams[1].params",
+         128,
+         sizeof(rbcResampleParams),
+         [](Call& c) -> void* { return &c.stream_params[1]; },
+         [](Call& c, const void* s) {
+           c.streams[1].params = static_cast<const rbcResampleParams*>(s);
+         },
+         {RBC_RESERVED(rbcResampleParams, reserved0), RBC_RESERVED(rbcResampleParams, reserved)},
+         false}};
+  }
+  static std::vector<support::PointerOf<Call>> pointers() {
+    return {{"streams: is null", [](Call& c) { c.used_streams = nullptr; }},
+            {"streams[0].values: is null", [](Call& c) { c.streams[0].values = nullptr; }},
+            {"streams[0].times: is null", [](Call& c) { c.streams[0].times = nullptr; }},
+            {"streams[1].values: is null", [](Call& c) { c.streams[1].values = nullptr; }},
+            {"streams[1].times: is null", [](Call& c) { c.streams[1].times = nullptr; }},
+            {"streams[2].values: is null", [](Call& c) { c.streams[2].values = nullptr; }},
+            {"streams[2].times: is null", [](Call& c) { c.streams[2].times = nullptr; }},
+            {"query_times: is null", [](Call& c) { c.used_queries = nullptr; }},
+            {"out: is null", [](Call& c) { c.used_out = nullptr; }}};
   }
 };
-
-template <class Spoil>
-void refused(rbcStatus_t status, std::initializer_list<const char*> words, Spoil&& spoil,
-             Seen seen = Seen::kByBoth) {
-  support::checkRefused<Call>(status, words, spoil, seen);
-}
-
-// Every tensor of the call, by its name in errors.
-struct Named {
-  const char* name;
-  Argument& (*of)(Call&);
-};
-inline const Named kStreamTensors[] = {
-    {"streams[0].values", [](Call& c) -> Argument& { return c.padded.values; }},
-    {"streams[0].times", [](Call& c) -> Argument& { return c.padded.times; }},
-    {"streams[0].lengths", [](Call& c) -> Argument& { return c.padded.lengths; }},
-    {"streams[0].mean", [](Call& c) -> Argument& { return c.padded.mean; }},
-    {"streams[0].inv_std", [](Call& c) -> Argument& { return c.padded.inv_std; }},
-    {"streams[1].values", [](Call& c) -> Argument& { return c.shared.values; }},
-    {"streams[1].times", [](Call& c) -> Argument& { return c.shared.times; }},
-    {"streams[2].values", [](Call& c) -> Argument& { return c.packed.values; }},
-    {"streams[2].times", [](Call& c) -> Argument& { return c.packed.times; }},
-    {"streams[2].offsets", [](Call& c) -> Argument& { return c.packed.offsets; }},
-    {"query_times", [](Call& c) -> Argument& { return c.query_times; }},
-    {"query_lengths", [](Call& c) -> Argument& { return c.query_lengths; }}};
-inline const Named kOutputs[] = {{"out", [](Call& c) -> Argument& { return c.out; }},
-                                 {"mask", [](Call& c) -> Argument& { return c.mask; }}};
 
 }  // namespace fuse_call

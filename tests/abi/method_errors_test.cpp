@@ -6,6 +6,8 @@
 namespace {
 
 using namespace resample_call;
+using support::checkError;
+using support::checkErrors;
 
 constexpr int32_t kMethods[] = {RBC_METHOD_LINEAR, RBC_METHOD_NEAREST, RBC_METHOD_PREVIOUS,
                                 RBC_METHOD_NEXT,   RBC_METHOD_CUBIC,   RBC_METHOD_PCHIP,
@@ -22,8 +24,8 @@ rbcChannelGroup group(int64_t begin, int64_t count, int32_t method = RBC_METHOD_
   return {begin, count, method, 0};
 }
 
-void refusedGroups(std::initializer_list<const char*> words, std::vector<rbcChannelGroup> groups) {
-  refused(RBC_STATUS_INVALID_ARGUMENT, words, [&](Call& c) { c.regroup(groups); });
+void refusedGroups(const support::ErrorText& message, std::vector<rbcChannelGroup> groups) {
+  checkError<Call>({RBC_STATUS_INVALID_ARGUMENT, message, [&](Call& c) { c.regroup(groups); }});
 }
 
 // One group for each channel, of two methods in turn, so that no neighbours count as one.
@@ -65,39 +67,39 @@ TEST_CASE("method errors: every method is taken, alone and in a group") {
 TEST_CASE("method errors: unknown methods") {
   for (const int32_t method : {-1, 8, 9, std::numeric_limits<int32_t>::max()}) {
     const std::string told = "method: is " + std::to_string(method);
-    refused(RBC_STATUS_INVALID_ARGUMENT, {told.c_str(), "RBC_METHOD_LINEAR", "_ANGLE"},
-            [&](Call& c) { c.params.method = method; });
+    checkError<Call>({RBC_STATUS_INVALID_ARGUMENT, told + "...RBC_METHOD_LINEAR" + "..._ANGLE",
+                      [&](Call& c) { c.params.method = method; }});
     const std::string in_group = "groups[1].method: is " + std::to_string(method);
-    refusedGroups({in_group.c_str()}, {group(0, 2), group(2, 2, method)});
+    refusedGroups(in_group, {group(0, 2), group(2, 2, method)});
   }
 }
 
 TEST_CASE("method errors: the array of groups and its length go together") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  refused(kStatus, {"groups:", "null", "num_groups is 2"},
-          [](Call& c) { c.params.num_groups = 2; });
-  refused(kStatus, {"groups:", "is given", "num_groups is 0"}, [](Call& c) {
-    c.regroup({group(0, 4)});
-    c.params.num_groups = 0;
-  });
+  checkErrors<Call>(
+      {{kStatus, "groups:...null...num_groups is 2", [](Call& c) { c.params.num_groups = 2; }},
+       {kStatus, "groups:...is given...num_groups is 0", [](Call& c) {
+          c.regroup({group(0, 4)});
+          c.params.num_groups = 0;
+        }}});
   for (const int32_t count : {-1, std::numeric_limits<int32_t>::min(), RBC_MAX_CHANNEL_GROUPS + 1,
                               std::numeric_limits<int32_t>::max()}) {
     const std::string told = "num_groups: is " + std::to_string(count);
-    refused(kStatus, {told.c_str(), "0 to 256"}, [&](Call& c) {
-      c.regroup({group(0, 4)});
-      c.params.num_groups = count;
-    });
+    checkError<Call>({kStatus, told + "...0 to 256", [&](Call& c) {
+                        c.regroup({group(0, 4)});
+                        c.params.num_groups = count;
+                      }});
   }
 }
 
 TEST_CASE("method errors: groups that do not hold each channel once") {
-  refusedGroups({"groups[1]: shares channel 1 with groups[0]"}, {group(0, 2), group(1, 3)});
-  refusedGroups({"groups[0]: shares channel 3 with groups[2]"},
+  refusedGroups("groups[1]: shares channel 1 with groups[0]", {group(0, 2), group(1, 3)});
+  refusedGroups("groups[0]: shares channel 3 with groups[2]",
                 {group(3, 1), group(0, 2), group(2, 2)});
-  refusedGroups({"groups[1]: shares channel 0 with groups[0]"}, {group(0, 4), group(0, 4)});
-  refusedGroups({"groups: channel 0 is in none"}, {group(1, 3)});
-  refusedGroups({"groups: channel 2 is in none"}, {group(3, 1), group(0, 2)});
-  refusedGroups({"groups: channel 3 is in none"}, {group(0, 1), group(1, 2)});
+  refusedGroups("groups[1]: shares channel 0 with groups[0]", {group(0, 4), group(0, 4)});
+  refusedGroups("groups: channel 0 is in none", {group(1, 3)});
+  refusedGroups("groups: channel 2 is in none", {group(3, 1), group(0, 2)});
+  refusedGroups("groups: channel 3 is in none", {group(0, 1), group(1, 2)});
   // In any order they are fine.
   Call call;
   call.regroup({group(3, 1), group(0, 2, RBC_METHOD_ANGLE), group(2, 1, RBC_METHOD_NEXT)});
@@ -105,28 +107,29 @@ TEST_CASE("method errors: groups that do not hold each channel once") {
 }
 
 TEST_CASE("method errors: groups that reach outside the channels") {
-  refusedGroups({"groups[0]", "channel -1", "4 channels of values"}, {group(-1, 5)});
-  refusedGroups({"groups[1]", "channel 2", "has 3", "4 channels"}, {group(0, 2), group(2, 3)});
-  refusedGroups({"groups[0]", "channel 5"}, {group(5, 1)});
-  refusedGroups({"groups[0]"}, {group(1, kMost)});
-  refusedGroups({"groups[0]"}, {group(kMost, 1)});
-  refusedGroups({"groups[0]"}, {group(-kMost - 1, 4)});
-  refusedGroups({"groups[1].count: is 0, expected 1 or more"}, {group(0, 4), group(4, 0)});
-  refusedGroups({"groups[0].count: is -4"}, {group(4, -4), group(0, 4)});
+  refusedGroups("groups[0]...channel -1...4 channels of values", {group(-1, 5)});
+  refusedGroups("groups[1]...channel 2...has 3...4 channels", {group(0, 2), group(2, 3)});
+  refusedGroups("groups[0]...channel 5", {group(5, 1)});
+  refusedGroups("groups[0]", {group(1, kMost)});
+  refusedGroups("groups[0]", {group(kMost, 1)});
+  refusedGroups("groups[0]", {group(-kMost - 1, 4)});
+  refusedGroups("groups[1].count: is 0, expected 1 or more", {group(0, 4), group(4, 0)});
+  refusedGroups("groups[0].count: is -4", {group(4, -4), group(0, 4)});
   std::vector<rbcChannelGroup> reserved = {group(0, 2), group(2, 2)};
   reserved[1].reserved = 1;
-  refusedGroups({"groups[1]: reserved is not 0"}, reserved);
+  refusedGroups("groups[1]: reserved is not 0", reserved);
 }
 
 TEST_CASE("method errors: slerp takes whole quaternions") {
-  refusedGroups({"groups[0].count: is 3", "multiple of 4 for slerp"},
+  refusedGroups("groups[0].count: is 3...multiple of 4 for slerp",
                 {group(0, 3, RBC_METHOD_SLERP), group(3, 1)});
   for (const int64_t channels : {1, 3, 6}) {
     const std::string told = "values: has " + std::to_string(channels) + " channels";
-    refused(RBC_STATUS_INVALID_ARGUMENT, {told.c_str(), "multiple of 4 for slerp"}, [&](Call& c) {
-      widen(c, channels);
-      c.params.method = RBC_METHOD_SLERP;
-    });
+    checkError<Call>(
+        {RBC_STATUS_INVALID_ARGUMENT, told + "...multiple of 4 for slerp", [&](Call& c) {
+           widen(c, channels);
+           c.params.method = RBC_METHOD_SLERP;
+         }});
   }
   for (const int64_t channels : {0, 8}) {
     Call call;
@@ -138,10 +141,11 @@ TEST_CASE("method errors: slerp takes whole quaternions") {
 }
 
 TEST_CASE("method errors: as many groups as there may be, and one more") {
-  refused(RBC_STATUS_INVALID_ARGUMENT, {"num_groups: is 257, expected 0 to 256"}, [](Call& c) {
-    widen(c, RBC_MAX_CHANNEL_GROUPS + 1);
-    c.regroup(alternating(RBC_MAX_CHANNEL_GROUPS + 1));
-  });
+  checkError<Call>(
+      {RBC_STATUS_INVALID_ARGUMENT, "num_groups: is 257, expected 0 to 256", [](Call& c) {
+         widen(c, RBC_MAX_CHANNEL_GROUPS + 1);
+         c.regroup(alternating(RBC_MAX_CHANNEL_GROUPS + 1));
+       }});
   Call call;
   widen(call, RBC_MAX_CHANNEL_GROUPS);
   call.values.array.each([](std::byte* p) { std::memset(p, 0, 4); });
@@ -153,27 +157,29 @@ TEST_CASE("method errors: limits that no channel's method takes") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   for (const int32_t method : kMethods) {
     if (!isStep(method)) {
-      refused(kStatus, {"tolerance:", "nearest, previous and next"}, [&](Call& c) {
-        c.params.method = method;
-        c.params.tolerance = 1;
-      });
+      checkError<Call>({kStatus, "tolerance:...nearest, previous and next", [&](Call& c) {
+                          c.params.method = method;
+                          c.params.tolerance = 1;
+                        }});
     }
     if (method != RBC_METHOD_LINEAR) {
-      refused(kStatus, {"bounds:", "extrapolate needs method linear"}, [&](Call& c) {
-        c.params.method = method;
-        c.params.bounds = RBC_BOUNDS_EXTRAPOLATE;
-      });
+      checkError<Call>({kStatus, "bounds:...extrapolate needs method linear", [&](Call& c) {
+                          c.params.method = method;
+                          c.params.bounds = RBC_BOUNDS_EXTRAPOLATE;
+                        }});
     }
   }
-  refused(kStatus, {"tolerance:"}, [](Call& c) {
-    c.regroup({group(0, 2), group(2, 2, RBC_METHOD_PCHIP)});
-    c.params.method = RBC_METHOD_NEAREST;  // of no channel
-    c.params.tolerance = 1;
-  });
-  refused(kStatus, {"bounds:"}, [](Call& c) {
-    c.regroup({group(0, 2, RBC_METHOD_CUBIC), group(2, 2, RBC_METHOD_PREVIOUS)});
-    c.params.bounds = RBC_BOUNDS_EXTRAPOLATE;
-  });
+  checkErrors<Call>(
+      {{kStatus, "tolerance:",
+        [](Call& c) {
+          c.regroup({group(0, 2), group(2, 2, RBC_METHOD_PCHIP)});
+          c.params.method = RBC_METHOD_NEAREST;  // of no channel
+          c.params.tolerance = 1;
+        }},
+       {kStatus, "bounds:", [](Call& c) {
+          c.regroup({group(0, 2, RBC_METHOD_CUBIC), group(2, 2, RBC_METHOD_PREVIOUS)});
+          c.params.bounds = RBC_BOUNDS_EXTRAPOLATE;
+        }}});
   // One group that takes it is enough.
   Call call;
   call.regroup({group(0, 1), group(1, 2, RBC_METHOD_ANGLE), group(3, 1, RBC_METHOD_NEXT)});
@@ -200,14 +206,15 @@ TEST_CASE("method errors: integers take the methods that make no new values") {
         CHECK_SUCCEEDS(call.run());
       } else {
         const std::string told = std::string("method ") + kNames[method];
-        refused(kStatus, {"values:", told.c_str(), "nearest, previous or next"}, set);
+        checkError<Call>(
+            {kStatus, std::string("values:...") + told + "...nearest, previous or next", set});
       }
     }
   }
-  refused(kStatus, {"values:", "int32", "method angle"}, [](Call& c) {
-    c.values.raw.dtype = kI32;
-    c.regroup({group(0, 3, RBC_METHOD_NEAREST), group(3, 1, RBC_METHOD_ANGLE)});
-  });
+  checkError<Call>({kStatus, "values:...int32...method angle", [](Call& c) {
+                      c.values.raw.dtype = kI32;
+                      c.regroup({group(0, 3, RBC_METHOD_NEAREST), group(3, 1, RBC_METHOD_ANGLE)});
+                    }});
   const auto into = [](rbcDType values, rbcDType out) {
     return [=](Call& c) {
       c.values.raw.dtype = values;
@@ -216,20 +223,22 @@ TEST_CASE("method errors: integers take the methods that make no new values") {
       c.withoutAffine();
     };
   };
-  refused(kStatus, {"out:", "int16", "expected int32 or a float"}, into(kI32, support::kI16));
-  refused(kStatus, {"out:", "uint32", "int32"}, into(kI32, support::kU32));
-  refused(kStatus, {"out:", "uint8", "bool"}, into(support::kBool, kU8));
-  refused(kStatus, {"out:", "int32", "float for float values"}, into(kF32, kI32));
+  checkErrors<Call>(
+      {{kStatus, "out:...int16...expected int32 or a float", into(kI32, support::kI16)},
+       {kStatus, "out:...uint32...int32", into(kI32, support::kU32)},
+       {kStatus, "out:...uint8...bool", into(support::kBool, kU8)},
+       {kStatus, "out:...int32...float for float values", into(kF32, kI32)}});
 }
 
 TEST_CASE("method errors: an affine part needs a float to be written to") {
   for (const bool mean : {true, false}) {
     const char* const name = mean ? "mean:" : "inv_std:";
-    refused(RBC_STATUS_DTYPE_MISMATCH, {name, "out", "int32"}, [&](Call& c) {
-      c.values.raw.dtype = c.out.raw.dtype = kI32;
-      c.params.method = RBC_METHOD_NEXT;
-      (mean ? c.params.inv_std : c.params.mean) = nullptr;
-    });
+    checkError<Call>(
+        {RBC_STATUS_DTYPE_MISMATCH, std::string(name) + "...out...int32", [&](Call& c) {
+           c.values.raw.dtype = c.out.raw.dtype = kI32;
+           c.params.method = RBC_METHOD_NEXT;
+           (mean ? c.params.inv_std : c.params.mean) = nullptr;
+         }});
   }
   // Each part may come alone, with any stride.
   for (const bool mean : {true, false}) {

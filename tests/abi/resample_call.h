@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "abi/refusal.h"
+#include "abi/common_errors.h"
 
 namespace resample_call {
 
@@ -32,6 +32,7 @@ struct Call {
   std::vector<rbcChannelGroup> groups;  // in use once regrouped
   rbcResampleParams params = rbcResampleParamsInit();
   const rbcTensor* used[5] = {&values.raw, &times.raw, &query_times.raw, &out.raw, &mask.raw};
+  const rbcResampleParams* used_params = &params;
 
   Call() {
     values.fill<float>(
@@ -66,14 +67,16 @@ struct Call {
   // For integers, which know no affine.
   void withoutAffine() { params.mean = params.inv_std = nullptr; }
 
-  rbcStatus_t run() const {
-    return rbcResample(support::refusingContext().get(), used[0], used[1], used[2], used[3],
-                       used[4], &params);
+  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
+    return rbcResample(context, used[0], used[1], used[2], used[3], used[4], used_params);
+  }
+  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
+    return rbcResampleWorkspaceSize(context, used[0], used[1], used[2], used[3], used[4],
+                                    used_params, bytes);
   }
   rbcStatus_t workspace() const {
     size_t bytes = 0;
-    return rbcResampleWorkspaceSize(support::refusingContext().get(), used[0], used[1], used[2],
-                                    used[3], used[4], &params, &bytes);
+    return workspace(support::refusingContext().get(), &bytes);
   }
   bool untouched() const { return out.array.untouched() && mask.array.untouched(); }
   void checkOut(std::initializer_list<float> expected) const {
@@ -82,33 +85,42 @@ struct Call {
       CHECK(support::decodeFloat(kF32, bits) == static_cast<long double>(*next++));
     }
   }
-  static void checkGood() {
-    const Call good;
-    CHECK_SUCCEEDS(good.run());
-    good.checkOut({5, 6, 2, 4, 20, 21, 17, 11.5f, 6, 6, 1, 3, 6, 6, 1, 3});
-    CHECK(good.mask.array.elements() == std::vector<uint64_t>{1, 1, 1, 0});
+  void checkOutputs() const {
+    checkOut({5, 6, 2, 4, 20, 21, 17, 11.5f, 6, 6, 1, 3, 6, 6, 1, 3});
+    CHECK(mask.array.elements() == std::vector<uint64_t>{1, 1, 1, 0});
+  }
+
+  static std::vector<support::TensorOf<Call>> tensors() {
+    using support::Access;
+    return {{"values", [](Call& c) -> Argument& { return c.values; }},
+            {"times", [](Call& c) -> Argument& { return c.times; }},
+            {"query_times", [](Call& c) -> Argument& { return c.query_times; }},
+            {"out", [](Call& c) -> Argument& { return c.out; }, Access::kWritten},
+            {"mask", [](Call& c) -> Argument& { return c.mask; }, Access::kWritten},
+            {"lengths", [](Call& c) -> Argument& { return c.lengths; }},
+            {"query_lengths", [](Call& c) -> Argument& { return c.query_lengths; }},
+            {"offsets", [](Call& c) -> Argument& { return c.offsets; }, Access::kRead,
+             [](Call& c) { c.pack(); }},
+            {"mean", [](Call& c) -> Argument& { return c.mean; }},
+            {"inv_std", [](Call& c) -> Argument& { return c.inv_std; }}};
+  }
+  static std::vector<support::StructOf<Call>> structs() {
+    return {
+        {"params",
+         128,
+         sizeof(rbcResampleParams),
+         [](Call& c) -> void* { return &c.params; },
+         [](Call& c, const void* s) { c.used_params = static_cast<const rbcResampleParams*>(s); },
+         {RBC_RESERVED(rbcResampleParams, reserved0), RBC_RESERVED(rbcResampleParams, reserved)},
+         true,
+         RBC_CHECK_TIMES}};
+  }
+  static std::vector<support::PointerOf<Call>> pointers() {
+    return {{"values: is null", [](Call& c) { c.used[0] = nullptr; }},
+            {"times: is null", [](Call& c) { c.used[1] = nullptr; }},
+            {"query_times: is null", [](Call& c) { c.used[2] = nullptr; }},
+            {"out: is null", [](Call& c) { c.used[3] = nullptr; }}};
   }
 };
-
-template <class Spoil>
-void refused(rbcStatus_t status, std::initializer_list<const char*> words, Spoil&& spoil,
-             Seen seen = Seen::kByBoth) {
-  support::checkRefused<Call>(status, words, spoil, seen);
-}
-
-using Member = Argument Call::*;
-struct Named {
-  const char* name;
-  Member member;
-};
-constexpr Named kTensors[] = {{"values", &Call::values},
-                              {"times", &Call::times},
-                              {"query_times", &Call::query_times},
-                              {"out", &Call::out},
-                              {"mask", &Call::mask},
-                              {"lengths", &Call::lengths},
-                              {"query_lengths", &Call::query_lengths},
-                              {"mean", &Call::mean},
-                              {"inv_std", &Call::inv_std}};
 
 }  // namespace resample_call

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "abi/refusal.h"
+#include "abi/common_errors.h"
 
 namespace voxelize_call {
 
@@ -68,6 +68,7 @@ struct Dense : Clouds {
   const rbcTensor* used_out = &out.raw;
   const rbcTensor* used_dropped = &dropped.raw;
   rbcVoxelizeParams params = rbcVoxelizeParamsInit();
+  const rbcVoxelizeParams* used_params = &params;
 
   Dense() {
     params.mode = RBC_VOXEL_MEAN;
@@ -93,14 +94,16 @@ struct Dense : Clouds {
     out.restore();
   }
 
-  rbcStatus_t run() const {
-    return rbcVoxelize(support::refusingContext().get(), used_points, used_features, used_out,
-                       used_dropped, &params);
+  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
+    return rbcVoxelize(context, used_points, used_features, used_out, used_dropped, used_params);
+  }
+  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
+    return rbcVoxelizeWorkspaceSize(context, used_points, used_features, used_out, used_dropped,
+                                    used_params, bytes);
   }
   rbcStatus_t workspace() const {
     size_t bytes = 0;
-    return rbcVoxelizeWorkspaceSize(support::refusingContext().get(), used_points, used_features,
-                                    used_out, used_dropped, &params, &bytes);
+    return workspace(support::refusingContext().get(), &bytes);
   }
   bool untouched() const { return out.array.untouched() && dropped.array.untouched(); }
   void checkOutputs() const {
@@ -108,10 +111,31 @@ struct Dense : Clouds {
           bitsOf({2.5f, -5, -1, -1, -1, -1, -2, 5, -1, -1, -1, -1, -1, -1, 8, 0.5f}));
     CHECK(dropped.array.elements() == bitsOf(kI64, {1, 1}));
   }
-  static void checkGood() {
-    const Dense good;
-    CHECK_SUCCEEDS(good.run());
-    good.checkOutputs();
+
+  // Outputs in the order in which they are looked at.
+  static std::vector<support::TensorOf<Dense>> tensors() {
+    using support::Access;
+    return {{"points", [](Dense& c) -> Argument& { return c.points; }},
+            {"features", [](Dense& c) -> Argument& { return c.features; }},
+            {"lengths", [](Dense& c) -> Argument& { return c.lengths; }},
+            {"offsets", [](Dense& c) -> Argument& { return c.offsets; }, Access::kRead,
+             [](Dense& c) { c.pack(); }},
+            {"out", [](Dense& c) -> Argument& { return c.out; }, Access::kWritten},
+            {"dropped", [](Dense& c) -> Argument& { return c.dropped; }, Access::kWritten}};
+  }
+  static std::vector<support::StructOf<Dense>> structs() {
+    return {
+        {"params",
+         144,
+         sizeof(rbcVoxelizeParams),
+         [](Dense& c) -> void* { return &c.params; },
+         [](Dense& c, const void* s) { c.used_params = static_cast<const rbcVoxelizeParams*>(s); },
+         {RBC_RESERVED(rbcVoxelizeParams, reserved0), RBC_RESERVED(rbcVoxelizeParams, reserved)}}};
+  }
+  static std::vector<support::PointerOf<Dense>> pointers() {
+    return {{"points: is null", [](Dense& c) { c.used_points = nullptr; }},
+            {"out: is null", [](Dense& c) { c.used_out = nullptr; }},
+            {"params: is null, expected a grid", [](Dense& c) { c.used_params = nullptr; }}};
   }
 };
 
@@ -128,6 +152,7 @@ struct Sparse : Clouds {
   rbcSparseVoxels voxels = rbcSparseVoxelsInit();
   rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
   const rbcSparseVoxels* used_voxels = &voxels;
+  const rbcVoxelizeSparseParams* used_params = &params;
 
   Sparse() {
     voxels.coords = &coords.raw;
@@ -150,14 +175,16 @@ struct Sparse : Clouds {
     params.offsets = &offsets.raw;
   }
 
-  rbcStatus_t run() const {
-    return rbcVoxelizeSparse(support::refusingContext().get(), used_points, used_features,
-                             used_voxels, &params);
+  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
+    return rbcVoxelizeSparse(context, used_points, used_features, used_voxels, used_params);
+  }
+  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
+    return rbcVoxelizeSparseWorkspaceSize(context, used_points, used_features, used_voxels,
+                                          used_params, bytes);
   }
   rbcStatus_t workspace() const {
     size_t bytes = 0;
-    return rbcVoxelizeSparseWorkspaceSize(support::refusingContext().get(), used_points,
-                                          used_features, used_voxels, &params, &bytes);
+    return workspace(support::refusingContext().get(), &bytes);
   }
   bool untouched() const {
     for (const Argument* output : {&coords, &num_voxels, &counts, &reduced, &grouped,
@@ -176,10 +203,49 @@ struct Sparse : Clouds {
     CHECK(dropped.array.elements() == bitsOf(kI64, {1, 1}));
     CHECK(overflow.array.elements() == bitsOf(kI64, {1, 1, 1}));
   }
-  static void checkGood() {
-    const Sparse good;
-    CHECK_SUCCEEDS(good.run());
-    good.checkOutputs();
+
+  // Outputs in the order in which they are looked at.
+  static std::vector<support::TensorOf<Sparse>> tensors() {
+    using support::Access;
+    return {{"points", [](Sparse& c) -> Argument& { return c.points; }},
+            {"features", [](Sparse& c) -> Argument& { return c.features; }},
+            {"lengths", [](Sparse& c) -> Argument& { return c.lengths; }},
+            {"offsets", [](Sparse& c) -> Argument& { return c.offsets; }, Access::kRead,
+             [](Sparse& c) { c.pack(); }},
+            {"coords", [](Sparse& c) -> Argument& { return c.coords; }, Access::kWritten},
+            {"num_voxels", [](Sparse& c) -> Argument& { return c.num_voxels; }, Access::kWritten},
+            {"counts", [](Sparse& c) -> Argument& { return c.counts; }, Access::kWritten},
+            {"voxels.features", [](Sparse& c) -> Argument& { return c.reduced; }, Access::kWritten},
+            {"grouped", [](Sparse& c) -> Argument& { return c.grouped; }, Access::kWritten},
+            {"point_to_voxel", [](Sparse& c) -> Argument& { return c.point_to_voxel; },
+             Access::kWritten},
+            {"dropped", [](Sparse& c) -> Argument& { return c.dropped; }, Access::kWritten},
+            {"overflow", [](Sparse& c) -> Argument& { return c.overflow; }, Access::kWritten}};
+  }
+  static std::vector<support::StructOf<Sparse>> structs() {
+    return {
+        {"params",
+         136,
+         sizeof(rbcVoxelizeSparseParams),
+         [](Sparse& c) -> void* { return &c.params; },
+         [](Sparse& c, const void* s) {
+           c.used_params = static_cast<const rbcVoxelizeSparseParams*>(s);
+         },
+         {RBC_RESERVED(rbcVoxelizeSparseParams, reserved)}},
+        {"voxels",
+         104,
+         sizeof(rbcSparseVoxels),
+         [](Sparse& c) -> void* { return &c.voxels; },
+         [](Sparse& c, const void* s) { c.used_voxels = static_cast<const rbcSparseVoxels*>(s); },
+         {RBC_RESERVED(rbcSparseVoxels, reserved0), RBC_RESERVED(rbcSparseVoxels, reserved)},
+         false}};
+  }
+  static std::vector<support::PointerOf<Sparse>> pointers() {
+    return {{"points: is null", [](Sparse& c) { c.used_points = nullptr; }},
+            {"voxels: is null", [](Sparse& c) { c.used_voxels = nullptr; }},
+            {"coords: is null", [](Sparse& c) { c.voxels.coords = nullptr; }},
+            {"num_voxels: is null", [](Sparse& c) { c.voxels.num_voxels = nullptr; }},
+            {"params: is null, expected a grid", [](Sparse& c) { c.used_params = nullptr; }}};
   }
 };
 
@@ -200,45 +266,15 @@ struct Line {
   }
 };
 
-template <class Call, class Spoil>
-void refused(rbcStatus_t status, std::initializer_list<const char*> words, Spoil&& spoil,
-             Seen seen = Seen::kByBoth) {
-  support::checkRefused<Call>(status, words, spoil, seen);
-}
-// By both functions; spoil takes auto&.
+// A row that both functions have; `spoil` takes auto&.
 template <class Spoil>
-void bothRefuse(rbcStatus_t status, std::initializer_list<const char*> words, Spoil&& spoil,
-                Seen seen = Seen::kByBoth) {
-  refused<Dense>(status, words, spoil, seen);
-  refused<Sparse>(status, words, spoil, seen);
+void checkBoth(rbcStatus_t status, const support::ErrorText& message, Spoil spoil) {
+  support::checkError<Dense>({status, message, spoil});
+  support::checkError<Sparse>({status, message, spoil});
 }
-
-// The tensors of a call, by their names in errors.
-template <class Call>
-struct Named {
-  const char* name;
-  Argument& (*of)(Call&);
-};
-template <class Call>
-inline const Named<Call> kInputs[] = {{"points", [](Call& c) -> Argument& { return c.points; }},
-                                      {"features", [](Call& c) -> Argument& { return c.features; }},
-                                      {"lengths", [](Call& c) -> Argument& { return c.lengths; }}};
-// In the order in which they are looked at.
-template <class Call>
-inline const std::vector<Named<Call>> kOutputs;
-template <>
-inline const std::vector<Named<Dense>> kOutputs<Dense> = {
-    {"out", [](Dense& c) -> Argument& { return c.out; }},
-    {"dropped", [](Dense& c) -> Argument& { return c.dropped; }}};
-template <>
-inline const std::vector<Named<Sparse>> kOutputs<Sparse> = {
-    {"coords", [](Sparse& c) -> Argument& { return c.coords; }},
-    {"num_voxels", [](Sparse& c) -> Argument& { return c.num_voxels; }},
-    {"counts", [](Sparse& c) -> Argument& { return c.counts; }},
-    {"voxels.features", [](Sparse& c) -> Argument& { return c.reduced; }},
-    {"grouped", [](Sparse& c) -> Argument& { return c.grouped; }},
-    {"point_to_voxel", [](Sparse& c) -> Argument& { return c.point_to_voxel; }},
-    {"dropped", [](Sparse& c) -> Argument& { return c.dropped; }},
-    {"overflow", [](Sparse& c) -> Argument& { return c.overflow; }}};
+inline void checkBothShapes(const std::vector<support::ShapeRow>& table) {
+  support::checkShapes<Dense>(table);
+  support::checkShapes<Sparse>(table);
+}
 
 }  // namespace voxelize_call

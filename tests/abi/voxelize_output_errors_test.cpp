@@ -7,81 +7,51 @@
 namespace {
 
 using namespace voxelize_call;
+using support::checkDTypes;
+using support::checkError;
+using support::checkErrors;
+using support::checkShapes;
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN();
 const double kInfinity = std::numeric_limits<double>::infinity();
-
-// Every output, and every input, apart from every other output.
-template <class Call>
-void checkOverlaps() {
-  constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  const auto wrong = [&](const Named<Call>& told, const Named<Call>& moved, const Named<Call>& onto,
-                         const char* first) {
-    const std::string message =
-        std::string(told.name) + ": overlaps " + first + ", expected memory of its own";
-    refused<Call>(kStatus, {message.c_str()},
-                  [&](Call& c) { moved.of(c).raw.data = onto.of(c).raw.data; });
-  };
-  const std::vector<Named<Call>>& outputs = kOutputs<Call>;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    for (const Named<Call>& input : kInputs<Call>) {
-      wrong(input, outputs[i], input, outputs[i].name);
-    }
-    for (size_t j = i + 1; j < outputs.size(); ++j) {
-      wrong(outputs[j], outputs[j], outputs[i], outputs[i].name);
-    }
-    Call good;
-    const Argument& a = outputs[i].of(good);
-    if (a.array.count() < 2) continue;
-    const std::string message = std::string(outputs[i].name) + ": elements share memory (shape ";
-    refused<Call>(kStatus, {message.c_str(), "expected distinct ones"}, [&](Call& c) {
-      outputs[i].of(c).restride(std::vector<int64_t>(a.shape.size(), 0));
-    });
-  }
-}
 
 }  // namespace
 
 TEST_CASE("voxelize errors: a dense output of a wrong shape or dtype") {
   constexpr auto kShape = RBC_STATUS_SHAPE_MISMATCH;
-  const auto wrong = [&](const char* told, std::vector<int64_t> shape) {
-    refused<Dense>(kShape, {told}, [&](Dense& c) { c.out.reshape(shape); });
-  };
-  wrong("out: shape is [2,2,2,1,3], expected [2,2,2,1,2]", {2, 2, 2, 1, 3});
-  wrong("out: shape is [2,2,2,1], expected [2,2,2,1,2]", {2, 2, 2, 1});
-  wrong("out: shape is [1,2,2,1,2], expected [2,2,2,1,2]", {1, 2, 2, 1, 2});
-  wrong("out: shape is [2,2,1,2,2], expected [2,2,2,1,2]", {2, 2, 1, 2, 2});
-  wrong("out: shape is [16], expected [2,2,2,1,2]", {16});
-  refused<Dense>(kShape, {"out: shape is [2,2,2,1,2], expected [2,2,2,1,4]"},
-                 [](Dense& c) { c.used_features = nullptr; });  // the columns of points
-  refused<Dense>(kShape, {"out: shape is [2,2,2,1,1], expected [2,2,2,1]"}, [](Dense& c) {
-    c.tell(RBC_VOXEL_COUNT, kI32);
-    c.out.reshape({2, 2, 2, 1, 1});
-  });
-  refused<Dense>(kShape, {"out: shape is [1,2,2,1,2], expected [2,2,1,2]"}, [](Dense& c) {
-    c.points.reshape({4, 4});  // without a batch
-    c.features.reshape({4, 2});
-    c.params.lengths = nullptr;
-    c.out.reshape({1, 2, 2, 1, 2});
-  });
-  const auto dropped = [&](const char* told, std::vector<int64_t> shape) {
-    refused<Dense>(kShape, {told}, [&](Dense& c) { c.dropped.reshape(shape); });
-  };
-  dropped("dropped: shape is [1], expected [2]", {1});
-  dropped("dropped: shape is [], expected [2]", {});
-  dropped("dropped: shape is [2,1], expected [2]", {2, 1});
-  refused<Dense>(RBC_STATUS_DTYPE_MISMATCH, {"dropped: dtype is int32, expected int64"},
-                 [](Dense& c) { c.dropped.raw.dtype = kI32; });
+  checkShapes<Dense>({{"out", {2, 2, 2, 1, 3}, "shape is [2,2,2,1,3], expected [2,2,2,1,2]"},
+                      {"out", {2, 2, 2, 1}, "shape is [2,2,2,1], expected [2,2,2,1,2]"},
+                      {"out", {1, 2, 2, 1, 2}, "shape is [1,2,2,1,2], expected [2,2,2,1,2]"},
+                      {"out", {2, 2, 1, 2, 2}, "shape is [2,2,1,2,2], expected [2,2,2,1,2]"},
+                      {"out", {16}, "shape is [16], expected [2,2,2,1,2]"}});
+  checkErrors<Dense>({{kShape, "out: shape is [2,2,2,1,2], expected [2,2,2,1,4]",
+                       [](Dense& c) { c.used_features = nullptr; }},  // the columns of points
+                      {kShape, "out: shape is [2,2,2,1,1], expected [2,2,2,1]",
+                       [](Dense& c) {
+                         c.tell(RBC_VOXEL_COUNT, kI32);
+                         c.out.reshape({2, 2, 2, 1, 1});
+                       }},
+                      {kShape, "out: shape is [1,2,2,1,2], expected [2,2,1,2]", [](Dense& c) {
+                         c.points.reshape({4, 4});  // without a batch
+                         c.features.reshape({4, 2});
+                         c.params.lengths = nullptr;
+                         c.out.reshape({1, 2, 2, 1, 2});
+                       }}});
+  checkShapes<Dense>({{"dropped", {1}, "shape is [1], expected [2]"},
+                      {"dropped", {}, "shape is [], expected [2]"},
+                      {"dropped", {2, 1}, "shape is [2,1], expected [2]"}});
+  checkError<Dense>({RBC_STATUS_DTYPE_MISMATCH, "dropped: dtype is int32, expected int64",
+                     [](Dense& c) { c.dropped.raw.dtype = kI32; }});
 
   const auto dtype = [&](int32_t mode, rbcDType given, const char* told) {
-    refused<Dense>(RBC_STATUS_DTYPE_MISMATCH, {told}, [&](Dense& c) {
-      if (mode >= RBC_VOXEL_SUM) {
-        c.params.mode = mode;
-        c.out.raw.dtype = given;
-      } else {
-        c.tell(mode, given);
-      }
-    });
+    checkError<Dense>({RBC_STATUS_DTYPE_MISMATCH, told, [&](Dense& c) {
+                         if (mode >= RBC_VOXEL_SUM) {
+                           c.params.mode = mode;
+                           c.out.raw.dtype = given;
+                         } else {
+                           c.tell(mode, given);
+                         }
+                       }});
   };
   using namespace support;
   dtype(RBC_VOXEL_OCCUPANCY, kI8,
@@ -99,76 +69,71 @@ TEST_CASE("voxelize errors: a dense output of a wrong shape or dtype") {
 
 TEST_CASE("voxelize errors: sparse outputs of a wrong shape or dtype") {
   constexpr auto kShape = RBC_STATUS_SHAPE_MISMATCH;
-  const auto shape = [&](const char* told, Argument Sparse::*output, std::vector<int64_t> extents) {
-    refused<Sparse>(kShape, {told}, [&](Sparse& c) { (c.*output).reshape(extents); });
-  };
-  shape("coords: shape is [0,4], expected a capacity of 1 or more", &Sparse::coords, {0, 4});
-  shape("coords: shape is [2,3], expected [2,4]", &Sparse::coords, {2, 3});
-  shape("coords: rank is 1 (shape [8]), expected 2", &Sparse::coords, {8});
-  shape("coords: rank is 3 (shape [1,2,4]), expected 2", &Sparse::coords, {1, 2, 4});
-  shape("num_voxels: shape is [1], expected []", &Sparse::num_voxels, {1});
-  shape("counts: shape is [1], expected [2]", &Sparse::counts, {1});
-  shape("counts: shape is [2,1], expected [2]", &Sparse::counts, {2, 1});
-  shape("voxels.features: shape is [2,1], expected [2,2]", &Sparse::reduced, {2, 1});
-  shape("voxels.features: shape is [1,2], expected [2,2]", &Sparse::reduced, {1, 2});
-  shape("voxels.features: shape is [4], expected [2,2]", &Sparse::reduced, {4});
-  shape("grouped: shape is [2,0,2], expected room for 1 point or more", &Sparse::grouped,
-        {2, 0, 2});
-  shape("grouped: rank is 2 (shape [2,2]), expected 3", &Sparse::grouped, {2, 2});
-  shape("grouped: shape is [1,1,2], expected [2,1,2]", &Sparse::grouped, {1, 1, 2});
-  shape("grouped: shape is [2,1,1], expected [2,1,2]", &Sparse::grouped, {2, 1, 1});
-  shape("point_to_voxel: shape is [8], expected [2,4]", &Sparse::point_to_voxel, {8});
-  shape("point_to_voxel: shape is [2,3], expected [2,4]", &Sparse::point_to_voxel, {2, 3});
-  shape("dropped: shape is [1], expected [2]", &Sparse::dropped, {1});
-  shape("overflow: shape is [2], expected [3]", &Sparse::overflow, {2});
-  shape("overflow: shape is [1,3], expected [3]", &Sparse::overflow, {1, 3});
-  refused<Sparse>(kShape, {"point_to_voxel: shape is [2,4], expected [8]"}, [](Sparse& c) {
-    c.pack();
-    c.point_to_voxel.reshape({2, 4});
-  });
-  refused<Sparse>(kShape, {"dropped: shape is [1], expected []"}, [](Sparse& c) {
-    c.points.reshape({4, 4});  // without a batch
-    c.features.reshape({4, 2});
-    c.params.lengths = nullptr;
-    c.point_to_voxel.reshape({4});
-    c.dropped.reshape({1});
-  });
-  refused<Sparse>(kShape, {"points: clouds are 4294967296, expected at most 2^31 - 1"},
-                  [](Sparse& c) {
-                    c.params.lengths = nullptr;
-                    c.points.reshape({int64_t{1} << 32, 0, 4});
-                    c.features.reshape({int64_t{1} << 32, 0, 2});
-                  });
+  checkShapes<Sparse>(
+      {{"coords", {0, 4}, "shape is [0,4], expected a capacity of 1 or more"},
+       {"coords", {2, 3}, "shape is [2,3], expected [2,4]"},
+       {"coords", {8}, "rank is 1 (shape [8]), expected 2"},
+       {"coords", {1, 2, 4}, "rank is 3 (shape [1,2,4]), expected 2"},
+       {"num_voxels", {1}, "shape is [1], expected []"},
+       {"counts", {1}, "shape is [1], expected [2]"},
+       {"counts", {2, 1}, "shape is [2,1], expected [2]"},
+       {"voxels.features", {2, 1}, "shape is [2,1], expected [2,2]"},
+       {"voxels.features", {1, 2}, "shape is [1,2], expected [2,2]"},
+       {"voxels.features", {4}, "shape is [4], expected [2,2]"},
+       {"grouped", {2, 0, 2}, "shape is [2,0,2], expected room for 1 point or more"},
+       {"grouped", {2, 2}, "rank is 2 (shape [2,2]), expected 3"},
+       {"grouped", {1, 1, 2}, "shape is [1,1,2], expected [2,1,2]"},
+       {"grouped", {2, 1, 1}, "shape is [2,1,1], expected [2,1,2]"},
+       {"point_to_voxel", {8}, "shape is [8], expected [2,4]"},
+       {"point_to_voxel", {2, 3}, "shape is [2,3], expected [2,4]"},
+       {"dropped", {1}, "shape is [1], expected [2]"},
+       {"overflow", {2}, "shape is [2], expected [3]"},
+       {"overflow", {1, 3}, "shape is [1,3], expected [3]"}});
+  checkErrors<Sparse>(
+      {{kShape, "point_to_voxel: shape is [2,4], expected [8]",
+        [](Sparse& c) {
+          c.pack();
+          c.point_to_voxel.reshape({2, 4});
+        }},
+       {kShape, "dropped: shape is [1], expected []",
+        [](Sparse& c) {
+          c.points.reshape({4, 4});  // without a batch
+          c.features.reshape({4, 2});
+          c.params.lengths = nullptr;
+          c.point_to_voxel.reshape({4});
+          c.dropped.reshape({1});
+        }},
+       {kShape, "points: clouds are 4294967296, expected at most 2^31 - 1", [](Sparse& c) {
+          c.params.lengths = nullptr;
+          c.points.reshape({int64_t{1} << 32, 0, 4});
+          c.features.reshape({int64_t{1} << 32, 0, 2});
+        }}});
 
-  const auto dtype = [&](const char* told, Argument Sparse::*output, rbcDType given) {
-    refused<Sparse>(RBC_STATUS_DTYPE_MISMATCH, {told},
-                    [&](Sparse& c) { (c.*output).raw.dtype = given; });
-  };
-  dtype("coords: dtype is int64, expected int32", &Sparse::coords, kI64);
-  dtype("num_voxels: dtype is int32, expected int64", &Sparse::num_voxels, kI32);
-  dtype("counts: dtype is int64, expected int32", &Sparse::counts, kI64);
-  dtype("voxels.features: dtype is int32, expected a float", &Sparse::reduced, kI32);
-  dtype("grouped: dtype is int64, expected a float", &Sparse::grouped, kI64);
-  dtype("point_to_voxel: dtype is float32, expected int32", &Sparse::point_to_voxel, kF32);
-  dtype("point_to_voxel: dtype is int16, expected int32", &Sparse::point_to_voxel, support::kI16);
-  dtype("dropped: dtype is float64, expected int64", &Sparse::dropped, kF64);
-  dtype("overflow: dtype is uint64, expected int64", &Sparse::overflow, support::kU64);
+  checkDTypes<Sparse>({{"coords", kI64, "dtype is int64, expected int32"},
+                       {"num_voxels", kI32, "dtype is int32, expected int64"},
+                       {"counts", kI64, "dtype is int64, expected int32"},
+                       {"voxels.features", kI32, "dtype is int32, expected a float"},
+                       {"grouped", kI64, "dtype is int64, expected a float"},
+                       {"point_to_voxel", kF32, "dtype is float32, expected int32"},
+                       {"point_to_voxel", support::kI16, "dtype is int16, expected int32"},
+                       {"dropped", kF64, "dtype is float64, expected int64"},
+                       {"overflow", support::kU64, "dtype is uint64, expected int64"}});
 }
 
-TEST_CASE("voxelize errors: outputs that overlap an input, each other or themselves") {
-  checkOverlaps<Dense>();
-  checkOverlaps<Sparse>();
+TEST_CASE("voxelize errors: outputs that overlap by an element") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
-  refused<Dense>(kStatus, {"points: overlaps out"}, [](Dense& c) {  // by its last element
-    c.out.raw.data = static_cast<std::byte*>(c.points.raw.data) + 124;
-  });
-  refused<Dense>(kStatus, {"points: overlaps out"}, [](Dense& c) {  // by its first
-    c.out.raw.data = static_cast<std::byte*>(c.points.raw.data) - 60;
-  });
-  refused<Dense>(kStatus, {"out: elements share memory"}, [](Dense& c) {
-    c.out.restride({7, 4, 2, 2, 1});
-  });
-  bothRefuse(kStatus, {"offsets: overlaps dropped, expected memory of its own"}, [](auto& c) {
+  checkErrors<Dense>({{kStatus, "points: overlaps out",
+                       [](Dense& c) {  // by its last element
+                         c.out.raw.data = static_cast<std::byte*>(c.points.raw.data) + 124;
+                       }},
+                      {kStatus, "points: overlaps out",
+                       [](Dense& c) {  // by its first
+                         c.out.raw.data = static_cast<std::byte*>(c.points.raw.data) - 60;
+                       }},
+                      {kStatus, "out: elements share memory", [](Dense& c) {
+                         c.out.restride({7, 4, 2, 2, 1});
+                       }}});
+  checkBoth(kStatus, "offsets: overlaps dropped, expected memory of its own", [](auto& c) {
     c.pack();
     c.dropped.raw.data = static_cast<std::byte*>(c.offsets.raw.data) + 16;
   });
@@ -189,11 +154,11 @@ TEST_CASE("voxelize errors: an empty value that the output cannot hold") {
   };
   for (const Row& row : rows) {
     for (const double empty : row.bad) {
-      refused<Dense>(RBC_STATUS_INVALID_ARGUMENT, {"empty_value: ", " cannot be written as "},
-                     [&](Dense& c) {
-                       c.tell(row.mode, row.dtype);
-                       c.params.empty_value = empty;
-                     });
+      checkError<Dense>(
+          {RBC_STATUS_INVALID_ARGUMENT, "empty_value: ... cannot be written as ", [&](Dense& c) {
+             c.tell(row.mode, row.dtype);
+             c.params.empty_value = empty;
+           }});
     }
     for (const double empty : row.good) {
       Dense call;
@@ -203,11 +168,11 @@ TEST_CASE("voxelize errors: an empty value that the output cannot hold") {
       CHECK(call.out.array.get({0, 0, 1, 0}) == support::encodeInteger(row.dtype, empty));
     }
   }
-  refused<Dense>(RBC_STATUS_INVALID_ARGUMENT, {"empty_value: 0.5 cannot be written as uint8"},
-                 [](Dense& c) {
-                   c.tell(RBC_VOXEL_OCCUPANCY, support::kU8);
-                   c.params.empty_value = 0.5;
-                 });
+  checkError<Dense>(
+      {RBC_STATUS_INVALID_ARGUMENT, "empty_value: 0.5 cannot be written as uint8", [](Dense& c) {
+         c.tell(RBC_VOXEL_OCCUPANCY, support::kU8);
+         c.params.empty_value = 0.5;
+       }});
   // A float takes any, rounded.
   for (const double empty : {kNaN, -kInfinity, 1e300, -0.0, 1.0 / 3}) {
     Dense call;

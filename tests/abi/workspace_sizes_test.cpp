@@ -2,7 +2,7 @@
 // The volumes are addresses alone.
 #include <limits>
 
-#include "abi/refusal.h"
+#include "abi/error_table.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-// Runs cases of either table and holds them against the reference, or against each other.
+// Runs cases of any operation and holds them against the reference, or against each other.
 #pragma once
 
 #include <string>
@@ -23,14 +23,16 @@ bool isRight(const Context& context, const Inputs& in) {
   return error.empty();
 }
 
-// Both runs give the same bits, whatever they are.
+// Both runs give the same bits, whatever they are, and write nothing else.
 template <class Inputs>
 bool checkSame(const Inputs& in, const Context& a, const Context& b, const std::string& what) {
   const auto first = run(a, in);
   const auto second = run(b, in);
-  CHECK_MESSAGE(first.status == second.status, describe(in.c), " ", what, ": ", second.message);
-  CHECK_MESSAGE(first.output == second.output, describe(in.c), " ", what);
-  return first.status == second.status && first.output == second.output;
+  const bool same_bits = first.status == second.status && first.output == second.output;
+  const bool clean = !first.stray_writes && !second.stray_writes;
+  CHECK_MESSAGE(same_bits, describe(in.c), " ", what, ": ", first.message, " ", second.message);
+  CHECK_MESSAGE(clean, describe(in.c), " ", what, ": wrote outside its elements");
+  return same_bits && clean;
 }
 
 // Counts failures and stops after some: a defect in one place fails every case.
@@ -52,16 +54,27 @@ void checkAll(const Context& context, const std::vector<Case>& cases) {
 
 // Against the other inaccessible page.
 template <class Case>
+void flushOtherwise(Case* c) {
+  c->flush = c->flush == Flush::kEnd ? Flush::kBegin : Flush::kEnd;
+}
+template <class Case>
 std::vector<Case> flushedOtherwise(std::vector<Case> cases) {
-  for (Case& c : cases) c.flush = c.flush == Flush::kEnd ? Flush::kBegin : Flush::kEnd;
+  for (Case& c : cases) flushOtherwise(&c);
   return cases;
 }
 
+// The first level is held against the reference, the others against its bits.
 template <class Case>
 void checkAtEveryLevel(const std::vector<Case>& cases) {
-  for (const int32_t level : simdLevels()) {
-    CAPTURE(level);
-    checkAll(cpuContext(1, level), cases);
+  std::vector<Context> contexts;
+  for (const int32_t level : simdLevels()) contexts.push_back(cpuContext(1, level));
+  Failures failures;
+  for (const Case& c : cases) {
+    const auto in = inputsOf(c);
+    failures.add(isRight(contexts[0], in));
+    for (size_t i = 1; i < contexts.size(); ++i) {
+      failures.add(checkSame(in, contexts[0], contexts[i], "at another level"));
+    }
   }
 }
 
@@ -85,9 +98,11 @@ void checkLevelsAndThreads(const std::vector<Case>& cases) {
   Failures failures;
   for (const Case& c : fewerWhenSanitized(cases)) {
     const auto in = inputsOf(c);
-    const auto expected = run(one, in).output;
+    const auto expected = run(one, in);
     for (const Context& other : others) {
-      const bool same_bits = run(other, in).output == expected;
+      const auto got = run(other, in);
+      const bool same_bits =
+          got.status == expected.status && got.output == expected.output && !got.stray_writes;
       CHECK_MESSAGE(same_bits, describe(c), " at level ", infoOf(other).simd, " with ",
                     infoOf(other).num_threads, " threads");
       failures.add(same_bits);
@@ -107,17 +122,18 @@ void checkBackends(const Context& cuda, const std::vector<Case>& cases) {
   }
 }
 
-inline std::vector<ResampleCase> randomResampleCases(uint64_t first, uint64_t count) {
-  std::vector<ResampleCase> cases;
-  for (uint64_t seed = first; seed < first + count; ++seed)
-    cases.push_back(randomResampleCase(seed));
+// Seeds first, first + 1, ... of a function that makes a case of one.
+template <class Make>
+auto casesOf(Make&& make, uint64_t first, uint64_t count) {
+  std::vector<decltype(make(first))> cases;
+  for (uint64_t seed = first; seed < first + count; ++seed) cases.push_back(make(seed));
   return cases;
 }
-
+inline std::vector<ResampleCase> randomResampleCases(uint64_t first, uint64_t count) {
+  return casesOf(randomResampleCase, first, count);
+}
 inline std::vector<FuseCase> randomFuseCases(uint64_t first, uint64_t count) {
-  std::vector<FuseCase> cases;
-  for (uint64_t seed = first; seed < first + count; ++seed) cases.push_back(randomFuseCase(seed));
-  return cases;
+  return casesOf(randomFuseCase, first, count);
 }
 
 }  // namespace support

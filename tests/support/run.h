@@ -237,50 +237,105 @@ auto finish(const Context& context, Placed& placed, Around&& around, Call&& call
 
 }  // namespace detail
 
-// `around` is given the call, to make it and return its status.
-template <class Around>
-Run run(const Context& context, const ResampleInputs& in, Around&& around) {
-  const bool cuda = infoOf(context).backend == RBC_BACKEND_CUDA;
-  PlacedCall placed(context, in, in.c, in.makeOut(), in.makeMask(), cuda);
-  const PlacedStream stream(context, in, cuda);
-  rbcResampleParams params = paramsOf(in.c);
-  stream.addTo(&params);
-  params.query_lengths = placed.queryLengths();
-  return detail::finish(context, placed, around, [&] {
-    return rbcResample(context.get(), stream.values(), stream.times(), placed.queryTimes(),
-                       placed.out(), placed.mask(), &params);
-  });
+// The tensors of a call, for any context of the device.
+class PlacedResample {
+ public:
+  PlacedResample(const Context& context, const ResampleInputs& in)
+      : PlacedResample(context, in, infoOf(context).backend == RBC_BACKEND_CUDA) {}
+  PlacedResample(const PlacedResample&) = delete;
+
+  rbcStatus_t call(const Context& context) const {
+    return rbcResample(context.get(), stream_.values(), stream_.times(), shared_.queryTimes(),
+                       shared_.out(), shared_.mask(), &params_);
+  }
+  size_t workspaceSize(const Context& context) const {
+    size_t bytes = 0;
+    require(rbcResampleWorkspaceSize(context.get(), stream_.values(), stream_.times(),
+                                     shared_.queryTimes(), shared_.out(), shared_.mask(), &params_,
+                                     &bytes));
+    return bytes;
+  }
+  Output fetch(const Context& context, bool* stray_writes) {
+    return shared_.fetch(context, stray_writes);
+  }
+
+ private:
+  PlacedResample(const Context& context, const ResampleInputs& in, bool cuda)
+      : shared_(context, in, in.c, in.makeOut(), in.makeMask(), cuda),
+        stream_(context, in, cuda),
+        params_(paramsOf(in.c)) {
+    stream_.addTo(&params_);
+    params_.query_lengths = shared_.queryLengths();
+  }
+
+  PlacedCall shared_;
+  PlacedStream stream_;
+  rbcResampleParams params_;
+};
+
+class PlacedFuse {
+ public:
+  PlacedFuse(const Context& context, const FuseInputs& in)
+      : PlacedFuse(context, in, infoOf(context).backend == RBC_BACKEND_CUDA) {}
+  PlacedFuse(const PlacedFuse&) = delete;
+
+  rbcStatus_t call(const Context& context) const {
+    return rbcFuse(context.get(), streams_.data(), static_cast<int32_t>(streams_.size()),
+                   shared_.queryTimes(), shared_.out(), shared_.mask(), &params_);
+  }
+  size_t workspaceSize(const Context& context) const {
+    size_t bytes = 0;
+    require(rbcFuseWorkspaceSize(context.get(), streams_.data(),
+                                 static_cast<int32_t>(streams_.size()), shared_.queryTimes(),
+                                 shared_.out(), shared_.mask(), &params_, &bytes));
+    return bytes;
+  }
+  Output fetch(const Context& context, bool* stray_writes) {
+    return shared_.fetch(context, stray_writes);
+  }
+
+ private:
+  PlacedFuse(const Context& context, const FuseInputs& in, bool cuda)
+      : shared_(context, in, in.c, in.makeOut(), in.makeMask(), cuda),
+        params_(rbcFuseParamsInit()) {
+    arrays_.reserve(in.streams.size());
+    stream_params_.reserve(in.streams.size());
+    for (size_t n = 0; n < in.streams.size(); ++n) {
+      const StreamCase& c = in.c.streams[n];
+      arrays_.emplace_back(context, in.streams[n], cuda);
+      stream_params_.push_back(paramsOf(c, in.c.times));
+      arrays_[n].addTo(&stream_params_[n]);
+      rbcFuseStream stream = rbcFuseStreamInit();
+      stream.values = arrays_[n].values();
+      stream.times = arrays_[n].times();
+      stream.params = &stream_params_[n];
+      stream.clock_offset = c.clock_offset;
+      stream.clock_offset_ticks = c.clock_offset_ticks;
+      streams_.push_back(stream);
+    }
+    params_.flags = in.c.check_times ? RBC_CHECK_TIMES : 0;
+    params_.query_lengths = shared_.queryLengths();
+  }
+
+  PlacedCall shared_;
+  std::vector<PlacedStream> arrays_;
+  std::vector<rbcResampleParams> stream_params_;
+  std::vector<rbcFuseStream> streams_;
+  rbcFuseParams params_;
+};
+
+inline PlacedResample placedOf(const Context& context, const ResampleInputs& in) {
+  return PlacedResample(context, in);
+}
+inline PlacedFuse placedOf(const Context& context, const FuseInputs& in) {
+  return PlacedFuse(context, in);
 }
 
-template <class Around>
-Run run(const Context& context, const FuseInputs& in, Around&& around) {
-  const bool cuda = infoOf(context).backend == RBC_BACKEND_CUDA;
-  PlacedCall placed(context, in, in.c, in.makeOut(), in.makeMask(), cuda);
-  std::vector<PlacedStream> arrays;
-  std::vector<rbcResampleParams> params;
-  std::vector<rbcFuseStream> streams;
-  arrays.reserve(in.streams.size());
-  params.reserve(in.streams.size());
-  for (size_t n = 0; n < in.streams.size(); ++n) {
-    const StreamCase& c = in.c.streams[n];
-    arrays.emplace_back(context, in.streams[n], cuda);
-    params.push_back(paramsOf(c, in.c.times));
-    arrays[n].addTo(&params[n]);
-    rbcFuseStream stream = rbcFuseStreamInit();
-    stream.values = arrays[n].values();
-    stream.times = arrays[n].times();
-    stream.params = &params[n];
-    stream.clock_offset = c.clock_offset;
-    stream.clock_offset_ticks = c.clock_offset_ticks;
-    streams.push_back(stream);
-  }
-  rbcFuseParams shared = rbcFuseParamsInit();
-  shared.flags = in.c.check_times ? RBC_CHECK_TIMES : 0;
-  shared.query_lengths = placed.queryLengths();
-  return detail::finish(context, placed, around, [&] {
-    return rbcFuse(context.get(), streams.data(), static_cast<int32_t>(streams.size()),
-                   placed.queryTimes(), placed.out(), placed.mask(), &shared);
-  });
+// `around` is given the call, to make it and return its status.
+template <class Inputs, class Around>
+auto run(const Context& context, const Inputs& in, Around&& around) {
+  auto placed = placedOf(context, in);
+  return detail::finish(context, placed, around, [&] { return placed.call(context); });
 }
 
 template <class Inputs>

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "random.h"
+#include "tsdf_reference.h"
 #include "tsdf_scene.h"
 
 namespace support {
@@ -173,6 +175,80 @@ inline TsdfScene wildScene(uint64_t seed) {
     }
   }
   return scene;
+}
+
+// ---- as cases, for operation_tests.h ------------------------------------------------------------
+
+struct TsdfCase {
+  std::string name;
+  TsdfScene scene;
+  TsdfVolume before;
+  bool wild = false;  // of these the reference says nothing
+};
+struct TsdfInputs {
+  TsdfCase c;
+};
+
+inline TsdfInputs inputsOf(const TsdfCase& c) { return {c}; }
+inline std::string describe(const TsdfCase& c) { return c.name; }
+inline PlacedTsdf placedOf(const Context& context, const TsdfInputs& in) {
+  return PlacedTsdf(context, in.c.scene, in.c.before);
+}
+inline std::string firstError(const TsdfInputs& in, const TsdfOutput& output) {
+  if (in.c.wild) return {};
+  return firstError(in.c.scene, tsdfReference(in.c.scene), in.c.before, output);
+}
+
+// Against the other inaccessible page.
+inline void flushOtherwise(TsdfCase* c) {
+  c->scene.flush = c->scene.flush == Flush::kEnd ? Flush::kBegin : Flush::kEnd;
+}
+
+inline TsdfCase randomTsdfCase(uint64_t seed) {
+  Random random(seed + 7);
+  TsdfCase c = {"random scene " + std::to_string(seed), randomScene(seed), {}};
+  c.before = random.chance(0.5) ? newVolume(c.scene) : randomVolume(c.scene, random);
+  return c;
+}
+
+inline TsdfCase wildTsdfCase(uint64_t seed) {
+  Random random(seed);
+  TsdfCase c = {"wild scene " + std::to_string(seed), wildScene(seed), {}, true};
+  c.before = randomVolume(c.scene, random);
+  return c;
+}
+
+// A ball, seen by either kind of ray and weight, in every form and dtype of points.
+inline std::vector<TsdfCase> tsdfCases() {
+  constexpr CloudForm kForms[] = {CloudForm::kUnbatched, CloudForm::kPadded, CloudForm::kLengths,
+                                  CloudForm::kPacked};
+  std::vector<TsdfCase> cases;
+  for (const CloudForm form : kForms) {
+    for (const rbcDType dtype : kFloatDTypes) {
+      for (const bool carve : {false, true}) {
+        TsdfScene scene = ballScene({1.5, 0.25, -0.5}, 160);
+        for (size_t k = 0; k < 3; ++k) {
+          scene.grid.shape[k] = 12;
+          scene.grid.voxel_size[k] = 4.0 / 12;
+        }
+        scene.truncation = 0.7;
+        scene.form = form;
+        scene.points_dtype = dtype;
+        scene.carve = carve;
+        if (carve) scene.weighting = RBC_TSDF_WEIGHT_INVERSE_SQUARE;
+        if (form != CloudForm::kUnbatched) {
+          scene.clouds.push_back(scene.clouds[0]);
+          if (form != CloudForm::kPadded) scene.clouds[1].resize(scene.clouds[1].size() / 2);
+          scene.sensors.push_back({-1, 1.75, 1.5});
+        }
+        Random random(cases.size() + 1);
+        const TsdfVolume before =
+            cases.size() % 3 == 0 ? newVolume(scene) : randomVolume(scene, random);
+        cases.push_back({"ball " + std::to_string(cases.size()), scene, before});
+      }
+    }
+  }
+  return cases;
 }
 
 }  // namespace support

@@ -138,12 +138,10 @@ inline TsdfReference tsdfReference(const TsdfScene& scene) {
   return result;
 }
 
-// What is wrong with a run that began with the volume `before`; empty if nothing is.
+// What is wrong with the output of a call that began with the volume `before`; empty if nothing is.
 inline std::string firstError(const TsdfScene& scene, const TsdfReference& reference,
-                              const TsdfVolume& before, const TsdfRun& run) {
+                              const TsdfVolume& before, const TsdfOutput& run) {
   std::ostringstream told;
-  if (run.status != RBC_STATUS_SUCCESS) return run.message;
-  if (run.stray_writes) return "wrote outside its elements";
   for (size_t b = 0; b < run.dropped.size(); ++b) {
     if (run.dropped[b] < reference.least_dropped[b] || run.dropped[b] > reference.most_dropped[b]) {
       told << "dropped " << run.dropped[b] << " of cloud " << b << ", expected "
@@ -184,6 +182,13 @@ inline std::string firstError(const TsdfScene& scene, const TsdfReference& refer
     told.str("");
   }
   return {};
+}
+
+inline std::string firstError(const TsdfScene& scene, const TsdfReference& reference,
+                              const TsdfVolume& before, const TsdfRun& run) {
+  if (run.status != RBC_STATUS_SUCCESS) return run.message;
+  if (run.stray_writes) return "wrote outside its elements";
+  return firstError(scene, reference, before, TsdfOutput{run.volume, run.dropped});
 }
 
 }  // namespace support

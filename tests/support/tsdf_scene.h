@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "robocache/tsdf.h"
@@ -99,6 +99,17 @@ inline std::string firstDifference(const TsdfVolume& a, const TsdfVolume& b) {
 inline bool sameBits(const TsdfRun& a, const TsdfRun& b) {
   return a.status == b.status && a.dropped == b.dropped && sameBits(a.volume, b.volume);
 }
+
+// What a call left.
+struct TsdfOutput {
+  TsdfVolume volume;
+  std::vector<int64_t> dropped;
+
+  bool operator==(const TsdfOutput& other) const {
+    return dropped == other.dropped && sameBits(volume, other.volume);
+  }
+  bool operator!=(const TsdfOutput& other) const { return !(*this == other); }
+};
 
 namespace detail {
 
@@ -212,48 +223,77 @@ inline rbcTsdfParams paramsOf(const TsdfScene& scene) {
   return params;
 }
 
+// The tensors of a call, for any context of the device.
+class PlacedTsdf {
+ public:
+  PlacedTsdf(const Context& context, const TsdfScene& scene, const TsdfVolume& before)
+      : PlacedTsdf(context, scene, before, infoOf(context).backend == RBC_BACKEND_CUDA) {}
+  PlacedTsdf(const PlacedTsdf&) = delete;
+
+  rbcStatus_t call(const Context& context) const {
+    return rbcVoxelizeTsdf(context.get(), inputs_[0].get(), inputs_[1].get(), outputs_[0].get(),
+                           outputs_[1].get(), has_dropped_ ? outputs_[2].get() : nullptr, &params_);
+  }
+  size_t workspaceSize(const Context& context) const {
+    size_t bytes = 0;
+    require(rbcVoxelizeTsdfWorkspaceSize(
+        context.get(), inputs_[0].get(), inputs_[1].get(), outputs_[0].get(), outputs_[1].get(),
+        has_dropped_ ? outputs_[2].get() : nullptr, &params_, &bytes));
+    return bytes;
+  }
+  TsdfOutput fetch(const Context& context, bool* stray_writes) {
+    *stray_writes = false;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const bool guards = outputs_[i].fetch(context, arrays_[i]);
+      const bool unused = i == 2 && !has_dropped_;
+      const bool clean = unused ? arrays_[i].untouched() : arrays_[i].gapsArePoison();
+      *stray_writes = *stray_writes || !guards || !clean;
+    }
+    TsdfOutput output = {{detail::valuesOf(arrays_[0]), detail::valuesOf(arrays_[1])}, {}};
+    if (has_dropped_) {
+      for (const uint64_t count : arrays_[2].elements())
+        output.dropped.push_back(static_cast<int64_t>(count));
+    }
+    return output;
+  }
+
+ private:
+  PlacedTsdf(const Context& context, const TsdfScene& scene, const TsdfVolume& before, bool cuda)
+      : has_dropped_(scene.dropped), params_(paramsOf(scene)) {
+    const bool packed = scene.form == CloudForm::kPacked;
+    sources_.push_back(detail::pointsOf(scene));
+    sources_.push_back(detail::sensorsOf(scene));
+    if (packed || scene.form == CloudForm::kLengths) sources_.push_back(detail::indexesOf(scene));
+    inputs_.reserve(sources_.size());  // the parameters point into it
+    for (Array& source : sources_) {
+      source.memory().forbidWrites();
+      inputs_.emplace_back(context, source, cuda);
+    }
+    if (inputs_.size() == 3) (packed ? params_.offsets : params_.lengths) = inputs_[2].get();
+
+    arrays_.push_back(detail::volumeArray(scene, scene.tsdf_layout, before.tsdf));
+    arrays_.push_back(detail::volumeArray(scene, scene.weight_layout, before.weight));
+    std::vector<int64_t> batch;
+    if (scene.form != CloudForm::kUnbatched)
+      batch.push_back(static_cast<int64_t>(scene.clouds.size()));
+    arrays_.emplace_back(kI64, batch);
+    for (const Array& array : arrays_) outputs_.emplace_back(context, array, cuda);
+  }
+
+  bool has_dropped_;
+  rbcTsdfParams params_;
+  std::vector<Array> sources_;
+  std::vector<Placed> inputs_;
+  std::vector<Array> arrays_;
+  std::vector<Placed> outputs_;
+};
+
 inline TsdfRun runTsdf(const Context& context, const TsdfScene& scene, const TsdfVolume& before) {
-  const bool cuda = infoOf(context).backend == RBC_BACKEND_CUDA;
-  const bool has_indexes = scene.form == CloudForm::kLengths || scene.form == CloudForm::kPacked;
-  Array points = detail::pointsOf(scene);
-  Array sensors = detail::sensorsOf(scene);
-  Array indexes = has_indexes ? detail::indexesOf(scene) : Array();
-  for (Array* input : {&points, &sensors, &indexes}) input->memory().forbidWrites();
-  Array tsdf = detail::volumeArray(scene, scene.tsdf_layout, before.tsdf);
-  Array weight = detail::volumeArray(scene, scene.weight_layout, before.weight);
-  const bool batched = scene.form != CloudForm::kUnbatched;
-  Array dropped(kI64, batched ? std::vector<int64_t>{static_cast<int64_t>(scene.clouds.size())}
-                              : std::vector<int64_t>{});
-
-  const Placed placed_points(context, points, cuda);
-  const Placed placed_sensors(context, sensors, cuda);
-  std::optional<Placed> placed_indexes;
-  if (has_indexes) placed_indexes.emplace(context, indexes, cuda);
-  const Placed placed_tsdf(context, tsdf, cuda);
-  const Placed placed_weight(context, weight, cuda);
-  const Placed placed_dropped(context, dropped, cuda);
-  rbcTsdfParams params = paramsOf(scene);
-  if (has_indexes) {
-    (scene.form == CloudForm::kPacked ? params.offsets : params.lengths) = placed_indexes->get();
-  }
-
-  TsdfRun result;
-  result.status =
-      rbcVoxelizeTsdf(context.get(), placed_points.get(), placed_sensors.get(), placed_tsdf.get(),
-                      placed_weight.get(), scene.dropped ? placed_dropped.get() : nullptr, &params);
-  if (result.status != RBC_STATUS_SUCCESS) result.message = rbcGetLastError();
-  require(rbcContextSynchronize(context.get()));
-  bool guards = placed_tsdf.fetch(context, tsdf);
-  guards &= placed_weight.fetch(context, weight);
-  guards &= placed_dropped.fetch(context, dropped);
-  result.stray_writes = !guards || !tsdf.gapsArePoison() || !weight.gapsArePoison() ||
-                        (scene.dropped ? !dropped.gapsArePoison() : !dropped.untouched());
-  result.volume = {detail::valuesOf(tsdf), detail::valuesOf(weight)};
-  if (scene.dropped) {
-    for (const uint64_t count : dropped.elements())
-      result.dropped.push_back(static_cast<int64_t>(count));
-  }
-  return result;
+  PlacedTsdf placed(context, scene, before);
+  auto result = detail::finish(
+      context, placed, [](auto&& call) { return call(); }, [&] { return placed.call(context); });
+  return {result.status, result.message, std::move(result.output.volume),
+          std::move(result.output.dropped), result.stray_writes};
 }
 
 // As above, for calls that must succeed.

@@ -171,24 +171,24 @@ class PlacedSparse {
   rbcVoxelizeSparseParams params_;
 };
 
-template <class Around>
-RunOf<VoxelOutput> run(const Context& context, const VoxelizeInputs& in, Around&& around) {
-  PlacedVoxelize placed(context, in);
-  return detail::finish(context, placed, around, [&] { return placed.call(context); });
-}
-
-template <class Around>
-RunOf<VoxelOutput> run(const Context& context, const SparseInputs& in, Around&& around) {
-  PlacedSparse placed(context, in);
-  return detail::finish(context, placed, around, [&] { return placed.call(context); });
-}
-
-// For tests that do more with a call than make it.
 inline PlacedVoxelize placedOf(const Context& context, const VoxelizeInputs& in) {
   return PlacedVoxelize(context, in);
 }
 inline PlacedSparse placedOf(const Context& context, const SparseInputs& in) {
   return PlacedSparse(context, in);
+}
+
+// Element number i of those that checkReferenceTells() changes: some of each output.
+inline bool spoilElement(VoxelOutput* output, size_t i) {
+  for (auto& [name, elements] : *output) {
+    const size_t some = (elements.size() + 36) / 37;
+    if (i < some) {
+      elements[37 * i] ^= 1;
+      return true;
+    }
+    i -= some;
+  }
+  return false;
 }
 
 }  // namespace support

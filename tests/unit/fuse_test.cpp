@@ -1,5 +1,5 @@
 // rbcFuse against the reference, on the table of fusion cases and on random ones, on every backend.
-#include "support/check_cases.h"
+#include "support/operation_tests.h"
 
 namespace {
 
@@ -8,6 +8,14 @@ using support::FuseCase;
 using support::FuseInputs;
 using support::Run;
 using support::StreamCase;
+
+struct Fuse {
+  static constexpr uint64_t kRandomCases = 400;
+  static constexpr uint64_t kSameBits = 100;
+  static std::vector<FuseCase> table() { return support::fuseCases(); }
+  static FuseCase random(uint64_t seed) { return support::randomFuseCase(seed); }
+  static FuseCase any(uint64_t seed) { return random(seed); }
+};
 
 // So many queries that blocks of CUDA's kernels go several rounds, with all of their loads in flight.
 std::vector<FuseCase> manyRounds() {
@@ -54,50 +62,7 @@ std::vector<FuseCase> manyRounds() {
 
 }  // namespace
 
-TEST_CASE("fuse cpu: the table of cases") {
-  support::checkAll(support::cpuContext(), support::fuseCases());
-}
-
-TEST_CASE("fuse cpu: the table of cases at every SIMD level") {
-  support::checkAtEveryLevel(support::flushedOtherwise(support::fuseCases()));
-}
-
-TEST_CASE("fuse cpu: random cases") {
-  support::checkAll(support::cpuContext(2), support::randomFuseCases(0, 400));
-}
-
-TEST_CASE("fuse cpu: random cases at every SIMD level") {
-  support::checkAtEveryLevel(support::randomFuseCases(1000, 120));
-}
-
-TEST_CASE("fuse cpu: SIMD levels and thread counts give the same bits") {
-  std::vector<FuseCase> cases = support::fuseCases();
-  for (FuseCase& c : support::randomFuseCases(2000, 100)) cases.push_back(std::move(c));
-  support::checkLevelsAndThreads(cases);
-}
-
-TEST_CASE("fuse cuda: the table of cases") {
-  std::string why;
-  const Context cuda = support::cudaContext(&why);
-  if (cuda == nullptr) SKIP_BECAUSE(why);
-  support::checkAll(cuda, support::fuseCases());
-}
-
-TEST_CASE("fuse cuda: random cases") {
-  std::string why;
-  const Context cuda = support::cudaContext(&why);
-  if (cuda == nullptr) SKIP_BECAUSE(why);
-  support::checkAll(cuda, support::randomFuseCases(0, 400));
-}
-
-TEST_CASE("fuse cuda: the bits of the CPU, and the same again") {
-  std::string why;
-  const Context cuda = support::cudaContext(&why);
-  if (cuda == nullptr) SKIP_BECAUSE(why);
-  std::vector<FuseCase> cases = support::fuseCases();
-  for (FuseCase& c : support::randomFuseCases(3000, 300)) cases.push_back(std::move(c));
-  support::checkBackends(cuda, cases);
-}
+OPERATION_TESTS("fuse", Fuse)
 
 TEST_CASE("large: fuse cuda, blocks of several rounds") {
   std::string why;

@@ -4,7 +4,7 @@
 #include <xmmintrin.h>
 #endif
 
-#include "support/check_cases.h"
+#include "support/operation_tests.h"
 
 namespace {
 
@@ -13,11 +13,17 @@ using support::ResampleCase;
 using support::ResampleInputs;
 using support::Run;
 
-std::vector<ResampleCase> allCases() {
-  std::vector<ResampleCase> cases = support::resampleCases();
-  for (ResampleCase& c : support::methodCases()) cases.push_back(std::move(c));
-  return cases;
-}
+struct Resample {
+  static constexpr uint64_t kRandomCases = 800;
+  static constexpr uint64_t kSameBits = 200;
+  static std::vector<ResampleCase> table() {
+    std::vector<ResampleCase> cases = support::resampleCases();
+    for (ResampleCase& c : support::methodCases()) cases.push_back(std::move(c));
+    return cases;
+  }
+  static ResampleCase random(uint64_t seed) { return support::randomResampleCase(seed); }
+  static ResampleCase any(uint64_t seed) { return random(seed); }
+};
 
 // A floating-point environment that no result may depend on.
 class OddFloats {
@@ -46,34 +52,7 @@ class OddFloats {
 
 }  // namespace
 
-TEST_CASE("resample cpu: the table of cases") {
-  support::checkAll(support::cpuContext(), support::resampleCases());
-}
-
-TEST_CASE("resample cpu: every method, groups and normalization") {
-  support::checkAll(support::cpuContext(), support::methodCases());
-}
-
-TEST_CASE("resample cpu: the table of cases at every SIMD level") {
-  support::checkAtEveryLevel(support::flushedOtherwise(allCases()));
-}
-
-TEST_CASE("resample cpu: random cases") {
-  support::checkAll(support::cpuContext(2), support::randomResampleCases(0, 800));
-}
-
-TEST_CASE("resample cpu: random cases at every SIMD level") {
-  support::checkAtEveryLevel(support::randomResampleCases(1000, 250));
-}
-
-TEST_CASE("resample cpu: SIMD levels and thread counts give the same bits") {
-  std::vector<ResampleCase> cases = support::methodCases();
-  for (const ResampleCase& c : support::resampleCases()) {
-    if (c.batch * c.queries * c.channels > 50000 || c.specials) cases.push_back(c);
-  }
-  for (ResampleCase& c : support::randomResampleCases(6000, 200)) cases.push_back(std::move(c));
-  support::checkLevelsAndThreads(cases);
-}
+OPERATION_TESTS("resample", Resample)
 
 TEST_CASE("resample cpu: outputs too large for the caches") {
   const Context one = support::cpuContext(1, RBC_SIMD_PORTABLE);
@@ -107,7 +86,7 @@ TEST_CASE("resample cpu: outputs too large for the caches") {
 }
 
 TEST_CASE("resample cpu: the caller's rounding mode and flushing of subnormals do not matter") {
-  std::vector<ResampleCase> cases = allCases();
+  std::vector<ResampleCase> cases = Resample::table();
   for (const ResampleCase& c : support::randomResampleCases(4000, 100)) cases.push_back(c);
   const Context context = support::cpuContext(2);
   for (ResampleCase& c : cases) {
@@ -132,36 +111,6 @@ TEST_CASE("resample cpu: the same call gives the same bits again") {
   const Context context = support::cpuContext(4);
   for (const ResampleCase& c : support::randomResampleCases(2000, 60))
     support::checkSame(support::makeInputs(c), context, context, "again");
-}
-
-TEST_CASE("resample cuda: the table of cases") {
-  std::string why;
-  const Context cuda = support::cudaContext(&why);
-  if (cuda == nullptr) SKIP_BECAUSE(why);
-  support::checkAll(cuda, support::resampleCases());
-}
-
-TEST_CASE("resample cuda: every method, groups and normalization") {
-  std::string why;
-  const Context cuda = support::cudaContext(&why);
-  if (cuda == nullptr) SKIP_BECAUSE(why);
-  support::checkAll(cuda, support::methodCases());
-}
-
-TEST_CASE("resample cuda: random cases") {
-  std::string why;
-  const Context cuda = support::cudaContext(&why);
-  if (cuda == nullptr) SKIP_BECAUSE(why);
-  support::checkAll(cuda, support::randomResampleCases(0, 800));
-}
-
-TEST_CASE("resample cuda: the bits of the CPU, and the same again") {
-  std::string why;
-  const Context cuda = support::cudaContext(&why);
-  if (cuda == nullptr) SKIP_BECAUSE(why);
-  std::vector<ResampleCase> cases = allCases();
-  for (ResampleCase& c : support::randomResampleCases(3000, 500)) cases.push_back(std::move(c));
-  support::checkBackends(cuda, cases);
 }
 
 // ---- the harness itself -------------------------------------------------------------------------

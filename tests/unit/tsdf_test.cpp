@@ -5,92 +5,72 @@
 #include <vector>
 
 #include "support/expect.h"
+#include "support/operation_tests.h"
 #include "support/tsdf_cases.h"
 #include "support/tsdf_reference.h"
 #include "tsdf_ray.h"
 
 namespace {
 
-using support::Context;
 using support::Random;
-using support::TsdfReference;
 using support::TsdfRun;
 using support::TsdfScene;
-using support::TsdfVolume;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-void checkReference(const Context& context, uint64_t first, uint64_t count) {
-  double certain = 0;
-  int failures = 0;
-  for (uint64_t seed = first; seed < first + count && failures < 8; ++seed) {
-    const TsdfScene scene = support::randomScene(seed);
-    Random random(seed + 7);
-    const TsdfVolume before =
-        random.chance(0.5) ? support::newVolume(scene) : support::randomVolume(scene, random);
-    const TsdfReference reference = support::tsdfReference(scene);
-    const std::string error =
-        firstError(scene, reference, before, support::runTsdf(context, scene, before));
-    CHECK_MESSAGE(error.empty(), "seed ", seed, ": ", error);
-    failures += error.empty() ? 0 : 1;
-    certain += reference.certainShare() / static_cast<double>(count);
+struct Tsdf {
+  static constexpr uint64_t kRandomCases = 350;
+  static constexpr uint64_t kSameBits = 300;
+  static std::vector<support::TsdfCase> table() { return support::tsdfCases(); }
+  static support::TsdfCase random(uint64_t seed) { return support::randomTsdfCase(seed); }
+  static support::TsdfCase any(uint64_t seed) {
+    return seed % 2 == 0 ? random(seed) : support::wildTsdfCase(seed);
   }
-  CHECK(certain > 0.9);  // else the reference would say little
-}
-
-// Random scenes and wild ones: both contexts give the same bits, whatever they are.
-void checkSame(const Context& a, const Context& b, uint64_t first, uint64_t count) {
-  int failures = 0;
-  for (uint64_t seed = first; seed < first + count && failures < 8; ++seed) {
-    const TsdfScene scene = seed % 2 == 0 ? support::randomScene(seed) : support::wildScene(seed);
-    Random random(seed);
-    const TsdfVolume before = support::randomVolume(scene, random);
-    const TsdfRun one = support::runTsdf(a, scene, before);
-    const TsdfRun other = support::runTsdf(b, scene, before);
-    const bool same = sameBits(one, other) && !one.stray_writes && !other.stray_writes;
-    CHECK_MESSAGE(same, "seed ", seed, ": ", support::firstDifference(one.volume, other.volume), " ",
-                  one.message, " ", other.message);
-    failures += same ? 0 : 1;
-  }
-}
+};
 
 }  // namespace
 
-TEST_CASE("tsdf cpu: random scenes against the reference") {
-  checkReference(support::cpuContext(1), 0, 150);
-  checkReference(support::cpuContext(3), 1000, 100);
+OPERATION_TESTS("tsdf", Tsdf)
+
+TEST_CASE("reference: a wrong distance, weight or count of a volume is told") {
+  support::checkReferenceTells<Tsdf>(20, [](support::TsdfOutput* output, size_t i) {
+    if (i > 1 + output->dropped.size()) return false;
+    if (i > 1) {
+      output->dropped[i - 2] += 1000;
+    } else if (i == 1) {
+      output->volume.weight[output->volume.weight.size() / 2] += 1000;
+    } else {
+      output->volume.weight[0] -= 1000;
+    }
+    return true;
+  });
 }
 
-TEST_CASE("tsdf cuda: random scenes against the reference") {
-  std::string why;
-  const Context cuda = support::cudaContext(&why);
-  if (cuda == nullptr) SKIP_BECAUSE(why);
-  checkReference(cuda, 2000, 100);
+TEST_CASE("reference: most voxels of random scenes are certain") {
+  double certain = 0;
+  for (uint64_t seed = 0; seed < Tsdf::kRandomCases; ++seed) {
+    certain += support::tsdfReference(support::randomScene(seed)).certainShare();
+  }
+  CHECK(certain > 0.9 * Tsdf::kRandomCases);  // else the reference would say little
 }
 
-TEST_CASE("tsdf cpu: any number of threads gives the same bits") {
-  const Context one = support::cpuContext(1);
-  for (const int32_t threads : {2, 3, 7}) checkSame(one, support::cpuContext(threads), 3000, 300);
-  // Enough work for all of them, on the same voxels.
+// Enough work for all threads and blocks, on the same voxels.
+TEST_CASE("tsdf cpu: 40000 rays on any number of threads give the same bits") {
   const TsdfScene scene = support::ballScene({1.5, 0.25, -0.5}, 40000);
-  const TsdfRun expected = support::integrate(one, scene);
+  const TsdfRun expected = support::integrate(support::cpuContext(1), scene);
   for (const int32_t threads : {2, 3, 7}) {
     CHECK(sameBits(support::integrate(support::cpuContext(threads), scene), expected));
   }
 }
 
-TEST_CASE("tsdf cuda: the bits of the CPU, and the same again") {
-  std::string why;
-  const Context cuda = support::cudaContext(&why);
-  if (cuda == nullptr) SKIP_BECAUSE(why);
-  const Context cpu = support::cpuContext();
-  checkSame(cpu, cuda, 4000, 300);
-  checkSame(cuda, cuda, 5000, 40);
+TEST_CASE("tsdf cuda: 40000 rays give the bits of the CPU") {
+  WITH_CUDA(cuda);
   for (const bool carve : {false, true}) {
     TsdfScene scene = support::ballScene({1.5, 0.25, -0.5}, 40000);
     scene.carve = carve;
-    CHECK(sameBits(support::integrate(cpu, scene), support::integrate(cuda, scene)));
+    CHECK(sameBits(support::integrate(support::cpuContext(), scene),
+                   support::integrate(cuda, scene)));
   }
 }
 

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "support/expect.h"
-#include "support/voxel_check.h"
+#include "support/operation_tests.h"
+#include "support/voxel_cases.h"
+#include "support/voxel_run.h"
 
 namespace {
 

@@ -24,6 +24,9 @@ class PoisonedScratch {
   const Context& context() const { return context_; }
   const Context& other() const { return owner_; }
 
+  // Whether no workspace was ever asked for.
+  bool isEmpty() const { return blocks_.empty(); }
+
   // Fills the workspace.
   void poison(uint8_t byte) const {
     for (const auto& [data, block] : blocks_) {

@@ -1,0 +1,223 @@
+// Calls that must be refused: a test takes a good call, spoils one thing, and sees that the status
+// and the message are right, that nothing was written, and that the next good call works.
+//
+// An operation describes its good call in a struct, `Call`:
+//
+//   run(context), workspace(context, &bytes)   the two functions, by default on refusingContext()
+//   untouched(), checkOutputs()                what was written
+//   tensors(), pointers(), structs()           what common_errors.h spoils one after the other
+//   pack()                                     the same data as packed rows, if it takes such
+//
+// What is the operation's own stands in tables of rows: a status, what the message says, and what
+// is wrong.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/expect.h"
+#include "support/run.h"
+
+namespace support {
+
+// A tensor argument whose every field a test may spoil.
+struct Argument {
+  Array array;
+  rbcTensor raw = {};
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+
+  Argument(rbcDType dtype, std::vector<int64_t> extents)
+      : array(dtype, extents), shape(std::move(extents)) {
+    restore();
+  }
+  Argument(const Argument&) = delete;
+
+  void restore() {
+    raw = array.tensor();
+    raw.shape = shape.data();
+  }
+  void reshape(std::vector<int64_t> extents) {
+    shape = std::move(extents);
+    raw.shape = shape.data();
+    raw.ndim = static_cast<int32_t>(shape.size());
+  }
+  void restride(std::vector<int64_t> by) {
+    strides = std::move(by);
+    raw.strides = strides.data();
+  }
+  template <class T>
+  void fill(std::initializer_list<T> elements) {
+    auto next = elements.begin();
+    array.each([&](std::byte* p) { std::memcpy(p, &*next++, sizeof(T)); });
+  }
+};
+
+// The context of all such calls.
+inline const Context& refusingContext() {
+  static const Context made = cpuContext(2);
+  return made;
+}
+
+// What depends on the contents of arrays is not seen by the workspace query, which reads none.
+enum class Seen { kByBoth, kByTheCallAlone };
+
+// The message begins as told; "..." in what is told stands for anything.
+struct ErrorText {
+  std::string told;
+
+  ErrorText(const char* text) : told(text) {}             // NOLINT: rows are to be short
+  ErrorText(std::string text) : told(std::move(text)) {}  // NOLINT
+
+  bool matches(const std::string& message) const {
+    if (message.find('\n') != std::string::npos) return false;
+    size_t begin = 0;
+    size_t at = 0;
+    while (true) {
+      const size_t end = told.find("...", begin);
+      const std::string part = told.substr(begin, end == std::string::npos ? end : end - begin);
+      const size_t found = message.find(part, at);
+      if (found == std::string::npos || (begin == 0 && found != 0)) return false;
+      if (end == std::string::npos) return !told.empty();
+      at = found + part.size();
+      begin = end + 3;
+    }
+  }
+};
+
+template <class Call>
+struct ErrorRow {
+  rbcStatus_t status;
+  ErrorText message;
+  std::function<void(Call&)> spoil;
+  Seen seen = Seen::kByBoth;
+};
+
+template <class Call>
+void checkGood() {
+  const Call good;
+  CHECK_SUCCEEDS(good.run());
+  good.checkOutputs();
+}
+
+template <class Call>
+void checkError(const ErrorRow<Call>& row) {
+  constexpr size_t kBytes = 4242;
+  Call call;
+  row.spoil(call);
+  const auto check = [&](rbcStatus_t got, const char* function) {
+    const std::string message = rbcGetLastError();
+    const bool right = got == row.status && row.message.matches(message);
+    CHECK_MESSAGE(right, std::string(function), " gave ", nameOf(got), " \"", message,
+                  "\", expected ", nameOf(row.status), " \"", row.message.told, "\"");
+  };
+  check(call.run(), "the call");
+  CHECK(call.untouched());
+  if (row.seen == Seen::kByBoth) {
+    size_t bytes = kBytes;
+    check(call.workspace(refusingContext().get(), &bytes), "the workspace query");
+    CHECK(bytes == kBytes);
+  }
+  checkGood<Call>();
+}
+
+template <class Call>
+void checkErrors(const std::vector<ErrorRow<Call>>& table) {
+  for (const ErrorRow<Call>& row : table) checkError(row);
+}
+
+// ---- what a call is made of ---------------------------------------------------------------------
+
+enum class Access { kRead, kWritten };
+
+// A tensor of the call, by its name in messages.
+template <class Call>
+struct TensorOf {
+  const char* name;
+  Argument& (*of)(Call&);
+  Access access = Access::kRead;
+  void (*prepare)(Call&) = [](Call&) {};  // makes the call take it, if the good one does not
+};
+
+// Bytes of a struct that must be 0.
+struct Reserved {
+  size_t offset;
+  size_t bytes;
+};
+
+// A struct of the call that opens with its size.
+template <class Call>
+struct StructOf {
+  const char* name;
+  uint32_t first_size;  // of the release that brought it
+  size_t size;
+  void* (*of)(Call&);
+  void (*pass)(Call&, const void*);  // another one in its place
+  std::vector<Reserved> reserved;
+  bool has_flags = true;  // after the size
+  uint32_t flags = 0;     // that the operation knows
+};
+
+#define RBC_RESERVED(Struct, field) \
+  ::support::Reserved { offsetof(Struct, field), sizeof(Struct::field) }
+
+// An argument that may not be null, or a member that may not.
+template <class Call>
+struct PointerOf {
+  const char* message;
+  void (*clear)(Call&);
+};
+
+template <class Call>
+TensorOf<Call> tensorOf(const std::string& name) {
+  for (const TensorOf<Call>& tensor : Call::tensors()) {
+    if (name == tensor.name) return tensor;
+  }
+  throw std::logic_error("no tensor is called " + name);
+}
+
+// ---- tables of one tensor each ------------------------------------------------------------------
+
+// A tensor by its name, what it is given, and how the message goes on after "name: ".
+struct ShapeRow {
+  const char* tensor;
+  std::vector<int64_t> shape;
+  const char* message;
+};
+struct DTypeRow {
+  const char* tensor;
+  rbcDType dtype;
+  const char* message;
+};
+
+template <class Call>
+void checkShapes(const std::vector<ShapeRow>& table) {
+  for (const ShapeRow& row : table) {
+    const TensorOf<Call> tensor = tensorOf<Call>(row.tensor);
+    checkError<Call>(
+        {RBC_STATUS_SHAPE_MISMATCH, std::string(row.tensor) + ": " + row.message, [&](Call& call) {
+           tensor.prepare(call);
+           tensor.of(call).reshape(row.shape);
+         }});
+  }
+}
+
+template <class Call>
+void checkDTypes(const std::vector<DTypeRow>& table) {
+  for (const DTypeRow& row : table) {
+    const TensorOf<Call> tensor = tensorOf<Call>(row.tensor);
+    checkError<Call>(
+        {RBC_STATUS_DTYPE_MISMATCH, std::string(row.tensor) + ": " + row.message, [&](Call& call) {
+           tensor.prepare(call);
+           tensor.of(call).raw.dtype = row.dtype;
+         }});
+  }
+}
+
+}  // namespace support
