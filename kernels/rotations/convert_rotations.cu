@@ -94,10 +94,8 @@ __device__ __forceinline__ void flush(const uint4* tile, void* global, int words
 }
 
 // The widest words that a rotation in a tile consists of: with these, lanes meet in few banks.
-template <class Storage, int kChannels>
-using TileWord =
-    AlignedVec<Storage, std::gcd(kChannels* static_cast<int>(sizeof(Storage)), kWordBytes) /
-                            static_cast<int>(sizeof(Storage))>;
+template <class Storage, int kChannels, int kBytes = sizeof(Storage)>
+using TileWord = AlignedVec<Storage, std::gcd(kBytes* kChannels, kWordBytes) / kBytes>;
 
 template <class Storage, int kChannels>
 __device__ __forceinline__ void readTile(const uint4* tile, int i,

@@ -1,7 +1,7 @@
 // Quaternions, in which every rotation is read and from which it is written, and rotation vectors.
 //
 // A quaternion of any length stands for a rotation, so that reading one loses nothing: its length is
-// 2^-52 to 2^3, and only what is written is normalized. NaN stands for what is no rotation.
+// 2^-52 to 2^3, or that of numbers of f32, and only what is written is normalized. NaN stands for what is no rotation.
 #if !defined(RBC_MATH_QUATERNION_H) || defined(RBC_FORMULAS_AGAIN)
 #define RBC_MATH_QUATERNION_H
 
