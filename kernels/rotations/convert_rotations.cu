@@ -1,10 +1,12 @@
 // Conversion of rotations. A warp takes a tile of them through shared memory, so that global memory is
 // read and written in whole words, one after the other; where rotations do not lie so, each thread
-// reads or writes its own.
+// reads or writes its own. Each warp has one tile: the multiprocessor has others to run meanwhile, and
+// gained nothing by warps that stay and request their next tile ahead.
 
 #include <cuda_pipeline_primitives.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "rotation_problem.h"
 #include "runtime/aligned_vec.cuh"
@@ -19,7 +21,7 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / kWarp;
-constexpr int kTile = 2 * kWarp;  // rotations of a warp
+constexpr int kMostTurns = 8;  // of a warp over the rotations of its tile
 constexpr int kWordBytes = 16;
 constexpr int kMostBytes = kMostRotationChannels * sizeof(double);
 
@@ -63,6 +65,7 @@ struct Arguments {
   bool words_out;
   int32_t in_bytes;  // of a rotation
   int32_t out_bytes;
+  int32_t tile;  // rotations of a warp
 };
 
 template <class Visitor>
@@ -75,70 +78,154 @@ __device__ __forceinline__ void visitStorage(DType dtype, Visitor&& visitor) {
   }
 }
 
-// A tile in shared memory, with one after another rotation.
-struct Tile {
-  uint4* words;
-  int bytes;  // of a rotation
-  bool used;  // else they stay in global memory, in any strides
-};
-
-// From global memory, which begins with the same tile. Without registers between.
-__device__ __forceinline__ void fetch(const Tile& tile, const void* global, int lane) {
+// A tile from global memory into shared memory, without registers between.
+__device__ __forceinline__ void fetch(uint4* tile, const void* global, int words, int lane) {
   const auto* from = static_cast<const uint4*>(global);
-  for (int i = lane; i < kTile * tile.bytes / kWordBytes; i += kWarp) {
-    __pipeline_memcpy_async(tile.words + i, from + i, kWordBytes);
-  }
+#pragma unroll 4
+  for (int i = lane; i < words; i += kWarp) __pipeline_memcpy_async(tile + i, from + i, kWordBytes);
   __pipeline_commit();
   __pipeline_wait_prior(0);
 }
 
-__device__ __forceinline__ void flush(const Tile& tile, void* global, int lane) {
+__device__ __forceinline__ void flush(const uint4* tile, void* global, int words, int lane) {
   auto* to = static_cast<uint4*>(global);
-  for (int i = lane; i < kTile * tile.bytes / kWordBytes; i += kWarp) __stcs(to + i, tile.words[i]);
+#pragma unroll 4
+  for (int i = lane; i < words; i += kWarp) __stcs(to + i, tile[i]);
 }
 
+// The widest words that a rotation in a tile consists of: with these, lanes meet in few banks.
+template <class Storage, int kChannels, int kBytes = sizeof(Storage)>
+using TileWord = AlignedVec<Storage, std::gcd(kBytes* kChannels, kWordBytes) / kBytes>;
+
+template <class Storage, int kChannels>
+__device__ __forceinline__ void readTile(const uint4* tile, int i,
+                                         double (&to)[kMostRotationChannels]) {
+  using Vec = TileWord<Storage, kChannels>;
+  using W = typename Word<sizeof(Vec)>::type;
+  constexpr int kEach = sizeof(Vec) / sizeof(Storage);
+  const auto* from = reinterpret_cast<const W*>(tile) + i * (kChannels / kEach);
+#pragma unroll
+  for (int j = 0; j < kChannels / kEach; ++j) {
+    const auto vec = bitCast<Vec>(from[j]);
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) to[j * kEach + k] = widen(vec.element[k]);
+  }
+}
+
+template <class Storage, int kChannels>
+__device__ __forceinline__ void writeTile(const double (&from)[kMostRotationChannels], uint4* tile,
+                                          int i) {
+  using Vec = TileWord<Storage, kChannels>;
+  using W = typename Word<sizeof(Vec)>::type;
+  constexpr int kEach = sizeof(Vec) / sizeof(Storage);
+  using Number = std::conditional_t<sizeof(Storage) == 2, float, double>;
+  Number values[kChannels];
+  if constexpr (sizeof(Storage) == 2) {
+    allToOdd<Storage>(from, values);
+  } else {
+#pragma unroll
+    for (int k = 0; k < kChannels; ++k) values[k] = from[k];
+  }
+  auto* to = reinterpret_cast<W*>(tile) + i * (kChannels / kEach);
+#pragma unroll
+  for (int j = 0; j < kChannels / kEach; ++j) {
+    Number each[kEach];
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) each[k] = values[j * kEach + k];
+    to[j] = bitCast<W>(narrowVec<Storage>(each));
+  }
+}
+
+template <Group kGroup>
+constexpr int kChannelsOf = kGroup == Group::kQuaternion ? 4
+                            : kGroup == Group::kMatrix   ? 9
+                            : kGroup == Group::kRot6d    ? 6
+                                                         : 3;
+
+// Pairs that have a loop of their own for tiles of f32, without a choice in it that depends on dtypes:
+// those that take little time per rotation. The others would take long to compile.
 template <Group kSource, Group kTarget>
-__global__ void __launch_bounds__(kThreads) convert(const __grid_constant__ Arguments a) {
-  extern __shared__ uint4 memory[];
+constexpr bool kOwnLoop =
+    (kSource == Group::kQuaternion || kSource == Group::kRot6d) && kTarget
+                                                                       != Group::kRotvec&& kTarget
+                                                                       != Group::kEuler;
+
+template <Group kSource, Group kTarget>
+__device__ __forceinline__ void convertF32(const Arguments& a, const uint4* in, uint4* out,
+                                           int lane) {
+  const RotationFormat source = known<kSource>(a.problem.source);
+  const RotationFormat target = known<kTarget>(a.problem.target);
+#pragma unroll 1
+  for (int i = lane; i < a.tile; i += kWarp) {
+    double rotation[kMostRotationChannels];
+    readTile<float, kChannelsOf<kSource>>(in, i, rotation);
+    convertRotation(source, target, rotation, rotation, true);
+    writeTile<float, kChannelsOf<kTarget>>(rotation, out, i);
+  }
+}
+
+// Of any dtypes, in shared memory or not.
+template <Group kSource, Group kTarget>
+__device__ __forceinline__ void convertAny(const Arguments& a, const uint4* in, uint4* out,
+                                           bool tile_in, bool tile_out, int64_t first, int count,
+                                           int lane) {
   const RotationProblem& p = a.problem;
   const RotationFormat source = known<kSource>(p.source);
   const RotationFormat target = known<kTarget>(p.target);
+#pragma unroll 1
+  for (int i = lane; i < count; i += kWarp) {
+    const RotationPlace place = tile_in && tile_out ? RotationPlace{0, 0} : placeOf(p, first + i);
+    double rotation[kMostRotationChannels];
+    visitStorage(p.in.dtype, [&](auto tag) {
+      using Storage = typename decltype(tag)::type;
+      if (tile_in) return readTile<Storage, kChannelsOf<kSource>>(in, i, rotation);
+      loadRotation<Storage>(p.in.data, place.in, p.in.channel_stride, kChannelsOf<kSource>,
+                            rotation);
+    });
+    convertRotation(source, target, rotation, rotation, p.in.dtype != DType::F64);
+    visitStorage(p.out.dtype, [&](auto tag) {
+      using Storage = typename decltype(tag)::type;
+      if (tile_out) return writeTile<Storage, kChannelsOf<kTarget>>(rotation, out, i);
+      storeRotation<Storage>(rotation, p.out.data, place.out, p.out.channel_stride,
+                             kChannelsOf<kTarget>);
+    });
+  }
+}
+
+template <Group kSource, Group kTarget>
+__global__ void __launch_bounds__(kThreads, 4) convert(const __grid_constant__ Arguments a) {
+  extern __shared__ uint4 memory[];
+  const RotationProblem& p = a.problem;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  const int in_words = kTile * a.in_bytes / kWordBytes;
-  const int out_words = kTile * a.out_bytes / kWordBytes;
-  uint4* const own = memory + warp * (in_words + out_words);
+  const int in_words = a.tile * a.in_bytes / kWordBytes;
+  const int out_words = a.tile * a.out_bytes / kWordBytes;
+  uint4* const in = memory + warp * (in_words + out_words);
+  uint4* const out = in + in_words;
+  const int64_t first = (static_cast<int64_t>(blockIdx.x) * kWarps + warp) * a.tile;
+  if (first >= p.count) return;
+  const bool whole = first + a.tile <= p.count;
+  const bool tile_in = a.words_in && whole;
+  const bool tile_out = a.words_out && whole;
   waitForLaunchesAhead();
-  const int64_t threads = static_cast<int64_t>(gridDim.x) * kWarps;
-  for (int64_t first = (static_cast<int64_t>(blockIdx.x) * kWarps + warp) * kTile; first < p.count;
-       first += threads * kTile) {
-    const int64_t left = p.count - first;
-    const int count = static_cast<int>(min(static_cast<int64_t>(kTile), left));
-    const bool whole = count == kTile;
-    const Tile in = {own, a.in_bytes, a.words_in && whole};
-    const Tile out = {own + in_words, a.out_bytes, a.words_out && whole};
-    if (in.used) fetch(in, static_cast<const std::byte*>(p.in.data) + first * a.in_bytes, lane);
-    __syncwarp();
-#pragma unroll 1
-    for (int i = lane; i < count; i += kWarp) {
-      const RotationPlace place = in.used && out.used ? RotationPlace{0, 0} : placeOf(p, first + i);
-      double rotation[kMostRotationChannels];
-      visitStorage(p.in.dtype, [&](auto tag) {
-        loadRotation<typename decltype(tag)::type>(
-            in.used ? in.words : p.in.data, in.used ? i * channelsOf(source.kind) : place.in,
-            in.used ? 1 : p.in.channel_stride, channelsOf(source.kind), rotation);
-      });
-      convertRotation(source, target, rotation, rotation);
-      visitStorage(p.out.dtype, [&](auto tag) {
-        storeRotation<typename decltype(tag)::type>(
-            rotation, out.used ? out.words : p.out.data,
-            out.used ? i * channelsOf(target.kind) : place.out, out.used ? 1 : p.out.channel_stride,
-            channelsOf(target.kind));
-      });
+  if (tile_in) {
+    fetch(in, static_cast<const std::byte*>(p.in.data) + first * a.in_bytes, in_words, lane);
+  }
+  __syncwarp();
+  const int count = whole ? a.tile : static_cast<int>(p.count - first);
+  const bool f32 = p.in.dtype == DType::F32 && p.out.dtype == DType::F32;
+  if constexpr (kOwnLoop<kSource, kTarget>) {
+    if (tile_in && tile_out && f32) {
+      convertF32<kSource, kTarget>(a, in, out, lane);
+    } else {
+      convertAny<kSource, kTarget>(a, in, out, tile_in, tile_out, first, count, lane);
     }
-    __syncwarp();
-    if (out.used) flush(out, static_cast<std::byte*>(p.out.data) + first * a.out_bytes, lane);
-    __syncwarp();
+  } else {
+    convertAny<kSource, kTarget>(a, in, out, tile_in, tile_out, first, count, lane);
+  }
+  __syncwarp();
+  if (tile_out) {
+    flush(out, static_cast<std::byte*>(p.out.data) + first * a.out_bytes, out_words, lane);
   }
 }
 
@@ -165,16 +252,28 @@ bool inWords(const RotationArray& array, int ndim) {
   return array.compact(ndim) && reinterpret_cast<uintptr_t>(array.data) % kWordBytes == 0;
 }
 
+// Rotations of a tile. Many, since setting a warp up takes as long as some rotations; but no more
+// than leave multiprocessors full of warps, in shared memory and where there are few rotations.
+int tileFor(int64_t count, int bytes, const LaunchDevice& device) {
+  constexpr int kBlockBytes = 24 << 10;
+  constexpr int kWarpsEach = 32;
+  const int most = std::clamp(kBlockBytes / (kWarps * bytes * kWarp), 2, kMostTurns);
+  const int64_t warps = static_cast<int64_t>(device.multiprocessors) * kWarpsEach;
+  return static_cast<int>(blocksFor(count, warps * kWarp, most)) * kWarp;
+}
+
 cudaError_t launchConvert(const RotationProblem& p, void*, const LaunchDevice& device,
                           cudaStream_t stream) {
-  static_assert(kTile * sizeof(f16) % kWordBytes == 0, "a tile is whole words");
-  Arguments arguments = {p, inWords(p.in, p.ndim), inWords(p.out, p.ndim),
-                         p.in.channels * sizeOf(p.in.dtype), p.out.channels * sizeOf(p.out.dtype)};
-  const int tile_bytes = kTile * (arguments.in_bytes + arguments.out_bytes);
-  static_assert(kWarps * kTile * 2 * kMostBytes <= 48 << 10, "shared memory that needs no asking");
-  const int64_t tiles = (p.count + kTile - 1) / kTile;
-  return launchBlocks(kernelFor(p), &arguments, (tiles + kWarps - 1) / kWarps, kThreads, device,
-                      stream, kWarps * tile_bytes);
+  static_assert(kWarp * sizeof(f16) % kWordBytes == 0, "a tile is whole words");
+  static_assert(kWarps * 2 * kWarp * 2 * kMostBytes <= 48 << 10,
+                "shared memory that needs no asking");
+  const int in_bytes = p.in.channels * sizeOf(p.in.dtype);
+  const int out_bytes = p.out.channels * sizeOf(p.out.dtype);
+  const int tile = tileFor(p.count, in_bytes + out_bytes, device);
+  Arguments arguments = {p,   inWords(p.in, p.ndim), inWords(p.out, p.ndim), in_bytes, out_bytes,
+                         tile};
+  return launchBlocks(kernelFor(p), &arguments, ceilDiv(p.count, kWarps * tile), kThreads, device,
+                      stream, kWarps * tile * (in_bytes + out_bytes));
 }
 
 }  // namespace

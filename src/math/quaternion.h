@@ -1,7 +1,7 @@
 // Quaternions, in which every rotation is read and from which it is written, and rotation vectors.
 //
 // A quaternion of any length stands for a rotation, so that reading one loses nothing: its length is
-// 2^-52 to 2^3, and only what is written is normalized. NaN stands for what is no rotation.
+// 2^-52 to 2^3, or that of numbers of f32, and only what is written is normalized. NaN stands for what is no rotation.
 #if !defined(RBC_MATH_QUATERNION_H) || defined(RBC_FORMULAS_AGAIN)
 #define RBC_MATH_QUATERNION_H
 
@@ -72,6 +72,12 @@ RBC_HD Quaternion<Number> noRotation() {
   return {notANumber(), notANumber(), notANumber(), notANumber()};
 }
 
+// A factor of what is written: NaN, if the square of the length is infinite. One of 0 makes it NaN or
+// infinite, and its product with 0 is NaN.
+RBC_HD double unlessInfinite(double square, double factor) {
+  return square < 0x1p1023 ? factor : notANumber();
+}
+
 // Of the two quaternions of a rotation the one with w > 0; if w is 0, with the first of the others
 // positive that is not 0.
 RBC_HD Quaternion<double> canonicalSign(const Quaternion<double>& q) {
@@ -82,8 +88,13 @@ RBC_HD Quaternion<double> canonicalSign(const Quaternion<double>& q) {
 
 }  // namespace detail
 
+// As it is, if `narrow`, which says that f32 holds the numbers: neither their squares nor those of
+// their squares overflow or vanish, and a power of two changes no bit of what is written. Zeros and
+// what is not finite are left to where it is written.
 template <class Number>
-RBC_HD Quaternion<Number> readQuaternion(double w, double x, double y, double z) {
+RBC_HD Quaternion<Number> readQuaternion(double w, double x, double y, double z,
+                                         bool narrow = false) {
+  if (narrow) return {w, x, y, z};
   const uint64_t magnitude = detail::magnitude(w, x, y, z);
   if (magnitude == 0 || !detail::isFinite(magnitude)) return detail::noRotation<Number>();
   const double scale = detail::scaleOf(magnitude);
@@ -93,8 +104,8 @@ RBC_HD Quaternion<Number> readQuaternion(double w, double x, double y, double z)
 // Of length 1.
 RBC_HD Quaternion<double> writeQuaternion(const Quaternion<double>& of) {
   const Quaternion<double> q = detail::canonicalSign(of);
-  const double inverse =
-      1 / std::sqrt(mulAdd(q.w, q.w, mulAdd(q.x, q.x, mulAdd(q.y, q.y, q.z * q.z))));
+  const double square = mulAdd(q.w, q.w, mulAdd(q.x, q.x, mulAdd(q.y, q.y, q.z * q.z)));
+  const double inverse = detail::unlessInfinite(square, 1 / std::sqrt(square));
   return {inverse * q.w, inverse * q.x, inverse * q.y, inverse * q.z};
 }
 
@@ -127,7 +138,8 @@ RBC_HD Vector3<double> writeRotvec(const Quaternion<double>& of) {
   const double length = std::sqrt(square);
   // For small angles the tangent is the angle; the square may then be subnormal or 0.
   const bool small = square < 0x1p-80 * (q.w * q.w);
-  const double factor = small ? 2 / q.w : 2 * arcTangent(length, q.w) / (small ? 1.0 : length);
+  const double factor = detail::unlessInfinite(
+      square + q.w * q.w, small ? 2 / q.w : 2 * arcTangent(length, q.w) / (small ? 1.0 : length));
   return {factor * q.x, factor * q.y, factor * q.z};
 }
 

@@ -32,22 +32,23 @@ namespace detail {
 
 // Of a representation that lists entries.
 template <class Number>
-RBC_HD Columns<Number> readColumns(RotationKind kind, const double* in) {
+RBC_HD Columns<Number> readColumns(RotationKind kind, const double* in, bool narrow) {
   return kind == RotationKind::Matrix ? readMatrix<Number>(in)
-                                      : RBC_FORMULAS::readRot6d<Number>(kind, in);
+                                      : RBC_FORMULAS::readRot6d<Number>(kind, in, narrow);
 }
 
 }  // namespace detail
 
 template <class Number>
-RBC_HD Quaternion<Number> readRotation(const RotationFormat& from, const double* in) {
+RBC_HD Quaternion<Number> readRotation(const RotationFormat& from, const double* in,
+                                       bool narrow = false) {
   switch (from.kind) {
-    case RotationKind::QuatXyzw: return readQuaternion<Number>(in[3], in[0], in[1], in[2]);
-    case RotationKind::QuatWxyz: return readQuaternion<Number>(in[0], in[1], in[2], in[3]);
+    case RotationKind::QuatXyzw: return readQuaternion<Number>(in[3], in[0], in[1], in[2], narrow);
+    case RotationKind::QuatWxyz: return readQuaternion<Number>(in[0], in[1], in[2], in[3], narrow);
     case RotationKind::Rotvec: return readRotvec<Number>(in[0], in[1], in[2]);
     case RotationKind::Euler:
       return RBC_FORMULAS::readEuler<Number>(from.axes, {in[0], in[1], in[2]});
-    default: return quaternionOf(detail::readColumns<Number>(from.kind, in));
+    default: return quaternionOf(detail::readColumns<Number>(from.kind, in, narrow));
   }
 }
 
@@ -78,15 +79,15 @@ RBC_HD void writeRotation(const RotationFormat& to, const Quaternion<Number>& q,
   }
 }
 
-// out may be in.
+// out may be in. `narrow` says that f32 holds all numbers of `in`: fewer instructions, the same bits.
 RBC_HD void convertRotation(const RotationFormat& from, const RotationFormat& to, const double* in,
-                            double* out) {
+                            double* out, bool narrow = false) {
   if (to.kind == RotationKind::Euler) {
     writeRotation(to, RBC_FORMULAS::readRotation<DoubleDouble>(from, in), out);
   } else if (listsEntries(from.kind) && listsEntries(to.kind)) {
-    writeColumns(to.kind, detail::readColumns<double>(from.kind, in), out);
+    writeColumns(to.kind, detail::readColumns<double>(from.kind, in, narrow), out);
   } else {
-    writeRotation(to, RBC_FORMULAS::readRotation<double>(from, in), out);
+    writeRotation(to, RBC_FORMULAS::readRotation<double>(from, in, narrow), out);
   }
 }
 

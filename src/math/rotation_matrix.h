@@ -43,9 +43,10 @@ RBC_HD Vector3<Number> normalize(const Vector3<Number>& a) {
 }
 
 // Scaled by a power of two such that its square neither overflows nor vanishes; NaN, if it is zero
-// or not finite.
+// or not finite. As it is, if `narrow`: see readQuaternion.
 template <class Number>
-RBC_HD Vector3<Number> scaledVector(double x, double y, double z) {
+RBC_HD Vector3<Number> scaledVector(double x, double y, double z, bool narrow) {
+  if (narrow) return {x, y, z};
   const uint64_t size = magnitude(x, y, z);
   const double scale = size != 0 && isFinite(size) ? scaleOf(size) : notANumber();
   return {scale * x, scale * y, scale * z};
@@ -150,13 +151,13 @@ RBC_HD Quaternion<Number> quaternionOf(const Columns<Number>& m) {
 }
 
 template <class Number>
-RBC_HD Columns<Number> readRot6d(RotationKind kind, const double* in) {
+RBC_HD Columns<Number> readRot6d(RotationKind kind, const double* in, bool narrow) {
   const bool interleaved = kind == RotationKind::Rot6dInterleaved;
-  const Columns<Number> base =
-      detail::gramSchmidt(interleaved ? detail::scaledVector<Number>(in[0], in[2], in[4])
-                                      : detail::scaledVector<Number>(in[0], in[1], in[2]),
-                          interleaved ? detail::scaledVector<Number>(in[1], in[3], in[5])
-                                      : detail::scaledVector<Number>(in[3], in[4], in[5]));
+  const auto vector = [=](int a, int b, int c) {
+    return detail::scaledVector<Number>(in[a], in[b], in[c], narrow);
+  };
+  const Columns<Number> base = detail::gramSchmidt(interleaved ? vector(0, 2, 4) : vector(0, 1, 2),
+                                                   interleaved ? vector(1, 3, 5) : vector(3, 4, 5));
   return kind == RotationKind::Rot6dRows ? detail::transpose(base) : base;
 }
 
@@ -177,7 +178,8 @@ RBC_HD Columns<double> columnsOf(const Quaternion<double>& q) {
   const double xx = q.x * q.x;
   const double yy = q.y * q.y;
   const double zz = q.z * q.z;
-  const double inverse = 1 / ((ww + xx) + (yy + zz));
+  const double square = (ww + xx) + (yy + zz);
+  const double inverse = detail::unlessInfinite(square, 1 / square);
   const double twice = 2 * inverse;
   return {{((ww + xx) - (yy + zz)) * inverse, mulAdd(q.x, q.y, q.w * q.z) * twice,
            mulAdd(q.x, q.z, -(q.w * q.y)) * twice},

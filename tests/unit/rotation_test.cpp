@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "real.h"
 #include "support/random.h"
 #include "support/rotation_reference.h"
 
@@ -439,4 +440,50 @@ TEST_CASE("rotation: what is no rotation gives NaN in every channel") {
   check_nan(matrix, {{1, 2, 3, 4, 5, 6, 7, 8, 9}});                    // of rank 2
   check_nan(matrix, {{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}});  // but for rounding
   check_nan(matrix, {{1, 1, 1, 1, 1, 1, 1, 1, 1}});
+}
+
+TEST_CASE("rotation: numbers that f32 holds give the same bits without scaling") {
+  // Squares of the smallest and the largest of them, zeros of either sign, vectors that are all but
+  // parallel, and what is no number.
+  Random random(17);
+  const float special[] = {0.0f,
+                           -0.0f,
+                           0x1p-149f,
+                           -0x1p-126f,
+                           0x1.fffffep127f,
+                           1.0f,
+                           -1.0f,
+                           std::numeric_limits<float>::infinity(),
+                           -std::numeric_limits<float>::infinity(),
+                           std::numeric_limits<float>::quiet_NaN()};
+  const auto number = [&](int style, int exponent) {
+    const auto near = static_cast<float>(std::ldexp(random.uniform(-1, 1), exponent));
+    const auto any = static_cast<float>(
+        std::ldexp(random.uniform(-1, 1), static_cast<int>(random.below(279)) - 150));
+    if (style == 0) return near;
+    if (style == 1) return any;
+    if (style == 2) return random.chance(0.5) ? near : random.pick(special);
+    return static_cast<float>(std::ldexp(1 + 0x1p-20 * random.uniform(), exponent - 1));
+  };
+  for (int kind = 0; kind < kKinds; ++kind) {
+    for (int target = 0; target < kKinds; ++target) {
+      int wrong = 0;
+      for (int i = 0; i < 4000; ++i) {
+        const RotationFormat from = someFormat(kind, random);
+        const RotationFormat to = someFormat(target, random);
+        const int exponent = static_cast<int>(random.below(278)) - 149;
+        Values in;
+        for (double& x : in.of) x = number(i % 4, exponent);
+        const Values expected = convert(from, to, in);
+        Values out;
+        rbc::convertRotation(from, to, in.of, out.of, true);
+        for (int c = 0; c < rbc::channelsOf(to.kind); ++c) {
+          const uint64_t a = rbc::bitCast<uint64_t>(rbc::canonical(out.of[c]));
+          const uint64_t b = rbc::bitCast<uint64_t>(rbc::canonical(expected.of[c]));
+          if (a != b) ++wrong;
+        }
+      }
+      CHECK_MESSAGE(wrong == 0, kNames[kind], " to ", kNames[target]);
+    }
+  }
 }
