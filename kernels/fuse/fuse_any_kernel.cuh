@@ -42,7 +42,7 @@ __device__ __forceinline__ int streamOf(const FuseLaunch<Form>& launch, int64_t 
 template <class Out, class Form>
 __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t unit,
                                        QuerySlot<Form::kDoubles>* slots,
-                                       QueryState<typename Form::Index>* states) {
+                                       QueryState<typename Form::Index>* states, bool* masks) {
   using Index = typename Form::Index;
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
   const FuseProblem& p = launch.problem;
@@ -60,7 +60,7 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t u
   query.b = launch.per_row(static_cast<Index>(flat));
   query.t = static_cast<Index>(flat) - query.b * static_cast<Index>(p.queries);
   query.guess = -1;
-  query.mask = true;
+  masks[lane] = true;
 
   const int end_segment = task.stream.first_segment + task.stream.num_segments;
   for (int i = task.stream.first_segment; i < end_segment; ++i) {
@@ -72,21 +72,24 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t u
     if (from >= to && !writes_mask) continue;
     const int64_t channel = segment.begin + (from - segment.first_vector) * segment.count;
     if (lane < count) {
-      query.mask &=
+      masks[lane] &=
           findQuery<Form::kDoubles>(p, task, segment.method, channel, &query, &slots[lane]);
     }
     __syncwarp();
     letNextLaunchBegin();
-    if (from < to) {
-      const Part<Form::kDoubles> part = {p,       task,  slots,
-                                         channel, count, static_cast<int>(to - from)};
+    const int64_t width = from < to ? to - from : 0;
+    const bool looks_behind = writes_mask && segment.method == Method::kSlerp;
+    const int64_t behind = looks_behind ? own_end - from - width : 0;
+    if (width > 0 || behind > 0) {
+      const Part<Form::kDoubles> part = {
+          p, task, slots, masks, channel, count, static_cast<int>(width), behind};
       writeSegment<Out>(part, segment.method, segment.in_vecs);
     }
     __syncwarp();  // the slots are overwritten by the next round
   }
   if (writes_mask && lane < count) {
     p.mask[query.b * p.mask_stride[0] + query.t * p.mask_stride[1] + n * p.mask_stride[2]] =
-        query.mask ? 1 : 0;
+        masks[lane] ? 1 : 0;
   }
 }
 
@@ -95,12 +98,13 @@ __global__ void __launch_bounds__(kWarp* kWarpsPerBlock, blocksThatFit<Form>())
     fuseKernel(const __grid_constant__ FuseLaunch<Form> launch) {
   __shared__ QuerySlot<Form::kDoubles> block_slots[kWarpsPerBlock][kWarp];
   __shared__ QueryState<typename Form::Index> block_states[kWarpsPerBlock][kWarp];
+  __shared__ bool block_masks[kWarpsPerBlock][kWarp];
   const auto warp = static_cast<int>(threadIdx.x / kWarp);
   waitForLaunchesAhead();  // nothing is read or written before the launches ahead are done
   const int64_t warps = static_cast<int64_t>(gridDim.x) * kWarpsPerBlock;
   for (int64_t unit = static_cast<int64_t>(blockIdx.x) * kWarpsPerBlock + warp; unit < launch.units;
        unit += warps) {
-    doUnit<Out>(launch, unit, block_slots[warp], block_states[warp]);
+    doUnit<Out>(launch, unit, block_slots[warp], block_states[warp], block_masks[warp]);
   }
 }
 

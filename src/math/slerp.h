@@ -8,9 +8,26 @@
 #if !defined(RBC_MATH_SLERP_H) || defined(RBC_FORMULAS_AGAIN)
 #define RBC_MATH_SLERP_H
 
+#include <type_traits>
+
 #include "number.h"
 
 namespace RBC_FORMULAS {
+
+// Whether four scalars are a quaternion that means a rotation: finite, and not all zero. By their bits,
+// as a sum of squares may be neither though they are.
+template <class S>
+RBC_HD bool isRotation(const S* q) {
+  using Bits = FloatBits<S>;
+  using Word = std::remove_const_t<decltype(Bits::kExponent)>;
+  Word largest = 0;
+  for (int i = 0; i < 4; ++i) {
+    const Word magnitude = bitCast<Word>(q[i]) & ~Bits::kSign;
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  return largest != 0 && largest < Bits::kExponent;
+}
+
 namespace detail {
 
 // c[0] x^(n-1) + ... + c[n-1].
@@ -102,7 +119,7 @@ RBC_HD V dot(const V (&a)[4], const V (&b)[4]) {
 
 }  // namespace detail
 
-// out may be q1 or q2.
+// Of rotations. out may be q1 or q2.
 template <class V>
 RBC_HD void slerp(const V (&q1)[4], const V (&q2)[4], V w, V (&out)[4]) {
   using S = Scalar<V>;
