@@ -15,15 +15,13 @@ template <bool kDoubles>
 struct Part {
   const FuseProblem& problem;
   const StreamTask& task;
-  const QuerySlot<kDoubles>* slots;
-  bool* masks;      // of the queries
+  QuerySlot<kDoubles>* slots;
   int64_t channel;  // the first
   int count;
   int width;
-  int64_t behind;  // vectors that follow, whose quaternions have a say in the masks
 };
 
-// Calls visit(query, v, k), k the number of the query, for the lane's items, 32 apart.
+// Calls visit(query, v, mask) for the lane's items, 32 apart.
 template <class Number, bool kDoubles, class Visitor>
 __device__ __forceinline__ void visitItems(const Part<kDoubles>& part, Visitor&& visit) {
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
@@ -33,7 +31,8 @@ __device__ __forceinline__ void visitItems(const Part<kDoubles>& part, Visitor&&
   int k = lane / width;
   int v = lane - k * width;
   while (k < part.count) {
-    visit(reinterpret_cast<const Query<Number>&>(part.slots[k]), v, k);
+    QuerySlot<kDoubles>& slot = part.slots[k];
+    visit(reinterpret_cast<const Query<Number>&>(slot.query), v, slot.mask);
     k += step_queries;
     v += step_vectors;
     if (v >= width) {

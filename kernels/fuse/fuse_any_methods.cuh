@@ -97,7 +97,7 @@ __device__ __forceinline__ void writeBy(const Part<kDoubles>& part) {
   const Access access(part);
   const int64_t step = s.values_stride[1] * part.task.value_bytes;
   const bool affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
-  visitItems<Number>(part, [&](const Query<Number>& query, int v, int k) {
+  visitItems<Number>(part, [&](const Query<Number>& query, int v, bool& mask) {
     AlignedVec<Out, kCount> result;
     Number values[kCount];
     if (query.source != nullptr && interpolate<kMethod>(access, query, step, v, values)) {
@@ -106,34 +106,29 @@ __device__ __forceinline__ void writeBy(const Part<kDoubles>& part) {
     } else {
 #pragma unroll
       for (int i = 0; i < kCount; ++i) result.element[i] = elementOf<Out>(s.fill_bits);
-      if constexpr (kMethod == Method::kSlerp) part.masks[k] = false;
+      if constexpr (kMethod == Method::kSlerp) mask = false;
     }
     access.write(query.target, v, result);
   });
 }
 
-// Quaternions, and those behind that have a say in the masks.
-template <class Access, class Out, bool kDoubles>
-__device__ __forceinline__ void writeQuaternions(const Part<kDoubles>& part) {
-  using Number = typename Access::Number;
-  if (part.width > 0) writeBy<Method::kSlerp, Access, Out>(part);
-  if (part.behind == 0) return;
+// Clears the masks of queries that have a quaternion that is none.
+template <class Number, bool kDoubles>
+__device__ __forceinline__ void testQuaternions(const Part<kDoubles>& part, int64_t quaternions) {
   const FuseStream& s = part.task.stream;
-  const Access access(part);
-  const int64_t step = s.values_stride[1] * part.task.value_bytes;
-  const int64_t vector = 4 * s.values_stride[2] * part.task.value_bytes;
-  const auto lane = static_cast<int>(threadIdx.x % kWarp);
+  const AnyAccess<Number, Number, 4> access(part);
+  const int64_t size = 4 * s.values_stride[2] * part.task.value_bytes;
   for (int k = 0; k < part.count; ++k) {
-    if (!part.masks[k]) continue;
-    const auto& query = reinterpret_cast<const Query<Number>&>(part.slots[k]);
-    const int64_t ahead = query.weights.w != 0 ? step : 0;
-    for (int64_t v = lane; v < part.behind; v += kWarp) {
-      const char* source = query.source + (part.width + v) * vector;
-      Number q1[4];
-      Number q2[4];
-      take<Access>(access.read(source, 0), q1);
-      take<Access>(access.read(source + ahead, 0), q2);
-      if (!(isRotation(q1) & isRotation(q2))) part.masks[k] = false;
+    QuerySlot<kDoubles>& slot = part.slots[k];
+    if (!slot.mask) continue;
+    const auto& query = reinterpret_cast<const Query<Number>&>(slot.query);
+    for (int64_t v = threadIdx.x % kWarp; v < quaternions; v += kWarp) {
+      const char* sample = query.source + v * size;
+      for (int samples = query.weights.w != 0 ? 2 : 1; samples > 0; --samples) {
+        const auto q = access.read(sample, 0);
+        if (!isRotation(q.element)) slot.mask = false;
+        sample += s.values_stride[1] * part.task.value_bytes;
+      }
     }
   }
 }
@@ -161,7 +156,7 @@ __device__ __forceinline__ void writeAny(const Part<kDoubles>& part, Method meth
     case Method::kCubic: return writeBy<Method::kCubic, Channel, Out>(part);
     case Method::kPchip: return writeBy<Method::kPchip, Channel, Out>(part);
     case Method::kAngle: return writeBy<Method::kAngle, Channel, Out>(part);
-    case Method::kSlerp: return writeQuaternions<Quaternion, Out>(part);
+    case Method::kSlerp: return writeBy<Method::kSlerp, Quaternion, Out>(part);
     default: return writeBy<Method::kLinear, Channel, Out>(part);
   }
 }
@@ -172,7 +167,7 @@ __device__ __forceinline__ void copyWords(const Part<kDoubles>& part) {
   const FuseStream& s = part.task.stream;
   const int64_t in_step = s.values_stride[2] * part.task.value_bytes;
   const int64_t out_step = part.problem.out_stride[2] * static_cast<int>(sizeof(Word));
-  visitItems<float>(part, [&](const Query<float>& query, int v, int) {
+  visitItems<float>(part, [&](const Query<float>& query, int v, bool&) {
     AlignedVec<Word, 1> word = {{elementOf<Word>(s.fill_bits)}};
     if (query.source != nullptr) word = load<AlignedVec<Word, 1>>(query.source + v * in_step);
     store(query.target + v * out_step, word);

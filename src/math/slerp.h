@@ -20,12 +20,14 @@ template <class S>
 RBC_HD bool isRotation(const S* q) {
   using Bits = FloatBits<S>;
   using Word = std::remove_const_t<decltype(Bits::kExponent)>;
-  Word largest = 0;
+  Word any = 0;
+  bool finite = true;
   for (int i = 0; i < 4; ++i) {
-    const Word magnitude = bitCast<Word>(q[i]) & ~Bits::kSign;
-    largest = magnitude > largest ? magnitude : largest;
+    const auto bits = bitCast<Word>(q[i]);
+    any |= bits & ~Bits::kSign;
+    finite &= (bits & Bits::kExponent) != Bits::kExponent;
   }
-  return largest != 0 && largest < Bits::kExponent;
+  return finite & (any != 0);
 }
 
 namespace detail {
