@@ -15,7 +15,8 @@ template <bool kDoubles>
 struct Part {
   const FuseProblem& problem;
   const StreamTask& task;
-  QuerySlot<kDoubles>* slots;
+  const QuerySlot<kDoubles>* slots;
+  bool* masks;      // of the queries: cleared where values turn out to be none
   int64_t channel;  // the first
   int count;
   int width;
@@ -31,8 +32,7 @@ __device__ __forceinline__ void visitItems(const Part<kDoubles>& part, Visitor&&
   int k = lane / width;
   int v = lane - k * width;
   while (k < part.count) {
-    QuerySlot<kDoubles>& slot = part.slots[k];
-    visit(reinterpret_cast<const Query<Number>&>(slot.query), v, slot.mask);
+    visit(reinterpret_cast<const Query<Number>&>(part.slots[k]), v, part.masks + k);
     k += step_queries;
     v += step_vectors;
     if (v >= width) {

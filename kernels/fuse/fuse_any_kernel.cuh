@@ -67,7 +67,7 @@ __device__ __forceinline__ Unit unitOf(const FuseLaunch<Form>& launch, int64_t u
 template <class Form>
 __device__ __noinline__ void readBehind(const FuseLaunch<Form>& launch, int64_t number,
                                         QuerySlot<Form::kDoubles>* slots,
-                                        QueryState<typename Form::Index>* states) {
+                                        QueryState<typename Form::Index>* states, bool* masks) {
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
   const FuseProblem& p = launch.problem;
   const Unit unit = unitOf(launch, number);
@@ -80,25 +80,24 @@ __device__ __noinline__ void readBehind(const FuseLaunch<Form>& launch, int64_t 
     if (segment.method != Method::kSlerp || from >= to) continue;
     const int64_t channel = segment.begin + (from - segment.first_vector) * segment.count;
     if (lane < unit.count) {
-      slots[lane].mask =
+      masks[lane] &=
           findQuery<Form::kDoubles>(p, task, segment.method, channel, &states[lane], &slots[lane]);
     }
     __syncwarp();
-    const Part<Form::kDoubles> part = {p, task, slots, channel, unit.count, 0};
+    const Part<Form::kDoubles> part = {p, task, slots, masks, channel, unit.count, 0};
     if (!Form::kDoubles || !task.in_double) {
       testQuaternions<float>(part, to - from);
     } else if constexpr (Form::kDoubles) {
       testQuaternions<double>(part, to - from);
     }
-    __syncwarp();
-    if (lane < unit.count) states[lane].mask &= slots[lane].mask;
+    __syncwarp();  // the slots are overwritten by the next round
   }
 }
 
 template <class Out, class Form>
 __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t number,
                                        QuerySlot<Form::kDoubles>* slots,
-                                       QueryState<typename Form::Index>* states) {
+                                       QueryState<typename Form::Index>* states, bool* masks) {
   using Index = typename Form::Index;
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
   const FuseProblem& p = launch.problem;
@@ -110,7 +109,7 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t n
   query.b = launch.per_row(flat);
   query.t = flat - query.b * static_cast<Index>(p.queries);
   query.guess = -1;
-  query.mask = true;
+  masks[lane] = true;
 
   const int end_segment = task.stream.first_segment + task.stream.num_segments;
   for (int i = task.stream.first_segment; i < end_segment; ++i) {
@@ -122,26 +121,24 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t n
     if (from >= to && !writes_mask) continue;
     const int64_t channel = segment.begin + (from - segment.first_vector) * segment.count;
     if (lane < unit.count) {
-      slots[lane].mask =
+      masks[lane] &=
           findQuery<Form::kDoubles>(p, task, segment.method, channel, &query, &slots[lane]);
     }
     __syncwarp();
     letNextLaunchBegin();
     if (from < to) {
-      const Part<Form::kDoubles> part = {p,       task,       slots,
-                                         channel, unit.count, static_cast<int>(to - from)};
+      const Part<Form::kDoubles> part = {
+          p, task, slots, masks, channel, unit.count, static_cast<int>(to - from)};
       writeSegment<Out>(part, segment.method, segment.in_vecs);
     }
-    __syncwarp();
-    if (lane < unit.count)
-      query.mask &= slots[lane].mask;  // and the next round overwrites the slot
+    __syncwarp();  // the slots are overwritten by the next round
   }
   if constexpr (!std::is_same_v<Out, Words>) {
-    if (writes_mask && task.mask_of_ranges) readBehind(launch, number, slots, states);
+    if (writes_mask && task.mask_of_ranges) readBehind(launch, number, slots, states, masks);
   }
   if (writes_mask && lane < unit.count) {
     p.mask[query.b * p.mask_stride[0] + query.t * p.mask_stride[1] + unit.n * p.mask_stride[2]] =
-        query.mask ? 1 : 0;
+        masks[lane] ? 1 : 0;
   }
 }
 
@@ -150,12 +147,13 @@ __global__ void __launch_bounds__(kWarp* kWarpsPerBlock, blocksThatFit<Form>())
     fuseKernel(const __grid_constant__ FuseLaunch<Form> launch) {
   __shared__ QuerySlot<Form::kDoubles> block_slots[kWarpsPerBlock][kWarp];
   __shared__ QueryState<typename Form::Index> block_states[kWarpsPerBlock][kWarp];
+  __shared__ bool block_masks[kWarpsPerBlock][kWarp];
   const auto warp = static_cast<int>(threadIdx.x / kWarp);
   waitForLaunchesAhead();  // nothing is read or written before the launches ahead are done
   const int64_t warps = static_cast<int64_t>(gridDim.x) * kWarpsPerBlock;
   for (int64_t unit = static_cast<int64_t>(blockIdx.x) * kWarpsPerBlock + warp; unit < launch.units;
        unit += warps) {
-    doUnit<Out>(launch, unit, block_slots[warp], block_states[warp]);
+    doUnit<Out>(launch, unit, block_slots[warp], block_states[warp], block_masks[warp]);
   }
 }
 

@@ -97,7 +97,7 @@ __device__ __forceinline__ void writeBy(const Part<kDoubles>& part) {
   const Access access(part);
   const int64_t step = s.values_stride[1] * part.task.value_bytes;
   const bool affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
-  visitItems<Number>(part, [&](const Query<Number>& query, int v, bool& mask) {
+  visitItems<Number>(part, [&](const Query<Number>& query, int v, bool* mask) {
     AlignedVec<Out, kCount> result;
     Number values[kCount];
     if (query.source != nullptr && interpolate<kMethod>(access, query, step, v, values)) {
@@ -106,7 +106,7 @@ __device__ __forceinline__ void writeBy(const Part<kDoubles>& part) {
     } else {
 #pragma unroll
       for (int i = 0; i < kCount; ++i) result.element[i] = elementOf<Out>(s.fill_bits);
-      if constexpr (kMethod == Method::kSlerp) mask = false;
+      if constexpr (kMethod == Method::kSlerp) *mask = false;
     }
     access.write(query.target, v, result);
   });
@@ -119,14 +119,13 @@ __device__ __forceinline__ void testQuaternions(const Part<kDoubles>& part, int6
   const AnyAccess<Number, Number, 4> access(part);
   const int64_t size = 4 * s.values_stride[2] * part.task.value_bytes;
   for (int k = 0; k < part.count; ++k) {
-    QuerySlot<kDoubles>& slot = part.slots[k];
-    if (!slot.mask) continue;
-    const auto& query = reinterpret_cast<const Query<Number>&>(slot.query);
+    if (!part.masks[k]) continue;
+    const auto& query = reinterpret_cast<const Query<Number>&>(part.slots[k]);
     for (int64_t v = threadIdx.x % kWarp; v < quaternions; v += kWarp) {
       const char* sample = query.source + v * size;
       for (int samples = query.weights.w != 0 ? 2 : 1; samples > 0; --samples) {
         const auto q = access.read(sample, 0);
-        if (!isRotation(q.element)) slot.mask = false;
+        if (!isRotation(q.element)) part.masks[k] = false;
         sample += s.values_stride[1] * part.task.value_bytes;
       }
     }
@@ -167,7 +166,7 @@ __device__ __forceinline__ void copyWords(const Part<kDoubles>& part) {
   const FuseStream& s = part.task.stream;
   const int64_t in_step = s.values_stride[2] * part.task.value_bytes;
   const int64_t out_step = part.problem.out_stride[2] * static_cast<int>(sizeof(Word));
-  visitItems<float>(part, [&](const Query<float>& query, int v, bool&) {
+  visitItems<float>(part, [&](const Query<float>& query, int v, bool*) {
     AlignedVec<Word, 1> word = {{elementOf<Word>(s.fill_bits)}};
     if (query.source != nullptr) word = load<AlignedVec<Word, 1>>(query.source + v * in_step);
     store(query.target + v * out_step, word);

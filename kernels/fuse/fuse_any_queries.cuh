@@ -17,19 +17,13 @@ struct Query {
 
 // Room for either kind.
 template <bool kDoubles>
-union AnyQuery {
+union QuerySlot {
   Query<float> in_float;
   Query<double> in_double;
 };
 template <>
-union AnyQuery<false> {
+union QuerySlot<false> {
   Query<float> in_float;
-};
-
-template <bool kDoubles>
-struct QuerySlot {
-  AnyQuery<kDoubles> query;
-  bool mask;  // of the segment; cleared where values turn out to be none
 };
 
 // What a lane keeps of its query from segment to segment: in shared memory, for the registers.
@@ -38,7 +32,6 @@ struct QueryState {
   Index b;
   Index t;
   Index guess;  // at its sample
-  bool mask;
 };
 
 // Writes the slot of a query for the channels from `channel` on, and returns its mask.
@@ -68,11 +61,11 @@ __device__ __forceinline__ bool findQuery(const FuseProblem& p, const StreamTask
   const Weights<double> weights = weightsOf(method, samples.times, samples.count, position);
   if constexpr (kDoubles) {
     if (task.in_double) {
-      slot->query.in_double = {source, target, weights};
+      slot->in_double = {source, target, weights};
       return position.mask;
     }
   }
-  slot->query.in_float = {source, target, weights.as<float>()};
+  slot->in_float = {source, target, weights.as<float>()};
   return position.mask;
 }
 
