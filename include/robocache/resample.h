@@ -96,7 +96,7 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  *
  * Times ascend within a row; equal times are allowed, and the last of them counts. For a query q
  * against a row of n samples the first rule that applies decides, for each group of channels by
- * its own method. Invalid means: fill_value, mask 0.
+ * its own method. Invalid means: fill_value, mask 0. A mask is 1 where it is for all groups.
  *   1. n = 0, q is NaN, or q lies beyond query_lengths: invalid.
  *   2. q equals a sample's time: that sample (the last such), mask 1.
  *   3. nearest, previous, next with a tolerance: the method's sample t (nearest clamps to the ends,
@@ -122,7 +122,9 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  *   slerp    the rotation at constant speed along the shorter arc, whatever the signs of the
  *            quaternions (Shoemake, "Animating rotation with quaternion curves", 1985). They are
  *            normalized first; samples that are written as they are (rules 2, 3, 4) are not. The
- *            result continues the sign of v1.
+ *            result continues the sign of v1. A quaternion of zeros, or with a NaN or an infinity,
+ *            is no rotation: where a sample that counts is one (v1, and v2 unless w = 0; with rules
+ *            2 and 4 the one that would be written), these four channels are invalid.
  *   angle    v1 plus w times the difference wrapped to [-pi, pi], wrapped to [-pi, pi] itself.
  *            Samples that are written as they are stay as they are.
  * At an end of the row, and beside a pair of equal times, where v0 or v3 has no place, cubic takes
@@ -134,7 +136,7 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * Arithmetic: differences of times in their dtype (i64 exactly), one division a query in that dtype
  * (i64: f64), w rounded to the compute dtype: f64 for values of f64 and of 32 and 64-bit integers,
  * else f32; results rounded to nearest even. w = 0 gives v1 itself. NaN and infinite values
- * propagate; any NaN written is the positive quiet NaN with all payload bits set (0x7fffffff in
+ * propagate, but for slerp; any NaN written is the positive quiet NaN with all payload bits set (0x7fffffff in
  * f32). CPU and CUDA agree bit for bit, in slerp and angle as well: polynomials take the place of
  * transcendental functions, with an error of a few units in the last place of 1.
  * max_gap and tolerance are rounded to the dtype of times (i64: down); above 0 and below one tick of

@@ -56,6 +56,7 @@ void describe(const FuseProblem& p, int multiprocessors, FuseLaunch<Form>* launc
     task.range = tiling.range;
     task.ranges = FastDivmod(tiling.ranges);
     task.group = tiling.group;
+    task.mask_of_ranges = tiling.ranges > 1 && hasQuaternions(p, s);
     launch->units += tiling.groups * tiling.ranges;
   }
 }

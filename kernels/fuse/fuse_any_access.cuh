@@ -16,12 +16,13 @@ struct Part {
   const FuseProblem& problem;
   const StreamTask& task;
   const QuerySlot<kDoubles>* slots;
+  bool* masks;      // of the queries: cleared where values turn out to be none
   int64_t channel;  // the first
   int count;
   int width;
 };
 
-// Calls visit(query, v) for the lane's items, 32 apart.
+// Calls visit(query, v, mask) for the lane's items, 32 apart.
 template <class Number, bool kDoubles, class Visitor>
 __device__ __forceinline__ void visitItems(const Part<kDoubles>& part, Visitor&& visit) {
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
@@ -31,7 +32,7 @@ __device__ __forceinline__ void visitItems(const Part<kDoubles>& part, Visitor&&
   int k = lane / width;
   int v = lane - k * width;
   while (k < part.count) {
-    visit(reinterpret_cast<const Query<Number>&>(part.slots[k]), v);
+    visit(reinterpret_cast<const Query<Number>&>(part.slots[k]), v, part.masks + k);
     k += step_queries;
     v += step_vectors;
     if (v >= width) {

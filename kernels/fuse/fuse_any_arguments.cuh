@@ -28,6 +28,7 @@ struct StreamTask {
   float pace;      // for prefetchTimes()
   bool in_double;  // computed so
   bool affine_in_vecs;
+  bool mask_of_ranges;  // all of a row's have a say in its mask
 };
 
 // What a kernel is made for. Arguments travel with the launch, so a few streams get a small struct;

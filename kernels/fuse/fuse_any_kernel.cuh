@@ -39,12 +39,17 @@ __device__ __forceinline__ int streamOf(const FuseLaunch<Form>& launch, int64_t 
   return low;
 }
 
-template <class Out, class Form>
-__device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t unit,
-                                       QuerySlot<Form::kDoubles>* slots,
-                                       QueryState<typename Form::Index>* states) {
-  using Index = typename Form::Index;
-  const auto lane = static_cast<int>(threadIdx.x % kWarp);
+// What a warp does at a time: some queries times some vectors of a stream.
+struct Unit {
+  int n;          // the stream
+  int64_t flat;   // its first query, of the flattened batch
+  int count;      // of queries
+  int64_t first;  // vector
+  int64_t end;
+};
+
+template <class Form>
+__device__ __forceinline__ Unit unitOf(const FuseLaunch<Form>& launch, int64_t unit) {
   const FuseProblem& p = launch.problem;
   const int n = streamOf(launch, unit);
   const StreamTask& task = launch.streams[n];
@@ -52,41 +57,88 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t u
   const int64_t group = task.ranges(own);
   const int64_t first = (own - group * static_cast<int64_t>(task.ranges.divisor)) * task.range;
   const int64_t end = first + task.range < task.vectors ? first + task.range : task.vectors;
-  const int64_t flat = group * task.group + lane;
   const int64_t left = p.batch * p.queries - group * task.group;
   const int count = left < task.group ? static_cast<int>(left) : task.group;
-  const bool writes_mask = p.mask != nullptr && first == 0;
+  return {n, group * task.group, count, first, end};
+}
+
+// Clears the masks of a unit's queries where a quaternion is none that stands behind the unit's part of
+// the row. A function, as it is rare and would cost the others registers.
+template <class Form>
+__device__ __noinline__ void readBehind(const FuseLaunch<Form>& launch, int64_t number,
+                                        QuerySlot<Form::kDoubles>* slots,
+                                        QueryState<typename Form::Index>* states, bool* masks) {
+  const auto lane = static_cast<int>(threadIdx.x % kWarp);
+  const FuseProblem& p = launch.problem;
+  const Unit unit = unitOf(launch, number);
+  const StreamTask& task = launch.streams[unit.n];
+  const int end_segment = task.stream.first_segment + task.stream.num_segments;
+  for (int i = task.stream.first_segment; i < end_segment; ++i) {
+    const SegmentTask& segment = launch.segments[i];
+    const int64_t to = i + 1 < end_segment ? launch.segments[i + 1].first_vector : task.vectors;
+    const int64_t from = unit.end > segment.first_vector ? unit.end : segment.first_vector;
+    if (segment.method != Method::kSlerp || from >= to) continue;
+    const int64_t channel = segment.begin + (from - segment.first_vector) * segment.count;
+    if (lane < unit.count) {
+      masks[lane] &=
+          findQuery<Form::kDoubles>(p, task, segment.method, channel, &states[lane], &slots[lane]);
+    }
+    __syncwarp();
+    const Part<Form::kDoubles> part = {p, task, slots, masks, channel, unit.count, 0};
+    if (!Form::kDoubles || !task.in_double) {
+      testQuaternions<float>(part, to - from);
+    } else if constexpr (Form::kDoubles) {
+      testQuaternions<double>(part, to - from);
+    }
+    __syncwarp();  // the slots are overwritten by the next round
+  }
+}
+
+template <class Out, class Form>
+__device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t number,
+                                       QuerySlot<Form::kDoubles>* slots,
+                                       QueryState<typename Form::Index>* states, bool* masks) {
+  using Index = typename Form::Index;
+  const auto lane = static_cast<int>(threadIdx.x % kWarp);
+  const FuseProblem& p = launch.problem;
+  const Unit unit = unitOf(launch, number);
+  const StreamTask& task = launch.streams[unit.n];
+  const bool writes_mask = p.mask != nullptr && unit.first == 0;
   QueryState<Index>& query = states[lane];
-  query.b = launch.per_row(static_cast<Index>(flat));
-  query.t = static_cast<Index>(flat) - query.b * static_cast<Index>(p.queries);
+  const auto flat = static_cast<Index>(unit.flat + lane);
+  query.b = launch.per_row(flat);
+  query.t = flat - query.b * static_cast<Index>(p.queries);
   query.guess = -1;
-  query.mask = true;
+  masks[lane] = true;
 
   const int end_segment = task.stream.first_segment + task.stream.num_segments;
   for (int i = task.stream.first_segment; i < end_segment; ++i) {
     const SegmentTask& segment = launch.segments[i];
     const int64_t own_end =
         i + 1 < end_segment ? launch.segments[i + 1].first_vector : task.vectors;
-    const int64_t from = first > segment.first_vector ? first : segment.first_vector;
-    const int64_t to = end < own_end ? end : own_end;
+    const int64_t from = unit.first > segment.first_vector ? unit.first : segment.first_vector;
+    const int64_t to = unit.end < own_end ? unit.end : own_end;
     if (from >= to && !writes_mask) continue;
     const int64_t channel = segment.begin + (from - segment.first_vector) * segment.count;
-    if (lane < count) {
-      query.mask &=
+    if (lane < unit.count) {
+      masks[lane] &=
           findQuery<Form::kDoubles>(p, task, segment.method, channel, &query, &slots[lane]);
     }
     __syncwarp();
     letNextLaunchBegin();
     if (from < to) {
-      const Part<Form::kDoubles> part = {p,       task,  slots,
-                                         channel, count, static_cast<int>(to - from)};
+      const Part<Form::kDoubles> part = {
+          p, task, slots, masks, channel, unit.count, static_cast<int>(to - from)};
       writeSegment<Out>(part, segment.method, segment.in_vecs);
     }
     __syncwarp();  // the slots are overwritten by the next round
   }
-  if (writes_mask && lane < count) {
-    p.mask[query.b * p.mask_stride[0] + query.t * p.mask_stride[1] + n * p.mask_stride[2]] =
-        query.mask ? 1 : 0;
+  if constexpr (!std::is_same_v<Out, Words>) {
+    if (writes_mask && task.mask_of_ranges) readBehind(launch, number, slots, states, masks);
+  }
+  if (writes_mask && lane < unit.count) {
+    p.mask[query.b * p.mask_stride[0] + query.t * p.mask_stride[1] + unit.n * p.mask_stride[2]] =
+        masks[lane] ? 1 : 0;
   }
 }
 
@@ -95,12 +147,13 @@ __global__ void __launch_bounds__(kWarp* kWarpsPerBlock, blocksThatFit<Form>())
     fuseKernel(const __grid_constant__ FuseLaunch<Form> launch) {
   __shared__ QuerySlot<Form::kDoubles> block_slots[kWarpsPerBlock][kWarp];
   __shared__ QueryState<typename Form::Index> block_states[kWarpsPerBlock][kWarp];
+  __shared__ bool block_masks[kWarpsPerBlock][kWarp];
   const auto warp = static_cast<int>(threadIdx.x / kWarp);
   waitForLaunchesAhead();  // nothing is read or written before the launches ahead are done
   const int64_t warps = static_cast<int64_t>(gridDim.x) * kWarpsPerBlock;
   for (int64_t unit = static_cast<int64_t>(blockIdx.x) * kWarpsPerBlock + warp; unit < launch.units;
        unit += warps) {
-    doUnit<Out>(launch, unit, block_slots[warp], block_states[warp]);
+    doUnit<Out>(launch, unit, block_slots[warp], block_states[warp], block_masks[warp]);
   }
 }
 

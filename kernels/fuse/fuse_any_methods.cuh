@@ -11,14 +11,16 @@ namespace any {
 
 // A sample as it is.
 template <class Access>
-__device__ __forceinline__ void take(const typename Access::Raw& raw,
+__device__ __forceinline__ bool take(const typename Access::Raw& raw,
                                      typename Access::Number (&out)[Access::kCount]) {
 #pragma unroll
   for (int i = 0; i < Access::kCount; ++i) out[i] = Access::number(raw, i);
+  return true;
 }
 
+// Returns whether there is a value: quaternions may be none.
 template <Method kMethod, class Access, class Number>
-__device__ __forceinline__ void interpolate(const Access& access, const Query<Number>& query,
+__device__ __forceinline__ bool interpolate(const Access& access, const Query<Number>& query,
                                             int64_t step, int v, Number (&out)[Access::kCount]) {
   constexpr int kCount = Access::kCount;
   const Weights<Number>& k = query.weights;
@@ -40,14 +42,12 @@ __device__ __forceinline__ void interpolate(const Access& access, const Query<Nu
       out[i] = kMethod == Method::kCubic ? cubic(a0, a1, a2, a3, k) : pchip(a0, a1, a2, a3, k);
     }
   } else if constexpr (kMethod == Method::kSlerp) {
-    if (k.w == 0) return take<Access>(v1, out);
     Number q1[4];
-    Number q2[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      q1[i] = Access::number(v1, i);
-      q2[i] = Access::number(v2, i);
-    }
+    Number q2[4];  // q1, if w is 0
+    take<Access>(v1, q1);
+    take<Access>(v2, q2);
+    if (!(isRotation(q1) & isRotation(q2))) return false;
+    if (k.w == 0) return take<Access>(v1, out);
     slerp(q1, q2, k.w, out);
   } else {
     if (k.w == 0) return take<Access>(v1, out);
@@ -58,6 +58,7 @@ __device__ __forceinline__ void interpolate(const Access& access, const Query<Nu
       out[i] = kMethod == Method::kAngle ? lerpAngle(a1, a2, k.w) : lerp(a1, a2, k.w);
     }
   }
+  return true;
 }
 
 template <int kCount, class Number>
@@ -96,19 +97,39 @@ __device__ __forceinline__ void writeBy(const Part<kDoubles>& part) {
   const Access access(part);
   const int64_t step = s.values_stride[1] * part.task.value_bytes;
   const bool affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
-  visitItems<Number>(part, [&](const Query<Number>& query, int v) {
+  visitItems<Number>(part, [&](const Query<Number>& query, int v, bool* mask) {
     AlignedVec<Out, kCount> result;
-    if (query.source != nullptr) {
-      Number values[kCount];
-      interpolate<kMethod>(access, query, step, v, values);
+    Number values[kCount];
+    if (query.source != nullptr && interpolate<kMethod>(access, query, step, v, values)) {
       if (affine) normalize<kCount>(part.task, part.channel + v * kCount, values);
       result = narrowVec<Out>(values);
     } else {
 #pragma unroll
       for (int i = 0; i < kCount; ++i) result.element[i] = elementOf<Out>(s.fill_bits);
+      if constexpr (kMethod == Method::kSlerp) *mask = false;
     }
     access.write(query.target, v, result);
   });
+}
+
+// Clears the masks of queries that have a quaternion that is none.
+template <class Number, bool kDoubles>
+__device__ __forceinline__ void testQuaternions(const Part<kDoubles>& part, int64_t quaternions) {
+  const FuseStream& s = part.task.stream;
+  const AnyAccess<Number, Number, 4> access(part);
+  const int64_t size = 4 * s.values_stride[2] * part.task.value_bytes;
+  for (int k = 0; k < part.count; ++k) {
+    if (!part.masks[k]) continue;
+    const auto& query = reinterpret_cast<const Query<Number>&>(part.slots[k]);
+    for (int64_t v = threadIdx.x % kWarp; v < quaternions; v += kWarp) {
+      const char* sample = query.source + v * size;
+      for (int samples = query.weights.w != 0 ? 2 : 1; samples > 0; --samples) {
+        const auto q = access.read(sample, 0);
+        if (!isRotation(q.element)) part.masks[k] = false;
+        sample += s.values_stride[1] * part.task.value_bytes;
+      }
+    }
+  }
 }
 
 // Floats of a lane: 16 bytes of out. Doubles: two, for the registers.
@@ -145,7 +166,7 @@ __device__ __forceinline__ void copyWords(const Part<kDoubles>& part) {
   const FuseStream& s = part.task.stream;
   const int64_t in_step = s.values_stride[2] * part.task.value_bytes;
   const int64_t out_step = part.problem.out_stride[2] * static_cast<int>(sizeof(Word));
-  visitItems<float>(part, [&](const Query<float>& query, int v) {
+  visitItems<float>(part, [&](const Query<float>& query, int v, bool*) {
     AlignedVec<Word, 1> word = {{elementOf<Word>(s.fill_bits)}};
     if (query.source != nullptr) word = load<AlignedVec<Word, 1>>(query.source + v * in_step);
     store(query.target + v * out_step, word);

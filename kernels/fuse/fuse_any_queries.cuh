@@ -32,7 +32,6 @@ struct QueryState {
   Index b;
   Index t;
   Index guess;  // at its sample
-  bool mask;
 };
 
 // Writes the slot of a query for the channels from `channel` on, and returns its mask.

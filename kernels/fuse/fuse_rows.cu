@@ -27,9 +27,9 @@ struct Common {
 // The kind that a stream needs.
 Kind kindOf(const FuseStream& s, Method method) {
   if (takesFour(method)) return Kind::kFourRows;
+  if (method == Method::kSlerp) return Kind::kQuaternions;
   const bool affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
-  return affine || method == Method::kSlerp || method == Method::kAngle ? Kind::kTwoRows
-                                                                        : Kind::kLine;
+  return affine || method == Method::kAngle ? Kind::kTwoRows : Kind::kLine;
 }
 
 // Whether the stream's kernel may be that of all.

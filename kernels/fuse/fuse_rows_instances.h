@@ -10,9 +10,10 @@ namespace rows {
 // Methods whose kernels are alike. Streams of several kinds take the last of them: it can do what the
 // others can, but for quaternions and angles in kFourRows.
 enum class Kind {
-  kLine,      // a sample, or a line between two
-  kTwoRows,   // any formula of two samples, and normalization
-  kFourRows,  // any formula of four samples, and normalization
+  kLine,         // a sample, or a line between two
+  kTwoRows,      // any formula of two samples of a channel, and normalization
+  kQuaternions,  // slerp as well, where values have a say in the mask
+  kFourRows,     // any formula of four samples, and normalization
 };
 
 // Dtypes of values and of out that there are kernels for, each set with those before it.
@@ -64,10 +65,12 @@ inline constexpr Form kForms[] = {
     // 1024,500,250,256 bf16: linear 92, slerp 102, pchip 160.
     {Kind::kLine, 1, 16, DTypes::kAll, 8, 4, 2, 1024, 4},
     {Kind::kTwoRows, 1, 16, DTypes::kTraining, 8, 2, 2, 2048, 4},
+    {Kind::kQuaternions, 1, 16, DTypes::kTraining, 8, 2, 2, 2048, 4},
     {Kind::kFourRows, 1, 16, DTypes::kTraining, 8, 1, 1, 2048, 4},
     // B=256: 100x512, 200x128, 300x64 -> 128 bf16: linear 28.6.
     {Kind::kLine, kFewStreams, 16, DTypes::kAll, 8, 2, 2, 1024, 1},
     {Kind::kTwoRows, kFewStreams, 16, DTypes::kTraining, 7, 2, 2, 2048, 1},
+    {Kind::kQuaternions, kFewStreams, 16, DTypes::kTraining, 7, 2, 2, 2048, 1},
     // B=4: 30x512, 100x64, 200x12 -> 50 bf16: 2.29.
     {Kind::kLine, kFewStreams, 8, DTypes::kNoDoubles, 8, 2, 2, 1024, 1},
     // 256,2000,1000,7 f32: 7.94.
@@ -79,6 +82,7 @@ inline constexpr Form kForms[] = {
     // 256,1000,500,64 f32 in 16 streams of 4 channels: 46.9.
     {Kind::kLine, kManyStreams, 16, DTypes::kAll, 8, 2, 2, 1024, 1},
     {Kind::kTwoRows, kManyStreams, 16, DTypes::kTraining, 7, 2, 2, 2048, 1},
+    {Kind::kQuaternions, kManyStreams, 16, DTypes::kTraining, 7, 2, 2, 2048, 1},
     // The same in 64 streams: 171; in 32 of two channels: 88.
     {Kind::kLine, kManyStreams, kSingle, DTypes::kAll, 10, 4, 2, 2048, 1},
     {Kind::kTwoRows, kManyStreams, kSingle, DTypes::kTraining, 7, 4, 2, 2048, 1},

@@ -30,8 +30,12 @@ __device__ __forceinline__ Query<Compute<In>, kKind> findQuery(const QueryRows<i
   const auto samples = recordingOf<Time>(task.samples, b);
   int32_t guess = -1;
   const auto position = findSample(queries, b, t, task.clock_offset, samples, task.rules, &guess);
-  if (task.mask.data != nullptr && channel == 0) *task.mask.at(b, t) = position.mask ? 1 : 0;
   Query<Compute<In>, kKind> query;
+  if constexpr (kKind == Kind::kQuaternions) {
+    query.mask = position.mask;
+  } else {
+    if (task.mask.data != nullptr && channel == 0) *task.mask.at(b, t) = position.mask ? 1 : 0;
+  }
   query.source = nullptr;
   if (position.index >= 0) {
     query.source =
@@ -87,20 +91,32 @@ struct Item {
     if (valid) loadRows(query, v, task.values.step, &rows);
   }
 
+  // Returns whether no quaternion was found to be none.
   template <class Time>
-  __device__ __forceinline__ void write(const RowsTask<Time>& task) const {
+  __device__ __forceinline__ bool write(const RowsTask<Time>& task) const {
     AlignedVec<Out, kCount> result;
+    bool rotations = true;
     if (valid) {
       Number values[kCount];
       blend(rows, task.rules.method, weight, values);
       if (kKind != Kind::kLine && (task.mean != nullptr || task.inv_std != nullptr))
         normalize(task.mean, task.inv_std, channel, values);
       result = narrowVec<Out>(values);
+      if constexpr (kKind == Kind::kQuaternions) {
+#pragma unroll
+        for (int i = 0; i < kCount; i += 4) {
+          if (task.rules.method != Method::kSlerp || areRotations(rows, i)) continue;
+          rotations = false;
+#pragma unroll
+          for (int j = 0; j < 4; ++j) result.element[i + j] = elementOf<Out>(task.fill_bits);
+        }
+      }
     } else {
       const auto fill = elementOf<Out>(task.fill_bits);
       for (Out& element : result.element) element = fill;
     }
     store(target, result);
+    return rotations;
   }
 };
 
@@ -123,7 +139,7 @@ __device__ __forceinline__ void writeQuery(const RowsTask<Time>& task,
 template <class In, class Out, class Time, Kind kKind, int kCount>
 struct Walk {
   const RowsTask<Time>& task;
-  const Query<Compute<In>, kKind>* queries;
+  Query<Compute<In>, kKind>* queries;
   int32_t first_vector;  // of the rows' that the unit has
   int last_query;
   int k;
@@ -134,10 +150,12 @@ struct Walk {
   template <int kItems>
   __device__ __forceinline__ void step() {
     Item<In, Out, kKind, kCount> items[kItems];
+    int query[kItems];
     const auto range = static_cast<int>(task.range.divisor);
 #pragma unroll
     for (int u = 0; u < kItems; ++u) {
-      items[u].read(task, queries[min(k, last_query)], v, first_vector);
+      query[u] = min(k, last_query);
+      items[u].read(task, queries[query[u]], v, first_vector);
       k += task.step_queries;
       v += task.step_vectors;
       if (v >= range) {
@@ -146,7 +164,12 @@ struct Walk {
       }
     }
 #pragma unroll
-    for (int u = 0; u < kItems; ++u) items[u].write(task);
+    for (int u = 0; u < kItems; ++u) {
+      const bool rotations = items[u].write(task);
+      if constexpr (kKind == Kind::kQuaternions) {
+        if (!rotations) queries[query[u]].mask = false;
+      }
+    }
   }
 
   // All `items` of the block, in steps of kItems while there are more than half a step takes, then
@@ -157,6 +180,23 @@ struct Walk {
     for (; items > kFewer * kThreads; items -= kItems * kThreads) step<kItems>();
     if constexpr (kFewer > 0) {
       if (items > 0) run<kFewer>(items);
+    }
+  }
+
+  // The quaternions behind the unit's have a say in the masks of its queries. Of the first unit of a row.
+  __device__ __forceinline__ void readBehind() {
+    const auto range = static_cast<int>(task.range.divisor);
+    for (int i = 0; i <= last_query && range < task.vectors; ++i) {
+      if (!queries[i].mask) continue;
+#pragma unroll 4
+      for (int u = range + static_cast<int>(threadIdx.x); u < task.vectors; u += kThreads) {
+        RowVecs<AlignedVec<In, kCount>, kKind> rows;
+        loadRows(queries[i], u, task.values.step, &rows);
+#pragma unroll
+        for (int j = 0; j < kCount; j += 4) {
+          if (!areRotations(rows, j)) queries[i].mask = false;
+        }
+      }
     }
   }
 };
@@ -218,6 +258,14 @@ __global__ void __launch_bounds__(kThreads, kForms[kForm].blocks)
   Walk<In, Out, Time, kKind, kCount> walk = {task,      queries, first_vector,
                                              count - 1, k,       thread - k * range};
   walk.template run<kInFlight>(count * range);
+  if constexpr (kKind == Kind::kQuaternions) {
+    if (task.mask.data == nullptr || first_vector != 0) return;
+    if (task.rules.method == Method::kSlerp) {
+      walk.readBehind();
+      __syncthreads();
+    }
+    if (has_query) *task.mask.at(b, t) = queries[thread].mask ? 1 : 0;
+  }
 }
 
 }  // namespace rows

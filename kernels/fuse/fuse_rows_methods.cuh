@@ -17,9 +17,17 @@ struct QueryWeight {
 template <class Number>
 struct QueryWeight<Number, Kind::kFourRows> : Weights<Number> {};
 
+// Its mask, where that is known only when its rows have been read.
+template <Kind kKind>
+struct QueryMask {};
+template <>
+struct QueryMask<Kind::kQuaternions> {
+  bool mask;
+};
+
 // What a block keeps of a query: where its sample and its output begin, at the unit's first channel.
 template <class Number, Kind kKind>
-struct Query {
+struct Query : QueryMask<kKind> {
   const char* source;  // null: write the fill value
   char* target;
   QueryWeight<Number, kKind> weight;
@@ -64,16 +72,15 @@ __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, Kind
   }
 }
 
-template <class In, class Number, int kCount>
-__device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, Kind::kTwoRows>& rows,
-                                      Method method,
-                                      const QueryWeight<Number, Kind::kTwoRows>& weight,
+template <class In, class Number, int kCount, Kind kKind>
+__device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, kKind>& rows,
+                                      Method method, const QueryWeight<Number, kKind>& weight,
                                       Number (&out)[kCount]) {
   const Number w = weight.w;
   if (w == 0) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) out[i] = widen(rows.v1.element[i]);
-  } else if (kCount % 4 == 0 && method == Method::kSlerp) {
+  } else if (kKind == Kind::kQuaternions && method == Method::kSlerp) {
 #pragma unroll
     for (int i = 0; i + 4 <= kCount; i += 4) {
       Number q1[4];
@@ -125,6 +132,20 @@ __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, Kind
       return pchipAtEnd(v0, v1, v2, v3, weight);
     });
   }
+}
+
+// Whether both quaternions are rotations that make the elements from the i-th on.
+template <class In, int kCount>
+__device__ __forceinline__ bool areRotations(
+    const RowVecs<AlignedVec<In, kCount>, Kind::kQuaternions>& rows, int i) {
+  Compute<In> q1[4];
+  Compute<In> q2[4];  // q1, if the weight is 0
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    q1[j] = widen(rows.v1.element[i + j]);
+    q2[j] = widen(rows.v2.element[i + j]);
+  }
+  return isRotation(q1) & isRotation(q2);
 }
 
 template <class Number, int kCount>

@@ -57,7 +57,7 @@ RBC_HD V clamp(V x, V low, V high) {
   return select(at_least > high, high, at_least);
 }
 
-// What toUnit() and rootGuess() take of a float's bits.
+// What toUnit(), rootGuess() and isRotation() take of a float's bits.
 template <class S>
 struct FloatBits;
 template <>

@@ -8,9 +8,28 @@
 #if !defined(RBC_MATH_SLERP_H) || defined(RBC_FORMULAS_AGAIN)
 #define RBC_MATH_SLERP_H
 
+#include <type_traits>
+
 #include "number.h"
 
 namespace RBC_FORMULAS {
+
+// Whether four scalars are a quaternion that means a rotation: finite, and not all zero. By their bits,
+// as a sum of squares may be neither though they are.
+template <class S>
+RBC_HD bool isRotation(const S* q) {
+  using Bits = FloatBits<S>;
+  using Word = std::remove_const_t<decltype(Bits::kExponent)>;
+  Word any = 0;
+  bool finite = true;
+  for (int i = 0; i < 4; ++i) {
+    const auto bits = bitCast<Word>(q[i]);
+    any |= bits & ~Bits::kSign;
+    finite &= (bits & Bits::kExponent) != Bits::kExponent;
+  }
+  return finite & (any != 0);
+}
+
 namespace detail {
 
 // c[0] x^(n-1) + ... + c[n-1].
@@ -102,7 +121,7 @@ RBC_HD V dot(const V (&a)[4], const V (&b)[4]) {
 
 }  // namespace detail
 
-// out may be q1 or q2.
+// Of rotations. out may be q1 or q2.
 template <class V>
 RBC_HD void slerp(const V (&q1)[4], const V (&q2)[4], V w, V (&out)[4]) {
   using S = Scalar<V>;

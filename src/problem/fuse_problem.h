@@ -94,6 +94,14 @@ struct FuseProblem {
   const ChannelSegment* segments;
 };
 
+// Whether values have a say in the stream's mask: a quaternion may be none.
+inline bool hasQuaternions(const FuseProblem& p, const FuseStream& s) {
+  for (int i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
+    if (p.segments[i].method == Method::kSlerp) return true;
+  }
+  return false;
+}
+
 RBC_HD RowRange samplesOf(const FuseStream& s, int64_t b) {
   return rangeOf(s.lengths, s.offsets, s.samples, b);
 }

@@ -144,7 +144,11 @@ def interpolated(values, times, query_times, dtype, **options):
     for begin, count, name in [(0, None, method)] if isinstance(method, str) else method:
         if name in EXACT:
             bound[..., begin : None if count is None else begin + count] = 0
-    bound[~mask] = 0  # the fill value, or a sample
+    # The fill value, or a sample; of quaternions one may be none, and those beside it have a value.
+    exact = np.repeat(~mask[..., None], out.shape[-1], axis=-1)
+    if "slerp" in str(method):
+        exact &= out == options.get("fill_value", 0.0)
+    bound[exact] = 0
     for apart in (out - bound, out + bound):
         np.testing.assert_array_equal(rounded(apart, out_dtype), rounded(out, out_dtype))
     computed_in_f64 = values.dtype in (np.float64, np.int32, np.int64)
@@ -351,6 +355,17 @@ def resample_cases():
             out_dtype,
             method="slerp",
         )
+    for dtype, out_dtype in (("f32", "bf16"), ("f64", "f32")):
+        yield resample(
+            f"slerp {dtype} to {out_dtype}, zeros, NaN and infinities",
+            with_no_rotations(np.random.RandomState(3), (2, 9), dtype),
+            np.tile(np.arange(9.0), (2, 1)),
+            np.array([-1, 0, 0.5, 1, 1.25, 2, 2.5, 3, 3.75, 4, 5.5, 6, 6.5, 7.5, 8, 9]),
+            out_dtype,
+            method="slerp",
+            fill_value=-2.0,
+            mean=np.array([0.5, 0, 0.25, 0, 0, 0, 1, 0], np.float32),
+        )
     pose = np.concatenate(
         [
             dyadic(random, (6, 3), "f32"),
@@ -390,6 +405,14 @@ def quaternions(random, shape, dtype):
     return (q / np.linalg.norm(q, axis=-1, keepdims=True)).astype(DTYPES[dtype])
 
 
+def with_no_rotations(random, shape, dtype):
+    """Two quaternions a sample, some of them none; such may be the last."""
+    q = np.stack([quaternions(random, shape, dtype) for _ in range(2)], axis=-2)
+    q[0, 1, 0], q[0, 4, 1], q[0, 8, 1] = 0, [0, -0.0, 0, -0.0], 0
+    q[1, 0, 0, 2], q[1, 3, 1, 3], q[1, 6, 0, 0] = np.nan, np.inf, -np.inf
+    return q.reshape(*shape, 8)
+
+
 def fuse_cases():
     random = np.random.RandomState(2)
 
@@ -420,6 +443,38 @@ def fuse_cases():
         ],
         np.array([[-0.25, 0, 0.375, 0.5, 1.1875, 2.5], [0, 0.25, 0.75, 1.0, 1.375, np.nan]]),
         "f32",
+    )
+    yield fuse(
+        "slerp of zeros, NaN and infinities beside other channels and streams, to bf16",
+        [
+            {
+                "values": np.concatenate(
+                    [
+                        dyadic(np.random.RandomState(4), (2, 9, 2), "f32"),
+                        with_no_rotations(np.random.RandomState(5), (2, 9), "f32"),
+                    ],
+                    axis=-1,
+                ),
+                "times": np.arange(9, dtype=np.float64),
+                "method": [(2, 8, "slerp"), (0, 2, "linear")],
+                "fill_value": 3.0,
+                "max_gap": 5.0,
+            },
+            {
+                "values": with_no_rotations(np.random.RandomState(6), (2, 9), "f64"),
+                "times": np.arange(9, dtype=np.float64),
+                "method": "slerp",
+                "bounds": "fill",
+                "clock_offset": 0.5,
+                "std": np.array([2, 1, 1, 4, 1, 1, 0.5, 1], np.float32),
+            },
+            {
+                "values": dyadic(np.random.RandomState(7), (2, 9, 1), "f32"),
+                "times": np.arange(9, dtype=np.float64),
+            },
+        ],
+        np.array([-1, 0, 0.5, 1, 1.25, 2, 2.5, 3, 3.75, 4, 5.5, 6, 6.5, 7.5, 8, 9]),
+        "bf16",
     )
     tick = 1 << 20
     yield fuse(

@@ -70,9 +70,12 @@ def resample(
                     _limit(max_gap, times),
                     _limit(tolerance, times),
                 )
-                valid.append(ok)
                 if answer is not None:
-                    out[b, k, part] = answer if exact else (answer - mean[part]) / std[part]
+                    known = ~np.isnan(answer) if name == "slerp" else np.full(count, True)
+                    ok = ok and bool(known.all())
+                    answer = answer if exact else (answer - mean[part]) / std[part]
+                    out[b, k, part] = np.where(known, answer, fill_value)
+                valid.append(ok)
             mask[b, k] = all(valid)
     return (out, mask) if batched else (out[0], mask[0])
 
@@ -105,6 +108,8 @@ def _one(values, times, q, method, bounds, max_gap, tolerance):
     n = len(times)
     if n == 0 or q != q:
         return None, False
+    if method == "slerp":
+        values = _rotations(values)
     same = np.flatnonzero(times == q)
     if len(same):
         return values[same[-1]], True
@@ -155,8 +160,17 @@ def _wrapped(angle):
     return angle - 2 * math.pi * np.round(angle / (2 * math.pi))
 
 
+def _rotations(values):
+    """Quaternions, all NaN where they are zero or not finite."""
+    runs = values.reshape(*values.shape[:-1], -1, 4)
+    good = np.isfinite(runs).all(axis=-1) & (runs != 0).any(axis=-1)
+    return np.where(good[..., None], runs, np.nan).reshape(values.shape)
+
+
 def _slerp(p, q, w):
     """Shoemake's formula for unit quaternions, by the angle between them from its tangent."""
+    if np.isnan([p, q]).any():
+        return np.full(4, np.nan)
     p, q = p / math.sqrt(p @ p), q / math.sqrt(q @ q)
     if p @ q < 0:
         q = -q

@@ -69,6 +69,12 @@ def resample(
             np.broadcast_to(std, values.shape[1:])[part]
         )
         out[~written, part] = fill_value
+        if name == "slerp":
+            left = np.where(outside, edge, last)
+            right = np.where(met | outside, left, first)
+            none = no_rotations(here)[left] | no_rotations(here)[right]
+            out[:, part][np.repeat(none, 4, axis=1)] = fill_value
+            valid = valid & ~none.any(axis=1)
         masks.append(valid)
     return out, np.logical_and.reduce(masks)
 
@@ -111,8 +117,15 @@ def between(values, times, queries, last, method, extrapolates=False):
     return np.hstack([slerp(run, times, inside, last) for run in runs])
 
 
+def no_rotations(values):
+    """Which quaternions are zero or not finite: [S, D / 4]."""
+    runs = values.reshape(len(values), -1, 4)
+    return ~np.isfinite(runs).all(axis=2) | (runs == 0).all(axis=2)
+
+
 def slerp(quaternions, times, queries, last):
     """The components may stand in any order: SciPy's order is a turn to another basis."""
+    quaternions = np.where(no_rotations(quaternions), 1.0, quaternions)  # which SciPy refuses
     out = Slerp(times, Rotation.from_quat(quaternions))(queries).as_quat()
     # A rotation is two quaternions. The one meant is that near to the sample before it.
     near = np.einsum("ij,ij->i", out, quaternions[np.maximum(last, 0)])

@@ -168,7 +168,14 @@ def problems(draw):
     else:
         values = random.normal(size=values_shape).astype(dtype)
         if "slerp" in names:
-            values += (values == 0) * dtype.type(0.5)  # no quaternion of length 0
+            values += (values == 0) * dtype.type(0.5)  # no quaternion of length 0 but by intent
+            groups = [(0, channels, "slerp")] if isinstance(method, str) else method
+            for begin in [i for i, n, name in groups if name == "slerp" for i in range(i, i + n, 4)]:
+                odd = random.choice([0.0, -0.0, math.nan, math.inf], (*values_shape[:-1], 1))
+                lost = random.random((*values_shape[:-1], 1)) < 0.1
+                lost = lost & (random.random((*values_shape[:-1], 4)) < 0.5) | lost & (odd == 0)
+                part = values[..., begin : begin + 4]
+                part[...] = np.where(lost, odd, part)
         if names.isdisjoint(SMOOTH) and draw(st.booleans()):
             special = random.choice([math.nan, math.inf, -math.inf, 0.0, -0.0], values_shape)
             values = np.where(random.random(values_shape) < 0.2, special, values).astype(dtype)
@@ -458,6 +465,45 @@ def test_slerp_of_a_constant_speed_whatever_the_signs(dtype, speed):
     # The sign is that of the sample before.
     before = values[np.floor(queries).astype(int)]
     assert ((before * out).sum(axis=1) > 0).all()
+
+
+NO_ROTATIONS = {
+    "zeros": [0.0, 0, 0, 0],
+    "zeros of both signs": [0.0, -0.0, 0, -0.0],
+    "a NaN": [0, math.nan, 0, 1],
+    "an infinity": [0, 0, 1, -math.inf],
+}
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", NO_ROTATIONS)
+@pytest.mark.parametrize("quaternions", [1, 4, 64])
+def test_slerp_of_no_rotation_is_invalid(dtype, name, quaternions):
+    values = np.tile(np.array([0, 0, 0.6, 0.8], "float32"), (6, quaternions))
+    lost = quaternions // 2
+    values[2, 4 * lost : 4 * lost + 4] = NO_ROTATIONS[name]
+    times, queries = np.arange(6.0), np.array([0.5, 1, 1.25, 2, 2.75, 3, 3.5])
+    options = {"method": "slerp", "fill_value": 9, "mean": [0.5, 0, 0, 0] * quaternions}
+    with np.errstate(invalid="ignore"):
+        values = values.astype(dtype)
+    out, mask = rbc.resample(values, times, queries, return_mask=True, **options)
+    assert mask.tolist() == [True, True, False, False, False, True, True]
+    own = slice(4 * lost, 4 * lost + 4)
+    assert (out[~mask, own] == 9).all() and (out[mask] != 9).all()
+    others = np.delete(out, np.arange(own.start, own.stop), axis=1)
+    whole = rbc.resample(np.tile(values[:1], (6, 1)), times, queries, **options)
+    assert same_bits(others, np.delete(whole, np.arange(own.start, own.stop), axis=1))
+    # Held, it is as invalid.
+    for held, rows in ((-1.0, values[2:]), (9.0, values[:3])):
+        out, mask = rbc.resample(rows, times[: len(rows)], [held], return_mask=True, **options)
+        assert not mask.any() and (out[0, own] == 9).all()
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-200, 1e200, 1.7e308])
+def test_slerp_takes_quaternions_of_any_size(size):
+    values = np.tile([0, 0, 0, size], (2, 1))
+    out, mask = rbc.resample(values, [0.0, 1.0], [0.0, 0.5], method="slerp", return_mask=True)
+    assert mask.all() and out[0].tolist() == [0, 0, 0, size]
 
 
 def test_angles_go_the_shorter_way():

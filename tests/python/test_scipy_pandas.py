@@ -153,6 +153,11 @@ def random_stream(seed, samples, spread, integers, dtype):
 def test_every_method(methods, seed, samples, spread, integers, dtype, bounds, gap, tolerance):
     values, times, queries = random_stream(seed, samples, spread, integers, dtype)
     method = [(4 * i, 4, name) for i, name in enumerate(methods)]
+    random = np.random.default_rng(seed)
+    for begin, _, name in method:
+        if name == "slerp":
+            lost = random.random(samples) < 0.1
+            values[lost, begin : begin + 4] *= random.choice([0.0, np.nan, np.inf], (lost.sum(), 1))
     unit = 10**9 if integers else 1
     if bounds == "extrapolate" and "linear" not in methods:
         bounds = "fill"  # what no method of a call knows is refused
@@ -169,7 +174,8 @@ def test_every_method(methods, seed, samples, spread, integers, dtype, bounds, g
     before, after = np.diff(times)[:-1], np.diff(times)[1:]
     ratio = np.max(np.maximum(before / after, after / before), initial=1.0)
     roundings = {"linear": 4, "cubic": 8 * ratio, "pchip": 16, "slerp": 16, "angle": 8}
-    size = np.maximum(np.abs(values).max(axis=0).astype(np.float64), np.abs(expected).max(axis=0))
+    finite = np.where(np.isfinite(values), np.abs(values), 0)
+    size = np.maximum(finite.max(axis=0).astype(np.float64), np.abs(expected).max(axis=0))
     for begin, count, name in method:
         part = slice(begin, begin + count)
         least = np.pi if name == "angle" else 0  # it is wrapped

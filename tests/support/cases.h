@@ -383,6 +383,76 @@ inline std::vector<ResampleCase> methodCases() {
     }
   }
 
+  // Quaternions that are none, on each path of the library: by dtypes, widths, layouts and groups.
+  const auto addBroken = [&](const std::string& name, auto&& edit) {
+    add("slerp of no rotations, " + name, [&](auto& c) {
+      c.method = RBC_METHOD_SLERP;
+      c.no_rotations = 0.15;
+      c.fill_value = 7;
+      c.channels = 8;
+      c.queries = 60;
+      c.order = QueryOrder::kAtSamples;
+      edit(c);
+    });
+  };
+  for (const rbcDType dtype : kFloatDTypes) {
+    for (const rbcDType out : kFloatDTypes) {
+      for (const bool affine : {false, true}) {
+        addBroken(nameOf(dtype) + " to " + nameOf(out), [&](auto& c) {
+          c.values = dtype;
+          c.out = out;
+          c.mean = c.inv_std = affine;
+          c.times = same(dtype, kF64) ? kF64 : kF32;
+        });
+      }
+    }
+  }
+  for (const int64_t channels : {4, 12, 16, 20, 36, 100, 640}) {
+    for (const Layout layout : {Layout::kContiguous, Layout::kMisaligned, Layout::kStrided}) {
+      for (const QueryOrder order : {QueryOrder::kSorted, QueryOrder::kOutside}) {
+        addBroken(std::to_string(channels) + " channels " + nameOf(layout), [&](auto& c) {
+          c.channels = channels;
+          c.no_rotations = 2.0 / static_cast<double>(channels);
+          c.values_layout = c.out_layout = c.mask_layout = layout;
+          c.order = order;
+        });
+      }
+    }
+  }
+  // Few queries, so that a row is shared out among threads and blocks; one alone is broken, if any.
+  for (const int64_t channels : {1024, 4096, 16384}) {
+    for (const rbcDType dtype : {kF32, kBF16}) {
+      for (const bool aligned : {true, false}) {
+        addBroken("few queries of " + std::to_string(channels) + " channels", [&](auto& c) {
+          c.channels = channels;
+          c.no_rotations = 1.5 / static_cast<double>(channels);
+          c.values = c.out = dtype;
+          c.samples = 9;
+          c.queries = 7;
+          c.values_layout = aligned ? Layout::kContiguous : Layout::kMisaligned;
+        });
+      }
+    }
+  }
+  addBroken("without a mask", [](auto& c) { c.mask = false; });
+  addBroken("special values", [](auto& c) { c.specials = true; });
+  addBroken("ragged", [](auto& c) {
+    c.lengths = c.query_lengths = true;
+    c.bounds = RBC_BOUNDS_FILL;
+    c.max_gap = 1.5;
+    c.pattern = TimePattern::kGaps;
+  });
+  addBroken("in groups", [](auto& c) {
+    c.setGroups({{3, RBC_METHOD_LINEAR},
+                 {4, RBC_METHOD_SLERP},
+                 {1, RBC_METHOD_PREVIOUS},
+                 {20, RBC_METHOD_SLERP},
+                 {2, RBC_METHOD_ANGLE},
+                 {400, RBC_METHOD_SLERP},
+                 {2, RBC_METHOD_CUBIC}});
+    c.no_rotations = 0.005;
+  });
+
   // Rows so wide, of so few queries, that a GPU's thread takes vectors of different channels at once.
   for (const int32_t method : {RBC_METHOD_LINEAR, RBC_METHOD_SLERP, RBC_METHOD_CUBIC}) {
     add(std::string(methodName(method)) + " of wide rows, normalized", [&](auto& c) {

@@ -42,6 +42,7 @@ inline std::vector<StreamCase> robotStreams() {
   StreamCase pose;
   pose.samples = 50;
   pose.setGroups({{3, RBC_METHOD_LINEAR}, {4, RBC_METHOD_SLERP}, {1, RBC_METHOD_PREVIOUS}});
+  pose.no_rotations = 0.1;
   pose.max_gap = 3;
   pose.tolerance = 1;
   pose.pattern = TimePattern::kGaps;
@@ -341,6 +342,7 @@ inline std::vector<FuseCase> fuseCases() {
         for (StreamCase& stream : c.streams) {
           stream.method = method;
           stream.channels = 16;
+          stream.no_rotations = 0.05;
         }
       });
     }
@@ -365,6 +367,7 @@ inline std::vector<FuseCase> fuseCases() {
           add("many alike", [&, from = values, to = out](auto& c) {
             c.out = to;
             c.streams = detail::manyStreams(streams, from, kind, odd);
+            for (StreamCase& stream : c.streams) stream.no_rotations = 0.1;
             c.query_lengths = streams == 16;
             c.mask = streams != 9;
             c.mask_layout = odd ? Layout::kStrided : Layout::kContiguous;
@@ -426,6 +429,25 @@ inline std::vector<FuseCase> fuseCases() {
     });
   }
 
+  // The same where a quaternion in one block's part has a say in the mask that another writes.
+  for (const int streams : {3, 9}) {
+    for (const rbcDType out : {kF32, kBF16}) {
+      add("one query of wide streams of quaternions", [&](auto& c) {
+        c.batch = 2;
+        c.queries = 1;
+        c.out = out;
+        c.streams.assign(static_cast<size_t>(streams), {});
+        int64_t channels = 1024;
+        for (StreamCase& stream : c.streams) {
+          stream.method = RBC_METHOD_SLERP;
+          stream.samples = 3;
+          stream.channels = channels -= 8;
+          stream.no_rotations = 0.001;
+        }
+      });
+    }
+  }
+
   // Groups: as many as there may be, in few streams and in many.
   for (const int streams : {1, 4, 64}) {
     add("256 groups in all", [&](auto& c) {
@@ -439,6 +461,7 @@ inline std::vector<FuseCase> fuseCases() {
         }
         stream.setGroups(sizes);
         stream.samples = 15;
+        stream.no_rotations = 0.05;
       }
       c.queries = 7;
       c.order = QueryOrder::kRandom;

@@ -274,6 +274,33 @@ inline void relateNeighbours(const StreamCase& c, Array& values, Random& random)
   }
 }
 
+// Replaces some of the quaternions of slerp by ones that mean no rotation.
+inline void breakQuaternions(const StreamCase& c, Array& values, Random& random) {
+  const bool batched = values.ndim() == 3;
+  const int64_t rows = batched ? values.extent(0) : 1;
+  for (const rbcChannelGroup& group : c.segments()) {
+    if (group.method != RBC_METHOD_SLERP || c.no_rotations == 0) continue;
+    for (int64_t b = 0; b < rows; ++b) {
+      for (int64_t i = 0; i < values.extent(values.ndim() - 2); ++i) {
+        for (int64_t d = group.begin; d < group.begin + group.count; d += 4) {
+          if (!random.chance(c.no_rotations)) continue;
+          const auto set = [&](int64_t k, uint64_t bits) {
+            batched ? values.set({b, i, k}, bits) : values.set({i, k}, bits);
+          };
+          if (!isFloat(c.values) || random.chance(0.4)) {
+            const uint64_t minus = isFloat(c.values) ? formatOf(c.values).sign() : 0;
+            for (int64_t k = d; k < d + 4; ++k) set(k, random.chance(0.5) ? minus : 0);
+            continue;
+          }
+          const FloatFormat f = formatOf(c.values);
+          const uint64_t odd[] = {f.nan(), f.infinity(), f.infinity() | f.sign()};
+          set(d + random.below(4), random.pick(odd));
+        }
+      }
+    }
+  }
+}
+
 inline Array makeAffine(const StreamCase& c, const SharedCase& shared, Random& random, double low,
                         double high) {
   Array array(c.affine, {c.channels}, c.affine_layout, shared.flush);
@@ -355,6 +382,7 @@ inline StreamInputs makeStream(const StreamCase& c, const SharedCase& shared, Ra
   const auto size = static_cast<size_t>(sizeOf(c.values));
   in.values.each([&](std::byte* p) { std::memcpy(p, &table[random.bits() & 4095], size); });
   relateNeighbours(c, in.values, random);
+  breakQuaternions(c, in.values, random);
   if (c.mean) in.mean = makeAffine(c, shared, random, -1, 1);
   if (c.inv_std) in.inv_std = makeAffine(c, shared, random, 0.5, 2);
 

@@ -54,6 +54,7 @@ struct StreamCase {
   double max_gap = kNone;    // in mean sample periods
   double tolerance = kNone;  // likewise
   double fill_value = 0;
+  double no_rotations = 0;  // how many of the quaternions of slerp are zero or not finite
   bool mean = false;
   bool inv_std = false;
   rbcDType affine = kF32;  // of mean and inv_std
@@ -154,6 +155,7 @@ inline std::string describeStream(const StreamCase& c) {
   if (c.clock_offset != 0) s += " offset " + std::to_string(c.clock_offset);
   if (c.clock_offset_ticks != 0) s += " offset " + std::to_string(c.clock_offset_ticks);
   s += " fill " + std::to_string(c.fill_value);
+  if (c.no_rotations != 0) s += " no rotations " + std::to_string(c.no_rotations);
   if (c.mean || c.inv_std) s += " affine " + nameOf(c.affine);
   s += detail::flagged({{c.mean, "mean"},
                         {c.inv_std, "inv_std"},
@@ -222,6 +224,7 @@ inline StreamCase randomStream(Random& random, const SharedCase& shared, bool in
   if (c.channels > 0 && random.chance(0.35))
     c.groups = detail::randomGroups(random, c.channels, integers);
   if (c.groups.empty() && c.method == RBC_METHOD_SLERP) c.channels = c.channels / 4 * 4;
+  if (c.uses(RBC_METHOD_SLERP) && random.chance(0.5)) c.no_rotations = random.uniform(0, 0.2);
   c.bounds = static_cast<int32_t>(random.below(c.uses(RBC_METHOD_LINEAR) ? 3 : 2));
   c.index_dtype = random.chance(0.5) ? kI32 : kI64;
   if (random.chance(0.4)) c.max_gap = random.uniform(0, 3);

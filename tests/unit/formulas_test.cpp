@@ -1,5 +1,6 @@
 // The formulas of src/math against long double: each test states what it measured in the last place
 // of 1 (or of the values between which it interpolates), and holds it to a bound.
+#include <array>
 #include <cfloat>
 #include <cmath>
 #include <limits>
@@ -97,6 +98,33 @@ TEST_CASE_TEMPLATE("formulas: the inverse root", T, float, double) {
   }
   worst.check(2.5);
   CHECK(std::isfinite(rbc::detail::inverseRoot(T(0))));
+}
+
+TEST_CASE_TEMPLATE("formulas: zeros, NaN and infinities are no rotation", T, float, double) {
+  using Limits = std::numeric_limits<T>;
+  const T sound[] = {Limits::denorm_min(), -Limits::denorm_min(), 1, Limits::max(),
+                     Limits::lowest()};
+  const T odd[] = {Limits::quiet_NaN(), -Limits::quiet_NaN(), Limits::infinity(),
+                   -Limits::infinity()};
+  for (const T zero : {T(0), -T(0)}) {
+    CHECK(!rbc::isRotation(std::array<T, 4>{zero, 0, -T(0), zero}.data()));
+    for (size_t i = 0; i < 4; ++i) {
+      std::array<T, 4> q = {zero, zero, zero, zero};
+      for (const T x : sound) {
+        q[i] = x;
+        CHECK(rbc::isRotation(q.data()));
+        for (const T bad : odd) {
+          std::array<T, 4> broken = q;
+          broken[(i + 1) % 4] = bad;
+          CHECK(!rbc::isRotation(broken.data()));
+        }
+      }
+      for (const T bad : odd) {
+        q[i] = bad;
+        CHECK(!rbc::isRotation(q.data()));
+      }
+    }
+  }
 }
 
 TEST_CASE_TEMPLATE("formulas: slerp of any two quaternions", T, float, double) {

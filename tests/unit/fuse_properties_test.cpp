@@ -270,6 +270,7 @@ TEST_CASE("resample cpu: mean and inv_std are a subtraction and a multiplication
     c.out = c.values;
     c.mean = c.inv_std = c.mask = true;
     c.max_gap = support::kNone;
+    c.no_rotations = 0;
     c.query_lengths = false;
     c.samples = std::max<int64_t>(c.samples, 2);
     if (c.lengths || c.packed || c.specials || !std::isinf(c.tolerance) ||

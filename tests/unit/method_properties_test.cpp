@@ -297,6 +297,63 @@ TEST_CASE("methods: slerp writes samples as they are, not normalized, at their t
   }
 }
 
+TEST_CASE_TEMPLATE("methods: slerp of no rotation gives the fill value and mask 0", T, float,
+                   double) {
+  constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  const std::vector<std::vector<T>> none = {
+      {0, 0, 0, 0}, {0, -T(0), 0, -T(0)}, {kNaN, 0, 0, 1}, {0, 0, 1, -kInfinity}};
+  const std::vector<double> queries = {-1, 0, 0.5, 1, 1.5, 2, 2.5, 3};
+  for (const robocache::Context& context : contexts()) {
+    for (const int64_t count : {1, 3, 4, 17, 200}) {  // quaternions
+      for (const std::vector<T>& q : none) {
+        for (const int64_t lost : {int64_t{0}, count / 2, count - 1}) {
+          // The second of four samples, and of it one quaternion.
+          std::vector<T> values;
+          for (int64_t i = 0; i < 4 * count; ++i)
+            values.insert(values.end(), {0, T(0.6), 0, T(0.8)});
+          std::copy(q.begin(), q.end(), values.begin() + 4 * (count + lost));
+          std::vector<uint8_t> mask(queries.size(), 9);
+          ResampleOptions options = by(Method::kSlerp);
+          options.fill_value = -7;
+          options.mask = robocache::Tensor(mask.data(), {static_cast<int64_t>(mask.size())});
+          const std::vector<T> out = resampled<T>(context, values, {0, 1, 2, 3}, queries, options);
+          CHECK(mask == std::vector<uint8_t>{0, 1, 0, 0, 0, 1, 1, 1});
+          int wrong = 0;
+          for (size_t k = 0; k < queries.size(); ++k) {
+            const bool met = queries[k] > 0 && queries[k] < 2;
+            for (int64_t i = 0; i < 4 * count; ++i) {
+              const T expected = met && i / 4 == lost ? T(-7)
+                                 : i % 4 == 1         ? T(0.6)
+                                 : i % 4 == 3         ? T(0.8)
+                                                      : T(0);
+              const T got = out[k * static_cast<size_t>(4 * count) + static_cast<size_t>(i)];
+              wrong += std::fabs(got - expected) < T(1e-6) ? 0 : 1;
+            }
+          }
+          CHECK(wrong == 0);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("methods: a quaternion of any finite size is a rotation") {
+  for (const robocache::Context& context : contexts()) {
+    for (const double size : {5e-324, 1e-200, 1e200, std::numeric_limits<double>::max()}) {
+      std::vector<uint8_t> mask(2, 9);
+      ResampleOptions options = by(Method::kSlerp);
+      options.fill_value = -7;
+      options.mask = robocache::Tensor(mask.data(), {2});
+      const std::vector<double> values = {0, size, 0, 0, 0, size, 0, 0};
+      const auto out = resampled<double>(context, values, {0, 1}, {0, 0.5}, options);
+      CHECK(mask == std::vector<uint8_t>{1, 1});
+      CHECK(out[1] == size);
+      CHECK(out[5] != -7);
+    }
+  }
+}
+
 // ---- angles -------------------------------------------------------------------------------------
 
 TEST_CASE_TEMPLATE("methods: angles take the short way, across pi and from any turn", T, float,

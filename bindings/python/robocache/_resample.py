@@ -172,8 +172,9 @@ def resample(
         Of all channels: "linear", "nearest" (a tie goes to the earlier sample), "previous"
         (zero-order hold), "next", "cubic" (Catmull-Rom at the samples' own times), "pchip"
         (monotone: no overshoot), "slerp" (runs of 4 channels are quaternions, in any order of
-        components) or "angle" (radians, by the shorter way round). Or of groups of channels, which
-        together are all of them: ``[(begin, count, name), ...]``.
+        components; where one that is zero or not finite counts, there is no value) or "angle"
+        (radians, by the shorter way round). Or of groups of channels, which together are all of
+        them: ``[(begin, count, name), ...]``.
     lengths : array or list [B] of int32 or int64
         How many samples of each padded row are valid; None: all.
     query_lengths : array or list [B] of int32 or int64

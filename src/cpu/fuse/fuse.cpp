@@ -28,11 +28,15 @@ constexpr int64_t kNontemporalBytes = 16 << 20;
 // meet in the cache.
 constexpr int64_t kBandBytes = 256 << 10;
 
-// A column is a block of a stream's channels; the last one takes the rest.
-int64_t columnsOf(const FuseStream& s) { return std::max<int64_t>(1, s.channels / kChannelBlock); }
+// A column is a block of a stream's channels; the last one takes the rest. There is one where a mask
+// depends on all values.
+int64_t columnsOf(const FuseProblem& p, const FuseStream& s) {
+  const int64_t columns = std::max<int64_t>(1, s.channels / kChannelBlock);
+  return columns > 1 && p.mask != nullptr && hasQuaternions(p, s) ? 1 : columns;
+}
 
-int64_t columnBegin(const FuseStream& s, int64_t column) {
-  return column == columnsOf(s) ? s.channels : column * kChannelBlock;
+int64_t columnBegin(const FuseStream& s, int64_t columns, int64_t column) {
+  return column == columns ? s.channels : column * kChannelBlock;
 }
 
 // Queries first .. last - 1, and columns left .. right - 1 of those of all streams.
@@ -53,12 +57,12 @@ void runPart(const Plan& plan, const Part& part, ThreadMemory& memory) {
     int64_t column = 0;
     for (int n = 0; n < p.num_streams; ++n) {
       const FuseStream& s = p.streams[n];
-      const int64_t columns = columnsOf(s);
+      const int64_t columns = columnsOf(p, s);
       const int64_t left = clampIndex(part.left - column, 0, columns);
       const int64_t right = clampIndex(part.right - column, 0, columns);
       if (left < right) {
-        auto* run = new (memory.as<StreamRun<Time>>())
-            StreamRun<Time>(plan, n, {columnBegin(s, left), columnBegin(s, right)});
+        auto* run = new (memory.as<StreamRun<Time>>()) StreamRun<Time>(
+            plan, n, {columnBegin(s, columns, left), columnBegin(s, columns, right)});
         run->run(first, std::min(part.last, first + band));
       }
       column += columns;
@@ -81,7 +85,7 @@ void runAll(CpuState& state, const Plan& plan) {
   for (int n = 0; n < p.num_streams; ++n) {
     const FuseStream& s = p.streams[n];
     bytes += queries * (s.channels * (2 * sizeOf(s.values_dtype) + plan.out_size) + kQueryBytes);
-    columns += columnsOf(s);
+    columns += columnsOf(p, s);
   }
   const int64_t threads = std::clamp<int64_t>(bytes / kThreadBytes, 1, state.pool.threads());
   if (threads == 1) {

@@ -9,6 +9,8 @@
 #define RBC_CPU_LANES_INL_H
 #endif
 
+#include <limits>
+
 #include "hermite.h"
 #include "hwy/highway.h"
 #include "interpolate.h"
@@ -23,6 +25,7 @@ namespace rbc::cpu {
 namespace HWY_NAMESPACE {
 
 using rbc::cubic;
+using rbc::isRotation;
 using rbc::lerp;
 using rbc::lerpAngle;
 using rbc::normalized;
@@ -54,6 +57,11 @@ HWY_INLINE void loadQuaternions(const Scalar<V>* from, V (&q)[4]) {
 template <class V>
 HWY_INLINE void storeQuaternions(const V (&q)[4], Scalar<V>* to) {
   for (int i = 0; i < 4; ++i) to[i] = q[i];
+}
+// Whether the first `count` lanes are positive and finite.
+template <class V>
+HWY_INLINE bool allPositive(V x, int64_t) {
+  return x > 0 && x < std::numeric_limits<V>::infinity();
 }
 
 }  // namespace HWY_NAMESPACE
@@ -181,6 +189,15 @@ HWY_INLINE void loadQuaternions(const Scalar<V>* from, V (&q)[4]) {
 template <class V>
 HWY_INLINE void storeQuaternions(const V (&q)[4], Scalar<V>* to) {
   hn::StoreInterleaved4(q[0].lanes, q[1].lanes, q[2].lanes, q[3].lanes, typename V::D(), to);
+}
+template <class V>
+HWY_INLINE bool allPositive(V x, int64_t count) {
+  const typename V::D d;
+  auto holds = hn::And(hn::Gt(x.lanes, hn::Zero(d)), hn::Lt(x.lanes, hn::Inf(d)));
+  if (count < kLanes<V>) {
+    holds = hn::Or(holds, hn::Not(hn::FirstN(d, static_cast<size_t>(count))));
+  }
+  return hn::AllTrue(d, holds);
 }
 
 }  // namespace HWY_NAMESPACE

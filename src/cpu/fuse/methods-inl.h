@@ -71,14 +71,35 @@ void pchipBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t coun
   });
 }
 
-// Few quaternions take shorter vectors, which are quicker to take apart and put together.
+// Whether the quaternions of `count` channels are rotations beyond doubt, by their squared norms: where
+// these overflow or vanish isRotation() has to tell.
 template <class Number, class V = Wide<Number>>
-void slerpBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
+bool areRotations(const Number* channels, int64_t count) {
+  bool sure = true;
+  for (int64_t c = 0; c < count; c += 4 * kLanes<V>) {
+    V q[4];
+    HWY_NAMESPACE::loadQuaternions(channels + c, q);
+    sure &= HWY_NAMESPACE::allPositive(detail::dot(q, q), (count - c) / 4);
+  }
+  return sure;
+}
+
+// The same of quaternions in vectors, two and two of them.
+template <class V>
+HWY_INLINE bool areRotations(const V (&q1)[4], const V (&q2)[4], int64_t count) {
+  return HWY_NAMESPACE::allPositive(detail::dot(q1, q1) * detail::dot(q2, q2), count / 4);
+}
+
+// Few quaternions take shorter vectors, which are quicker to take apart and put together. Returns
+// areRotations() of both samples.
+template <class Number, class V = Wide<Number>>
+bool slerpBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
   constexpr int64_t kStep = 4 * kLanes<V>;
   if constexpr (kHasHalf<V>) {
     if (2 * count <= kStep) return slerpBlock<Number, HalfOf<V>>(s, k, count, to);
   }
   const V w(k.w);
+  bool sure = true;
   for (int64_t c = 0; c < count; c += kStep) {
     V q1[4];
     V q2[4];
@@ -87,15 +108,17 @@ void slerpBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t coun
     HWY_NAMESPACE::loadQuaternions(s.v[2] + c, q2);
     HWY_NAMESPACE::slerp(q1, q2, w, q);
     HWY_NAMESPACE::storeQuaternions(q, to + c);
+    sure &= HWY_NAMESPACE::areRotations(q1, q2, count - c);
   }
+  return sure;
 }
 
+// Of all methods but slerp, which has more to tell.
 template <class Number>
 MethodFunction<Number> methodFunction(Method method) {
   switch (method) {
     case Method::kCubic: return cubicBlock<Number>;
     case Method::kPchip: return pchipBlock<Number>;
-    case Method::kSlerp: return slerpBlock<Number>;
     case Method::kAngle: return angleBlock<Number>;
     default: return linearBlock<Number>;
   }

@@ -109,6 +109,19 @@ struct Affine {
   }
 };
 
+// ---- quaternions that are none ------------------------------------------------------------------
+
+// Of `count` channels of row `i`: fills the quaternions of out that are made of such a one.
+template <class Number, class Out>
+void fillInvalid(const RowTile& tile, int i, const Number* v1, const Number* v2, int64_t count,
+                 Out* out) {
+  for (int64_t c = 0; c < count; c += 4) {
+    if (HWY_NAMESPACE::isRotation(v1 + c) && HWY_NAMESPACE::isRotation(v2 + c)) continue;
+    std::fill_n(out + c, 4, fillOf<Out>(tile));
+    if (tile.invalid != nullptr) tile.invalid[i] = true;
+  }
+}
+
 // ---- to the compute type ---------------------------------------------------------------------------------------
 
 // Channels first .. first + count - 1 of a row, in the compute type: in their place, if they are of

@@ -50,6 +50,7 @@ struct RowTile {
   int64_t first_channel;  // into mean and inv_std
   RealArray mean;
   RealArray inv_std;
+  bool* invalid;  // of each row: set where it has a quaternion that is none; may be null
   RowBuffers* buffers;
 };
 

@@ -47,9 +47,11 @@ void anglePairs(const Pairs<Number>& p, int64_t count, Number* to) {
   });
 }
 
+// Returns areRotations() of both samples.
 template <class Number>
-void slerpPairs(const Pairs<Number>& p, int64_t count, Number* to) {
+bool slerpPairs(const Pairs<Number>& p, int64_t count, Number* to) {
   using V = Wide<Number>;
+  bool sure = true;
   for (int64_t c = 0; c < count; c += 4 * kLanes<V>) {
     V q1[4];
     V q2[4];
@@ -58,15 +60,18 @@ void slerpPairs(const Pairs<Number>& p, int64_t count, Number* to) {
     HWY_NAMESPACE::loadQuaternions(p.v2 + c, q2);
     HWY_NAMESPACE::slerp(q1, q2, HWY_NAMESPACE::load<V>(p.w + c / 4), q);
     HWY_NAMESPACE::storeQuaternions(q, to + c);
+    sure &= HWY_NAMESPACE::areRotations(q1, q2, count - c);
   }
+  return sure;
 }
 
+// Returns whether all is valid beyond doubt.
 template <class Number>
-void blendPairs(Method method, const Pairs<Number>& p, int64_t count, Number* to) {
+bool blendPairs(Method method, const Pairs<Number>& p, int64_t count, Number* to) {
   switch (method) {
     case Method::kSlerp: return slerpPairs(p, count, to);
-    case Method::kAngle: return anglePairs(p, count, to);
-    default: return linearPairs(p, count, to);
+    case Method::kAngle: anglePairs(p, count, to); return true;
+    default: linearPairs(p, count, to); return true;
   }
 }
 
@@ -142,22 +147,32 @@ void shortRowsTo(const RowTile& tile) {
       rows[count++] = &row;
     }
     const int64_t elements = count * channels;
-    const Number* values = widen(raw[0], 0, elements, true, v1);
+    const Number* const left = widen(raw[0], 0, elements, true, v1);
+    const Number* right = left;
+    const Number* values = left;
+    bool valid = true;  // beyond doubt
     if (blends) {
-      blendPairs<Number>(tile.method, {values, widen(raw[1], 0, elements, true, v2), w}, elements,
-                         result);
+      right = widen(raw[1], 0, elements, true, v2);
+      valid = blendPairs<Number>(tile.method, {left, right, w}, elements, result);
       for (int64_t i = 0; i < count; ++i) {  // samples as they are
         if (w[i * weights] == 0) {
           std::copy_n(values + i * channels, channels, result + i * channels);
         }
       }
       values = result;
+    } else if (tile.method == Method::kSlerp) {
+      valid = areRotations(left, elements);
     }
     if (affine) {
       normalize.apply(values, elements, result);
       values = result;
     }
     narrowRow(values, elements, out, false);
+    for (int64_t i = 0; i < count && !valid; ++i) {
+      const int64_t at = i * channels;
+      fillInvalid(tile, static_cast<int>(rows[i] - tile.rows), left + at, right + at, channels,
+                  out + at);
+    }
     for (int64_t i = 0; i < count; ++i) {
       copyFew(reinterpret_cast<const std::byte*>(out) + i * out_bytes, out_bytes, rows[i]->out);
     }

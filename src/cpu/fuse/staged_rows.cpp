@@ -38,7 +38,8 @@ template <class Number, class Out>
 void stagedRowsTo(const RowTile& tile) {
   const bool affine = tile.mean.data != nullptr || tile.inv_std.data != nullptr;
   const bool four = takesFour(tile.method);
-  const int64_t step = kLanes<Wide<Number>> * (tile.method == Method::kSlerp ? 4 : 1);
+  const bool slerps = tile.method == Method::kSlerp;
+  const int64_t step = kLanes<Wide<Number>> * (slerps ? 4 : 1);
   const int64_t in_size = sizeOf(tile.in);
   const Widen<Number> widen = widenFunction<Number>(tile.in);
   const MethodFunction<Number> method = methodFunction<Number>(tile.method);
@@ -68,21 +69,32 @@ void stagedRowsTo(const RowTile& tile) {
                      buffers.samples[sample]);
       };
       const Number* values = read(1);
+      const Number* const v1 = values;
+      const Number* v2 = values;
+      bool valid = true;  // beyond doubt
       const auto w = static_cast<Number>(row.w);
       if (w != 0) {
         const Weights<Number> k =
             four ? tile.weights[i].as<Number>() : Weights<Number>{w, {}, false, false};
-        Samples<Number> samples = {{values, values, read(2), values}};
+        v2 = read(2);
+        Samples<Number> samples = {{v1, v1, v2, v1}};
         if (k.before) samples.v[0] = read(0);
         if (k.after) samples.v[3] = read(3);
-        method(samples, k, count, result);
+        if (slerps) {
+          valid = slerpBlock(samples, k, count, result);
+        } else {
+          method(samples, k, count, result);
+        }
         values = result;
+      } else if (slerps) {
+        valid = areRotations(v1, count);
       }
       if (affine) {
         normalize.apply(values, count, result);
         values = result;
       }
-      narrowRow(values, count, out, tile.nontemporal);
+      narrowRow(values, count, out, tile.nontemporal && valid);
+      if (!valid) fillInvalid(tile, i, v1, v2, count, out);
     }
   }
 }

@@ -65,7 +65,8 @@ class StreamRun {
         in_size_(sizeOf(stream_.values_dtype)),
         mask_(problem_.mask != nullptr && channels.begin == 0
                   ? problem_.mask + number * problem_.mask_stride[2]
-                  : nullptr) {
+                  : nullptr),
+        values_in_mask_(mask_ != nullptr && hasQuaternions(problem_, stream_)) {
     const bool affine = stream_.mean.data != nullptr || stream_.inv_std.data != nullptr;
     const bool adjoin = stream_.values_stride[2] == 1 && problem_.out_stride[2] == 1;
     for (int i = 0; i < stream_.num_segments; ++i) {
@@ -79,6 +80,7 @@ class StreamRun {
           rowsOf(plan.simd, {stream_.values_dtype, problem_.out_dtype, s.method, affine,
                              range.end - range.begin, range.end - range.begin == 1 || adjoin})};
     }
+    if (values_in_mask_) std::fill_n(invalid_, kMaxRows, false);
     find_brackets_ = findBrackets<Time>(plan.simd);
     capacity_ = std::clamp(kTasks / std::max(num_segments_, 1), 1, kMaxRows);
     ahead_ = std::min(rowsAhead(stream_.channels * in_size_), capacity_ / 4);
@@ -161,6 +163,9 @@ class StreamRun {
       if (row.mask != nullptr) {
         for (int k = 0; k < count; ++k) row.mask[(first + k) * row.mask_stride] = masks_[k];
       }
+      for (int k = 0; k < count && values_in_mask_; ++k) {
+        mask_at_[count_ + k] = row.mask + (first + k) * row.mask_stride;
+      }
       if ((count_ += count) == capacity_) flush(ahead_);
       first = end;
     }
@@ -170,6 +175,7 @@ class StreamRun {
             nullptr, row.out + t * row.query_bytes + segments_[i].out_bytes, 0};
       }
       if (row.mask != nullptr) row.mask[t * row.mask_stride] = 0;
+      if (values_in_mask_) mask_at_[count_] = row.mask + t * row.mask_stride;
       if (++count_ == capacity_) flush(ahead_);
     }
   }
@@ -249,12 +255,20 @@ class StreamRun {
           segment.channels.begin,
           stream_.mean,
           stream_.inv_std,
+          values_in_mask_ ? invalid_ : nullptr,
           &buffers_,
       };
       segment.rows(tile);
       std::copy_n(tile.rows + count, keep, tasks_ + i * capacity_);
       std::copy_n(tile.weights + count, takesFour(tile.method) ? keep : 0,
                   weights_ + i * capacity_);
+    }
+    if (values_in_mask_ && count > 0) {
+      for (int k = 0; k < count; ++k) {
+        if (invalid_[k]) *mask_at_[k] = 0;
+        invalid_[k] = false;
+      }
+      std::copy_n(mask_at_ + count, keep, mask_at_);
     }
     count_ = keep;
   }
@@ -264,6 +278,7 @@ class StreamRun {
   const FuseStream& stream_;
   const int64_t in_size_;
   uint8_t* const mask_;
+  const bool values_in_mask_;  // the mask of a query waits for its rows
   int num_segments_ = 0;
   FindBrackets<Time> find_brackets_;
   int capacity_;  // queries of a tile
@@ -272,6 +287,9 @@ class StreamRun {
   Segment segments_[kMaxSegments];
   Brackets<Time> brackets_;
   bool masks_[kMaxRows] = {};  // of the queries in brackets_
+  // Of the queries that are under way, where values have a say in the mask.
+  bool invalid_[kMaxRows];
+  uint8_t* mask_at_[kMaxRows];
   // `capacity_` of each segment.
   RowTask tasks_[kTasks];
   Weights<double> weights_[kTasks];

@@ -75,6 +75,7 @@ class Compact {
     }
     moveFunction(tile_.in)(reads, num_reads, tile_.in_stride, 1, channels);
     part_.weights = tile_.weights + begin;
+    part_.invalid = tile_.invalid != nullptr ? tile_.invalid + begin : nullptr;
     part_.count = part_.known = count;
     part_.channels = channels;
     part_.first_channel = tile_.first_channel + first;
