@@ -119,8 +119,8 @@ __device__ __forceinline__ void testQuaternions(const Part<kDoubles>& part, int6
   const AnyAccess<Number, Number, 4> access(part);
   const int64_t size = 4 * s.values_stride[2] * part.task.value_bytes;
   for (int k = 0; k < part.count; ++k) {
-    if (!part.masks[k]) continue;
     const auto& query = reinterpret_cast<const Query<Number>&>(part.slots[k]);
+    if (query.source == nullptr) continue;
     for (int64_t v = threadIdx.x % kWarp; v < quaternions; v += kWarp) {
       const char* sample = query.source + v * size;
       for (int samples = query.weights.w != 0 ? 2 : 1; samples > 0; --samples) {

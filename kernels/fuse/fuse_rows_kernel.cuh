@@ -187,7 +187,7 @@ struct Walk {
   __device__ __forceinline__ void readBehind() {
     const auto range = static_cast<int>(task.range.divisor);
     for (int i = 0; i <= last_query && range < task.vectors; ++i) {
-      if (!queries[i].mask) continue;
+      if (queries[i].source == nullptr) continue;
 #pragma unroll 4
       for (int u = range + static_cast<int>(threadIdx.x); u < task.vectors; u += kThreads) {
         RowVecs<AlignedVec<In, kCount>, kKind> rows;
@@ -260,6 +260,7 @@ __global__ void __launch_bounds__(kThreads, kForms[kForm].blocks)
   walk.template run<kInFlight>(count * range);
   if constexpr (kKind == Kind::kQuaternions) {
     if (task.mask.data == nullptr || first_vector != 0) return;
+    __syncthreads();  // masks of queries that other threads have written
     if (task.rules.method == Method::kSlerp) {
       walk.readBehind();
       __syncthreads();
