@@ -163,7 +163,29 @@ def test_the_look_at_a_gpu_is_a_call_on_the_cpu():
         ({"tolerance": 10_000_000}, times[3:] + 10_000_000, 0),
     ):
         arguments = {**rows, **changes}
-        assert len(warned(_resample._look_at_ranges, times, queries, **arguments)) == expected
+        lengths = arguments["lengths"]
+        values = torch.ones((4, 1) if lengths is None else (len(lengths), 4, 1))
+        call = _resample._look_at_ranges
+        assert len(warned(call, values, times, queries, **arguments)) == expected
     moved = rbc.Stream(torch.tensor(VALUES), times, clock_offset=10**12)
     assert warned(_fuse._look_at_ranges, [moved._native], times, None)
     assert not warned(_fuse._look_at_ranges, [moved._native], times + 10**12, None)
+
+
+def test_the_look_at_a_gpu_takes_every_form_of_a_batch():
+    torch = pytest.importorskip("torch")
+    from robocache import _fuse, _resample
+
+    rows = {"lengths": None, "query_lengths": None, "offsets": None, "tolerance": None}
+    for batch, samples, queries in ((0, 0, 0), (0, 3, 2), (2, 0, 2), (2, 3, 0), (2, 3, 2)):
+        values = torch.ones((batch, samples, 1))
+        for times_shape in ((samples,), (batch, samples)):
+            times = torch.zeros(times_shape, dtype=torch.float64)
+            for query_shape in ((queries,), (batch, queries)):
+                asked = torch.zeros(query_shape, dtype=torch.float64)
+                lengths = torch.zeros(batch, dtype=torch.int32)
+                for given in (None, lengths):
+                    changes = {**rows, "query_lengths": given}
+                    assert not warned(_resample._look_at_ranges, values, times, asked, **changes)
+                    stream = rbc.Stream(values, times)
+                    assert not warned(_fuse._look_at_ranges, [stream._native], asked, given)

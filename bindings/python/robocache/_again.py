@@ -35,15 +35,19 @@ def _taken(
     own_values = one_for_each(own_values, own_times, own_queries, offsets)
     given = (values, times, query_times, max_gap, tolerance)
     taken = (own_values, own_times, own_queries, gap, limit)
-    return taken if any(a is not b for a, b in zip(given, taken)) else None
+    for i in range(len(given)):  # no generator: see _voxelize_sparse
+        if given[i] is not taken[i]:
+            return taken
+    return None
 
 
 def streams_again(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
     """Streams and query times of a fusion, converted; None if there is nothing to convert."""
     if not isinstance(streams, Sequence) or not streams:
         return None
-    if not all(hasattr(stream, "_native") for stream in streams):
-        return None
+    for stream in streams:
+        if not hasattr(stream, "_native"):
+            return None
     first = streams[0]
     try:
         queries = queries_of(query_times, first._native[2], first._unit, "streams[0].times")
@@ -52,9 +56,10 @@ def streams_again(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
     taken = [_one_for_each(stream, queries) for stream in streams]
     if first._unit is not None:  # what is compared with it once more
         queries = query_times
-    if queries is query_times and all(a is b for a, b in zip(taken, streams)):
-        return None
-    return taken, queries
+    changed = queries is not query_times
+    for i in range(len(taken)):
+        changed = changed or taken[i] is not streams[i]
+    return (taken, queries) if changed else None
 
 
 def _one_for_each(stream: Any, query_times: Any) -> Any:

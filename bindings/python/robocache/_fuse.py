@@ -266,13 +266,12 @@ def _look_at_ranges(native: Any, query_times: Any, query_lengths: Any) -> None:
     from ._rules import UNCHECKED
 
     hosted = []
-    for stream, _, times, options, *_ in native:
-        host, rows = on_host(times, "times"), on_host(options[1], "lengths")
-        offsets = on_host(options[3], "offsets")
-        batch = () if offsets is not None or rows is None or host.ndim > 1 else rows.shape
-        values = np.empty((*batch, *host.shape, 0))
-        plain = (UNCHECKED[0], rows, None, offsets, None, None, None)
-        hosted.append(SimpleNamespace(_native=(stream, values, host, plain, 0, 0)))
+    for stream, values, times, options, *_ in native:
+        lengths, offsets = on_host(options[1], "lengths"), on_host(options[3], "offsets")
+        plain = (UNCHECKED[0], lengths, None, offsets, None, None, None)
+        empty = np.empty((*values.shape[:-1], 0))
+        own = (stream, empty, on_host(times, "times"), plain, 0, 0)
+        hosted.append(SimpleNamespace(_native=own, _unit=None))
     queries = on_host(query_times, "query_times")
     call: Any = fuse
     call(hosted, queries, query_lengths=on_host(query_lengths, "query_lengths"))

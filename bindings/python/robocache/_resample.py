@@ -308,7 +308,7 @@ def resample(
             if checked:
                 warn_of(told)
         elif check_times and context._device_id != CPU:
-            _look_at_ranges(times, query_times, lengths, query_lengths, offsets, tolerance)
+            _look_at_ranges(values, times, query_times, lengths, query_lengths, offsets, tolerance)
         return finished(framework, context, ordered, "values", owner, result, mask)
     except (TypeError, ValueError):
         again = taken_again(values, times, asked, offsets, max_gap, tolerance)
@@ -339,19 +339,23 @@ def resample(
 
 
 def _look_at_ranges(
-    times: Any, query_times: Any, lengths: Any, query_lengths: Any, offsets: Any, tolerance: Any
+    values: Any,
+    times: Any,
+    query_times: Any,
+    lengths: Any,
+    query_lengths: Any,
+    offsets: Any,
+    tolerance: Any,
 ) -> None:
     """Warn of times on a GPU as of others: by a call on the CPU of no channels."""
     import numpy as np
 
-    host, rows = on_host(times, "times"), on_host(lengths, "lengths")
-    batch = () if offsets is not None or rows is None or host.ndim > 1 else rows.shape
     resample(
-        np.empty((*batch, *host.shape, 0)),
-        host,
+        np.empty((*values.shape[:-1], 0)),
+        on_host(times, "times"),
         on_host(query_times, "query_times"),
         method="linear" if tolerance is None else "nearest",
-        lengths=rows,
+        lengths=on_host(lengths, "lengths"),
         query_lengths=on_host(query_lengths, "query_lengths"),
         offsets=on_host(offsets, "offsets"),
         tolerance=tolerance,
