@@ -63,28 +63,32 @@ std::vector<Case> flushedOtherwise(std::vector<Case> cases) {
   return cases;
 }
 
-// The first level is held against the reference, the others against its bits.
+// What goes once more through cases that other tests have: the sanitizers, with which each takes ten
+// times as long, get a part of them.
+template <class Case>
+std::vector<Case> fewer(const std::vector<Case>& cases, bool when) {
+  std::vector<Case> chosen;
+  for (size_t i = 0; i < cases.size(); i += when ? 5 : 1) chosen.push_back(cases[i]);
+  return chosen;
+}
+template <class Case>
+std::vector<Case> fewerWhenSanitized(const std::vector<Case>& cases) {
+  return fewer(cases, RBC_TEST_SANITIZED);
+}
+
+// The first level is held against the reference, the others against its bits. All on one thread.
 template <class Case>
 void checkAtEveryLevel(const std::vector<Case>& cases) {
   std::vector<Context> contexts;
   for (const int32_t level : simdLevels()) contexts.push_back(cpuContext(1, level));
   Failures failures;
-  for (const Case& c : cases) {
+  for (const Case& c : fewer(cases, RBC_TEST_RACES_ALONE)) {
     const auto in = inputsOf(c);
     failures.add(isRight(contexts[0], in));
     for (size_t i = 1; i < contexts.size(); ++i) {
       failures.add(checkSame(in, contexts[0], contexts[i], "at another level"));
     }
   }
-}
-
-// What goes once more through cases that other tests have: the sanitizers, with which each takes ten
-// times as long, get a part of them.
-template <class Case>
-std::vector<Case> fewerWhenSanitized(const std::vector<Case>& cases) {
-  std::vector<Case> chosen;
-  for (size_t i = 0; i < cases.size(); i += RBC_TEST_SANITIZED ? 5 : 1) chosen.push_back(cases[i]);
-  return chosen;
 }
 
 template <class Case>

@@ -20,6 +20,13 @@
 #define RBC_TEST_SANITIZED 0
 #endif
 
+// Looks for races alone: what one thread does is for the other sanitizers.
+#if defined(__SANITIZE_THREAD__)
+#define RBC_TEST_RACES_ALONE 1
+#else
+#define RBC_TEST_RACES_ALONE 0
+#endif
+
 namespace support {
 
 // doctest prints a char pointer as an address.
