@@ -22,6 +22,11 @@ _contexts: weakref.WeakValueDictionary[int, Context] = weakref.WeakValueDictiona
 _OF_CONTEXT = "context "
 
 
+def asked(options: dict[str, Any], **flags: bool) -> dict[str, Any]:
+    """The options, with the flags that are set."""
+    return {**options, **{name: flag for name, flag in flags.items() if flag}}
+
+
 def encode(options: dict[str, Any], operation: str) -> str:
     """What ``decode`` reads. torch.compile runs it as well, so it is plain Python."""
     parts = []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import torch
 
-from . import _fuse, _resample, _stream, _voxelize, _voxelize_sparse
+from . import _fuse, _resample, _stream
 from ._again import limits_of, queries_of, taken_again
 from ._given_times import times_of
 from ._rules import rules
@@ -26,9 +26,9 @@ from ._torch_arguments import (
     seen,
 )
 from ._torch_ops import OPS
-from ._torch_options import encode
+from ._torch_clouds import voxelize, voxelize_sparse
+from ._torch_options import asked, encode
 from ._units import require_one_unit, ticks_of
-from ._voxelize_sparse import SparseVoxels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,35 +39,18 @@ if TYPE_CHECKING:
     from ._types import (
         Bounds,
         CallOptions,
-        CloudOptions,
         Duration,
-        Grid,
         Indices,
         Method,
         Numbers,
-        Reduction,
         Times,
     )
-    from ._voxelize import _AnyMode
-
-    class _SparseOptions(Grid, CloudOptions, total=False):
-        reduce: Reduction | None
-        max_voxels: int | None
-        max_points: int | None
-        order: Literal["lexicographic", "first_point"] | None
-        deterministic: bool
-        dtype: Any
 
 
 __all__ = ["Stream", "fuse", "resample", "voxelize", "voxelize_sparse"]
 
 _plain_resample: Any = _resample.resample  # whose overloads take no **options
 _plain_fuse: Any = _fuse.fuse
-_plain_voxelize: Any = _voxelize.voxelize
-_plain_sparse: Any = _voxelize_sparse.voxelize_sparse
-
-# Of what torch.export saves, a result is one.
-torch.export.register_dataclass(SparseVoxels, serialized_type_name="robocache.SparseVoxels")
 
 
 # ---- resample -----------------------------------------------------------------------------------
@@ -171,13 +154,9 @@ def resample(
         ],
         *[scale(options.pop(name, None), name, values) for name in ("mean", "std")],
     ]
-    text = encode(_asked(options, return_mask=return_mask), "resample")
+    text = encode(asked(options, return_mask=return_mask), "resample")
     out, mask = OPS.resample(values, times, query_times, *arrays, text)
     return (out, mask) if return_mask else out
-
-
-def _asked(options: dict[str, Any], **flags: bool) -> dict[str, Any]:
-    return {**options, **{name: flag for name, flag in flags.items() if flag}}
 
 
 # ---- fuse ---------------------------------------------------------------------------------------
@@ -365,7 +344,7 @@ def fuse(streams: Any, query_times: Any, *, return_mask: bool = False, **options
     ]
     query_lengths = indices(options.pop("query_lengths", None), "query_lengths", values[0])
     texts = [encode(each, "Stream") for each in changed]
-    text = encode(_asked(options, return_mask=return_mask), "fuse")
+    text = encode(asked(options, return_mask=return_mask), "fuse")
     out, mask = OPS.fuse(values, times, query_times, *lists, query_lengths, texts, text)
     return (out, mask) if return_mask else out
 
@@ -391,158 +370,3 @@ def _timed(streams: Any, query_times: Any) -> tuple[list[Any], Any, list[dict[st
             require_one_unit(unit, f"streams[{n}].times", units[0], "streams[0].times")
         query_times = queries_of(query_times, times[0], units[0], "streams[0].times")
     return times, query_times, changed
-
-
-# ---- point clouds -------------------------------------------------------------------------------
-
-
-@overload
-def voxelize(
-    points: torch.Tensor,
-    features: torch.Tensor | None = ...,
-    *,
-    return_dropped: Literal[False] = ...,
-    **options: Unpack[_AnyMode],
-) -> torch.Tensor: ...
-@overload
-def voxelize(
-    points: torch.Tensor,
-    features: torch.Tensor | None = ...,
-    *,
-    return_dropped: Literal[True],
-    **options: Unpack[_AnyMode],
-) -> tuple[torch.Tensor, torch.Tensor]: ...
-def voxelize(
-    points: Any, features: Any = None, *, return_dropped: bool = False, **options: Any
-) -> Any:
-    """:func:`robocache.voxelize` of torch tensors, as a part of graphs.
-
-    Points and features must not require a gradient. Within torch.compile and torch.export the grid
-    (``origin``, ``voxel_size`` and ``shape``) is numbers that the graph holds.
-
-    Parameters
-    ----------
-    points : tensor [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
-        As for :func:`robocache.voxelize`, as is all else but ``out``, which is not taken here.
-    features : tensor [B,N,F] or [N,F], as ``points``
-        None: the C columns of ``points``.
-    return_dropped
-        Also return how many points of each cloud lie in no voxel: an int64 tensor [B].
-    origin, voxel_size, shape, mode, lengths, offsets, empty_value, dtype, deterministic, backend
-        As for :func:`robocache.voxelize`.
-
-    Returns
-    -------
-    tensor [B,X,Y,Z] or [B,X,Y,Z,F], or a tuple of it and the dropped points
-        On the device of ``points``.
-
-    Raises
-    ------
-    ValueError
-        A value, a shape or a device does not fit, or an argument requires a gradient.
-    TypeError
-        A dtype does not fit, or an argument is no tensor.
-    MemoryError
-        Memory gave out.
-    RoboCacheError
-        The rest: no such device, CUDA errors.
-
-    Examples
-    --------
-    >>> import torch
-    >>> import robocache as rbc
-    >>> points = torch.tensor([[0.2, 0.1, 0.0], [0.4, 0.3, 0.9], [1.5, 0.0, 0.0]])
-    >>> grid = {"origin": (0, 0, 0), "voxel_size": 1, "shape": (2, 1, 1)}
-    >>> torch.vmap(lambda points: rbc.torch.voxelize(points, mode="count", **grid))(
-    ...     torch.stack([points, points + 1])
-    ... ).flatten(1).tolist()
-    [[2, 1], [0, 0]]
-    """
-    require_tensor(points, "points")
-    require_no_output(options)
-    if not seen(points):
-        return _plain_voxelize(points, features, return_dropped=return_dropped, **options)
-    arrays = _cloud(points, features, options)
-    text = encode(_asked(options, return_dropped=return_dropped), "voxelize")
-    out, dropped = OPS.voxelize(*arrays, text)
-    return (out, dropped) if return_dropped else out
-
-
-def voxelize_sparse(
-    points: torch.Tensor, features: torch.Tensor | None = None, **options: Unpack[_SparseOptions]
-) -> SparseVoxels[torch.Tensor]:
-    """:func:`robocache.voxelize_sparse` of torch tensors, as a part of graphs.
-
-    As :func:`robocache.torch.voxelize` is to :func:`robocache.voxelize`. The results have room for
-    ``max_voxels``, so their shapes are known when a graph is made. Give it in graphs: else there is
-    room for as many voxels as points. :meth:`robocache.SparseVoxels.trimmed` belongs outside of a
-    graph.
-
-    Parameters
-    ----------
-    points : tensor [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
-        As for :func:`robocache.voxelize_sparse`, as is all else.
-    features : tensor [B,N,F] or [N,F], as ``points``
-        None: the C columns of ``points``.
-    origin, voxel_size, shape, reduce, max_voxels, max_points, order, lengths, offsets
-        As for :func:`robocache.voxelize_sparse`.
-    deterministic, dtype, backend
-        As for :func:`robocache.voxelize_sparse`.
-
-    Returns
-    -------
-    SparseVoxels
-        Of tensors on the device of ``points``. Under torch.vmap each of them has the mapped
-        dimension in front, and there is one call for each element.
-
-    Raises
-    ------
-    ValueError
-        A value, a shape or a device does not fit, or an argument requires a gradient.
-    TypeError
-        A dtype does not fit, or an argument is no tensor.
-    MemoryError
-        Memory gave out.
-    RoboCacheError
-        The rest: no such device, CUDA errors.
-
-    Examples
-    --------
-    >>> import torch
-    >>> import robocache as rbc
-    >>> points = torch.tensor([[0.1, 0, 0], [5, 5, 5], [0.3, 0, 0]])
-    >>> grid = {"origin": (0, 0, 0), "voxel_size": 0.5, "shape": (20, 20, 20)}
-    >>> voxels = rbc.torch.voxelize_sparse(points, max_voxels=4, **grid)
-    >>> voxels.counts.tolist(), voxels.point_to_voxel.tolist()
-    ([2, 1, 0, 0], [0, 1, 0])
-    """
-    require_tensor(points, "points")
-    asked: dict[str, Any] = {**options}
-    if not seen(points):
-        voxels: SparseVoxels[torch.Tensor] = _plain_sparse(points, features, **asked)
-        return voxels
-    arrays = _cloud(points, features, asked)
-    text = encode(asked, "voxelize_sparse")
-    coords, counts, reduced, grouped, *rest = OPS.voxelize_sparse(*arrays, text)
-    if "reduce" in asked and asked["reduce"] is None:
-        reduced = None
-    if asked.get("max_points") is None:
-        grouped = None
-    return SparseVoxels(coords, counts, reduced, grouped, *rest)
-
-
-def _cloud(points: Any, features: Any, options: dict[str, Any]) -> tuple[Any, ...]:
-    """The tensors of a call, which leave its options."""
-    if is_compiling():
-        for name in ("origin", "voxel_size", "shape"):
-            if isinstance(options.get(name), torch.Tensor):
-                raise TypeError(
-                    f"{name}: is a Tensor, expected numbers, which the graph is to hold"
-                )
-    else:
-        array(points, "points")
-    return (
-        points,
-        None if features is None else array(features, "features"),
-        *[indices(options.pop(name, None), name, points) for name in ("lengths", "offsets")],
-    )
