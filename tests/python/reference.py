@@ -71,10 +71,11 @@ def resample(
                     _limit(tolerance, times),
                 )
                 if answer is not None:
-                    known = ~np.isnan(answer) if name == "slerp" else np.full(count, True)
-                    ok = ok and bool(known.all())
-                    answer = answer if exact else (answer - mean[part]) / std[part]
-                    out[b, k, part] = np.where(known, answer, fill_value)
+                    out[b, k, part] = answer if exact else (answer - mean[part]) / std[part]
+                    if name == "slerp":
+                        none = np.isnan(answer)
+                        out[b, k, part][none] = fill_value
+                        ok = ok and not none.any()
                 valid.append(ok)
             mask[b, k] = all(valid)
     return (out, mask) if batched else (out[0], mask[0])

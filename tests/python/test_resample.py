@@ -500,8 +500,8 @@ def test_slerp_of_no_rotation_is_invalid(dtype, name, quaternions):
 
 @pytest.mark.parametrize("size", [5e-324, 1e-200, 1e200, 1.7e308])
 def test_slerp_takes_quaternions_of_any_size(size):
-    values = np.tile([0, 0, 0, size], (2, 1))
-    out, mask = rbc.resample(values, [0.0, 1.0], [0.0, 0.5], method="slerp", return_mask=True)
+    values, times = np.tile([0, 0, 0, size], (2, 1)), np.array([0.0, 1.0])
+    out, mask = rbc.resample(values, times, [0.0, 0.5], method="slerp", return_mask=True)
     assert mask.all() and out[0].tolist() == [0, 0, 0, size]
 
 
