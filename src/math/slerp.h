@@ -20,14 +20,12 @@ template <class S>
 RBC_HD bool isRotation(const S* q) {
   using Bits = FloatBits<S>;
   using Word = std::remove_const_t<decltype(Bits::kExponent)>;
-  Word any = 0;
-  bool finite = true;
+  Word largest = 0;
   for (int i = 0; i < 4; ++i) {
-    const auto bits = bitCast<Word>(q[i]);
-    any |= bits & ~Bits::kSign;
-    finite &= (bits & Bits::kExponent) != Bits::kExponent;
+    const Word magnitude = bitCast<Word>(q[i]) & ~Bits::kSign;
+    largest = magnitude > largest ? magnitude : largest;
   }
-  return finite & (any != 0);
+  return largest != 0 && largest < Bits::kExponent;
 }
 
 namespace detail {
