@@ -18,6 +18,7 @@
 #include "fuse.h"
 #include "resample.h"
 #include "rotations.h"
+#include "statistics.h"
 #include "tensor.h"
 #include "tsdf.h"
 #include "voxelize.h"

@@ -21,6 +21,9 @@ extern const Operation<VoxelizeProblem> kVoxelize;
 extern const Operation<SparseProblem> kVoxelizeSparse;
 extern const Operation<TsdfProblem> kVoxelizeTsdf;
 extern const Operation<RotationProblem> kConvertRotations;
+extern const Operation<StatisticsProblem> kStatistics;
+extern const Operation<AccumulateProblem> kAccumulate;
+extern const Operation<MergeProblem> kMerge;
 cudaError_t loadCheckTimes();
 cudaError_t loadFuse();
 cudaError_t loadVoxelize();
@@ -252,8 +255,8 @@ void copy(BackendState& state, const View& source, const View& destination) {
 }  // namespace
 
 const Operations kOperations = {
-    {&kCheckTimes},     {&kFuse},         {&kVoxelize},
-    {&kVoxelizeSparse}, {&kVoxelizeTsdf}, {&kConvertRotations},
+    {&kCheckTimes},       {&kFuse},       {&kVoxelize},   {&kVoxelizeSparse}, {&kVoxelizeTsdf},
+    {&kConvertRotations}, {&kStatistics}, {&kAccumulate}, {&kMerge},
 };
 
 const Backend kBackend = {

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "robocache/fuse.h"
+#include "robocache/statistics.h"
 #include "robocache/tsdf.h"
 
 namespace rbc {
@@ -32,5 +33,15 @@ template <>
 inline constexpr uint32_t kFirstSize<rbcSparseVoxels> = 104;
 template <>
 inline constexpr uint32_t kFirstSize<rbcTsdfParams> = 152;
+
+// 0.2.0
+template <>
+inline constexpr uint32_t kFirstSize<rbcStatisticsParams> = 80;
+template <>
+inline constexpr uint32_t kFirstSize<rbcStatisticsResult> = 96;
+template <>
+inline constexpr uint32_t kFirstSize<rbcStatisticsAccumulatorParams> = 72;
+template <>
+inline constexpr uint32_t kFirstSize<rbcStatisticsUpdateParams> = 64;
 
 }  // namespace rbc

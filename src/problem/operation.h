@@ -20,6 +20,9 @@ struct VoxelizeProblem;
 struct SparseProblem;
 struct TsdfProblem;
 struct RotationProblem;
+struct StatisticsProblem;
+struct AccumulateProblem;
+struct MergeProblem;
 
 template <class Problem>
 struct Row {
@@ -32,7 +35,10 @@ struct Operations : Row<TimesProblem>,
                     Row<VoxelizeProblem>,
                     Row<SparseProblem>,
                     Row<TsdfProblem>,
-                    Row<RotationProblem> {};
+                    Row<RotationProblem>,
+                    Row<StatisticsProblem>,
+                    Row<AccumulateProblem>,
+                    Row<MergeProblem> {};
 
 // The row of a problem's operation.
 template <class Problem>

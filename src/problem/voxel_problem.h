@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "dtype.h"
+#include "output.h"
 #include "ragged.h"
 #include "real.h"
 #include "voxel.h"
@@ -94,14 +95,6 @@ RBC_HD VoxelCoords coordsOf(const VoxelGrid& grid, int64_t key) {
   return {cloud, row - cloud * grid.shape[0], column - row * grid.shape[1],
           key - column * grid.shape[2]};
 }
-
-// A tensor to write; data may be null.
-template <int Rank>
-struct Output {
-  void* data;
-  int64_t stride[Rank];
-  DType dtype;
-};
 
 // A count as an element, rounded once.
 template <class Element>

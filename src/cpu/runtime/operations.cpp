@@ -10,10 +10,13 @@ extern const Operation<VoxelizeProblem> kVoxelize;
 extern const Operation<SparseProblem> kVoxelizeSparse;
 extern const Operation<TsdfProblem> kVoxelizeTsdf;
 extern const Operation<RotationProblem> kConvertRotations;
+extern const Operation<StatisticsProblem> kStatistics;
+extern const Operation<AccumulateProblem> kAccumulate;
+extern const Operation<MergeProblem> kMerge;
 
 const Operations kOperations = {
-    {&kCheckTimes},     {&kFuse},         {&kVoxelize},
-    {&kVoxelizeSparse}, {&kVoxelizeTsdf}, {&kConvertRotations},
+    {&kCheckTimes},       {&kFuse},       {&kVoxelize},   {&kVoxelizeSparse}, {&kVoxelizeTsdf},
+    {&kConvertRotations}, {&kStatistics}, {&kAccumulate}, {&kMerge},
 };
 
 }  // namespace rbc::cpu

@@ -1,0 +1,106 @@
+// rbcStatistics: the arguments of a call as a StatisticsProblem.
+
+#include "robocache/statistics.h"
+
+#include "params.h"
+#include "sample_builder.h"
+
+namespace rbc {
+
+template <>
+inline constexpr KnownFlags kKnownFlags<rbcStatisticsParams> = {RBC_STATISTICS_PER_ROW,
+                                                                "0 or RBC_STATISTICS_PER_ROW"};
+
+namespace {
+
+struct StatisticsArguments {
+  const rbcTensor* values;
+  const rbcStatisticsParams* params;
+  const rbcStatisticsResult* result;
+};
+
+class StatisticsCall : public SampleBuilder {
+ public:
+  StatisticsCall(const rbcContext& context, const StatisticsArguments& call);
+  const StatisticsProblem& problem() const { return problem_; }
+  // Without samples there are still statistics.
+  bool empty() const { return problem_.groups() * problem_.samples.channels == 0; }
+
+ private:
+  Output<2> output(const rbcOutput* tensor, const char* name, DType dtype);
+  Output<3> quantiles(const rbcOutput* tensor);
+
+  StatisticsProblem problem_ = {};
+};
+
+StatisticsCall::StatisticsCall(const rbcContext& context, const StatisticsArguments& call)
+    : SampleBuilder(context, problem_.samples) {
+  const rbcStatisticsParams params = readParams(call.params, rbcStatisticsParamsInit(), "params");
+  if (call.result == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "result: is null");
+  const rbcStatisticsResult result = readParams(call.result, rbcStatisticsResultInit(), "result");
+  StatisticsProblem& p = problem_;
+  p.ddof = checkedDdof(params.ddof);
+  p.num_levels = readLevels(params.quantiles, p.levels);
+  p.per_row = (params.flags & RBC_STATISTICS_PER_ROW) != 0;
+  addSamples({call.values, params.lengths, params.offsets, params.mask}, p.per_row);
+  if (p.per_row && !batched()) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "flags: RBC_STATISTICS_PER_ROW is set, expected values [B,S,D] or offsets");
+  }
+  p.count = output(result.count, "count", DType::I64);
+  p.nonfinite = output(result.nonfinite, "nonfinite", DType::I64);
+  p.min = output(result.min, "min", DType::F64);
+  p.max = output(result.max, "max", DType::F64);
+  p.mean = output(result.mean, "mean", DType::F64);
+  p.std = output(result.std, "std", DType::F64);
+  if (result.quantiles != nullptr && params.quantiles == nullptr) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "result.quantiles: is set, expected null without levels");
+  }
+  p.quantiles = quantiles(result.quantiles);
+  if (p.quantiles.data == nullptr) p.num_levels = 0;
+}
+
+void requireDtype(const View& view, const char* argument, DType dtype) {
+  if (view.dtype != dtype) {
+    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected %s", argument, nameOf(view.dtype),
+         nameOf(dtype));
+  }
+}
+
+Output<2> StatisticsCall::output(const rbcOutput* tensor, const char* name, DType dtype) {
+  if (tensor == nullptr) return {};
+  const View& view = operands.out(tensor, name);
+  const int64_t shape[] = {problem_.groups(), problem_.samples.channels};
+  const int first = problem_.per_row ? 0 : 1;
+  requireShape(view, name, 2 - first, shape + first);
+  requireDtype(view, name, dtype);
+  return {view.data, {first == 0 ? view.strides[0] : 0, view.strides[1 - first]}, dtype};
+}
+
+Output<3> StatisticsCall::quantiles(const rbcOutput* tensor) {
+  if (tensor == nullptr) return {};
+  const View& view = operands.out(tensor, "result.quantiles");
+  const int64_t shape[] = {problem_.groups(), problem_.num_levels, problem_.samples.channels};
+  const int first = problem_.per_row ? 0 : 1;
+  requireShape(view, "result.quantiles", 3 - first, shape + first);
+  requireDtype(view, "result.quantiles", DType::F64);
+  return {view.data,
+          {first == 0 ? view.strides[0] : 0, view.strides[1 - first], view.strides[2 - first]},
+          view.dtype};
+}
+
+}  // namespace
+}  // namespace rbc
+
+rbcStatus_t rbcStatistics(rbcContext_t context, const rbcTensor* values,
+                          const rbcStatisticsParams* params, const rbcStatisticsResult* result) {
+  return rbc::runCall<rbc::StatisticsCall>(context,
+                                           rbc::StatisticsArguments{values, params, result});
+}
+
+rbcStatus_t rbcStatisticsWorkspaceSize(rbcContext_t context, const rbcTensor* values,
+                                       const rbcStatisticsParams* params,
+                                       const rbcStatisticsResult* result, size_t* bytes) {
+  return rbc::sizeCall<rbc::StatisticsCall>(
+      context, rbc::StatisticsArguments{values, params, result}, bytes);
+}

@@ -1,0 +1,204 @@
+// Mean and standard deviation of exact sums: integers all the way, rounded once.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "exact_sum.h"
+#include "number.h"
+#include "platform.h"
+#include "value_key.h"
+
+namespace rbc {
+
+// The most samples: n (n - 1) then fits, and so does 16 bits more than n, in 64.
+inline constexpr int64_t kMostSamples = int64_t{1} << 40;
+
+RBC_HD int bitLength(uint64_t x) {
+  int length = 0;
+  for (int step = 32; step > 0; step >>= 1) {
+    if (x >> step != 0) {
+      x >>= step;
+      length += step;
+    }
+  }
+  return length + (x != 0 ? 1 : 0);
+}
+
+RBC_HD int bitLength(uint128 x) {
+  const auto high = static_cast<uint64_t>(x >> 64);
+  return high != 0 ? 64 + bitLength(high) : bitLength(static_cast<uint64_t>(x));
+}
+
+// significand * 2^exponent, and a little more if `more`, to the nearest f64, ties to even. There are
+// 54 bits or more, or the exponent is -1076 or less, so that what is dropped is below a half.
+RBC_HD double roundToF64(uint128 significand, int exponent, bool more) {
+  if (significand == 0) return 0;
+  const int leading = bitLength(significand) - 1 + exponent;
+  const int unit = leading - 52 > -1074 ? leading - 52 : -1074;
+  const int shift = unit - exponent;
+  uint64_t kept = 0;
+  if (shift <= 0) {
+    kept = static_cast<uint64_t>(significand << -shift);
+  } else if (shift < 128) {
+    kept = static_cast<uint64_t>(significand >> shift);
+    const uint128 half = static_cast<uint128>(1) << (shift - 1);
+    const uint128 rest = significand & ((half << 1) - 1);
+    const bool up = rest > half || (rest == half && (more || (kept & 1) != 0));
+    kept += up ? 1 : 0;
+  }
+  // A carry out of the significand goes to the exponent.
+  constexpr uint64_t kOne = uint64_t{1} << 52;
+  if (kept < kOne) return bitCast<double>(kept);
+  return bitCast<double>((static_cast<uint64_t>(unit + 1074) << 52) + kept);
+}
+
+// Limbs from the lowest that is not 0 to the highest, as a magnitude.
+template <class Limbs>
+struct Magnitude {
+  uint32_t limb[Limbs::kCount];
+  int low = 0;
+  int high = -1;  // less than low: 0
+  bool negative;
+
+  RBC_HD explicit Magnitude(const int64_t (&limbs)[Limbs::kCount]) {
+    negative = limbs[Limbs::kCount - 1] < 0;
+    low = Limbs::kCount;
+    uint64_t carry = negative ? 1 : 0;
+    for (int k = 0; k < Limbs::kCount; ++k) {
+      const auto bits = static_cast<uint32_t>(limbs[k]);
+      const uint64_t all = (negative ? ~bits : bits) + carry;
+      limb[k] = static_cast<uint32_t>(all);
+      carry = all >> 32;
+      if (limb[k] == 0) continue;
+      if (low > k) low = k;
+      high = k;
+    }
+  }
+};
+
+// The next 16 bits of a long division by n <= kMostSamples.
+RBC_HD uint32_t divideDigit(uint32_t digit, uint64_t n, uint64_t* remainder) {
+  const uint64_t all = *remainder << 16 | digit;
+  const uint64_t quotient = all / n;
+  *remainder = all - quotient * n;
+  return static_cast<uint32_t>(quotient);
+}
+
+RBC_HD uint32_t divideLimb(uint32_t limb, uint64_t n, uint64_t* remainder) {
+  const uint32_t high = divideDigit(limb >> 16, n, remainder);
+  return high << 16 | divideDigit(limb & 0xffff, n, remainder);
+}
+
+RBC_HD double notANumber() { return canonical(bitCast<double>(~uint64_t{0})); }
+
+// The sums are normalized.
+RBC_HD double exactMean(const Moments& moments) {
+  if (moments.count == 0) return notANumber();
+  const Magnitude<SumLimbs> sum(moments.sum);
+  // Four limbs: 56 bits of the quotient at least, if there are as many.
+  const int base = sum.high >= 3 ? sum.high - 3 : 0;
+  uint128 quotient = 0;
+  uint64_t remainder = 0;
+  for (int k = sum.high; k >= base; --k) {
+    quotient =
+        quotient << 32 | divideLimb(sum.limb[k], static_cast<uint64_t>(moments.count), &remainder);
+  }
+  const double mean =
+      roundToF64(quotient, 32 * base - SumLimbs::kUnit, remainder != 0 || sum.low < base);
+  return sum.negative ? -mean : mean;
+}
+
+RBC_HD uint64_t integerRoot(uint128 x) {
+  const double guess = sqrt(static_cast<double>(static_cast<uint64_t>(x >> 64)) * 0x1p64 +
+                            static_cast<double>(static_cast<uint64_t>(x)));
+  auto root = static_cast<uint64_t>(guess);
+  while (static_cast<uint128>(root) * root > x) --root;
+  while (static_cast<uint128>(root + 1) * (root + 1) <= x) ++root;
+  return root;
+}
+
+// n times the sum of squares minus the square of the sum, in units of 2^-kUnit of the squares.
+struct Spread {
+  static constexpr int kCount = SquareLimbs::kCount + 4;
+  uint32_t limb[kCount];
+  int low = kCount;
+  int high = -1;
+
+  RBC_HD explicit Spread(const Moments& moments) {
+    const Magnitude<SumLimbs> sum(moments.sum);
+    const Magnitude<SquareLimbs> squares(moments.squares);
+    const int first = squares.low < 2 * sum.low ? squares.low : 2 * sum.low;
+    const int last = (squares.high > 2 * sum.high ? squares.high : 2 * sum.high) + 2;
+    int128 carry = 0;
+    for (int k = first; k <= last && k < kCount; ++k) {
+      if (k >= squares.low && k <= squares.high) {
+        carry += static_cast<int128>(squares.limb[k]) * moments.count;
+      }
+      const int from = k - sum.high > sum.low ? k - sum.high : sum.low;
+      const int to = k - sum.low < sum.high ? k - sum.low : sum.high;
+      for (int i = from; i <= to; ++i) {
+        carry -= static_cast<int128>(static_cast<uint64_t>(sum.limb[i]) * sum.limb[k - i]);
+      }
+      limb[k] = static_cast<uint32_t>(carry);
+      carry >>= 32;
+      if (limb[k] == 0) continue;
+      if (low > k) low = k;
+      high = k;
+    }
+  }
+};
+
+RBC_HD double exactStd(const Moments& moments, int ddof) {
+  if (moments.count <= ddof) return notANumber();
+  const Spread spread(moments);
+  if (spread.high < 0) return 0;
+  // Eight limbs, divided by n (n - ddof): 142 bits of the quotient at least, if there are as many.
+  constexpr int kLimbs = 8;
+  const int base = spread.high >= kLimbs - 1 ? spread.high - (kLimbs - 1) : 0;
+  uint32_t quotient[kLimbs] = {};
+  bool more = spread.low < base;
+  uint64_t remainder = 0;
+  for (int k = spread.high; k >= base; --k) {
+    quotient[k - base] =
+        divideLimb(spread.limb[k], static_cast<uint64_t>(moments.count), &remainder);
+  }
+  more = more || remainder != 0;
+  remainder = 0;
+  for (int k = spread.high - base; k >= 0; --k) {
+    quotient[k] = divideLimb(quotient[k], static_cast<uint64_t>(moments.count - ddof), &remainder);
+  }
+  more = more || remainder != 0;
+
+  // Its root to 55 bits: of the leading 109 or 110, with an even exponent.
+  int length = 0;
+  for (int k = 0; k < kLimbs; ++k) {
+    if (quotient[k] != 0) length = 32 * k + bitLength(uint64_t{quotient[k]});
+  }
+  const int shift = length > 110 ? (length - 110 + 1) & ~1 : 0;
+  uint128 leading = 0;
+  for (int k = kLimbs - 1; k >= 0; --k) {
+    const int place = 32 * k - shift;
+    if (place >= 0) {
+      leading |= static_cast<uint128>(quotient[k]) << place;
+    } else if (place > -32) {
+      leading |= quotient[k] >> -place;
+      more = more || (quotient[k] & ((uint32_t{1} << -place) - 1)) != 0;
+    } else {
+      more = more || quotient[k] != 0;
+    }
+  }
+  const uint64_t root = integerRoot(leading);
+  more = more || static_cast<uint128>(root) * root != leading;
+  return roundToF64(root, (32 * base - SquareLimbs::kUnit + shift) / 2, more);
+}
+
+// NaN without values.
+RBC_HD double smallest(const Moments& moments) {
+  return moments.count > 0 ? fromValueKey<double>(moments.min_key) : notANumber();
+}
+RBC_HD double largest(const Moments& moments) {
+  return moments.count > 0 ? fromValueKey<double>(moments.max_key) : notANumber();
+}
+
+}  // namespace rbc

@@ -1,0 +1,143 @@
+// Sums of f64 without any error: integers of so many bits that every finite value is a multiple of
+// their unit, in limbs of 32 bits.
+//
+// A limb lies in an int64, so that limbs are added without carries, by atomics as well, and in any
+// order: 2^31 additions fit before normalize() has to make all but the last 0 .. 2^32 - 1 again.
+#pragma once
+
+#include <cstdint>
+
+#include "number.h"
+#include "platform.h"
+
+namespace rbc {
+
+__extension__ typedef __int128 int128;
+__extension__ typedef unsigned __int128 uint128;
+
+// Limb k weighs 2^(32 k - kUnit): room for the smallest subnormal (2^-1074, and its square), and for
+// 2^40 times the largest number (2^1024, and its square).
+struct SumLimbs {
+  static constexpr int kCount = 68;
+  static constexpr int kUnit = 1088;
+};
+struct SquareLimbs {
+  static constexpr int kCount = 134;
+  static constexpr int kUnit = 2176;
+};
+
+// Additions to a limb, of less than 2^32 each, between two normalizations.
+inline constexpr int64_t kMostLimbAdditions = int64_t{1} << 30;
+
+// The statistics of a channel but for its quantiles. As keys of value_key.h, min and max do not
+// depend on what came first either.
+struct Moments {
+  int64_t count;
+  int64_t nonfinite;
+  uint64_t min_key;  // UINT64_MAX of none
+  uint64_t max_key;  // 0 of none
+  int64_t sum[SumLimbs::kCount];
+  int64_t squares[SquareLimbs::kCount];
+};
+static_assert(sizeof(Moments) == 1648);
+
+RBC_HD void clearMoments(Moments* moments) {
+  *moments = {};
+  moments->min_key = ~uint64_t{0};
+}
+
+// Calls add(limb, amount) for what magnitude * 2^exponent is in limbs whose unit is 2^-unit; amounts
+// are of the sign. Exponent and magnitude are such that nothing lies below the unit.
+template <class Limbs, class Add>
+RBC_HD void splitScaled(uint64_t magnitude, int exponent, bool negative, Add&& add) {
+  const int place = exponent + Limbs::kUnit;
+  const int limb = place >> 5;
+  const uint128 bits = static_cast<uint128>(magnitude) << (place & 31);
+  const int64_t parts[3] = {static_cast<int64_t>(static_cast<uint32_t>(bits)),
+                            static_cast<int64_t>(static_cast<uint32_t>(bits >> 32)),
+                            static_cast<int64_t>(static_cast<uint32_t>(bits >> 64))};
+  for (int i = 0; i < 3; ++i) {
+    if (parts[i] != 0) add(limb + i, negative ? -parts[i] : parts[i]);
+  }
+}
+
+// value * 2^exponent, where 2^exponent may be less than the unit if the value makes up for it.
+template <class Limbs, class Add>
+RBC_HD void splitScaled(int64_t value, int exponent, Add&& add) {
+  const bool negative = value < 0;
+  uint64_t magnitude = negative ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+  const int below = -(exponent + Limbs::kUnit);
+  if (below > 0) {
+    magnitude = below < 64 ? magnitude >> below : 0;
+    exponent += below;
+  }
+  if (magnitude != 0) splitScaled<Limbs>(magnitude, exponent, negative, add);
+}
+
+// The same of 128 bits.
+template <class Limbs, class Add>
+RBC_HD void splitScaled128(uint128 magnitude, int exponent, bool negative, Add&& add) {
+  const auto low = static_cast<uint64_t>(magnitude);
+  const auto high = static_cast<uint64_t>(magnitude >> 64);
+  if (low != 0) splitScaled<Limbs>(low, exponent, negative, add);
+  if (high != 0) splitScaled<Limbs>(high, exponent + 64, negative, add);
+}
+
+// A finite number as an integer and a power of two: |x| = significand * 2^exponent.
+struct Split {
+  uint64_t significand;  // less than 2^53
+  int exponent;          // -1074 at least
+  bool negative;
+};
+
+RBC_HD Split splitOf(double x) {
+  const uint64_t bits = bitCast<uint64_t>(x);
+  const int biased = static_cast<int>(bits >> 52 & 0x7ff);
+  const uint64_t fraction = bits & ((uint64_t{1} << 52) - 1);
+  const bool normal = biased != 0;
+  return {normal ? fraction | uint64_t{1} << 52 : fraction, normal ? biased - 1075 : -1074,
+          bits >> 63 != 0};
+}
+
+// Adds a finite x to a sum and its square to a sum of squares: add_sum and add_square get (limb,
+// amount).
+template <class AddSum, class AddSquare>
+RBC_HD void splitValue(double x, AddSum&& add_sum, AddSquare&& add_square) {
+  const Split s = splitOf(x);
+  if (s.significand == 0) return;
+  // Trailing zeros are most of what numbers of narrower types have: without them there are fewer
+  // limbs to add to.
+  splitScaled<SumLimbs>(s.significand, s.exponent, s.negative, add_sum);
+  splitScaled128<SquareLimbs>(static_cast<uint128>(s.significand) * s.significand, 2 * s.exponent,
+                              false, add_square);
+}
+
+// Carries, so that all limbs but the last are 0 .. 2^32 - 1; the last has the sign. The same number
+// gives the same limbs.
+RBC_HD void normalizeLimbs(int64_t* limbs, int count) {
+  int64_t carry = 0;
+  for (int k = 0; k < count - 1; ++k) {
+    const int64_t all = limbs[k] + carry;
+    limbs[k] = all & 0xffffffff;
+    carry = all >> 32;
+  }
+  limbs[count - 1] += carry;
+}
+
+RBC_HD void normalizeMoments(Moments* moments) {
+  normalizeLimbs(moments->sum, SumLimbs::kCount);
+  normalizeLimbs(moments->squares, SquareLimbs::kCount);
+}
+
+// Adds what is normalized to what is, and normalizes.
+RBC_HD void mergeMoments(Moments* to, const Moments& from) {
+  to->count += from.count;
+  to->nonfinite += from.nonfinite;
+  if (from.min_key < to->min_key) to->min_key = from.min_key;
+  if (from.max_key > to->max_key) to->max_key = from.max_key;
+  for (int k = 0; k < SumLimbs::kCount; ++k) to->sum[k] += from.sum[k];
+  for (int k = 0; k < SquareLimbs::kCount; ++k) to->squares[k] += from.squares[k];
+  normalizeMoments(to);
+}
+
+}  // namespace rbc
