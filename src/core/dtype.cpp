@@ -42,6 +42,15 @@ const char* nameOf(DType dtype) noexcept {
   return kNames[static_cast<int>(dtype)];
 }
 
+rbcDType describe(DType dtype) noexcept {
+  constexpr uint8_t kCodeOf[] = {
+#define RBC_CODE(name, storage, code, text) code,
+      RBC_DTYPES(RBC_CODE)
+#undef RBC_CODE
+  };
+  return {kCodeOf[static_cast<int>(dtype)], static_cast<uint8_t>(8 * sizeOf(dtype)), 1};
+}
+
 DType dtypeOf(rbcDType dtype, const char* argument) {
   if (dtype.lanes != 1) {
     fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype has %d lanes, expected 1", argument, dtype.lanes);

@@ -123,6 +123,9 @@ decltype(auto) visitWord(int size, Visitor&& visitor) {
 
 const char* nameOf(DType dtype) noexcept;
 
+// As callers have it.
+rbcDType describe(DType dtype) noexcept;
+
 // Fails with DTYPE_MISMATCH if the library has no such dtype; `argument` is the name to tell.
 DType dtypeOf(rbcDType dtype, const char* argument);
 

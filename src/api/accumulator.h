@@ -1,0 +1,42 @@
+// The accumulator: what it is for, and its memory on the context's device.
+#pragma once
+
+#include "accumulator_state.h"
+#include "context.h"
+#include "robocache/statistics.h"
+
+struct rbcStatisticsAccumulator {
+  rbcContext* context = nullptr;  // holds a reference
+  // What does not change during a pass; the rest of it lies in memory.
+  rbc::AccumulatorData settled;
+  uint64_t digest = 0;       // of that, in passes after the first
+  int64_t most_samples = 0;  // of a channel: no more than this
+  void* memory = nullptr;    // of the device
+  size_t bytes = 0;
+  void* stream = nullptr;  // that used it last
+};
+
+namespace rbc {
+
+struct AccumulatorDestroyer {
+  void operator()(rbcStatisticsAccumulator* accumulator) const noexcept;
+};
+
+rbcStatisticsAccumulator& requireAccumulator(rbcStatisticsAccumulator_t accumulator);
+
+// An accumulator of a context that is in use, empty of memory.
+rbcStatisticsAccumulator* newAccumulator(rbcContext& context);
+
+// These use the context's stream, which waits for what used the memory before.
+
+// Its memory as a backend gets it, for samples of a dtype.
+AccumulatorState stateOf(rbcStatisticsAccumulator& accumulator, DType dtype);
+// All of it. Synchronizes.
+AccumulatorData fetch(rbcStatisticsAccumulator& accumulator);
+// Gives it a state, in new memory. Nothing has changed if it fails. Synchronizes.
+void place(rbcStatisticsAccumulator& accumulator, AccumulatorData data);
+
+// Fails if more than kMostSamples would come together, of as many as these in addition.
+void requireRoom(rbcStatisticsAccumulator& accumulator, int64_t samples, const char* argument);
+
+}  // namespace rbc
