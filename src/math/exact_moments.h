@@ -121,9 +121,11 @@ RBC_HD uint64_t integerRoot(uint128 x) {
 // n times the sum of squares minus the square of the sum, in units of 2^-kUnit of the squares.
 struct Spread {
   static constexpr int kCount = SquareLimbs::kCount + 4;
-  uint32_t limb[kCount];
+  uint32_t limb[kCount];  // from low to high
   int low = kCount;
   int high = -1;
+
+  RBC_HD uint32_t limbAt(int k) const { return k >= low ? limb[k] : 0; }
 
   RBC_HD explicit Spread(const Moments& moments) {
     const Magnitude<SumLimbs> sum(moments.sum);
@@ -161,7 +163,7 @@ RBC_HD double exactStd(const Moments& moments, int ddof) {
   uint64_t remainder = 0;
   for (int k = spread.high; k >= base; --k) {
     quotient[k - base] =
-        divideLimb(spread.limb[k], static_cast<uint64_t>(moments.count), &remainder);
+        divideLimb(spread.limbAt(k), static_cast<uint64_t>(moments.count), &remainder);
   }
   more = more || remainder != 0;
   remainder = 0;

@@ -1,88 +1,108 @@
-// Statistics on the CPU.
+// Statistics on the CPU: of a large group by all threads together, of many small ones by a thread
+// each.
 
-#include <algorithm>
-
-#include "runtime/cpu_state.h"
-#include "scratch_layout.h"
-#include "statistics/visit_samples.h"
+#include "statistics/large_group.h"
 
 namespace rbc::cpu {
 namespace {
 
-template <class T, int Rank, class... Index>
-void put(const Output<Rank>& out, T value, Index... index) {
-  if (out.data == nullptr) return;
-  const int64_t at[] = {index...};
-  int64_t place = 0;
-  for (int i = 0; i < Rank; ++i) place += at[i] * out.stride[i];
-  static_cast<T*>(out.data)[place] = value;
+constexpr int64_t kSmall = 16384;  // samples: of so many a thread looks through a copy
+
+// What a group may have at most, whatever lengths and offsets say.
+int64_t largestGroup(const StatisticsProblem& p) {
+  return p.per_row ? p.samples.rows : p.samples.total();
 }
 
-// Calls visit(x) for the values of a channel of a group, as f64.
-template <class Visitor>
-void visitValues(const StatisticsProblem& p, int64_t group, int64_t channel, Visitor&& visit) {
-  const Samples& s = p.samples;
-  visitDType(s.dtype, [&](auto tag) {
+// Where a group lies in the line of all samples.
+RowRange rangeOfGroup(const StatisticsProblem& p, int64_t group) {
+  const RowLine line = lineOf(p.samples);
+  if (!p.per_row) return {0, p.samples.total()};
+  return {line.begin(group), line.range(group).count};
+}
+
+// The scratch for small groups, by its parts: one for each chunk of groups.
+struct SmallParts {
+  SmallParts(void* data, const StatisticsProblem& p, int threads) : layout(data) {
+    chunks = std::min<int64_t>(p.groups(), 4 * int64_t{threads});
+    values = std::min(kSmall, largestGroup(p));
+    layout.take(&moments, chunks * p.samples.channels);
+    layout.take(&sorted, p.num_levels > 0 ? chunks * values : 0);
+  }
+
+  ScratchLayout layout;
+  int64_t chunks;
+  int64_t values;
+  Moments* moments;
+  double* sorted;  // or float
+};
+
+template <class T>
+void writeSmallQuantiles(const StatisticsProblem& p, int64_t group, int64_t channel,
+                         const RowRange& range, Compute<T>* sorted) {
+  int64_t n = 0;
+  visitChannel<T>(p.samples, channel, range.begin, range.begin + range.count, [&](Compute<T> x) {
+    sorted[n] = x;
+    n += isFinite(x) ? 1 : 0;
+  });
+  int64_t ranks[2 * kMaxLevels];
+  int count = 0;
+  for (int i = 0; i < p.num_levels && n > 0; ++i) {
+    const QuantilePlace place = quantilePlace(p.levels[i], n);
+    ranks[count++] = place.lower;
+    ranks[count++] = place.upper;
+  }
+  std::sort(ranks, ranks + count);
+  selectRanks(sorted, n, ranks, count);
+  for (int i = 0; i < p.num_levels; ++i) {
+    writeQuantile(p, group, i, channel, n, [&](int64_t rank) { return sorted[rank]; });
+  }
+}
+
+template <class T>
+void runSmall(const StatisticsProblem& p, SimdLevel level, int64_t group, ThreadMemory& thread,
+              Moments* moments, Compute<T>* sorted) {
+  const RowRange range = rangeOfGroup(p, group);
+  sumSamples<T>(p.samples, level, thread, range.begin, range.begin + range.count, moments);
+  for (int64_t c = 0; c < p.samples.channels; ++c) {
+    writeMoments(p, group, c, moments[c]);
+    if (p.num_levels > 0) writeSmallQuantiles<T>(p, group, c, range, sorted);
+  }
+}
+
+size_t bytes(const BackendState& state, const StatisticsProblem& p) {
+  const int threads = static_cast<const CpuState&>(state).pool.threads();
+  const size_t small = SmallParts(nullptr, p, threads).layout.used();
+  if (largestGroup(p) <= kSmall) return small;
+  return visitDType(p.samples.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for (int64_t row = p.per_row ? group : 0; row < (p.per_row ? group + 1 : s.batch); ++row) {
-      const RowRange range = samplesOf(s, row);
-      visitRuns(s, row, range.begin, range.begin + range.count, [&](const SampleRun& run) {
-        const T* values = reinterpret_cast<const T*>(run.data) + channel * s.channel_stride;
-        for (int64_t i = 0; i < run.count; ++i) {
-          if (run.mask != nullptr && run.mask[i * run.mask_stride] == 0) continue;
-          visit(static_cast<double>(widen(values[i * run.stride])));
-        }
-      });
-    }
+    return std::max(small, LargeGroup<T>(p, largestGroup(p), threads, nullptr).bytes());
   });
 }
 
-size_t bytes(const BackendState&, const StatisticsProblem& p) {
-  ScratchLayout layout(nullptr);
-  layout.take<double>(p.num_levels > 0 ? p.samples.total() : 0);
-  return layout.used();
+template <class T>
+void runAll(CpuState& state, const StatisticsProblem& p, Scratch scratch) {
+  ThreadPool& pool = state.pool;
+  const SmallParts parts(scratch.data, p, pool.threads());
+  pool.parallelFor(parts.chunks, pool.threads(), [&](int64_t chunk, ThreadMemory& thread) {
+    const int64_t end = (chunk + 1) * p.groups() / parts.chunks;
+    for (int64_t group = chunk * p.groups() / parts.chunks; group < end; ++group) {
+      if (rangeOfGroup(p, group).count > kSmall) continue;
+      runSmall<T>(p, state.simd, group, thread, parts.moments + chunk * p.samples.channels,
+                  reinterpret_cast<Compute<T>*>(parts.sorted + chunk * parts.values));
+    }
+  });
+  if (largestGroup(p) <= kSmall) return;
+  LargeGroup<T> large(p, largestGroup(p), pool.threads(), scratch.data);
+  for (int64_t group = 0; group < p.groups(); ++group) {
+    const RowRange range = rangeOfGroup(p, group);
+    if (range.count > kSmall) large.run(state, group, range.begin, range.begin + range.count);
+  }
 }
 
-void run(BackendState&, const StatisticsProblem& p, Scratch scratch) {
-  ScratchLayout layout(scratch.data);
-  double* sorted = layout.take<double>(p.num_levels > 0 ? p.samples.total() : 0);
-  for (int64_t group = 0; group < p.groups(); ++group) {
-    for (int64_t c = 0; c < p.samples.channels; ++c) {
-      Moments m;
-      clearMoments(&m);
-      visitValues(p, group, c, [&](double x) {
-        if (!isFinite(x)) {
-          ++m.nonfinite;
-          return;
-        }
-        const uint64_t key = valueKey(x);
-        m.min_key = std::min(m.min_key, key);
-        m.max_key = std::max(m.max_key, key);
-        if (p.num_levels > 0) sorted[m.count] = fromValueKey<double>(key);
-        ++m.count;
-        splitValue(
-            x, [&](int limb, int64_t amount) { m.sum[limb] += amount; },
-            [&](int limb, int64_t amount) { m.squares[limb] += amount; });
-      });
-      normalizeMoments(&m);
-      put(p.count, m.count, group, c);
-      put(p.nonfinite, m.nonfinite, group, c);
-      put(p.min, smallest(m), group, c);
-      put(p.max, largest(m), group, c);
-      put(p.mean, exactMean(m), group, c);
-      put(p.std, exactStd(m, p.ddof), group, c);
-      if (p.num_levels == 0) continue;
-      std::sort(sorted, sorted + m.count);
-      for (int64_t q = 0; q < p.num_levels; ++q) {
-        double value = notANumber();
-        if (m.count > 0) {
-          const QuantilePlace place = quantilePlace(p.levels[q], m.count);
-          value = quantileBetween(sorted[place.lower], sorted[place.upper], place.t);
-        }
-        put(p.quantiles, value, group, q, c);
-      }
-    }
-  }
+void run(BackendState& backend_state, const StatisticsProblem& p, Scratch scratch) {
+  visitDType(p.samples.dtype, [&](auto tag) {
+    runAll<typename decltype(tag)::type>(cpuState(backend_state), p, scratch);
+  });
 }
 
 }  // namespace

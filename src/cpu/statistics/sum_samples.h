@@ -1,0 +1,74 @@
+// Moments of samples, tile by tile.
+#pragma once
+
+#include "runtime/cpu_state.h"
+#include "statistics/sample_tiles.h"
+
+namespace rbc::cpu {
+
+// Calls visit(row, begin, end) for samples of each row of the batch among those of the line.
+template <class Visitor>
+void visitSamples(const Samples& s, int64_t begin, int64_t end, Visitor&& visit) {
+  if (begin >= end) return;
+  const RowLine line = lineOf(s);
+  visitPieces(line, begin, end, [&](const RowPiece& piece) {
+    const int64_t first = line.packed() ? line.begin(piece.member) : 0;
+    visit(piece.member, first + piece.begin, first + piece.end);
+    return false;
+  });
+}
+
+// Sets the moments of all channels to those of samples begin .. end - 1 of the line, and calls
+// visit(channel, width, values, rows) for each tile meanwhile, and then each(channel, negative
+// infinities).
+template <class T, class Visitor, class Each>
+void sumSamples(const Samples& s, SimdLevel level, ThreadMemory& thread, int64_t begin, int64_t end,
+                Moments* moments, Visitor&& visit, Each&& each) {
+  using Number = Compute<T>;
+  auto* memory = thread.as<TileMemory<Number>>();
+  const int widest = tileWidth(s);
+  for (int64_t channel = 0; channel < s.channels; channel += widest) {
+    const int width = static_cast<int>(std::min<int64_t>(widest, s.channels - channel));
+    for (int c = 0; c < width; ++c) clearMoments(moments + channel + c);
+    beginSums(&memory->sums, level, width, moments + channel);
+    TileReader<T> reader(s, channel, width, memory->buffer);
+    int64_t samples = 0;
+    const auto add = [&](const Number* values, int64_t rows) {
+      samples += rows;
+      addTile(&memory->sums, level, values, rows, memory->slow);
+      visit(channel, width, values, rows);
+    };
+    visitSamples(s, begin, end,
+                 [&](int64_t row, int64_t from, int64_t to) { reader.read(row, from, to, add); });
+    reader.finish(add);
+    endSums(&memory->sums);
+    for (int c = 0; c < width; ++c) {
+      moments[channel + c].count = samples - moments[channel + c].nonfinite;
+      each(channel + c, memory->sums.negative_infinities[c]);
+    }
+  }
+}
+
+template <class T>
+void sumSamples(const Samples& s, SimdLevel level, ThreadMemory& thread, int64_t begin, int64_t end,
+                Moments* moments) {
+  sumSamples<T>(
+      s, level, thread, begin, end, moments, [](int64_t, int, const Compute<T>*, int64_t) {},
+      [](int64_t, int64_t) {});
+}
+
+// Calls visit(x) for the values of a channel.
+template <class T, class Visitor>
+void visitChannel(const Samples& s, int64_t channel, int64_t begin, int64_t end, Visitor&& visit) {
+  visitSamples(s, begin, end, [&](int64_t row, int64_t from, int64_t to) {
+    visitRuns(s, row, from, to, [&](const SampleRun& run) {
+      const T* values = reinterpret_cast<const T*>(run.data) + channel * s.channel_stride;
+      for (int64_t i = 0; i < run.count; ++i) {
+        if (run.mask != nullptr && run.mask[i * run.mask_stride] == 0) continue;
+        visit(widen(values[i * run.stride]));
+      }
+    });
+  });
+}
+
+}  // namespace rbc::cpu

@@ -1,0 +1,133 @@
+// Exact sums and sums of squares of some channels, fast: a channel's values are mostly of similar size.
+// Those of up to 2^top, and no finer than what is left of a float then, are the sum of two or three
+// integers ("pieces") of one unit each. Integers and their products are added lane by lane, without
+// carries; what does not fit is added to the limbs of exact_sum.h one by one.
+#pragma once
+
+#include <cstdint>
+
+#include "exact_sum.h"
+#include "runtime/simd.h"
+
+namespace rbc::cpu {
+
+template <class Number>
+struct Window;
+template <>
+struct Window<float> {
+  static constexpr int kPieces = 2;
+  static constexpr int kUnit[kPieces] = {18, 40};  // piece i is a multiple of 2^(top - kUnit[i])
+  static constexpr int kMantissa = 23;
+  static constexpr int kLowest = -105;  // of `top`, so that all constants are normal
+  static constexpr int kHighest = 120;
+  static constexpr int64_t kMostRows = 1 << 20;  // products of up to 2^42 then fit in 64 bits
+};
+template <>
+struct Window<double> {
+  static constexpr int kPieces = 3;
+  static constexpr int kUnit[kPieces] = {24, 48, 72};
+  static constexpr int kMantissa = 52;
+  static constexpr int kLowest = -1000;
+  static constexpr int kHighest = 990;
+  static constexpr int64_t kMostRows = 1 << 14;  // of up to 2^48
+};
+
+inline constexpr int kMaxWidth = 32;  // channels that are summed up together
+inline constexpr int64_t kTileBytes = 16 << 10;
+template <class Number>
+inline constexpr int64_t kTileElements = kTileBytes / static_cast<int64_t>(sizeof(Number));
+
+// Values of `width` channels at a time lie one after the other, so that as many rows as a vector has
+// lanes are `width` vectors: in each of these a lane belongs to one channel.
+template <class Number>
+struct WindowSums {
+  static constexpr int kPieces = Window<Number>::kPieces;
+  static constexpr int kProducts = kPieces * (kPieces + 1) / 2;
+  static constexpr int kMaxLanes = 2048 / sizeof(Number);
+
+  alignas(64) Number limit[kMaxLanes];           // 2^top; less than 0 where there is no window
+  alignas(64) Number magic[kPieces][kMaxLanes];  // what rounds to the unit when it is added
+  alignas(64) Number min[kMaxLanes];
+  alignas(64) Number max[kMaxLanes];
+  alignas(64) int64_t sums[kPieces][kMaxLanes];
+  alignas(64) int64_t products[kProducts][kMaxLanes];  // lanes: see productPlace()
+  int width;
+  int lanes;                // of a vector
+  int64_t rows;             // since the last flush
+  int64_t exact_additions;  // to a channel's limbs since they were normalized, at most
+  bool open[kMaxWidth];
+  int top[kMaxWidth];
+  int32_t misses[kMaxWidth];  // in the last tile
+  int64_t negative_infinities[kMaxWidth];
+  Moments* moments;  // [width]
+};
+
+// A vector of products is two of 64-bit integers where numbers have 32 bits: even lanes, odd lanes.
+inline int productPlace(int place, int lanes, size_t size) {
+  if (size == 8 || lanes == 1) return place;
+  const int lane = place % lanes;
+  return place - lane + (lane & 1) * (lanes / 2) + lane / 2;
+}
+
+// Lanes of a vector of a level.
+int vectorLanes(SimdLevel level, size_t number_size);
+
+// For sums of some channels that go to `moments`, which are clear or have sums.
+template <class Number>
+void beginSums(WindowSums<Number>* sums, SimdLevel level, int width, Moments* moments);
+
+// Adds rows of values, one after the other. `slow` is room for as many places as there are values.
+template <class Number>
+void addTile(WindowSums<Number>* sums, SimdLevel level, const Number* values, int64_t rows,
+             int32_t* slow);
+
+// Adds all to the moments, but for their count: that is of rows, less those not finite. The limbs
+// are normalized then.
+template <class Number>
+void endSums(WindowSums<Number>* sums);
+
+// The part that is compiled for each level: adds what fits into the windows, and returns how many
+// values do not, with their places.
+template <class Number>
+using SumTile = int64_t (*)(WindowSums<Number>* sums, const Number* values, int64_t rows,
+                            int32_t* slow);
+template <class Number>
+SumTile<Number> sumTileFor(SimdLevel level);
+
+// Rounds x to pieces; false if they are not all of it.
+template <class Number>
+inline bool splitIntoPieces(const WindowSums<Number>& sums, int place, Number x,
+                            int64_t (&pieces)[Window<Number>::kPieces]) {
+  using Bits = std::conditional_t<sizeof(Number) == 4, int32_t, int64_t>;
+  const Number magnitude = x < 0 ? -x : x;
+  if (!(magnitude <= sums.limit[place])) return false;
+  Number rest = x;
+  for (int i = 0; i < Window<Number>::kPieces; ++i) {
+    const Number magic = sums.magic[i][place];
+    const Number shifted = rest + magic;
+    pieces[i] = bitCast<Bits>(shifted) - bitCast<Bits>(magic);
+    rest -= shifted - magic;
+  }
+  return rest == 0;
+}
+
+// Adds one value; false if it does not fit.
+template <class Number>
+inline bool addOne(WindowSums<Number>* sums, int place, Number x) {
+  constexpr int kPieces = Window<Number>::kPieces;
+  int64_t pieces[kPieces];
+  if (!splitIntoPieces(*sums, place, x, pieces)) return false;
+  const int product_place = productPlace(place, sums->lanes, sizeof(Number));
+  int product = 0;
+  for (int i = 0; i < kPieces; ++i) {
+    sums->sums[i][place] += pieces[i];
+    for (int k = i; k < kPieces; ++k) {
+      sums->products[product++][product_place] += pieces[i] * pieces[k];
+    }
+  }
+  if (x < sums->min[place]) sums->min[place] = x;
+  if (x > sums->max[place]) sums->max[place] = x;
+  return true;
+}
+
+}  // namespace rbc::cpu
