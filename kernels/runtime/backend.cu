@@ -30,6 +30,8 @@ cudaError_t loadVoxelize();
 cudaError_t loadVoxelizeSparse();
 cudaError_t loadTsdf();
 cudaError_t loadConvertRotations();
+cudaError_t loadStatistics();
+cudaError_t loadAccumulate();
 
 namespace {
 
@@ -69,8 +71,9 @@ cudaError_t findEarlyLaunches(LaunchDevice* launch) {
 // All of them, so that no call is slow or waits for being the first, and any may be captured.
 cudaError_t loadKernels(const LaunchDevice& device) {
   for (const auto load :
-       {loadCheckTimes, loadClearCounts, loadConvertRotations, loadCopy, loadFuse, loadFuseRows,
-        loadGroupPoints, loadReduceVoxels, loadTsdf, loadVoxelize, loadVoxelizeSparse}) {
+       {loadAccumulate, loadCheckTimes, loadClearCounts, loadConvertRotations, loadCopy, loadFuse,
+        loadFuseRows, loadGroupPoints, loadReduceVoxels, loadStatistics, loadTsdf, loadVoxelize,
+        loadVoxelizeSparse}) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }
