@@ -10,7 +10,7 @@ cudaError_t launchPass(PassKind kind, PassArguments arguments, int64_t groups,
                        const LaunchDevice& device, cudaStream_t cuda_stream) {
   const Samples& s = arguments.samples;
   const bool wide = computesInDouble(s.dtype);
-  const int of_multiprocessor = wide ? 2 : kind == PassKind::kMoments ? 4 : 3;
+  const int of_multiprocessor = wide ? blocksOfPass<double>() : blocksOfPass<float>();
   arguments.plan = planPass(s, groups, int64_t{device.multiprocessors} * of_multiprocessor,
                             kThreads, kind == PassKind::kMoments ? kThreads : kMostKeepWidth,
                             kBatch);

@@ -65,14 +65,8 @@ struct PassMemory {
   KeptCounts<kKeep> counts;
 };
 
-// Blocks of a multiprocessor: as many as have room for the registers that they need.
-template <class Number, bool kKeep>
-constexpr int blocksOfPass() {
-  return sizeof(Number) == 8 ? 2 : kKeep ? 3 : 4;
-}
-
 template <class Reader, bool kMoments, bool kKeep>
-__global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number, kKeep>())
+__global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number>())
     passChannels(const __grid_constant__ PassArguments a) {
   using Number = typename Reader::Number;
   using Sums = ChannelSums<Reader>;
@@ -108,18 +102,27 @@ __global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number
     }
     const int most_batches = kMoments ? Sums::mostBatches(lanes.phases, kBatch) : 1 << 24;
     int batches = 0;
+    // The next numbers are on their way meanwhile, unless there is so much to do with each that other
+    // warps are enough to wait for.
+    constexpr bool kAhead = !kKeep;
     Number next[kBatch];
     uint32_t next_valid = 0;
     int64_t first = unit.part * of_tile + lanes.phase();
-    if (active) next_valid = reader.read(first, step, next);
+    if (kAhead && active) next_valid = reader.read(first, step, next);
     for (int64_t tile = unit.part; tile < tiles; tile += a.plan.parts) {
       Number x[kBatch];
-      const uint32_t valid = next_valid;
-#pragma unroll
-      for (int j = 0; j < kBatch; ++j) x[j] = next[j];
+      uint32_t valid = next_valid;
       const int64_t here = first;
+      if constexpr (kAhead) {
+#pragma unroll
+        for (int j = 0; j < kBatch; ++j) x[j] = next[j];
+      } else if (active) {
+        valid = reader.read(first, step, x);
+      }
       first += a.plan.parts * of_tile;
-      if (active && tile + a.plan.parts < tiles) next_valid = reader.read(first, step, next);
+      if (kAhead && active && tile + a.plan.parts < tiles) {
+        next_valid = reader.read(first, step, next);
+      }
       if (active) {
         if constexpr (kMoments) {
           sums.add(x, valid,

@@ -6,6 +6,7 @@
 
 #include "runtime/aligned_vec.cuh"
 #include "statistics/reduce_channels.cuh"
+#include "statistics/sample_readers.cuh"
 #include "statistics_problem.h"
 #include "window_sum.h"
 
@@ -123,15 +124,13 @@ class ChannelSums {
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
       const bool inside = window_.add(x[j]);
-      if (inside) {
-        low_ = fmin(low_, x[j]);
-        high_ = fmax(high_, x[j]);
-      }
+      const Number counted = inside ? x[j] : NotANumber<Number>::value();  // no branch
+      low_ = fmin(low_, counted);
+      high_ = fmax(high_, counted);
       outside |= (inside ? 0u : 1u) << j;
     }
     seen_ += __popc(valid);
-    outside &= valid;
-    if (outside != 0) addOutside(outside, again);
+    if (outside != 0) addOutside(outside, valid, again);
   }
 
   // Adds all to the group's. All threads of the block take part.
@@ -185,15 +184,19 @@ class ChannelSums {
   }
 
  private:
+  // `again` reads one of the numbers again: no register is chosen at run time.
   template <class Again>
-  __device__ __forceinline__ void addOutside(uint32_t outside, Again&& again) {
+  __device__ __forceinline__ void addOutside(uint32_t outside, uint32_t valid, Again&& again) {
     int finite = 0;
     int top = -10000;
 #pragma unroll 1
     while (outside != 0) {
       const int j = __ffs(static_cast<int>(outside)) - 1;
       outside &= outside - 1;
-      const Number x = again(j);
+      const bool is_valid = (valid >> j & 1) != 0;
+      const Number x = is_valid ? again(j) : NotANumber<Number>::value();
+      window_.remove(x);
+      if (!is_valid) continue;
       if (!isFinite(x)) {
         ++nonfinite_;
         continue;

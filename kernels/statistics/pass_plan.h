@@ -12,6 +12,12 @@ namespace statistics {
 
 struct Found;
 
+// Blocks of a multiprocessor: as many as have room for the registers that they need.
+template <class Number>
+constexpr int blocksOfPass() {
+  return sizeof(Number) == 8 ? 2 : 3;
+}
+
 struct PassPlan {
   int32_t width;   // channels of a block
   int32_t phases;  // samples that its threads read at a time

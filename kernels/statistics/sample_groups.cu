@@ -27,8 +27,7 @@ struct Arguments {
 };
 
 template <class Number>
-constexpr int kEach = static_cast<int>(sizeof(Number) == 4 ? kSampleOfFloats : kSampleOfDoubles) /
-                      kSortThreads;
+constexpr int kEach = static_cast<int>(kSampleOf<Number>) / kSortThreads;
 
 template <class Number>
 struct Pick {

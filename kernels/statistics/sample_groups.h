@@ -16,7 +16,10 @@ struct LevelsOfRead;
 inline constexpr int64_t kSampleOfFloats = 8192;
 inline constexpr int64_t kSampleOfDoubles = 4096;
 
-inline constexpr int64_t sampleSize(DType dtype) {
+template <class Number>
+inline constexpr int64_t kSampleOf = sizeof(Number) == 8 ? kSampleOfDoubles : kSampleOfFloats;
+
+constexpr int64_t sampleSize(DType dtype) {
   switch (dtype) {
     case DType::F64:
     case DType::I32:

@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(kSelectThreads) select(const __grid_constant__
     const int64_t group = index / channels;
     const int64_t channel = index - group * channels;
     const GroupRange range = rangeOfGroup(p.samples, p.per_row, group);
-    if (range.count <= sampleSize(p.samples.dtype)) continue;  // these have been sorted whole
+    if (range.count <= kSampleOf<Number>) continue;  // these have been sorted whole
     const Moments& m = a.moments[index];
     double value = notANumber();
     if (m.count > 0) {

@@ -39,32 +39,14 @@ struct FloatWindow {
     for (int64_t& f : field) f = 0;
   }
 
-  // False, and nothing is added, if x is outside or not finite.
+  // Whether x is inside. If it is not, or no finite number, what has been added is meaningless, until
+  // remove(x): there is no branch here.
   RBC_HD bool add(float x) {
-    const float shifted = x + high_magic;
-    const int32_t high = bitCast<int32_t>(shifted) - bitCast<int32_t>(high_magic);
-    const float rest = x - (shifted - high_magic);
-    if constexpr (kPieces == 1) {
-      const bool inside = absolute(x) < limit && rest == 0;
-      if (inside) {
-        field[0] += high;
-        field[1] += static_cast<int64_t>(high) * high;
-      }
-      return inside;
-    } else {
-      const float fine = rest + low_magic;
-      const int32_t low = bitCast<int32_t>(fine) - bitCast<int32_t>(low_magic);
-      const bool inside = absolute(x) < limit && fine - low_magic == rest;
-      if (inside) {
-        field[0] += high;
-        field[1] += low;
-        field[2] += static_cast<int64_t>(high) * high;
-        field[3] += static_cast<int64_t>(high) * low;
-        field[4] += static_cast<int64_t>(low) * low;
-      }
-      return inside;
-    }
+    const Pieces p = cut(x);
+    change(p, 1);
+    return p.inside;
   }
+  RBC_HD void remove(float x) { change(cut(x), -1); }
 
   // Calls add_sum and add_square with (integer, exponent) for what a field's total stands for.
   template <class Total, class AddSum, class AddSquare>
@@ -88,10 +70,49 @@ struct FloatWindow {
   }
 
  private:
+  struct Pieces {
+    int32_t high;
+    int32_t low;
+    bool inside;
+  };
+
+  RBC_HD Pieces cut(float x) const {
+    const float shifted = x + high_magic;
+    const int32_t high = difference(shifted, high_magic);
+    const float rest = x - (shifted - high_magic);
+    if constexpr (kPieces == 1) {
+      return {high, 0, fabsf(x) < limit && rest == 0};
+    } else {
+      const float fine = rest + low_magic;
+      return {high, difference(fine, low_magic), fabsf(x) < limit && fine - low_magic == rest};
+    }
+  }
+
+  // Modulo 2^64, so that what does not fit can be taken back as well.
+  RBC_HD void change(const Pieces& p, int32_t sign) {
+    const int64_t high = p.high;
+    const int64_t low = p.low;
+    accumulate(0, high, sign);
+    if constexpr (kPieces == 1) {
+      accumulate(1, high * high, sign);
+    } else {
+      accumulate(1, low, sign);
+      accumulate(2, high * high, sign);
+      accumulate(3, high * low, sign);
+      accumulate(4, low * low, sign);
+    }
+  }
+  RBC_HD void accumulate(int i, int64_t amount, int32_t sign) {
+    const auto bits = static_cast<uint64_t>(amount);
+    field[i] = static_cast<int64_t>(static_cast<uint64_t>(field[i]) + (sign > 0 ? bits : 0 - bits));
+  }
+
+  static RBC_HD int32_t difference(float a, float b) {
+    return static_cast<int32_t>(bitCast<uint32_t>(a) - bitCast<uint32_t>(b));
+  }
   static RBC_HD float powerOfTwo(int exponent) {
     return bitCast<float>(static_cast<uint32_t>(exponent + 127) << 23);
   }
-  static RBC_HD float absolute(float x) { return fabsf(x); }
 };
 
 // Of f64: x = (first 2^48 + second 2^24 + third) 2^(top - 72), of 24 bits each.
@@ -111,35 +132,9 @@ struct DoubleWindow {
     for (int64_t& f : field) f = 0;
   }
 
-  RBC_HD bool add(double x) {
-    const uint64_t bits = bitCast<uint64_t>(x);
-    const int biased = static_cast<int>(bits >> 52 & 0x7ff);
-    // The significand's last bit weighs 2^(biased - 1075).
-    const int shift = biased - 1075 - (top - kBits);
-    constexpr int kMostShift = kBits - 53;
-    // Infinities and NaN are larger than any window, subnormal numbers smaller.
-    const bool inside = static_cast<uint32_t>(shift) <= static_cast<uint32_t>(kMostShift) &&
-                        biased != 0 && biased != 0x7ff;
-    if (inside) {
-      const uint64_t significand = (bits & ((uint64_t{1} << 52) - 1)) | uint64_t{1} << 52;
-      const uint64_t low = significand << shift;
-      const auto above = static_cast<uint32_t>(significand >> 1 >> (63 - shift));
-      const auto third = static_cast<int32_t>(low & 0xffffff);
-      const auto second = static_cast<int32_t>(low >> 24 & 0xffffff);
-      const auto first = static_cast<int32_t>(static_cast<uint32_t>(low >> 48) | above << 16);
-      const int32_t sign = bits >> 63 != 0 ? -1 : 1;
-      field[0] += static_cast<int64_t>(first) * sign;
-      field[1] += static_cast<int64_t>(second) * sign;
-      field[2] += static_cast<int64_t>(third) * sign;
-      field[3] += static_cast<int64_t>(first) * first;
-      field[4] += static_cast<int64_t>(first) * second;
-      field[5] += static_cast<int64_t>(2 * first) * third;
-      field[5] += static_cast<int64_t>(second) * second;
-      field[6] += static_cast<int64_t>(second) * third;
-      field[7] += static_cast<int64_t>(third) * third;
-    }
-    return inside || x == 0;
-  }
+  // As of FloatWindow.
+  RBC_HD bool add(double x) { return change(x, 1); }
+  RBC_HD void remove(double x) { change(x, -1); }
 
   template <class Total, class AddSum, class AddSquare>
   static RBC_HD void expand(int top, const Total (&total)[kFields], AddSum&& add_sum,
@@ -157,6 +152,40 @@ struct DoubleWindow {
 
   static RBC_HD int topOf(double x) {
     return static_cast<int>(bitCast<uint64_t>(x) >> 52 & 0x7ff) - 1022;
+  }
+
+ private:
+  RBC_HD bool change(double x, int32_t sign) {
+    const uint64_t bits = bitCast<uint64_t>(x);
+    const int biased = static_cast<int>(bits >> 52 & 0x7ff);
+    // The significand's last bit weighs 2^(biased - 1075).
+    const int distance = biased - 1075 - (top - kBits);
+    constexpr int kMostShift = kBits - 53;
+    // Infinities and NaN are larger than any window, subnormal numbers smaller.
+    const bool inside = static_cast<uint32_t>(distance) <= static_cast<uint32_t>(kMostShift) &&
+                        biased != 0 && biased != 0x7ff;
+    const int shift = distance & 31;
+    const uint64_t implied = x == 0 ? 0 : uint64_t{1} << 52;
+    const uint64_t significand = (bits & ((uint64_t{1} << 52) - 1)) | implied;
+    const uint64_t shifted = significand << shift;
+    const auto above = static_cast<uint32_t>(significand >> 1 >> (63 - shift));
+    const int64_t third = static_cast<uint32_t>(shifted) & 0xffffff;
+    const int64_t second = static_cast<uint32_t>(shifted >> 24) & 0xffffff;
+    const int64_t first = (static_cast<uint32_t>(shifted >> 48) | above << 16) & 0xffffff;
+    const int32_t signed_one = bits >> 63 != 0 ? -sign : sign;
+    accumulate(0, first, signed_one);
+    accumulate(1, second, signed_one);
+    accumulate(2, third, signed_one);
+    accumulate(3, first * first, sign);
+    accumulate(4, first * second, sign);
+    accumulate(5, 2 * first * third + second * second, sign);
+    accumulate(6, second * third, sign);
+    accumulate(7, third * third, sign);
+    return inside || x == 0;
+  }
+  RBC_HD void accumulate(int i, int64_t amount, int32_t sign) {
+    const auto bits = static_cast<uint64_t>(amount);
+    field[i] = static_cast<int64_t>(static_cast<uint64_t>(field[i]) + (sign > 0 ? bits : 0 - bits));
   }
 };
 
