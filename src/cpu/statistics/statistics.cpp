@@ -44,7 +44,7 @@ void writeSmallQuantiles(const StatisticsProblem& p, int64_t group, int64_t chan
     sorted[n] = x;
     n += isFinite(x) ? 1 : 0;
   });
-  int64_t ranks[2 * kMaxLevels];
+  int64_t ranks[2 * kMaxLevels] = {};
   int count = 0;
   for (int i = 0; i < p.num_levels && n > 0; ++i) {
     const QuantilePlace place = quantilePlace(p.levels[i], n);
