@@ -65,8 +65,7 @@ class LargeGroup {
   LargeGroup(const StatisticsProblem& p, int64_t samples, int threads, void* scratch)
       : p_(p), levels_(p, samples), layout_(scratch) {
     const int64_t channels = p.samples.channels;
-    constexpr int64_t kTaskSamples = 8192;
-    tasks_ = std::clamp<int64_t>(samples / kTaskSamples, 1, 2 * int64_t{threads});
+    tasks_ = sumTasks(samples, threads);
     sample_size_ = sampleSize(samples);
     layout_.take(&moments_, tasks_ * channels);
     if (levels_.count == 0) return;
@@ -189,9 +188,8 @@ class LargeGroup {
   void sumTask(SimdLevel level, int64_t task, ThreadMemory& thread) {
     const int64_t channels = p_.samples.channels;
     const int64_t count = end_ - begin_;
-    const int64_t from = begin_ + static_cast<int64_t>(static_cast<uint128>(task) * count / tasks_);
-    const int64_t to =
-        begin_ + static_cast<int64_t>(static_cast<uint128>(task + 1) * count / tasks_);
+    const int64_t from = begin_ + taskBegin(task, tasks_, count);
+    const int64_t to = begin_ + taskBegin(task + 1, tasks_, count);
     Moments* moments = moments_ + task * channels;
     if (levels_.count == 0) {
       return sumSamples<T>(p_.samples, level, thread, from, to, moments);
@@ -348,10 +346,10 @@ class LargeGroup {
     Key prefix = 0;
     for (int shift = 8 * static_cast<int>(sizeof(Key)) - kDigit; shift >= 0; shift -= kDigit) {
       std::fill_n(table_, kTableSize, 0);
-      visitChannel<T>(p_.samples, c, begin_, end_, [&](Number x) {
+      visitChannel<T>(p_.samples, c, begin_, end_, [&](Number x, int64_t times) {
         if (!isFinite(x)) return;
         const Key key = valueKey(x) >> shift;
-        if (static_cast<Key>(key >> kDigit) == prefix) ++table_[key & (kTableSize - 1)];
+        if (static_cast<Key>(key >> kDigit) == prefix) table_[key & (kTableSize - 1)] += times;
       });
       int64_t digit = 0;
       while (rank >= table_[digit]) rank -= table_[digit++];
