@@ -9,7 +9,7 @@ namespace {
 // Calls visit(rank) for what the levels need of n > 0 sorted values, ascending, each once.
 template <class Visitor>
 void visitRanks(const AccumulatorKind& kind, int64_t n, Visitor&& visit) {
-  int64_t ranks[2 * kMaxLevels];
+  int64_t ranks[2 * kMaxLevels] = {};
   int count = 0;
   for (int i = 0; i < kind.num_levels; ++i) {
     const QuantilePlace place = quantilePlace(kind.levels[i], n);

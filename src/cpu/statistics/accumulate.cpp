@@ -1,15 +1,45 @@
-// Accumulators on the CPU.
+// Accumulators on the CPU: sums by all threads, each of some samples; tables by channels, so that no
+// two threads count in one.
 
-#include <algorithm>
-
-#include "runtime/cpu_state.h"
-#include "statistics/visit_samples.h"
+#include "scratch_layout.h"
+#include "statistics/sum_samples.h"
 
 namespace rbc::cpu {
 namespace {
 
-size_t none(const BackendState&, const AccumulateProblem&) { return 0; }
-size_t noneToMerge(const BackendState&, const MergeProblem&) { return 0; }
+// The sums of each task.
+struct Parts {
+  Parts(void* data, const AccumulateProblem& p, int threads) : layout(data) {
+    if (p.state.pass > 1) return;
+    tasks = sumTasks(p.samples.total(), threads);
+    layout.take(&moments, tasks * p.samples.channels);
+  }
+
+  ScratchLayout layout;
+  int64_t tasks = 0;
+  Moments* moments = nullptr;
+};
+
+size_t bytes(const BackendState& state, const AccumulateProblem& p) {
+  return Parts(nullptr, p, static_cast<const CpuState&>(state).pool.threads()).layout.used();
+}
+
+size_t noBytes(const BackendState&, const MergeProblem&) { return 0; }
+
+template <class T>
+void addSums(CpuState& state, const AccumulateProblem& p, const Parts& parts) {
+  const Samples& s = p.samples;
+  ThreadPool& pool = state.pool;
+  pool.parallelFor(parts.tasks, pool.threads(), [&](int64_t task, ThreadMemory& thread) {
+    sumSamples<T>(s, state.simd, thread, taskBegin(task, parts.tasks, s.total()),
+                  taskBegin(task + 1, parts.tasks, s.total()), parts.moments + task * s.channels);
+  });
+  for (int64_t task = 0; task < parts.tasks; ++task) {
+    for (int64_t c = 0; c < s.channels; ++c) {
+      mergeMoments(p.state.moments + c, parts.moments[task * s.channels + c]);
+    }
+  }
+}
 
 // The table of the bucket that a channel's value lies in; null: of none.
 template <class Key>
@@ -24,50 +54,38 @@ int64_t* tableOf(const AccumulatorState& state, int64_t channel, Key key) {
   return state.tables + ((found - state.buckets) << state.table_bits);
 }
 
-template <class Number>
-void addValue(const AccumulatorState& state, int64_t channel, Number x) {
-  if (!isFinite(x)) {
-    ++(state.pass == 1 ? state.moments[channel].nonfinite : state.seen[state.channels + channel]);
-    return;
+template <class T>
+void countChannel(const AccumulateProblem& p, int64_t channel) {
+  const AccumulatorState& state = p.state;
+  const uint64_t mask = (uint64_t{1} << state.table_bits) - 1;
+  int64_t finite = 0;
+  int64_t others = 0;
+  visitChannel<T>(p.samples, channel, 0, p.samples.total(), [&](Compute<T> x, int64_t times) {
+    if (!isFinite(x)) {
+      others += times;
+      return;
+    }
+    finite += times;
+    const auto key = valueKey(x);
+    int64_t* table = tableOf(state, channel, key);
+    if (table != nullptr) table[key >> state.shift & mask] += times;
+  });
+  if (state.pass > 1) {
+    state.seen[channel] += finite;
+    state.seen[state.channels + channel] += others;
   }
-  if (state.pass == 1) {
-    Moments& m = state.moments[channel];
-    const auto value = static_cast<double>(x);
-    ++m.count;
-    m.min_key = std::min(m.min_key, valueKey(value));
-    m.max_key = std::max(m.max_key, valueKey(value));
-    splitValue(
-        value, [&](int limb, int64_t amount) { m.sum[limb] += amount; },
-        [&](int limb, int64_t amount) { m.squares[limb] += amount; });
-  } else {
-    ++state.seen[channel];
-  }
-  if (state.table_bits == 0) return;
-  const auto key = valueKey(x);
-  int64_t* table = tableOf(state, channel, key);
-  if (table != nullptr) ++table[(key >> state.shift) & ((1u << state.table_bits) - 1)];
 }
 
-void accumulate(BackendState&, const AccumulateProblem& p, Scratch) {
-  const Samples& s = p.samples;
-  visitDType(s.dtype, [&](auto tag) {
+void accumulate(BackendState& backend_state, const AccumulateProblem& p, Scratch scratch) {
+  CpuState& state = cpuState(backend_state);
+  const Parts parts(scratch.data, p, state.pool.threads());
+  visitDType(p.samples.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for (int64_t row = 0; row < s.batch; ++row) {
-      const RowRange range = samplesOf(s, row);
-      visitRuns(s, row, range.begin, range.begin + range.count, [&](const SampleRun& run) {
-        const T* values = reinterpret_cast<const T*>(run.data);
-        for (int64_t i = 0; i < run.count; ++i) {
-          if (run.mask != nullptr && run.mask[i * run.mask_stride] == 0) continue;
-          for (int64_t c = 0; c < s.channels; ++c) {
-            addValue(p.state, c, widen(values[i * run.stride + c * s.channel_stride]));
-          }
-        }
-      });
-    }
+    if (p.state.pass == 1) addSums<T>(state, p, parts);
+    if (p.state.table_bits == 0) return;
+    state.pool.parallelFor(p.samples.channels, state.pool.threads(),
+                           [&](int64_t channel) { countChannel<T>(p, channel); });
   });
-  for (int64_t c = 0; c < s.channels && p.state.pass == 1; ++c) {
-    normalizeMoments(p.state.moments + c);
-  }
 }
 
 void merge(BackendState&, const MergeProblem& p, Scratch) {
@@ -83,7 +101,7 @@ void merge(BackendState&, const MergeProblem& p, Scratch) {
 
 }  // namespace
 
-extern const Operation<AccumulateProblem> kAccumulate = {none, accumulate};
-extern const Operation<MergeProblem> kMerge = {noneToMerge, merge};
+extern const Operation<AccumulateProblem> kAccumulate = {bytes, accumulate};
+extern const Operation<MergeProblem> kMerge = {noBytes, merge};
 
 }  // namespace rbc::cpu

@@ -28,13 +28,21 @@ int64_t bracketRest(const Number* values, int64_t begin, int64_t end, Number low
   return within;
 }
 
-template <class Number>
+#if HWY_TARGET == HWY_STATIC_TARGET
+
+template <bool kWithEnds, class Number>
 int64_t bracketTile(const Number* values, int64_t count, Number low, Number high,
                     BracketCounts* counts, Number* kept) {
-#if HWY_TARGET == HWY_STATIC_TARGET
   return HWY_NAMESPACE::bracketRest(values, 0, count, low, high, counts, kept);
+}
+
 #else
-  namespace hn = hwy::HWY_NAMESPACE;
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <bool kWithEnds, class Number>
+int64_t bracketTile(const Number* values, int64_t count, Number low, Number high,
+                    BracketCounts* counts, Number* kept) {
   const hn::ScalableTag<Number> d;
   const hn::RebindToSigned<decltype(d)> di;
   constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<Number>()));
@@ -47,18 +55,28 @@ int64_t bracketTile(const Number* values, int64_t count, Number low, Number high
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     const auto x = hn::LoadU(d, values + i);
-    below_low = hn::Sub(below_low, hn::VecFromMask(di, hn::RebindMask(di, hn::Lt(x, lower))));
     up_to_low = hn::Sub(up_to_low, hn::VecFromMask(di, hn::RebindMask(di, hn::Le(x, lower))));
-    up_to_high = hn::Sub(up_to_high, hn::VecFromMask(di, hn::RebindMask(di, hn::Le(x, upper))));
+    if constexpr (kWithEnds) {
+      below_low = hn::Sub(below_low, hn::VecFromMask(di, hn::RebindMask(di, hn::Lt(x, lower))));
+      up_to_high = hn::Sub(up_to_high, hn::VecFromMask(di, hn::RebindMask(di, hn::Le(x, upper))));
+    }
+    // Not CompressStore(): where compressing to memory is slow, it takes 100 cycles and more. Nor
+    // only where there is something: nobody could predict that.
     const auto inside = hn::And(hn::Gt(x, lower), hn::Lt(x, upper));
-    if (hn::AllFalse(d, inside)) continue;
-    within += static_cast<int64_t>(hn::CompressStore(x, inside, d, kept + within));
+    hn::StoreU(hn::Compress(x, inside), d, kept + within);
+    within += static_cast<int64_t>(hn::CountTrue(d, inside));
   }
   counts->below_low += hn::GetLane(hn::SumOfLanes(di, below_low));
   counts->up_to_low += hn::GetLane(hn::SumOfLanes(di, up_to_low));
   counts->up_to_high += hn::GetLane(hn::SumOfLanes(di, up_to_high));
   return within + HWY_NAMESPACE::bracketRest(values, i, count, low, high, counts, kept + within);
+}
+
 #endif
+
+template <class Number>
+BracketTile<Number> tileFor(bool with_ends) {
+  return with_ends ? bracketTile<true, Number> : bracketTile<false, Number>;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -69,12 +87,12 @@ HWY_AFTER_NAMESPACE();
 namespace rbc::cpu {
 
 template <>
-BracketTile<float> bracketTileFor(SimdLevel level) {
-  return RBC_AT_LEVEL(level, bracketTile<float>);
+BracketTile<float> bracketTileFor(SimdLevel level, bool with_ends) {
+  return RBC_AT_LEVEL(level, tileFor<float>)(with_ends);
 }
 template <>
-BracketTile<double> bracketTileFor(SimdLevel level) {
-  return RBC_AT_LEVEL(level, bracketTile<double>);
+BracketTile<double> bracketTileFor(SimdLevel level, bool with_ends) {
+  return RBC_AT_LEVEL(level, tileFor<double>)(with_ends);
 }
 
 }  // namespace rbc::cpu

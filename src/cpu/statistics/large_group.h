@@ -65,8 +65,7 @@ class LargeGroup {
   LargeGroup(const StatisticsProblem& p, int64_t samples, int threads, void* scratch)
       : p_(p), levels_(p, samples), layout_(scratch) {
     const int64_t channels = p.samples.channels;
-    constexpr int64_t kTaskSamples = 8192;
-    tasks_ = std::clamp<int64_t>(samples / kTaskSamples, 1, 2 * int64_t{threads});
+    tasks_ = sumTasks(samples, threads);
     sample_size_ = sampleSize(samples);
     layout_.take(&moments_, tasks_ * channels);
     if (levels_.count == 0) return;
@@ -98,7 +97,7 @@ class LargeGroup {
         mergeMoments(moments_ + c, moments_[task * channels + c]);
       }
       writeMoments(p_, group, c, moments_[c]);
-      if (levels_.count > 0) unresolved_[c] = !writeQuantiles(group, c);
+      if (levels_.count > 0) unresolved_[c] = !writeQuantiles(state.simd, group, c);
     });
     for (int64_t c = 0; c < channels && levels_.count > 0; ++c) {
       if (unresolved_[c]) searchQuantiles(group, c);
@@ -144,7 +143,7 @@ class LargeGroup {
         sample;
     int64_t low[kMaxLevels];
     int64_t high[kMaxLevels];
-    int64_t ranks[2 * kMaxLevels];
+    int64_t ranks[2 * kMaxLevels] = {};
     int num_ranks = 0;
     for (int i = 0; i < levels_.count; ++i) {
       const double reach = bracketReach(levels_.level[i], size);
@@ -166,8 +165,12 @@ class LargeGroup {
         brackets[count - 1].high = std::max(to, brackets[count - 1].high);
         brackets[count - 1].end_level = i + 1;
       } else {
-        brackets[count++] = {from, to, i, i + 1};
+        brackets[count++] = {from, to, false, i, i + 1};
       }
+    }
+    for (int b = 0; b < count; ++b) {
+      brackets[b].with_ends = std::count(sample, sample + size, brackets[b].low) > 1 ||
+                              std::count(sample, sample + size, brackets[b].high) > 1;
     }
     num_brackets_[c] = count;
     for (int i = 0; i < levels_.count; ++i) {
@@ -185,9 +188,8 @@ class LargeGroup {
   void sumTask(SimdLevel level, int64_t task, ThreadMemory& thread) {
     const int64_t channels = p_.samples.channels;
     const int64_t count = end_ - begin_;
-    const int64_t from = begin_ + static_cast<int64_t>(static_cast<uint128>(task) * count / tasks_);
-    const int64_t to =
-        begin_ + static_cast<int64_t>(static_cast<uint128>(task + 1) * count / tasks_);
+    const int64_t from = begin_ + taskBegin(task, tasks_, count);
+    const int64_t to = begin_ + taskBegin(task + 1, tasks_, count);
     Moments* moments = moments_ + task * channels;
     if (levels_.count == 0) {
       return sumSamples<T>(p_.samples, level, thread, from, to, moments);
@@ -212,11 +214,11 @@ class LargeGroup {
 
   void countColumn(SimdLevel level, int64_t c, const Number* column, int64_t rows,
                    BracketCounts* counts, Number* kept) {
-    const BracketTile<Number> count_tile = bracketTileFor<Number>(level);
     for (int b = 0; b < num_brackets_[c]; ++b) {
       const int64_t at = c * levels_.count + b;
       const Bracket<Number>& bracket = brackets_[at];
-      const int64_t within = count_tile(column, rows, bracket.low, bracket.high, counts + at, kept);
+      const int64_t within = bracketTileFor<Number>(level, bracket.with_ends)(
+          column, rows, bracket.low, bracket.high, counts + at, kept);
       if (within == 0) continue;
       const int64_t place = held_[at].fetch_add(within, std::memory_order_relaxed);
       if (place + within <= roomOf(bracket)) {
@@ -225,15 +227,57 @@ class LargeGroup {
     }
   }
 
+  // Of what a bracket has kept, the values of some ranks at their places: values[i] is of rank
+  // first + i, which is one of those.
+  struct Narrowed {
+    Number* values;
+    int64_t count;
+    int64_t first;
+  };
+
+  // Narrows the bracket in the same way, so that little is left to look through.
+  Narrowed narrowed(SimdLevel level, Number* values, int64_t count, int64_t* ranks, int num_ranks) {
+    constexpr int64_t kFew = 8192;
+    constexpr int64_t kSample = 512;
+    Narrowed kept = {values, count, 0};
+    if (num_ranks > 0 && count > kFew && ranks[num_ranks - 1] - ranks[0] < count / 16) {
+      Number sample[kSample];
+      for (int64_t i = 0; i < kSample; ++i) sample[i] = values[i * count / kSample];
+      std::sort(sample, sample + kSample);
+      const auto placeOfRank = [&](int64_t rank) {
+        return static_cast<double>(rank) / static_cast<double>(count);
+      };
+      const double first = placeOfRank(ranks[0]);
+      const double last = placeOfRank(ranks[num_ranks - 1]);
+      const auto low =
+          static_cast<int64_t>(std::floor(first * kSample - bracketReach(first, kSample)));
+      const auto high =
+          static_cast<int64_t>(std::ceil(last * kSample + bracketReach(last, kSample)));
+      constexpr Number kInfinity = std::numeric_limits<Number>::infinity();
+      BracketCounts counts = {};
+      kept.count = bracketTileFor<Number>(level, false)(
+          values, count, low < 0 ? -kInfinity : sample[low],
+          high >= kSample ? kInfinity : sample[high], &counts, values);
+      kept.first = counts.up_to_low;
+    }
+    while (num_ranks > 0 && ranks[0] < kept.first) {
+      ++ranks;
+      --num_ranks;
+    }
+    while (num_ranks > 0 && ranks[num_ranks - 1] >= kept.first + kept.count) --num_ranks;
+    selectRanks(kept.values, kept.count, ranks, num_ranks, kept.first);
+    return kept;
+  }
+
   // False if a bracket has missed.
-  bool writeQuantiles(int64_t group, int64_t c) {
+  bool writeQuantiles(SimdLevel level, int64_t group, int64_t c) {
     const int64_t channels = p_.samples.channels;
     const int64_t n = moments_[c].count;
     int64_t infinities = 0;
     for (int64_t task = 0; task < tasks_; ++task) infinities += infinities_[task * channels + c];
-    Number found[2 * kMaxLevels];
+    Number found[2 * kMaxLevels] = {};
     bool known[2 * kMaxLevels] = {};
-    int64_t ranks[2 * kMaxLevels];
+    int64_t ranks[2 * kMaxLevels] = {};
     for (int i = 0; i < levels_.count && n > 0; ++i) {
       const QuantilePlace place = quantilePlace(levels_.level[i], n);
       ranks[2 * i] = place.lower;
@@ -255,23 +299,24 @@ class LargeGroup {
       const int64_t up_to_high = std::min(sum.up_to_high - infinities, n);
       const int64_t held = held_[at].load(std::memory_order_relaxed);
       const bool whole = held <= roomOf(bracket);
-      Number* kept = keptOf(c, bracket);
-      int64_t wanted[2 * kMaxLevels];
+      int64_t wanted[2 * kMaxLevels] = {};
       int num_wanted = 0;
       for (int i = 2 * bracket.first_level; i < 2 * bracket.end_level; ++i) {
         const int64_t within = ranks[i] - up_to_low;
         if (whole && within >= 0 && within < held) wanted[num_wanted++] = within;
       }
       std::sort(wanted, wanted + num_wanted);
-      if (whole) selectRanks(kept, held, wanted, num_wanted);
+      const Narrowed kept =
+          narrowed(level, keptOf(c, bracket), whole ? held : 0, wanted, num_wanted);
       for (int i = 2 * bracket.first_level; i < 2 * bracket.end_level; ++i) {
         const int64_t rank = ranks[i];
+        const int64_t within = rank - up_to_low;
         known[i] = true;
-        if (rank >= below_low && rank < up_to_low) {
+        if (within >= kept.first && within < kept.first + kept.count) {
+          found[i] = kept.values[within - kept.first];
+        } else if (bracket.with_ends && rank >= below_low && rank < up_to_low) {
           found[i] = bracket.low;
-        } else if (rank >= up_to_low && rank < up_to_low + held && whole) {
-          found[i] = kept[rank - up_to_low];
-        } else if (rank >= up_to_low + held && rank < up_to_high) {
+        } else if (bracket.with_ends && rank >= up_to_low + held && rank < up_to_high) {
           found[i] = bracket.high;
         } else {
           known[i] = false;
@@ -301,10 +346,10 @@ class LargeGroup {
     Key prefix = 0;
     for (int shift = 8 * static_cast<int>(sizeof(Key)) - kDigit; shift >= 0; shift -= kDigit) {
       std::fill_n(table_, kTableSize, 0);
-      visitChannel<T>(p_.samples, c, begin_, end_, [&](Number x) {
+      visitChannel<T>(p_.samples, c, begin_, end_, [&](Number x, int64_t times) {
         if (!isFinite(x)) return;
         const Key key = valueKey(x) >> shift;
-        if (static_cast<Key>(key >> kDigit) == prefix) ++table_[key & (kTableSize - 1)];
+        if (static_cast<Key>(key >> kDigit) == prefix) table_[key & (kTableSize - 1)] += times;
       });
       int64_t digit = 0;
       while (rank >= table_[digit]) rank -= table_[digit++];

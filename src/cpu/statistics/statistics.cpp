@@ -1,6 +1,8 @@
 // Statistics on the CPU: of a large group by all threads together, of many small ones by a thread
 // each.
 
+#include <utility>
+
 #include "statistics/large_group.h"
 
 namespace rbc::cpu {
@@ -40,11 +42,11 @@ template <class T>
 void writeSmallQuantiles(const StatisticsProblem& p, int64_t group, int64_t channel,
                          const RowRange& range, Compute<T>* sorted) {
   int64_t n = 0;
-  visitChannel<T>(p.samples, channel, range.begin, range.begin + range.count, [&](Compute<T> x) {
-    sorted[n] = x;
-    n += isFinite(x) ? 1 : 0;
-  });
-  int64_t ranks[2 * kMaxLevels];
+  visitChannel<T>(p.samples, channel, range.begin, range.begin + range.count,
+                  [&](Compute<T> x, int64_t times) {
+                    if (isFinite(x)) std::fill_n(sorted + std::exchange(n, n + times), times, x);
+                  });
+  int64_t ranks[2 * kMaxLevels] = {};
   int count = 0;
   for (int i = 0; i < p.num_levels && n > 0; ++i) {
     const QuantilePlace place = quantilePlace(p.levels[i], n);

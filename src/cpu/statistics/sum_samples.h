@@ -57,18 +57,31 @@ void sumSamples(const Samples& s, SimdLevel level, ThreadMemory& thread, int64_t
       [](int64_t, int64_t) {});
 }
 
-// Calls visit(x) for the values of a channel.
+// Calls visit(x, times) for the values of a channel.
 template <class T, class Visitor>
 void visitChannel(const Samples& s, int64_t channel, int64_t begin, int64_t end, Visitor&& visit) {
   visitSamples(s, begin, end, [&](int64_t row, int64_t from, int64_t to) {
     visitRuns(s, row, from, to, [&](const SampleRun& run) {
       const T* values = reinterpret_cast<const T*>(run.data) + channel * s.channel_stride;
+      if (run.mask == nullptr && run.stride == 0) return visit(widen(*values), run.count);
       for (int64_t i = 0; i < run.count; ++i) {
         if (run.mask != nullptr && run.mask[i * run.mask_stride] == 0) continue;
-        visit(widen(values[i * run.stride]));
+        visit(widen(values[i * run.stride]), int64_t{1});
       }
     });
   });
+}
+
+// Into how many tasks samples are cut, each with sums of its own.
+inline int64_t sumTasks(int64_t samples, int threads) {
+  constexpr int64_t kTaskSamples = 8192;
+  return std::clamp<int64_t>(samples / kTaskSamples, 1, 2 * int64_t{threads});
+}
+
+// Where a task begins.
+inline int64_t taskBegin(int64_t task, int64_t tasks, int64_t samples) {
+  return static_cast<int64_t>(static_cast<uint128>(task) * static_cast<uint128>(samples) /
+                              static_cast<uint128>(tasks));
 }
 
 }  // namespace rbc::cpu
