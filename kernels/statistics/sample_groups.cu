@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kSortThreads) sampleMany(const __grid_constant
     const GroupRange range = rangeOfGroup(p.samples, p.per_row, group);
     Brackets<Number>* const brackets = static_cast<Brackets<Number>*>(a.brackets) + i;
     const bool whole = range.count <= kSize;
-    if (whole && t == 0 && brackets != nullptr) writeNoBrackets(brackets);
+    if (whole && t == 0 && a.brackets != nullptr) writeNoBrackets(brackets);
     if (range.count <= kFew || (whole && !a.first)) continue;
     const AnyReader<Number> reader(p.samples, range, channel);
     Key keys[kItems];
