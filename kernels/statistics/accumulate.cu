@@ -95,9 +95,8 @@ __global__ void __launch_bounds__(kThreads) countKeys(const __grid_constant__ Co
     if (active && lanes.phase() == 0) {
       for (int i = 0; i < 2; ++i) {
         if (counts[i] == 0) continue;
-        atomicAdd(
-            reinterpret_cast<unsigned long long*>(state.seen + i * state.channels + channel),
-            static_cast<unsigned long long>(counts[i]));
+        atomicAdd(reinterpret_cast<unsigned long long*>(state.seen + i * state.channels + channel),
+                  static_cast<unsigned long long>(counts[i]));
       }
     }
   }
@@ -162,10 +161,9 @@ cudaError_t launchMergeStates(const MergeProblem& p, void*, const LaunchDevice& 
   const AccumulatorState& to = p.to;
   const AccumulatorState& from = p.from;
   if (to.channels == 0) return cudaSuccess;
-  cudaError_t error =
-      to.pass == 1
-          ? launchMerge(to.moments, from.moments, to.channels, device, cuda_stream)
-          : launchAdd(to.seen, from.seen, 2 * to.channels, device, cuda_stream);
+  cudaError_t error = to.pass == 1
+                          ? launchMerge(to.moments, from.moments, to.channels, device, cuda_stream)
+                          : launchAdd(to.seen, from.seen, 2 * to.channels, device, cuda_stream);
   if (error != cudaSuccess || to.table_bits == 0) return error;
   const int64_t tables = to.pass == 1 ? to.channels : to.num_buckets;
   return launchAdd(to.tables, from.tables, tables << to.table_bits, device, cuda_stream);

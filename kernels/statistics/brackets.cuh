@@ -32,7 +32,8 @@ struct Brackets {
 // What a read has found.
 struct Found {
   unsigned long long below[kMostBrackets];
-  unsigned long long kept[kMostBrackets];  // strictly between; more than the capacity: some are lost
+  unsigned long long
+      kept[kMostBrackets];  // strictly between; more than the capacity: some are lost
   unsigned long long at_low[kMostBrackets];
   unsigned long long at_high[kMostBrackets];
   unsigned long long frequent;
@@ -71,9 +72,7 @@ struct Limits<float> {
 };
 template <>
 struct Limits<double> {
-  static __device__ __forceinline__ double most() {
-    return bitCast<double>(0x7fefffffffffffffull);
-  }
+  static __device__ __forceinline__ double most() { return bitCast<double>(0x7fefffffffffffffull); }
   static __device__ __forceinline__ double infinity() {
     return bitCast<double>(0x7ff0000000000000ull);
   }

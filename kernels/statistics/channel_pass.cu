@@ -11,9 +11,9 @@ cudaError_t launchPass(PassKind kind, PassArguments arguments, int64_t groups,
   const Samples& s = arguments.samples;
   const bool wide = computesInDouble(s.dtype);
   const int of_multiprocessor = wide ? blocksOfPass<double>() : blocksOfPass<float>();
-  arguments.plan = planPass(s, groups, int64_t{device.multiprocessors} * of_multiprocessor,
-                            kThreads, kind == PassKind::kMoments ? kThreads : kMostKeepWidth,
-                            kBatch);
+  arguments.plan =
+      planPass(s, groups, int64_t{device.multiprocessors} * of_multiprocessor, kThreads,
+               kind == PassKind::kMoments ? kThreads : kMostKeepWidth, kBatch);
   const int64_t blocks = arguments.plan.units();
   if (wide) return launchPassDouble(kind, arguments, blocks, device, cuda_stream);
   if (isPlain(s, arguments.per_row)) {

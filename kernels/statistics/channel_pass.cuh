@@ -43,9 +43,9 @@ __device__ __forceinline__ int windowTop(const Reader& reader, bool active, Lane
       const auto look = static_cast<uint64_t>(lanes.phase() * kLooks + j);
       const uint64_t hash =
           (look + static_cast<uint64_t>(part) * 64 + 1) * 0x9e3779b97f4a7c15ull >> 32;
-      const int64_t i = static_cast<int64_t>(
-          (static_cast<double>(look) + static_cast<double>(hash) * 0x1p-32) /
-          static_cast<double>(looks) * static_cast<double>(reader.count));
+      const int64_t i =
+          static_cast<int64_t>((static_cast<double>(look) + static_cast<double>(hash) * 0x1p-32) /
+                               static_cast<double>(looks) * static_cast<double>(reader.count));
       const auto x = reader.readOne(i < reader.count ? i : reader.count - 1);
       if (isFinite(x) && x != 0) top = max(top, Sums::Window::topOf(x));
     }

@@ -57,8 +57,7 @@ class KeepBetween {
 
   // Of numbers that may be infinite, or NaN.
   template <int kCount>
-  __device__ __forceinline__ void add(const Number (&x)[kCount],
-                                      KeptMemory<Number>& memory) {
+  __device__ __forceinline__ void add(const Number (&x)[kCount], KeptMemory<Number>& memory) {
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
       bool within = false;

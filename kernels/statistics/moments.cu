@@ -95,8 +95,8 @@ cudaError_t launchFinish(const StatisticsProblem& problem, const Moments* moment
                       device, cuda_stream);
 }
 
-cudaError_t launchMerge(Moments* to, const Moments* from, int64_t count,
-                        const LaunchDevice& device, cudaStream_t cuda_stream) {
+cudaError_t launchMerge(Moments* to, const Moments* from, int64_t count, const LaunchDevice& device,
+                        cudaStream_t cuda_stream) {
   MergeArguments arguments = {to, from, count};
   return launchBlocks(merge, &arguments, ceilDiv(count, kWarp), kWarp, device, cuda_stream);
 }

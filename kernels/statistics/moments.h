@@ -17,8 +17,8 @@ cudaError_t launchFinish(const StatisticsProblem& problem, const Moments* moment
                          const LaunchDevice& device, cudaStream_t cuda_stream);
 
 // Adds moments, whose limbs need not be normalized, to some that are, and will be.
-cudaError_t launchMerge(Moments* to, const Moments* from, int64_t count,
-                        const LaunchDevice& device, cudaStream_t cuda_stream);
+cudaError_t launchMerge(Moments* to, const Moments* from, int64_t count, const LaunchDevice& device,
+                        cudaStream_t cuda_stream);
 
 cudaError_t loadMoments();
 

@@ -40,8 +40,8 @@ struct PassArguments {
 
 // Neighbouring threads read what lies close together: channels of a sample, or samples of a channel.
 // `wave` blocks run at a time.
-inline PassPlan planPass(const Samples& s, int64_t groups, int64_t wave, int threads, int most_width,
-                         int batch) {
+inline PassPlan planPass(const Samples& s, int64_t groups, int64_t wave, int threads,
+                         int most_width, int batch) {
   PassPlan plan = {};
   plan.groups = groups;
   const auto magnitude = [](int64_t x) { return x < 0 ? -x : x; };

@@ -60,8 +60,7 @@ __device__ __forceinline__ Pick<Number> pickOf(const ValueKey<Number>* sorted, i
   const Number most = Limits<Number>::most();
   if (count == 0) return {-most, most, NotANumber<Number>::value(), 0};
   const double center = level * (count - 1);
-  const double reach =
-      kBracketDeviations * sqrt(count * level * (1 - level)) + kBracketMargin;
+  const double reach = kBracketDeviations * sqrt(count * level * (1 - level)) + kBracketMargin;
   const int low = static_cast<int>(floor(center - reach));
   const int high = static_cast<int>(ceil(center + reach));
   const ValueKey<Number> middle = sorted[static_cast<int>(center)];
@@ -155,8 +154,8 @@ __global__ void __launch_bounds__(kSortThreads) sampleMany(const __grid_constant
       if (!whole) {  // one of each stretch, not at even distances
         const uint64_t hash =
             static_cast<uint64_t>(sample + 1) * 0x9e3779b97f4a7c15ull >> 32 & 0xffffffffull;
-        at = static_cast<int64_t>((static_cast<double>(sample) +
-                                   static_cast<double>(hash) * 0x1p-32) * step);
+        at = static_cast<int64_t>(
+            (static_cast<double>(sample) + static_cast<double>(hash) * 0x1p-32) * step);
         at = at < range.count ? at : range.count - 1;
       }
       keys[j] = keyOrLast(at < range.count ? reader.readOne(at) : NotANumber<Number>::value());

@@ -149,8 +149,8 @@ struct AnyReader {
       const T* data = static_cast<const T*>(s.data);
 #pragma unroll
       for (int j = 0; j < kBatch; ++j) {
-        x[j] = (valid >> j & 1) != 0 ? widen(load<T>(data + offset[j]))
-                                     : NotANumber<Number>::value();
+        x[j] =
+            (valid >> j & 1) != 0 ? widen(load<T>(data + offset[j])) : NotANumber<Number>::value();
       }
     });
     return valid;

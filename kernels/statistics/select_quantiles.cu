@@ -158,9 +158,9 @@ __global__ void __launch_bounds__(kSelectThreads) select(const __grid_constant__
       const Brackets<Number>& brackets = static_cast<const Brackets<Number>*>(a.brackets)[index];
       for (int b = 0; b < kMostBrackets && !known; ++b) {
         if (!(brackets.low[b] <= brackets.high[b])) break;  // no more of them
-        known = selectKept<Number>(memory, Bracket<Number>(brackets, a.found[index], b),
-                                   static_cast<const Number*>(a.kept) + brackets.start[b], rank,
-                                   keys);
+        known =
+            selectKept<Number>(memory, Bracket<Number>(brackets, a.found[index], b),
+                               static_cast<const Number*>(a.kept) + brackets.start[b], rank, keys);
       }
       if (!known) selectAny<Number>(memory, p, range, channel, m, rank, keys);
       value = quantileBetween(static_cast<double>(fromValueKey<Number>(keys[0])),

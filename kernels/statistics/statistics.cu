@@ -71,8 +71,7 @@ struct Plan {
   void addLevels(const StatisticsProblem& p) {
     int order[kMaxLevels];
     std::iota(order, order + p.num_levels, 0);
-    std::sort(order, order + p.num_levels,
-              [&](int a, int b) { return p.levels[a] < p.levels[b]; });
+    std::sort(order, order + p.num_levels, [&](int a, int b) { return p.levels[a] < p.levels[b]; });
     for (int first = 0; first < p.num_levels; first += kMostBrackets) {
       LevelsOfRead& read = levels[reads++];
       read.count = std::min(p.num_levels - first, kMostBrackets);
@@ -98,7 +97,7 @@ cudaError_t launchStatistics(const StatisticsProblem& p, void* scratch, const La
                              cudaStream_t cuda_stream) {
   const Plan plan(p, scratch);
   const int64_t all = p.groups() * p.samples.channels;
-  PassArguments arguments = {p.samples, p.per_row,    {},        plan.moments,
+  PassArguments arguments = {p.samples,     p.per_row,  {},        plan.moments,
                              plan.brackets, plan.found, plan.lists};
   cudaError_t error = cudaSuccess;
   const auto then = [&](auto&& launch) {
@@ -109,9 +108,7 @@ cudaError_t launchStatistics(const StatisticsProblem& p, void* scratch, const La
   }
   if (plan.reads == 0) {
     if (p.num_levels > 0) {
-      then([&] {
-        return launchSample(p, LevelsOfRead{}, true, nullptr, device, cuda_stream);
-      });
+      then([&] { return launchSample(p, LevelsOfRead{}, true, nullptr, device, cuda_stream); });
     }
     if (plan.moments != nullptr) {
       then([&] {
@@ -126,8 +123,8 @@ cudaError_t launchStatistics(const StatisticsProblem& p, void* scratch, const La
     });
     then([&] { return launchSample(p, levels, i == 0, plan.brackets, device, cuda_stream); });
     then([&] {
-      return launchPass(i == 0 ? PassKind::kMomentsAndKeep : PassKind::kKeep, arguments,
-                        p.groups(), device, cuda_stream);
+      return launchPass(i == 0 ? PassKind::kMomentsAndKeep : PassKind::kKeep, arguments, p.groups(),
+                        device, cuda_stream);
     });
     then([&] {
       return launchSelect(p, levels, plan.moments, plan.brackets, plan.found, plan.lists, device,

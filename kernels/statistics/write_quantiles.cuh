@@ -29,9 +29,9 @@ __device__ __forceinline__ void writeSorted(const StatisticsProblem& p, int64_t 
   double value = notANumber();
   if (count > 0) {
     const QuantilePlace place = quantilePlace(p.levels[level], count);
-    value = quantileBetween(static_cast<double>(fromValueKey<Number>(sorted[place.lower])),
-                            static_cast<double>(fromValueKey<Number>(sorted[place.upper])),
-                            place.t);
+    value =
+        quantileBetween(static_cast<double>(fromValueKey<Number>(sorted[place.lower])),
+                        static_cast<double>(fromValueKey<Number>(sorted[place.upper])), place.t);
   }
   putQuantile(p, group, level, channel, value);
 }

@@ -194,7 +194,8 @@ template <class Limbs, class Add>
 RBC_HD void splitTotal(int128 total, int exponent, Add&& add) {
   if (total == 0) return;
   const bool negative = total < 0;
-  const uint128 magnitude = negative ? 0 - static_cast<uint128>(total) : static_cast<uint128>(total);
+  const uint128 magnitude =
+      negative ? 0 - static_cast<uint128>(total) : static_cast<uint128>(total);
   splitScaled128<Limbs>(magnitude, exponent, negative, add);
 }
 
@@ -204,7 +205,8 @@ struct LimbRange {
   static constexpr int kFirstSum = (kLeastExponent + SumLimbs::kUnit) >> 5;
   static constexpr int kSums = ((kMostExponent + SumLimbs::kUnit) >> 5) + 2 - kFirstSum;
   static constexpr int kFirstSquare = (2 * kLeastExponent + SquareLimbs::kUnit) >> 5;
-  static constexpr int kSquares = ((2 * kMostExponent + SquareLimbs::kUnit) >> 5) + 2 - kFirstSquare;
+  static constexpr int kSquares =
+      ((2 * kMostExponent + SquareLimbs::kUnit) >> 5) + 2 - kFirstSquare;
 };
 
 }  // namespace rbc

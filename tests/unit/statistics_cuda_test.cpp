@@ -1,9 +1,11 @@
 // rbcStatistics on CUDA gives the bits of the CPU, whatever the samples are and wherever they lie.
 #include "robocache/statistics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
+#include <deque>
+#include <optional>
 #include <vector>
 
 #include "support/expect.h"
@@ -27,13 +29,13 @@ enum class Pattern {
   kOffset,    // far from 0, close together
   kClusters,  // most are one of a few values
   kConstant,
-  kWide,      // of all magnitudes
-  kWalk,      // each close to the one before
-  kStretches, // long stretches of zeros
-  kSpecials,  // infinities, NaN, zeros of both signs, subnormals among others
+  kWide,       // of all magnitudes
+  kWalk,       // each close to the one before
+  kStretches,  // long stretches of zeros
+  kSpecials,   // infinities, NaN, zeros of both signs, subnormals among others
 };
-constexpr Pattern kPatterns[] = {Pattern::kNormal, Pattern::kOffset, Pattern::kClusters,
-                                 Pattern::kConstant, Pattern::kWide, Pattern::kWalk,
+constexpr Pattern kPatterns[] = {Pattern::kNormal,    Pattern::kOffset,  Pattern::kClusters,
+                                 Pattern::kConstant,  Pattern::kWide,    Pattern::kWalk,
                                  Pattern::kStretches, Pattern::kSpecials};
 
 struct Case {
@@ -59,9 +61,11 @@ double normal(Random& random) {
 double numberOf(Random& random, Pattern pattern, int64_t i, double* walk) {
   switch (pattern) {
     case Pattern::kOffset: return 1e6 + 5 * normal(random);
-    case Pattern::kClusters: return random.chance(0.7) ? 0 : random.chance(0.8) ? 1 : normal(random);
+    case Pattern::kClusters:
+      return random.chance(0.7) ? 0 : random.chance(0.8) ? 1 : normal(random);
     case Pattern::kConstant: return 0.1;
-    case Pattern::kWide: return std::ldexp(normal(random), static_cast<int>(random.below(200)) - 100);
+    case Pattern::kWide:
+      return std::ldexp(normal(random), static_cast<int>(random.below(200)) - 100);
     case Pattern::kWalk: return *walk += 0.01 * normal(random);
     case Pattern::kStretches: return i / 5000 % 10 < 7 ? 0 : 3 + normal(random);
     case Pattern::kSpecials: {
@@ -74,7 +78,7 @@ double numberOf(Random& random, Pattern pattern, int64_t i, double* walk) {
 
 uint64_t bitsOf(rbcDType dtype, double x, Random& random) {
   if (support::isFloat(dtype)) return support::encodeFloat(dtype, x);
-  if (same(dtype, support::kBool)) return x > 0.5 ? 1 : 0;
+  if (support::same(dtype, support::kBool)) return x > 0.5 ? 1 : 0;
   if (dtype.bits == 64 && random.chance(0.1)) return random.bits();
   const double scaled = std::isfinite(x) ? std::fmod(x * 50, 1e9) : 0;
   return static_cast<uint64_t>(std::llround(scaled));
@@ -141,8 +145,8 @@ Results resultsOf(const Context& context, const Case& c, const Arguments& a) {
   if (c.packed) offsets.emplace(context, a.offsets, cuda);
   if (c.mask) mask.emplace(context, a.mask, cuda);
   int64_t num_levels = static_cast<int64_t>(c.levels.size());
-  const rbcTensor levels = {const_cast<double*>(c.levels.data()), {RBC_DEVICE_CPU, 0}, 1, kF64,
-                            &num_levels, nullptr, 0};
+  const rbcTensor levels = {
+      const_cast<double*>(c.levels.data()), {RBC_DEVICE_CPU, 0}, 1, kF64, &num_levels, nullptr, 0};
   rbcStatisticsParams params = rbcStatisticsParamsInit();
   params.flags = c.per_row ? RBC_STATISTICS_PER_ROW : 0;
   params.lengths = lengths ? lengths->get() : nullptr;
@@ -229,7 +233,7 @@ TEST_CASE("statistics cuda: rows, lengths, offsets, masks and layouts") {
     Random random(seed + 1000);
     Case c;
     c.seed = seed;
-    c.dtype = random.chance(0.5) ? support::kF32
+    c.dtype = random.chance(0.5)   ? support::kF32
               : random.chance(0.5) ? random.pick(support::kFloatDTypes)
                                    : random.pick(support::kIntegerDTypes);
     c.pattern = random.pick(kPatterns);
