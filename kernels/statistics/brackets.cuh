@@ -11,7 +11,7 @@
 namespace rbc::cuda {
 namespace statistics {
 
-inline constexpr int kMostBrackets = 6;  // that a read of the samples serves
+inline constexpr int kMostBrackets = 5;  // that a read of the samples serves
 
 // How wide brackets are: a sample misses a quantile once in some 100,000.
 inline constexpr double kBracketDeviations = 4.5;

@@ -124,11 +124,20 @@ __global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number
         next_valid = reader.read(first, step, next);
       }
       if (active) {
+        int infinities = 0;
         if constexpr (kMoments) {
-          sums.add(x, valid,
-                   [&](int j) { return reader.readOne(here + static_cast<int64_t>(j) * step); });
+          infinities = sums.add(
+              x, valid, [&](int j) { return reader.readOne(here + static_cast<int64_t>(j) * step); });
+        } else {
+#pragma unroll
+          for (int j = 0; j < kBatch; ++j) {
+            infinities += x[j] == -Limits<Number>::infinity() ? 1 : 0;
+          }
         }
-        if constexpr (kKeep) keeper.add(x, memory.kept);
+        if constexpr (kKeep) {
+          keeper.add(x, memory.kept);
+          keeper.addInfinities(infinities);
+        }
       }
       if constexpr (kKeep) {
         if (__syncthreads_or(keeper.isFull())) {

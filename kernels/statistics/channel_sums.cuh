@@ -117,9 +117,10 @@ class ChannelSums {
     restart();
   }
 
-  // Adds numbers, of which those that are not valid are NaN.
+  // Adds numbers, of which those that are not valid are NaN. Returns how many were the negative
+  // infinity.
   template <int kCount, class Again>
-  __device__ __forceinline__ void add(const Number (&x)[kCount], uint32_t valid, Again&& again) {
+  __device__ __forceinline__ int add(const Number (&x)[kCount], uint32_t valid, Again&& again) {
     uint32_t outside = 0;
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
@@ -130,7 +131,7 @@ class ChannelSums {
       outside |= (inside ? 0u : 1u) << j;
     }
     seen_ += __popc(valid);
-    if (outside != 0) addOutside(outside, valid, again);
+    return outside != 0 ? addOutside(outside, valid, again) : 0;
   }
 
   // Adds all to the group's. All threads of the block take part.
@@ -186,8 +187,9 @@ class ChannelSums {
  private:
   // `again` reads one of the numbers again: no register is chosen at run time.
   template <class Again>
-  __device__ __forceinline__ void addOutside(uint32_t outside, uint32_t valid, Again&& again) {
+  __device__ __forceinline__ int addOutside(uint32_t outside, uint32_t valid, Again&& again) {
     int finite = 0;
+    int infinities = 0;
     int top = -10000;
 #pragma unroll 1
     while (outside != 0) {
@@ -199,6 +201,7 @@ class ChannelSums {
       if (!is_valid) continue;
       if (!isFinite(x)) {
         ++nonfinite_;
+        infinities += x < 0 ? 1 : 0;
         continue;
       }
       low_ = fmin(low_, x);
@@ -209,6 +212,7 @@ class ChannelSums {
     }
     // Data that have moved for good take the window along.
     if (2 * finite >= kMoveAt) moveTo(top + 1);
+    return infinities;
   }
 
   __device__ __forceinline__ void moveTo(int top) {

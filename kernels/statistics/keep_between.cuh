@@ -52,12 +52,15 @@ class KeepBetween {
       below_[b] = 0;
     }
     frequent_ = active ? brackets->frequent : NotANumber<Number>::value();
-    frequents_ = 0;
+    frequents_ = infinities_ = 0;
   }
 
-  // Of numbers that may be infinite, or NaN.
+  // Of numbers that may be infinite, or NaN: see addInfinities().
   template <int kCount>
   __device__ __forceinline__ void add(const Number (&x)[kCount], KeptMemory<Number>& memory) {
+#if defined(__CUDA_ARCH__)
+    if constexpr (sizeof(Number) == 4) return addFloats(x, memory);
+#endif
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
       bool within = false;
@@ -65,9 +68,8 @@ class KeepBetween {
       for (int b = 0; b < kMostBrackets; ++b) {
         const bool below = x[j] < low_[b];
         if (below) ++below_[b];
-        within = within || (!below && x[j] <= high_[b]);
+        within = within | (!below & (x[j] <= high_[b]));
       }
-      if (x[j] == -Limits<Number>::infinity()) forget();
       if (x[j] == frequent_) {
         ++frequents_;
       } else if (within) {
@@ -76,6 +78,9 @@ class KeepBetween {
       }
     }
   }
+
+  // How many of them were the negative infinity, which is below all brackets, but does not count.
+  __device__ __forceinline__ void addInfinities(int32_t count) { infinities_ += count; }
 
   // Whether another batch may be too much.
   __device__ __forceinline__ bool isFull() const { return depth_ > kKeptDepth<Number> - kBatch; }
@@ -146,7 +151,7 @@ class KeepBetween {
                                               bool active) {
     int64_t counts[kMostBrackets + 1];
 #pragma unroll
-    for (int b = 0; b < kMostBrackets; ++b) counts[b] = active ? below_[b] : 0;
+    for (int b = 0; b < kMostBrackets; ++b) counts[b] = active ? below_[b] - infinities_ : 0;
     counts[kMostBrackets] = active ? frequents_ : 0;
     sumChannels(counts, memory, lanes);
     if (active && lanes.phase() == 0) {
@@ -158,7 +163,7 @@ class KeepBetween {
     }
 #pragma unroll
     for (int b = 0; b < kMostBrackets; ++b) below_[b] = 0;
-    frequents_ = 0;
+    frequents_ = infinities_ = 0;
   }
 
  private:
@@ -168,11 +173,49 @@ class KeepBetween {
     *from = 0;
   }
 
-  // An infinity is below all brackets, but does not count.
-  __device__ __forceinline__ void forget() {
+#if defined(__CUDA_ARCH__)
+  // The compiler would take three times as many instructions: it adds by selections, and makes numbers
+  // of predicates.
+  template <int kCount>
+  __device__ __forceinline__ void addFloats(const float (&x)[kCount], KeptMemory<Number>& memory) {
+    static_assert(kMostBrackets == 5);
+    constexpr uint32_t kStep = kThreads * sizeof(float);
+    const auto first =
+        static_cast<uint32_t>(__cvta_generic_to_shared(&memory[0][threadIdx.x]));
+    uint32_t place = first + static_cast<uint32_t>(depth_) * kStep;
+#define RBC_BRACKET(below, low, high)                   \
+  "setp.lt.f32 p, %7, " low ";\n\t"                     \
+  "@p add.s32 " below ", " below ", 1;\n\t"             \
+  "setp.le.and.f32 q, %7, " high ", !p;\n\t"            \
+  "or.pred w, w, q;\n\t"
 #pragma unroll
-    for (int b = 0; b < kMostBrackets; ++b) --below_[b];
+    for (int j = 0; j < kCount; ++j) {
+      asm volatile(
+          "{\n\t"
+          ".reg .pred p, q, w;\n\t"
+          "setp.ne.u32 w, 0, 0;\n\t"
+          RBC_BRACKET("%0", "%9", "%14")
+          RBC_BRACKET("%1", "%10", "%15")
+          RBC_BRACKET("%2", "%11", "%16")
+          RBC_BRACKET("%3", "%12", "%17")
+          RBC_BRACKET("%4", "%13", "%18")
+          "setp.eq.f32 p, %7, %8;\n\t"
+          "@p add.s32 %5, %5, 1;\n\t"
+          "setp.neu.and.f32 q, %7, %8, w;\n\t"
+          "@q st.shared.f32 [%6], %7;\n\t"
+          "@q add.s32 %6, %6, %19;\n\t"
+          "}"
+          : "+r"(below_[0]), "+r"(below_[1]), "+r"(below_[2]), "+r"(below_[3]), "+r"(below_[4]),
+            "+r"(frequents_), "+r"(place)
+          : "f"(x[j]), "f"(frequent_), "f"(low_[0]), "f"(low_[1]), "f"(low_[2]), "f"(low_[3]),
+            "f"(low_[4]), "f"(high_[0]), "f"(high_[1]), "f"(high_[2]), "f"(high_[3]),
+            "f"(high_[4]), "n"(kStep)
+          : "memory");
+    }
+#undef RBC_BRACKET
+    depth_ = static_cast<int32_t>((place - first) / kStep);
   }
+#endif
 
   // No list is as long.
   static constexpr unsigned long long kNowhere = 0xffffffffull;
@@ -185,6 +228,7 @@ class KeepBetween {
   Number frequent_;
   int32_t below_[kMostBrackets];
   int32_t frequents_;
+  int32_t infinities_;
   int32_t depth_;
 };
 

@@ -1,5 +1,5 @@
-// Statistics on CUDA: a read for the moments and for brackets around up to six quantiles, which a
-// sample has told, and one more for each six more; then a selection among what lies in the brackets.
+// Statistics on CUDA: a read for the moments and for brackets around up to five quantiles, which a
+// sample has told, and one more for each five more; then a selection among what lies in the brackets.
 
 #include <algorithm>
 #include <cmath>
