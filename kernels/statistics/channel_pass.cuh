@@ -62,7 +62,13 @@ struct PassMemory {
     std::conditional_t<kKeep, KeptMemory<Number>, char> kept;
     int tops[kThreads];
   };
+  std::conditional_t<kKeep, KeptTable<Number>, char> table;
   KeptCounts<kKeep> counts;
+};
+
+struct NoKeeper {
+  template <class... Arguments>
+  __device__ __forceinline__ explicit NoKeeper(const Arguments&...) {}
 };
 
 template <class Reader, bool kMoments, bool kKeep>
@@ -91,14 +97,18 @@ __global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number
 
     typename Sums::Limbs limbs;
     Sums sums(limbs);
-    Keeper keeper;
+    const int64_t first_index = unit.group * a.samples.channels + unit.first_channel;
+    const auto* brackets = static_cast<const Brackets<Number>*>(a.brackets) + first_index;
+    std::conditional_t<kKeep, Keeper, NoKeeper> keeper(brackets + (active ? lanes.channel() : 0),
+                                                       a.found + first_index,
+                                                       static_cast<Number*>(a.kept), lanes, active);
     if constexpr (kMoments) {
       sums.start(windowTop<Sums>(reader, active, lanes, unit.part, memory.tops));
       __syncthreads();
     }
     if constexpr (kKeep) {
-      keeper.start(static_cast<const Brackets<Number>*>(a.brackets) + index,
-                   a.found + (index - lanes.channel()), static_cast<Number*>(a.kept), active);
+      const int64_t left = a.samples.channels - unit.first_channel;
+      memory.table.fill(brackets, left < lanes.width ? static_cast<int>(left) : lanes.width);
     }
     const int most_batches = kMoments ? Sums::mostBatches(lanes.phases, kBatch) : 1 << 24;
     int batches = 0;
@@ -124,19 +134,19 @@ __global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number
         next_valid = reader.read(first, step, next);
       }
       if (active) {
-        int infinities = 0;
+        int below_all = 0;
         if constexpr (kMoments) {
-          infinities = sums.add(
+          below_all = sums.add(
               x, valid, [&](int j) { return reader.readOne(here + static_cast<int64_t>(j) * step); });
         } else {
 #pragma unroll
           for (int j = 0; j < kBatch; ++j) {
-            infinities += x[j] == -Limits<Number>::infinity() ? 1 : 0;
+            below_all += x[j] > -Limits<Number>::infinity() ? 0 : 1;
           }
         }
         if constexpr (kKeep) {
-          keeper.add(x, memory.kept);
-          keeper.addInfinities(infinities);
+          keeper.add(x, memory.kept, memory.table);
+          keeper.addBelowAll(below_all);
         }
       }
       if constexpr (kKeep) {

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "runtime/aligned_vec.cuh"
+#include "statistics/brackets.cuh"
 #include "statistics/reduce_channels.cuh"
 #include "statistics/sample_readers.cuh"
 #include "statistics_problem.h"
@@ -117,8 +118,8 @@ class ChannelSums {
     restart();
   }
 
-  // Adds numbers, of which those that are not valid are NaN. Returns how many were the negative
-  // infinity.
+  // Adds numbers, of which those that are not valid are NaN. Returns how many are NaN or the
+  // negative infinity.
   template <int kCount, class Again>
   __device__ __forceinline__ int add(const Number (&x)[kCount], uint32_t valid, Again&& again) {
     uint32_t outside = 0;
@@ -189,7 +190,7 @@ class ChannelSums {
   template <class Again>
   __device__ __forceinline__ int addOutside(uint32_t outside, uint32_t valid, Again&& again) {
     int finite = 0;
-    int infinities = 0;
+    int below_all = 0;
     int top = -10000;
 #pragma unroll 1
     while (outside != 0) {
@@ -198,10 +199,10 @@ class ChannelSums {
       const bool is_valid = (valid >> j & 1) != 0;
       const Number x = is_valid ? again(j) : NotANumber<Number>::value();
       window_.remove(x);
+      below_all += x > -Limits<Number>::infinity() ? 0 : 1;
       if (!is_valid) continue;
       if (!isFinite(x)) {
         ++nonfinite_;
-        infinities += x < 0 ? 1 : 0;
         continue;
       }
       low_ = fmin(low_, x);
@@ -212,7 +213,7 @@ class ChannelSums {
     }
     // Data that have moved for good take the window along.
     if (2 * finite >= kMoveAt) moveTo(top + 1);
-    return infinities;
+    return below_all;
   }
 
   __device__ __forceinline__ void moveTo(int top) {

@@ -1,11 +1,11 @@
 // Counts the values below the brackets of a channel and keeps those within.
 //
-// A thread puts what lies within aside in shared memory, without looking further, so that the many
-// values that do not take few instructions. Once some thread has put much aside, the block finds the
-// brackets of all of it, makes room in the lists of these by one addition each, and writes it there.
+// A thread counts what is certainly outside of brackets, and puts the rest aside in shared memory, so that
+// the many values take few instructions. Once some thread has put much aside, the block finds the brackets
+// of all of it, makes room in the lists of these by one addition each, and writes it there.
 #pragma once
 
-#include "statistics/brackets.cuh"
+#include "statistics/bracket_table.cuh"
 #include "statistics/reduce_channels.cuh"
 #include "statistics/sample_readers.cuh"
 
@@ -15,10 +15,22 @@ namespace statistics {
 // What a thread puts aside at most.
 template <class Number>
 inline constexpr int kKeptDepth = sizeof(Number) == 4 ? 24 : 16;
-inline constexpr int kMostKeepWidth = 64;  // channels of a block that keeps values
 
 template <class Number>
 using KeptMemory = Number[kKeptDepth<Number>][kThreads];
+
+// Of doubles there is no table.
+template <class Number>
+struct KeptTable {
+  __device__ __forceinline__ void fill(const Brackets<Number>*, int) {}
+};
+template <>
+struct KeptTable<float> {
+  CellTable cells;
+  __device__ __forceinline__ void fill(const Brackets<float>* brackets, int count) {
+    fillCells(cells, brackets, count);
+  }
+};
 
 template <bool kKeep>
 struct KeptCounts {
@@ -39,48 +51,52 @@ class KeepBetween {
   }
 
   // `found` is of the block's first channel, the brackets are of the thread's.
-  __device__ __forceinline__ void start(const Brackets<Number>* brackets, Found* found,
-                                        Number* lists, bool active) {
-    brackets_ = brackets;
-    found_ = found;
-    lists_ = lists;
-    depth_ = 0;
+  __device__ __forceinline__ KeepBetween(const Brackets<Number>* brackets, Found* found,
+                                         Number* lists, Lanes lanes, bool active)
+      : brackets_(brackets), found_(found), lists_(lists), depth_(0), map_(mapOf(brackets)) {
 #pragma unroll
     for (int b = 0; b < kMostBrackets; ++b) {
-      low_[b] = active ? brackets->low[b] : Limits<Number>::infinity();
-      high_[b] = active ? brackets->high[b] : -Limits<Number>::infinity();
+      low_[b] = brackets->low[b];
+      high_[b] = brackets->high[b];
       below_[b] = 0;
     }
-    frequent_ = active ? brackets->frequent : NotANumber<Number>::value();
-    frequents_ = infinities_ = 0;
+    frequent_ = brackets->frequent;
+    frequents_ = below_all_ = 0;
+    cells_ = active ? lanes.channel() * kCellStride : 0;
+    batches_ = 0;
+    gaps_ = 0;
   }
 
-  // Of numbers that may be infinite, or NaN: see addInfinities().
+  // Of numbers that may be infinite, or NaN: see addBelowAll().
   template <int kCount>
-  __device__ __forceinline__ void add(const Number (&x)[kCount], KeptMemory<Number>& memory) {
-#if defined(__CUDA_ARCH__)
-    if constexpr (sizeof(Number) == 4) return addFloats(x, memory);
-#endif
+  __device__ __forceinline__ void add(const Number (&x)[kCount], KeptMemory<Number>& memory,
+                                      const KeptTable<Number>& table) {
+    if constexpr (sizeof(Number) == 4) {
+      addFloats(x, memory, table);
+    } else {
 #pragma unroll
-    for (int j = 0; j < kCount; ++j) {
-      bool within = false;
+      for (int j = 0; j < kCount; ++j) {
+        if (x[j] == frequent_) {
+          ++frequents_;
+          continue;
+        }
+        bool within = false;
 #pragma unroll
-      for (int b = 0; b < kMostBrackets; ++b) {
-        const bool below = x[j] < low_[b];
-        if (below) ++below_[b];
-        within = within | (!below & (x[j] <= high_[b]));
-      }
-      if (x[j] == frequent_) {
-        ++frequents_;
-      } else if (within) {
-        memory[depth_][threadIdx.x] = x[j];
-        ++depth_;
+        for (int b = 0; b < kMostBrackets; ++b) {
+          const bool below = !(x[j] >= low_[b]);
+          if (below) ++below_[b];
+          within = within | (!below & (x[j] <= high_[b]));
+        }
+        if (within) {
+          memory[depth_][threadIdx.x] = x[j];
+          ++depth_;
+        }
       }
     }
   }
 
-  // How many of them were the negative infinity, which is below all brackets, but does not count.
-  __device__ __forceinline__ void addInfinities(int32_t count) { infinities_ += count; }
+  // How many of them were NaN or the negative infinity, which do not count.
+  __device__ __forceinline__ void addBelowAll(int32_t count) { below_all_ += count; }
 
   // Whether another batch may be too much.
   __device__ __forceinline__ bool isFull() const { return depth_ > kKeptDepth<Number> - kBatch; }
@@ -96,6 +112,9 @@ class KeepBetween {
       const Number x = memory[e][t];
 #pragma unroll
       for (int b = 0; b < kMostBrackets; ++b) {
+        if constexpr (sizeof(Number) == 4) {
+          if (!(x >= low_[b])) ++below_[b];
+        }
         if (x == low_[b]) {
           atomicAdd(&counts.at_low[list + b], 1u);
         } else if (x == high_[b]) {
@@ -149,9 +168,13 @@ class KeepBetween {
   // All threads of the block take part.
   __device__ __forceinline__ void flushCounts(Found* found, FieldMemory& memory, Lanes lanes,
                                               bool active) {
+    if constexpr (sizeof(Number) == 4) addGaps();
     int64_t counts[kMostBrackets + 1];
 #pragma unroll
-    for (int b = 0; b < kMostBrackets; ++b) counts[b] = active ? below_[b] - infinities_ : 0;
+    for (int b = 0; b < kMostBrackets; ++b) {
+      const int32_t frequent = frequent_ < low_[b] ? frequents_ : 0;
+      counts[b] = active ? int64_t{below_[b]} + frequent - below_all_ : 0;
+    }
     counts[kMostBrackets] = active ? frequents_ : 0;
     sumChannels(counts, memory, lanes);
     if (active && lanes.phase() == 0) {
@@ -163,59 +186,80 @@ class KeepBetween {
     }
 #pragma unroll
     for (int b = 0; b < kMostBrackets; ++b) below_[b] = 0;
-    frequents_ = infinities_ = 0;
+    frequents_ = below_all_ = 0;
   }
 
  private:
+  struct NoMap {};
+  static __device__ __forceinline__ auto mapOf(const Brackets<Number>* brackets) {
+    if constexpr (sizeof(Number) == 4) {
+      return CellMap(*brackets);
+    } else {
+      static_cast<void>(brackets);
+      return NoMap{};
+    }
+  }
+
   static __device__ __forceinline__ void addCount(unsigned long long* to, uint32_t* from) {
     if (*from == 0) return;
     atomicAdd(to, static_cast<unsigned long long>(*from));
     *from = 0;
   }
 
-#if defined(__CUDA_ARCH__)
-  // The compiler would take three times as many instructions: it adds by selections, and makes numbers
-  // of predicates.
   template <int kCount>
-  __device__ __forceinline__ void addFloats(const float (&x)[kCount], KeptMemory<Number>& memory) {
-    static_assert(kMostBrackets == 5);
+  __device__ __forceinline__ void addFloats(const float (&x)[kCount], KeptMemory<float>& memory,
+                                            const KeptTable<float>& table) {
+    static_assert(kCount * kBatchesInGap <= kMostInGap);
+#if defined(__CUDA_ARCH__)
     constexpr uint32_t kStep = kThreads * sizeof(float);
-    const auto first =
-        static_cast<uint32_t>(__cvta_generic_to_shared(&memory[0][threadIdx.x]));
+    const auto first = static_cast<uint32_t>(__cvta_generic_to_shared(&memory[0][threadIdx.x]));
     uint32_t place = first + static_cast<uint32_t>(depth_) * kStep;
-#define RBC_BRACKET(below, low, high)                   \
-  "setp.lt.f32 p, %7, " low ";\n\t"                     \
-  "@p add.s32 " below ", " below ", 1;\n\t"             \
-  "setp.le.and.f32 q, %7, " high ", !p;\n\t"            \
-  "or.pred w, w, q;\n\t"
+#endif
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
+      const uint32_t entry = table.cells[cells_ + map_.cellOf(x[j])];
+      gaps_ += entry;
+#if defined(__CUDA_ARCH__)
+      // What stands below, without branches.
       asm volatile(
           "{\n\t"
-          ".reg .pred p, q, w;\n\t"
-          "setp.ne.u32 w, 0, 0;\n\t"
-          RBC_BRACKET("%0", "%9", "%14")
-          RBC_BRACKET("%1", "%10", "%15")
-          RBC_BRACKET("%2", "%11", "%16")
-          RBC_BRACKET("%3", "%12", "%17")
-          RBC_BRACKET("%4", "%13", "%18")
-          "setp.eq.f32 p, %7, %8;\n\t"
-          "@p add.s32 %5, %5, 1;\n\t"
-          "setp.neu.and.f32 q, %7, %8, w;\n\t"
-          "@q st.shared.f32 [%6], %7;\n\t"
-          "@q add.s32 %6, %6, %19;\n\t"
+          ".reg .pred p, q;\n\t"
+          "setp.eq.f32 p, %2, %3;\n\t"
+          "@p add.s32 %0, %0, 1;\n\t"
+          "setp.lt.and.s32 q, %4, 0, !p;\n\t"
+          "@q st.shared.f32 [%1], %2;\n\t"
+          "@q add.s32 %1, %1, %5;\n\t"
           "}"
-          : "+r"(below_[0]), "+r"(below_[1]), "+r"(below_[2]), "+r"(below_[3]), "+r"(below_[4]),
-            "+r"(frequents_), "+r"(place)
-          : "f"(x[j]), "f"(frequent_), "f"(low_[0]), "f"(low_[1]), "f"(low_[2]), "f"(low_[3]),
-            "f"(low_[4]), "f"(high_[0]), "f"(high_[1]), "f"(high_[2]), "f"(high_[3]),
-            "f"(high_[4]), "n"(kStep)
+          : "+r"(frequents_), "+r"(place)
+          : "f"(x[j]), "f"(frequent_), "r"(entry), "n"(kStep)
           : "memory");
-    }
-#undef RBC_BRACKET
-    depth_ = static_cast<int32_t>((place - first) / kStep);
-  }
+#else
+      if (x[j] == frequent_) {
+        ++frequents_;
+      } else if (static_cast<int32_t>(entry) < 0) {
+        memory[depth_++][threadIdx.x] = x[j];
+      }
 #endif
+    }
+#if defined(__CUDA_ARCH__)
+    depth_ = static_cast<int32_t>((place - first) / kStep);
+#endif
+    if (++batches_ == kBatchesInGap) addGaps();
+  }
+
+  // What lies in a gap is below the brackets after it.
+  __device__ __forceinline__ void addGaps() {
+    int32_t below = 0;
+#pragma unroll
+    for (int b = 0; b < kMostBrackets; ++b) {
+      below += static_cast<int32_t>(gaps_ >> (kGapBits * b) & kMostInGap);
+      below_[b] += below;
+    }
+    gaps_ = 0;
+    batches_ = 0;
+  }
+
+  static constexpr int kBatchesInGap = kMostInGap / kBatch;
 
   // No list is as long.
   static constexpr unsigned long long kNowhere = 0xffffffffull;
@@ -228,7 +272,11 @@ class KeepBetween {
   Number frequent_;
   int32_t below_[kMostBrackets];
   int32_t frequents_;
-  int32_t infinities_;
+  int32_t below_all_;
+  std::conditional_t<sizeof(Number) == 4, CellMap, NoMap> map_;
+  int32_t cells_;
+  int32_t batches_;
+  uint32_t gaps_;
   int32_t depth_;
 };
 
