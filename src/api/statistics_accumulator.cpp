@@ -30,7 +30,7 @@ AccumulatorKind checkedKind(const rbcStatisticsAccumulatorParams* given) {
   }
   kind.channels = params.channels;
   kind.ddof = checkedDdof(params.ddof);
-  kind.num_levels = readLevels(params.quantiles, kind.levels);
+  kind.num_levels = readLevels(params.levels, kind.levels);
   if (params.bucket_bits != 0) {
     if (params.bucket_bits < kMinBucketBits || params.bucket_bits > kMaxBucketBits) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "bucket_bits: is %d, expected %d to %d, or 0 for 16",
@@ -109,7 +109,7 @@ void requireSameKind(const AccumulatorKind& to, const AccumulatorKind& from) {
          from.channels, to.channels);
   }
   if (!sameLevels(to, from)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "other: has other quantiles, expected the same");
+    fail(RBC_STATUS_INVALID_ARGUMENT, "other: has other levels, expected the same");
   }
   if (from.ddof != to.ddof) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "other: ddof is %d, expected %d", from.ddof, to.ddof);
@@ -260,11 +260,11 @@ void writeInfo(const AccumulatorKind& kind, rbcStatisticsAccumulatorInfo* info) 
   all.struct_size = size;
   all.pass = kind.pass;
   all.channels = kind.channels;
-  all.num_quantiles = kind.num_levels;
+  all.num_levels = kind.num_levels;
   all.ddof = kind.ddof;
   all.bucket_bits = kind.bucket_bits;
   if (kind.has_dtype) all.dtype = describe(kind.dtype);
-  std::copy_n(kind.levels, kind.num_levels, all.quantiles);
+  std::copy_n(kind.levels, kind.num_levels, all.levels);
   std::memcpy(static_cast<void*>(info), &all, std::min<size_t>(size, sizeof all));
 }
 
