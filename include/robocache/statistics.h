@@ -132,18 +132,18 @@ RBC_API rbcStatus_t rbcStatisticsWorkspaceSize(rbcContext_t context, const rbcTe
  * for f16, f32 and 16-bit integers, two for 32-bit ones, three for f64 and 64-bit integers.
  *
  *   do {
- *     for (each piece) rbcStatisticsAccumulatorUpdate(accumulator, piece, NULL);
- *     rbcStatisticsAccumulatorNextPass(accumulator, &more);
+ *     for (each piece) rbcStatisticsAccumulatorUpdate(context, accumulator, piece, NULL);
+ *     rbcStatisticsAccumulatorNextPass(context, accumulator, &more);
  *   } while (more);
- *   rbcStatisticsAccumulatorResult(accumulator, &result);
+ *   rbcStatisticsAccumulatorResult(context, accumulator, &result);
  *
  * Result right after the first pass has approximate quantiles, and all else exact.
  *
- * An accumulator belongs to its context, whose device holds its state, and which one thread at a
- * time may use. Destroying the context first is fine, but then the accumulator can only be
- * destroyed. Its state takes 1648 bytes a channel. Quantiles add 8 bytes a channel and bucket in
- * the first pass, 512 KiB a channel by default, and in those after 512 KiB for each bucket that
- * holds values needed, of which there are one or two a level and channel.
+ * An accumulator belongs to the context that it was created with, whose device holds its state: all
+ * calls take that one. Once that is destroyed, the accumulator can only be destroyed too. Its state
+ * takes 1648 bytes a channel. Quantiles add 8 bytes a channel and bucket in the first pass, 512 KiB
+ * a channel by default, and in those after 512 KiB for each bucket that holds values needed, of
+ * which there are one or two a level and channel.
  */
 typedef struct rbcStatisticsAccumulator* rbcStatisticsAccumulator_t;
 
@@ -207,13 +207,14 @@ static inline rbcStatisticsUpdateParams rbcStatisticsUpdateParamsInit(void) {
  *
  * CUDA: as rbcStatistics, it can be captured. Errors: those of rbcStatistics.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorUpdate(rbcStatisticsAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcStatisticsAccumulatorUpdate(rbcContext_t context,
+                                                   rbcStatisticsAccumulator_t accumulator,
                                                    const rbcTensor* values,
                                                    const rbcStatisticsUpdateParams* params);
 
 /* The workspace in bytes that the same call of rbcStatisticsAccumulatorUpdate needs. */
 RBC_API rbcStatus_t rbcStatisticsAccumulatorUpdateWorkspaceSize(
-    rbcStatisticsAccumulator_t accumulator, const rbcTensor* values,
+    rbcContext_t context, rbcStatisticsAccumulator_t accumulator, const rbcTensor* values,
     const rbcStatisticsUpdateParams* params, size_t* bytes);
 
 /*
@@ -223,17 +224,19 @@ RBC_API rbcStatus_t rbcStatisticsAccumulatorUpdateWorkspaceSize(
  * Import, most likely), and what each has counted in this pass is added up. Does not synchronize,
  * and can be captured. Errors: INVALID_ARGUMENT, DTYPE_MISMATCH, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorMerge(rbcStatisticsAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcStatisticsAccumulatorMerge(rbcContext_t context,
+                                                  rbcStatisticsAccumulator_t accumulator,
                                                   rbcStatisticsAccumulator_t other);
 
 /*
  * Ends a pass. more = 1: the quantiles are not exact yet, and Update expects the same samples once
  * more, in any order and pieces. more = 0: they are, or there are none. In a pass after the first
  * it is INVALID_ARGUMENT unless the samples were those of the first pass, by their counts; the pass
- * can go on then. Where there are levels but no samples, that is INVALID_ARGUMENT too. Synchronizes,
- * and is UNSUPPORTED in a capture. Errors also: OUT_OF_MEMORY, CUDA_ERROR.
+ * can go on then. So it is where there are levels but no samples. Synchronizes, and is UNSUPPORTED
+ * in a capture. Errors also: OUT_OF_MEMORY, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorNextPass(rbcStatisticsAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcStatisticsAccumulatorNextPass(rbcContext_t context,
+                                                     rbcStatisticsAccumulator_t accumulator,
                                                      int32_t* more);
 
 /*
@@ -243,7 +246,8 @@ RBC_API rbcStatus_t rbcStatisticsAccumulatorNextPass(rbcStatisticsAccumulator_t 
  * writes no more than that number; null data with a capacity of 0 asks for the number alone.
  * Synchronizes, and is UNSUPPORTED in a capture. Errors also: INVALID_ARGUMENT, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorExport(rbcStatisticsAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcStatisticsAccumulatorExport(rbcContext_t context,
+                                                   rbcStatisticsAccumulator_t accumulator,
                                                    void* data, size_t capacity, size_t* bytes);
 
 /*
@@ -262,7 +266,8 @@ RBC_API rbcStatus_t rbcStatisticsAccumulatorImport(rbcContext_t context, const v
  * counted all that the first one did. Without samples the counts are 0 and the rest is NaN.
  * Synchronizes, and is UNSUPPORTED in a capture. Errors also: those of tensors, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorResult(rbcStatisticsAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcStatisticsAccumulatorResult(rbcContext_t context,
+                                                   rbcStatisticsAccumulator_t accumulator,
                                                    const rbcStatisticsResult* result);
 
 /* What an accumulator is. */

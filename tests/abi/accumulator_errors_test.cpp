@@ -14,6 +14,7 @@ using support::Context;
 using support::exported;
 using support::imported;
 using support::makeAccumulator;
+using support::require;
 
 constexpr auto kInvalid = RBC_STATUS_INVALID_ARGUMENT;
 const std::vector<double> kLevels = {0.5};
@@ -133,16 +134,19 @@ TEST_CASE("accumulator errors: samples that do not fit leave the state as it was
   const rbcTensor lengths_tensor = lengths.tensor();
   rbcStatisticsUpdateParams params = rbcStatisticsUpdateParamsInit();
   params.mask = &mask_tensor;
-  CHECK_FAILS(rbcStatisticsAccumulatorUpdate(accumulator.get(), &values_tensor, &params),
+  CHECK_FAILS(rbcStatisticsAccumulatorUpdate(accumulator.context(), accumulator.get(),
+                                             &values_tensor, &params),
               RBC_STATUS_SHAPE_MISMATCH, "mask: shape is [2,4], expected [2,5]");
   params.mask = nullptr;
   params.lengths = &lengths_tensor;
-  CHECK_FAILS(rbcStatisticsAccumulatorUpdate(accumulator.get(), &values_tensor, &params), kInvalid,
-              "lengths");
-  CHECK_FAILS(rbcStatisticsAccumulatorUpdate(accumulator.get(), nullptr, nullptr), kInvalid,
-              "values: is null");
-  CHECK_FAILS(rbcStatisticsAccumulatorUpdate(nullptr, &values_tensor, nullptr), kInvalid,
-              "accumulator: is null");
+  CHECK_FAILS(rbcStatisticsAccumulatorUpdate(accumulator.context(), accumulator.get(),
+                                             &values_tensor, &params),
+              kInvalid, "lengths");
+  CHECK_FAILS(
+      rbcStatisticsAccumulatorUpdate(accumulator.context(), accumulator.get(), nullptr, nullptr),
+      kInvalid, "values: is null");
+  CHECK_FAILS(rbcStatisticsAccumulatorUpdate(context.get(), nullptr, &values_tensor, nullptr),
+              kInvalid, "accumulator: is null");
   CHECK(exported(accumulator) == before);
 }
 
@@ -153,7 +157,7 @@ TEST_CASE("accumulator errors: states that do not merge") {
   require(support::update(context, accumulator, numbers(support::kF32, {10, 2})));
   const Bytes before = exported(accumulator);
   const auto merge = [&](const Accumulator& other) {
-    return rbcStatisticsAccumulatorMerge(accumulator.get(), other.get());
+    return rbcStatisticsAccumulatorMerge(accumulator.context(), accumulator.get(), other.get());
   };
   CHECK_FAILS(merge(Accumulator()), kInvalid, "other: is null");
   CHECK_FAILS(merge(accumulator), kInvalid, "other: is the accumulator itself");
@@ -176,11 +180,12 @@ TEST_CASE("accumulator errors: states that do not merge") {
   const Accumulator other = makeAccumulator(context, 2, kLevels);
   require(support::update(context, other, numbers(support::kF32, {10, 2}, 2)));
   CHECK(support::nextPass(other));
-  CHECK_FAILS(rbcStatisticsAccumulatorMerge(later.get(), other.get()), kInvalid,
+  CHECK_FAILS(rbcStatisticsAccumulatorMerge(later.context(), later.get(), other.get()), kInvalid,
               "other: has other samples in the pass before");
   // Exported in one pass, merged in another.
-  CHECK_FAILS(rbcStatisticsAccumulatorMerge(later.get(), imported(context, before).get()), kInvalid,
-              "other: is in pass 1, expected 2");
+  CHECK_FAILS(
+      rbcStatisticsAccumulatorMerge(later.context(), later.get(), imported(context, before).get()),
+      kInvalid, "other: is in pass 1, expected 2");
   // An empty one adds nothing.
   CHECK_SUCCEEDS(merge(makeAccumulator(context, 2, kLevels)));
   CHECK(exported(accumulator) == before);
@@ -190,26 +195,28 @@ TEST_CASE("accumulator errors: passes over other data") {
   const Context context = support::cpuContext(1);
   const Accumulator empty = makeAccumulator(context, 2, kLevels);
   int32_t more = 7;
-  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(empty.get(), &more), kInvalid, "has no samples");
-  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(empty.get(), nullptr), kInvalid, "more: is null");
+  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(empty.context(), empty.get(), &more), kInvalid,
+              "has no samples");
+  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(empty.context(), empty.get(), nullptr), kInvalid,
+              "more: is null");
 
   const Accumulator accumulator = inPass(context, 2);
-  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(accumulator.get(), &more), kInvalid,
-              "accumulator: pass 2 has seen 0 finite");
+  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(accumulator.context(), accumulator.get(), &more),
+              kInvalid, "accumulator: pass 2 has seen 0 finite");
   CHECK(resultOf(accumulator).status == kInvalid);
   require(support::update(context, accumulator, numbers(support::kF32, {10, 2}, 3)));
-  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(accumulator.get(), &more), kInvalid,
-              "pass 2 has other values");
+  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(accumulator.context(), accumulator.get(), &more),
+              kInvalid, "pass 2 has other values");
   require(support::update(context, accumulator, numbers(support::kF32, {1, 2})));
-  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(accumulator.get(), &more), kInvalid,
-              "pass 2 has seen 11 finite");
+  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(accumulator.context(), accumulator.get(), &more),
+              kInvalid, "pass 2 has seen 11 finite");
   CHECK(more == 7);
 
   const Accumulator done = inPass(context, 3);
   CHECK_FAILS(support::update(context, done, numbers(support::kF32, {10, 2})), kInvalid,
               "accumulator: its passes are over");
-  CHECK_FAILS(rbcStatisticsAccumulatorMerge(done.get(), inPass(context, 3).get()), kInvalid,
-              "passes are over");
+  CHECK_FAILS(rbcStatisticsAccumulatorMerge(done.context(), done.get(), inPass(context, 3).get()),
+              kInvalid, "passes are over");
   CHECK(!support::nextPass(done));
   CHECK(resultOf(done).status == RBC_STATUS_SUCCESS);
 }
@@ -235,10 +242,10 @@ TEST_CASE("accumulator errors: bytes that are none") {
       seal(&bad);
       if (rbcStatisticsAccumulatorImport(context.get(), bad.data(), bad.size(), &made) ==
           RBC_STATUS_SUCCESS) {
-        const Accumulator strange(made);
+        const Accumulator strange(context.get(), made);
         resultOf(strange);
         int32_t more = 0;
-        rbcStatisticsAccumulatorNextPass(made, &more);
+        rbcStatisticsAccumulatorNextPass(context.get(), made, &more);
       }
     }
     Bytes longer = good;
@@ -263,27 +270,33 @@ TEST_CASE("accumulator errors: export and result") {
   const Context context = support::cpuContext(1);
   const Accumulator accumulator = inPass(context, 1);
   size_t bytes = 0;
-  CHECK_SUCCEEDS(rbcStatisticsAccumulatorExport(accumulator.get(), nullptr, 0, &bytes));
+  CHECK_SUCCEEDS(
+      rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), nullptr, 0, &bytes));
   Bytes room(bytes, 0x77);
   size_t told = 0;
-  CHECK_FAILS(rbcStatisticsAccumulatorExport(accumulator.get(), room.data(), bytes - 8, &told),
+  CHECK_FAILS(rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), room.data(),
+                                             bytes - 8, &told),
               RBC_STATUS_SHAPE_MISMATCH, "capacity: is ");
   CHECK(told == bytes);
   CHECK(room == Bytes(bytes, 0x77));
-  CHECK_FAILS(rbcStatisticsAccumulatorExport(accumulator.get(), nullptr, 8, &told), kInvalid,
-              "data: is null");
-  CHECK_FAILS(rbcStatisticsAccumulatorExport(accumulator.get(), room.data(), bytes, nullptr),
+  CHECK_FAILS(
+      rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), nullptr, 8, &told),
+      kInvalid, "data: is null");
+  CHECK_FAILS(rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), room.data(),
+                                             bytes, nullptr),
               kInvalid, "bytes: is null");
 
   rbcStatisticsResult result = rbcStatisticsResultInit();
-  CHECK_FAILS(rbcStatisticsAccumulatorResult(accumulator.get(), nullptr), kInvalid,
-              "result: is null");
+  CHECK_FAILS(rbcStatisticsAccumulatorResult(accumulator.context(), accumulator.get(), nullptr),
+              kInvalid, "result: is null");
   double numbers_of[4] = {};
   int64_t extent = 2;
   rbcTensor mean = support::vectorTensor(numbers_of, support::kF64, &extent);
   rbcTensor max = support::vectorTensor(numbers_of + 1, support::kF64, &extent);
   result.mean = &mean;
-  const auto run = [&] { return rbcStatisticsAccumulatorResult(accumulator.get(), &result); };
+  const auto run = [&] {
+    return rbcStatisticsAccumulatorResult(accumulator.context(), accumulator.get(), &result);
+  };
   mean.device.type = RBC_DEVICE_CUDA;
   CHECK_FAILS(run(), RBC_STATUS_DEVICE_MISMATCH, "mean: ", "host memory");
   mean.device.type = RBC_DEVICE_CPU;

@@ -19,6 +19,7 @@ using support::imported;
 using support::makeAccumulator;
 using support::nextPass;
 using support::Random;
+using support::require;
 using support::resultOf;
 
 const std::vector<double> kLevels = {0.01, 0.1, 0.5, 0.9, 0.99};
@@ -124,7 +125,7 @@ Bytes merged(const std::vector<Context>& contexts, rbcDType dtype,
         contexts[static_cast<size_t>(random.below(static_cast<int64_t>(contexts.size())))];
     const Accumulator one = imported(context, pick());
     const Accumulator other = imported(context, pick());
-    CHECK_SUCCEEDS(rbcStatisticsAccumulatorMerge(one.get(), other.get()));
+    CHECK_SUCCEEDS(rbcStatisticsAccumulatorMerge(one.context(), one.get(), other.get()));
     parts.push_back(exported(one));
   }
   return parts[0];
@@ -203,7 +204,8 @@ TEST_CASE("accumulator: after the first pass quantiles are near, and all else is
     const Accumulator accumulator = makeAccumulator(context, 2, {0.0, 1.0, 100.0 / 699});
     require(support::update(context, accumulator, samplesOf(kind.dtype, elements, 0, 700)));
     const auto result = resultOf(accumulator);
-    const bool wide = kind.dtype.bits == 64 || (kind.dtype.bits == 32 && !isFloat(kind.dtype));
+    const bool wide =
+        kind.dtype.bits == 64 || (kind.dtype.bits == 32 && !support::isFloat(kind.dtype));
     for (size_t c = 0; c < 2; ++c) {
       const auto exact = exactOf(kind.dtype, elements, c);
       checkMoments(result, c, exact);
@@ -225,7 +227,8 @@ TEST_CASE("accumulator: 2^40 samples by merging, and no more") {
   require(support::update(context, accumulator, array));
   for (int64_t samples = 4; samples < int64_t{1} << 40; samples *= 2) {
     const Accumulator same = imported(context, exported(accumulator));
-    CHECK_SUCCEEDS(rbcStatisticsAccumulatorMerge(accumulator.get(), same.get()));
+    CHECK_SUCCEEDS(
+        rbcStatisticsAccumulatorMerge(accumulator.context(), accumulator.get(), same.get()));
   }
   const auto result = resultOf(accumulator);
   CHECK(result.count[0] == int64_t{1} << 40);
@@ -236,7 +239,7 @@ TEST_CASE("accumulator: 2^40 samples by merging, and no more") {
   const Bytes before = exported(accumulator);
   const Accumulator one = makeAccumulator(context, 1, {});
   require(support::update(context, one, array));
-  CHECK_FAILS(rbcStatisticsAccumulatorMerge(accumulator.get(), one.get()),
+  CHECK_FAILS(rbcStatisticsAccumulatorMerge(accumulator.context(), accumulator.get(), one.get()),
               RBC_STATUS_INVALID_ARGUMENT, "other: 4 samples", "more than 2^40");
   CHECK_FAILS(support::update(context, accumulator, array), RBC_STATUS_INVALID_ARGUMENT,
               "values: 4 samples", "more than 2^40");
@@ -262,9 +265,10 @@ TEST_CASE("accumulator: lengths, offsets and masks") {
   const auto run = [&](const rbcTensor* values, const rbcStatisticsUpdateParams& params) {
     const Accumulator accumulator = makeAccumulator(context, 2, kLevels);
     size_t bytes = 0;
+    CHECK_SUCCEEDS(rbcStatisticsAccumulatorUpdateWorkspaceSize(
+        accumulator.context(), accumulator.get(), values, &params, &bytes));
     CHECK_SUCCEEDS(
-        rbcStatisticsAccumulatorUpdateWorkspaceSize(accumulator.get(), values, &params, &bytes));
-    CHECK_SUCCEEDS(rbcStatisticsAccumulatorUpdate(accumulator.get(), values, &params));
+        rbcStatisticsAccumulatorUpdate(accumulator.context(), accumulator.get(), values, &params));
     return exported(accumulator);
   };
   const auto plain = [&](std::vector<std::pair<size_t, size_t>> ranges) {
@@ -287,12 +291,9 @@ TEST_CASE("accumulator: lengths, offsets and masks") {
 }
 
 TEST_CASE("accumulator: its context may go first") {
+  // Memory of the context serves the accumulator still: a sanitizer would tell.
   Context context = support::cpuContext(1);
-  Accumulator accumulator = makeAccumulator(context, 2, kLevels);
+  const Accumulator accumulator = makeAccumulator(context, 2, kLevels);
+  require(support::update(context, accumulator, samplesOf(support::kF32, {0, 0, 0, 0}, 0, 2)));
   context.reset();
-  int32_t more = 5;
-  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(accumulator.get(), &more), RBC_STATUS_UNSUPPORTED,
-              "context");
-  CHECK(more == 5);
-  accumulator.reset();
 }

@@ -202,20 +202,21 @@ FUNCTION(rbcStatisticsAccumulatorCreate,
                          rbcStatisticsAccumulator_t*));
 FUNCTION(rbcStatisticsAccumulatorDestroy, rbcStatus_t (*)(rbcStatisticsAccumulator_t));
 FUNCTION(rbcStatisticsAccumulatorUpdate,
-         rbcStatus_t (*)(rbcStatisticsAccumulator_t, const rbcTensor*,
+         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, const rbcTensor*,
                          const rbcStatisticsUpdateParams*));
 FUNCTION(rbcStatisticsAccumulatorUpdateWorkspaceSize,
-         rbcStatus_t (*)(rbcStatisticsAccumulator_t, const rbcTensor*,
+         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, const rbcTensor*,
                          const rbcStatisticsUpdateParams*, size_t*));
 FUNCTION(rbcStatisticsAccumulatorMerge,
-         rbcStatus_t (*)(rbcStatisticsAccumulator_t, rbcStatisticsAccumulator_t));
-FUNCTION(rbcStatisticsAccumulatorNextPass, rbcStatus_t (*)(rbcStatisticsAccumulator_t, int32_t*));
+         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, rbcStatisticsAccumulator_t));
+FUNCTION(rbcStatisticsAccumulatorNextPass,
+         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, int32_t*));
 FUNCTION(rbcStatisticsAccumulatorExport,
-         rbcStatus_t (*)(rbcStatisticsAccumulator_t, void*, size_t, size_t*));
+         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, void*, size_t, size_t*));
 FUNCTION(rbcStatisticsAccumulatorImport,
          rbcStatus_t (*)(rbcContext_t, const void*, size_t, rbcStatisticsAccumulator_t*));
 FUNCTION(rbcStatisticsAccumulatorResult,
-         rbcStatus_t (*)(rbcStatisticsAccumulator_t, const rbcStatisticsResult*));
+         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, const rbcStatisticsResult*));
 FUNCTION(rbcStatisticsAccumulatorGetInfo,
          rbcStatus_t (*)(rbcStatisticsAccumulator_t, rbcStatisticsAccumulatorInfo*));
 

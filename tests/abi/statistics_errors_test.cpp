@@ -24,8 +24,8 @@ constexpr auto kInvalid = RBC_STATUS_INVALID_ARGUMENT;
 struct Call {
   Argument values{kF32, {2, 3, 2}};
   Argument lengths{kI64, {2}};
-  Argument offsets{kI64, {3}};  // not in use: see pack()
-  Argument mask{kBool, {2, 3}};
+  Argument offsets{kI64, {3}};   // not in use: see pack()
+  Argument mask{kBool, {2, 4}};  // of which three count: aligned as the outputs are
   Argument levels{kF64, {2}};
   Argument count{kI64, {2}};
   Argument nonfinite{kI64, {2}};
@@ -44,7 +44,9 @@ struct Call {
     values.fill<float>({1, NAN, 100, 100, 100, 100, 2, -8, 6, 4, 100, 100});
     lengths.fill<int64_t>({1, 3});
     offsets.fill<int64_t>({0, 3, 6});
-    mask.fill<uint8_t>({1, 1, 1, 1, 1, 0});
+    mask.fill<uint8_t>({1, 1, 1, 0, 1, 1, 0, 0});
+    mask.reshape({2, 3});
+    mask.restride({4, 1});
     levels.fill<double>({0.5, 1});
     params.lengths = &lengths.raw;
     params.mask = &mask.raw;
@@ -154,7 +156,7 @@ TEST_CASE("statistics errors: levels") {
   }
   checkErrors<Call>({{RBC_STATUS_DTYPE_MISMATCH, "levels: dtype is float32, expected float64",
                       [](Call& c) { c.levels.raw.dtype = kF32; }},
-                     {RBC_STATUS_SHAPE_MISMATCH, "levels: rank is 2, expected 1",
+                     {RBC_STATUS_SHAPE_MISMATCH, "levels: rank is 2 (shape [1,2]), expected 1",
                       [](Call& c) {
                         c.levels.reshape({1, 2});
                       }},

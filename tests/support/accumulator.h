@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "robocache/statistics.h"
@@ -10,12 +11,24 @@
 
 namespace support {
 
-struct DestroyAccumulator {
-  void operator()(rbcStatisticsAccumulator_t accumulator) const {
-    rbcStatisticsAccumulatorDestroy(accumulator);
-  }
+// An accumulator, and the context that it belongs to.
+class Accumulator {
+ public:
+  Accumulator() = default;
+  Accumulator(rbcContext_t context, rbcStatisticsAccumulator_t accumulator)
+      : context_(context), accumulator_(accumulator) {}
+  Accumulator(Accumulator&& other) noexcept
+      : context_(other.context_), accumulator_(std::exchange(other.accumulator_, nullptr)) {}
+  Accumulator& operator=(Accumulator&&) = delete;
+  ~Accumulator() { rbcStatisticsAccumulatorDestroy(accumulator_); }
+
+  rbcStatisticsAccumulator_t get() const { return accumulator_; }
+  rbcContext_t context() const { return context_; }
+
+ private:
+  rbcContext_t context_ = nullptr;
+  rbcStatisticsAccumulator_t accumulator_ = nullptr;
 };
-using Accumulator = std::unique_ptr<rbcStatisticsAccumulator, DestroyAccumulator>;
 using Bytes = std::vector<uint8_t>;
 
 inline constexpr rbcDevice kHostDevice = {RBC_DEVICE_CPU, 0};
@@ -36,26 +49,28 @@ inline Accumulator makeAccumulator(const Context& context, int64_t channels,
   params.ddof = ddof;
   rbcStatisticsAccumulator_t made = nullptr;
   require(rbcStatisticsAccumulatorCreate(context.get(), &params, &made));
-  return Accumulator(made);
+  return Accumulator(context.get(), made);
 }
 
 inline Bytes exported(const Accumulator& accumulator) {
   size_t size = 0;
-  require(rbcStatisticsAccumulatorExport(accumulator.get(), nullptr, 0, &size));
+  require(
+      rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), nullptr, 0, &size));
   Bytes bytes(size);
-  require(rbcStatisticsAccumulatorExport(accumulator.get(), bytes.data(), size, &size));
+  require(rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), bytes.data(),
+                                         size, &size));
   return bytes;
 }
 
 inline Accumulator imported(const Context& context, const Bytes& bytes) {
   rbcStatisticsAccumulator_t made = nullptr;
   require(rbcStatisticsAccumulatorImport(context.get(), bytes.data(), bytes.size(), &made));
-  return Accumulator(made);
+  return Accumulator(context.get(), made);
 }
 
 inline bool nextPass(const Accumulator& accumulator) {
   int32_t more = -1;
-  require(rbcStatisticsAccumulatorNextPass(accumulator.get(), &more));
+  require(rbcStatisticsAccumulatorNextPass(accumulator.context(), accumulator.get(), &more));
   return more == 1;
 }
 
@@ -64,8 +79,8 @@ inline rbcStatus_t update(const Context& context, const Accumulator& accumulator
                           const Array& values) {
   const bool cuda = infoOf(context).backend == RBC_BACKEND_CUDA;
   const Placed placed(context, values, cuda);
-  const rbcStatus_t status =
-      rbcStatisticsAccumulatorUpdate(accumulator.get(), placed.get(), nullptr);
+  const rbcStatus_t status = rbcStatisticsAccumulatorUpdate(
+      accumulator.context(), accumulator.get(), placed.get(), nullptr);
   require(rbcContextSynchronize(context.get()));
   return status;
 }
@@ -101,7 +116,7 @@ inline AccumulatorResult resultOf(const Accumulator& accumulator) {
   result.mean = &mean;
   result.std = &std;
   result.quantiles = &quantiles;
-  r.status = rbcStatisticsAccumulatorResult(accumulator.get(), &result);
+  r.status = rbcStatisticsAccumulatorResult(accumulator.context(), accumulator.get(), &result);
   return r;
 }
 

@@ -156,7 +156,7 @@ inline StatisticsInputs inputsOf(const StatisticsCase& c) {
   for (int64_t row = 0; row < rows; ++row) {
     int64_t length = per_row;
     if (c.batch == Batch::kLengths) length = random.below(per_row + 1);
-    if (packed) length = random.below(2 * per_row);
+    if (packed) length = random.below(2 * per_row + 1);
     const auto begin = static_cast<int64_t>(offsets.back());
     if (packed) length = std::min(length, c.rows * c.samples - begin);
     ranges.emplace_back(packed ? begin : row * per_row, length);
