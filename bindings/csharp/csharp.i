@@ -209,6 +209,15 @@ PINNED(const rbcOutput*, true)
   }
 }
 
+/* Of accumulators: what NextPass tells, and the levels one by one. */
+%apply int* OUTPUT { int32_t* more };
+%apply void* VOID_INT_PTR { const void* data };
+%ignore rbcStatisticsAccumulatorInfo::levels;
+%rename(GetLevel) rbcStatisticsAccumulatorInfo::level;
+%extend rbcStatisticsAccumulatorInfo {
+  double level(int32_t i) { return i >= 0 && i < $self->num_levels ? $self->levels[i] : -1; }
+}
+
 /* Tensor.cs describes arrays, memory and pointers. */
 %ignore rbcTensorInfo;
 %ignore rbcTensorNormalize;

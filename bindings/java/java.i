@@ -71,6 +71,15 @@ RETURNS(rbcTensorImportDLPackVersioned, OwnedTensor, new OwnedTensor($jnicall, t
 RETURNS(rbcTensorExportDLPack, long, $jnicall)
 RETURNS(rbcTensorExportDLPackVersioned, long, $jnicall)
 
+RETURNS(rbcStatisticsAccumulatorCreate, StatisticsAccumulator,
+        new StatisticsAccumulator($jnicall, true))
+RETURNS(rbcStatisticsAccumulatorImport, StatisticsAccumulator,
+        new StatisticsAccumulator($jnicall, true))
+RETURNS(rbcStatisticsAccumulatorExport, long, $jnicall)
+RETURNS(rbcStatisticsAccumulatorNextPass, boolean, $jnicall != 0)
+
+%typemap(in, numinputs=0) int32_t* more (int32_t value = 0) "$1 = &value;"
+%typemap(argout) int32_t* more "$result = (jlong)*$1;"
 %typemap(in, numinputs=0) size_t* bytes (size_t value = 0) "$1 = &value;"
 %typemap(argout) size_t* bytes "$result = (jlong)*$1;"
 %typemap(in, numinputs=0) void** stream ($*1_ltype value = NULL) "$1 = &value;"
@@ -91,6 +100,7 @@ RETURNS(rbcTensorExportDLPackVersioned, long, $jnicall)
 %typemap(out) void* "$result = (jlong)(intptr_t)$1;"
 %typemap(javain) void* "$javainput"
 %typemap(javaout) void* { return $jnicall; }
+%apply void* { const void* data };
 %apply void* { struct DLManagedTensor*, struct DLManagedTensorVersioned* };
 
 /* Arrays of a known length. */
@@ -210,6 +220,7 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 
 %typemap(javabase) struct rbcContext "AbstractContext"
 %typemap(javabase) struct rbcOwnedTensor "AbstractOwnedTensor"
+%typemap(javabase) struct rbcStatisticsAccumulator "NativeHandle"
 %typemap(javabase) struct rbcTensor "AbstractTensor"
 %typemap(javabase) struct rbcFuseStream "AbstractFuseStream"
 %typemap(javabase) struct rbcResampleParams "AbstractResampleParams"
@@ -219,6 +230,8 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 /* A dtype is one of the enum DType: its code and bits in an int. */
 %ignore rbcDevice;
 %ignore rbcDType;
+%ignore rbcStatisticsAccumulatorParams::dtype; /* that of the first update */
+%ignore rbcStatisticsAccumulatorInfo::dtype;
 %typemap(jni) rbcDType "jint"
 %typemap(jtype) rbcDType "int"
 %typemap(jstype) rbcDType "DType"

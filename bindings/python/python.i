@@ -109,6 +109,52 @@
   $result = SWIG_AppendOutput($result, PyLong_FromVoidPtr(*$1));
 }
 
+/* ---- accumulators of statistics --------------------------------------------------------------- */
+
+%apply int* OUTPUT { int32_t* more };
+
+/* Export writes what it is asked for once it has told how much that is. */
+%ignore rbcStatisticsAccumulatorExport;
+%rename(rbc_statistics_accumulator_export) exportAccumulator;
+%noexception exportAccumulator;
+%inline %{
+static PyObject* exportAccumulator(rbcContext_t context,
+                                   struct rbcStatisticsAccumulator* accumulator) {
+  char message[1024];
+  size_t size = 0;
+  PyObject* bytes = NULL;
+  rbcStatus_t status = rbcStatisticsAccumulatorExport(context, accumulator, NULL, 0, &size);
+  if (status == RBC_STATUS_SUCCESS) {
+    bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+    if (bytes == NULL) return NULL;
+    status = rbcStatisticsAccumulatorExport(context, accumulator, PyBytes_AsString(bytes), size,
+                                            &size);
+  }
+  if (status == RBC_STATUS_SUCCESS) return bytes;
+  snprintf(message, sizeof message, "%s", rbcGetLastError());
+  Py_XDECREF(bytes);
+  raiseStatus(status, message);
+  return NULL;
+}
+%}
+%typemap(in) (const void* data, size_t size) {
+  Py_ssize_t length = 0;
+  if (PyBytes_AsStringAndSize($input, (char**)&$1, &length) != 0) SWIG_fail;
+  $2 = (size_t)length;
+}
+
+/* The levels as a tuple: the first num_levels of a struct's. */
+%typemap(out) double levels[ANY] {
+  const Py_ssize_t count = arg1->num_levels;
+  $result = PyTuple_New(count);
+  for (Py_ssize_t i = 0; i < count && $result != NULL; ++i) {
+    PyTuple_SetItem($result, i, PyFloat_FromDouble($1[i]));
+  }
+}
+%immutable rbcStatisticsAccumulatorInfo::levels;
+%ignore rbcStatisticsAccumulatorInfo::dtype;
+%ignore rbcStatisticsAccumulatorParams::dtype;
+
 /* ---- tensors -------------------------------------------------------------------------------- */
 
 /* Any array, for the length of the call; every function that takes one has a context first. */

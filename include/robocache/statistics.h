@@ -19,19 +19,19 @@ extern "C" {
 #define RBC_STATISTICS_PER_ROW 1u /* of each row of the batch by itself, not of all together */
 
 /* The most levels of quantiles that a call or an accumulator takes. */
-#define RBC_STATISTICS_MAX_QUANTILES 64
+#define RBC_STATISTICS_MAX_LEVELS 64
 
 /* Of which samples, and which statistics. */
 typedef struct rbcStatisticsParams {
   uint32_t struct_size;
-  uint32_t flags;             /* RBC_STATISTICS_PER_ROW, or 0 (default) */
-  const rbcTensor* lengths;   /* [B] i32 or i64: valid samples of padded rows; null: all */
-  const rbcTensor* offsets;   /* [B+1] i32 or i64: the rows of packed values; null: padded */
-  const rbcTensor* mask;      /* values' shape without D; bool or u8: 0 leaves a sample out; or null */
-  const rbcTensor* quantiles; /* [Q] f64 in host memory: levels in 0 .. 1, at most 64; null: none */
-  int32_t ddof;               /* the variance is divided by n - ddof: 0 (default) or 1 */
-  int32_t reserved0;          /* 0 */
-  uint64_t reserved[4];       /* 0 */
+  uint32_t flags;           /* RBC_STATISTICS_PER_ROW, or 0 (default) */
+  const rbcTensor* lengths; /* [B] i32 or i64: valid samples of padded rows; null: all */
+  const rbcTensor* offsets; /* [B+1] i32 or i64: the rows of packed values; null: padded */
+  const rbcTensor* mask;    /* bool or u8, of values' shape without D: 0 leaves out; null: none */
+  const rbcTensor* levels;  /* [Q] f64 in host memory: of quantiles, 0 .. 1; null: none */
+  int32_t ddof;             /* the variance is divided by n - ddof: 0 (default) or 1 */
+  int32_t reserved0;        /* 0 */
+  uint64_t reserved[4];     /* 0 */
 } rbcStatisticsParams;
 
 static inline rbcStatisticsParams rbcStatisticsParamsInit(void) {
@@ -68,9 +68,9 @@ static inline rbcStatisticsResult rbcStatisticsResultInit(void) {
 /*
  * Exact statistics of each of D channels.
  *
- *   values   [B,S,D]; [S,D] without batch; [N,D] packed, with params->offsets; [B,...,D] of any rank
- *            up to 8, such as images [B,H,W,C], whose samples are all between the first axis and
- *            the last ([B,C,H,W] goes in as a permuted view); every dtype of tensor.h
+ *   values   [B,S,D]; [S,D] without batch; [N,D] packed, with params->offsets; [B,...,D] of any
+ *            rank, such as images [B,H,W,C], whose samples are all between the first axis and the
+ *            last ([B,C,H,W] goes in as a permuted view); every dtype of tensor.h
  *   params   null: defaults
  *   result   the tensors to write
  *
@@ -84,9 +84,10 @@ static inline rbcStatisticsResult rbcStatisticsResultInit(void) {
  *   min, max   -0 counts as +0
  *   mean       the f64 nearest to sum(x) / n
  *   std        the f64 nearest to sqrt(sum((x - sum(x) / n)^2) / (n - ddof)), NaN if n <= ddof
- *   quantiles  for a level q, with h = q (n - 1), i = floor(h), t = h - i, v ascending from v[0], and
- *              d = v[i+1] - v[i] (0 past the end): v[i+1] - d (1 - t) if t >= 0.5, else v[i] + d t, each
- *              step rounded: the bits of numpy.quantile(method="linear") of the values as f64
+ *   quantiles  for a level q, with h = q (n - 1), i = floor(h), t = h - i, v ascending from v[0],
+ *              and d = v[i+1] - v[i] (0 past the end): v[i+1] - d (1 - t) if t >= 0.5, else
+ *              v[i] + d t, each step rounded: the bits of numpy.quantile(method="linear") of the
+ *              values as f64
  * mean and std are those of exact arithmetic, rounded once, to even; nothing overflows on the way.
  * n = 0 gives NaN but for the counts. NaN is the positive quiet one with all payload bits set.
  * So CPU and CUDA, and every order of the samples, give the same bits.
@@ -107,8 +108,8 @@ RBC_API rbcStatus_t rbcStatistics(rbcContext_t context, const rbcTensor* values,
                                   const rbcStatisticsResult* result);
 
 /*
- * The workspace in bytes that the same call of rbcStatistics needs, for rbcContextReserve. It checks
- * the arguments in the same way.
+ * The workspace in bytes that the same call of rbcStatistics needs, for rbcContextReserve. It
+ * checks the arguments in the same way.
  */
 RBC_API rbcStatus_t rbcStatisticsWorkspaceSize(rbcContext_t context, const rbcTensor* values,
                                                const rbcStatisticsParams* params,
@@ -118,27 +119,30 @@ RBC_API rbcStatus_t rbcStatisticsWorkspaceSize(rbcContext_t context, const rbcTe
 
 /*
  * The statistics of all samples that it is given, piece by piece, as of one rbcStatistics of them
- * together. Accumulators merge, within a context or as bytes across processes, devices and machines.
+ * together. Accumulators merge, within a context or, as bytes, across processes, devices and
+ * machines.
  *
  * Order, pieces, merges, threads and devices do not matter: the same samples give the same bytes.
  *
  * Quantiles take passes over the same data. The first counts values by the leading bucket_bits bits
  * of sign, exponent and mantissa (integers as floats). After it each value v[i] of rbcStatistics is
- * known to 2^-7 of it (2^-4 for f64 and integers of 32 and 64 bits; subnormals to 2^-7 of the
- * smallest normal), at the default of bucket_bits. Each pass more resolves 16 bits more of those
+ * known to 2^-7 of it (2^-4 for f64 and integers of 32 and 64 bits), at the default of bucket_bits;
+ * one that is subnormal, to the largest subnormal. Each pass more resolves 16 bits more of those
  * that the quantiles need, until they are exact: none more for bf16, bool and 8-bit integers, one
  * for f16, f32 and 16-bit integers, two for 32-bit ones, three for f64 and 64-bit integers.
  *
  *   do {
- *     for (each piece) rbcStatisticsAccumulatorUpdate(accumulator, piece, NULL);
- *     rbcStatisticsAccumulatorNextPass(accumulator, &more);   // not called: approximate quantiles
+ *     for (each piece) rbcStatisticsAccumulatorUpdate(context, accumulator, piece, NULL);
+ *     rbcStatisticsAccumulatorNextPass(context, accumulator, &more);
  *   } while (more);
- *   rbcStatisticsAccumulatorResult(accumulator, &result);
+ *   rbcStatisticsAccumulatorResult(context, accumulator, &result);
  *
- * An accumulator belongs to its context, whose device holds its state, and is used as it is: by one
- * thread at a time. Destroying the context first is fine, but then the accumulator can only be
- * destroyed. Its state takes 1648 bytes a channel. Quantiles add 8 bytes a channel and bucket in the first
- * pass, 512 KiB by default, and in those after 512 KiB for each bucket that holds values needed, of
+ * Result right after the first pass has approximate quantiles, and all else exact.
+ *
+ * An accumulator belongs to the context that it was created with, whose device holds its state: all
+ * calls take that one. Once that is destroyed, the accumulator can only be destroyed too. Its state
+ * takes 1648 bytes a channel. Quantiles add 8 bytes a channel and bucket in the first pass, 512 KiB
+ * a channel by default, and in those after 512 KiB for each bucket that holds values needed, of
  * which there are one or two a level and channel.
  */
 typedef struct rbcStatisticsAccumulator* rbcStatisticsAccumulator_t;
@@ -146,14 +150,14 @@ typedef struct rbcStatisticsAccumulator* rbcStatisticsAccumulator_t;
 /* What an accumulator is for. */
 typedef struct rbcStatisticsAccumulatorParams {
   uint32_t struct_size;
-  uint32_t flags;             /* 0 */
-  int64_t channels;           /* required: D of all values */
-  const rbcTensor* quantiles; /* [Q] f64 in host memory: levels in 0 .. 1, at most 64; null: none */
-  int32_t ddof;               /* 0 (default) or 1, as in rbcStatisticsParams */
-  int32_t bucket_bits;        /* 8 to 20; 0 (default): 16 */
-  rbcDType dtype;             /* of all values; all 0 (default): that of the first update */
-  int32_t reserved0;          /* 0 */
-  uint64_t reserved[4];       /* 0 */
+  uint32_t flags;          /* 0 */
+  int64_t channels;        /* required: D of all values */
+  const rbcTensor* levels; /* [Q] f64 in host memory: of quantiles, 0 .. 1; null: none */
+  int32_t ddof;            /* 0 (default) or 1, as in rbcStatisticsParams */
+  int32_t bucket_bits;     /* 8 to 20; 0 (default): 16 */
+  rbcDType dtype;          /* of all values; all 0 (default): that of the first update */
+  int32_t reserved0;       /* 0 */
+  uint64_t reserved[4];    /* 0 */
 } rbcStatisticsAccumulatorParams;
 
 static inline rbcStatisticsAccumulatorParams rbcStatisticsAccumulatorParamsInit(void) {
@@ -165,8 +169,8 @@ static inline rbcStatisticsAccumulatorParams rbcStatisticsAccumulatorParamsInit(
 
 /*
  * Makes an empty accumulator on the context's device, by the context's allocator. Errors:
- * INVALID_ARGUMENT, DTYPE_MISMATCH, SHAPE_MISMATCH (quantiles), OUT_OF_MEMORY, CUDA_ERROR. On failure *accumulator is
- * null.
+ * INVALID_ARGUMENT, DTYPE_MISMATCH, SHAPE_MISMATCH (levels), OUT_OF_MEMORY, CUDA_ERROR. On failure
+ * *accumulator is null.
  */
 RBC_API rbcStatus_t rbcStatisticsAccumulatorCreate(rbcContext_t context,
                                                    const rbcStatisticsAccumulatorParams* params,
@@ -199,37 +203,40 @@ static inline rbcStatisticsUpdateParams rbcStatisticsUpdateParamsInit(void) {
  *   params   null: defaults
  *
  * After NextPass has given more = 0 in a pass after the first there is nothing more to add: that is
- * INVALID_ARGUMENT. So is a sum of more than 2^40 samples. A failed call leaves the state as it was.
+ * INVALID_ARGUMENT. So are more than 2^40 samples. A failed call leaves the state as it was.
  *
  * CUDA: as rbcStatistics, it can be captured. Errors: those of rbcStatistics.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorUpdate(rbcStatisticsAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcStatisticsAccumulatorUpdate(rbcContext_t context,
+                                                   rbcStatisticsAccumulator_t accumulator,
                                                    const rbcTensor* values,
                                                    const rbcStatisticsUpdateParams* params);
 
 /* The workspace in bytes that the same call of rbcStatisticsAccumulatorUpdate needs. */
 RBC_API rbcStatus_t rbcStatisticsAccumulatorUpdateWorkspaceSize(
-    rbcStatisticsAccumulator_t accumulator, const rbcTensor* values,
+    rbcContext_t context, rbcStatisticsAccumulator_t accumulator, const rbcTensor* values,
     const rbcStatisticsUpdateParams* params, size_t* bytes);
 
 /*
- * Adds the samples of another accumulator, which stays as it is. Both are of one context (export and
- * import otherwise), and of the same channels, dtype, quantiles, ddof, bucket_bits and pass. In a
- * pass after the first, both come from one accumulator at the end of the pass before (by Export and
- * Import, or each by the same merges), and what each has added in this pass is added up. Does not
- * synchronize, and can be captured. Errors: INVALID_ARGUMENT, DTYPE_MISMATCH, CUDA_ERROR.
+ * Adds the samples of another accumulator, which stays as it is. Both are of one context (export
+ * and import otherwise), and of the same channels, dtype, levels, ddof, bucket_bits and pass. In a
+ * pass after the first, both must stand on the same samples of the passes before (by Export and
+ * Import, most likely), and what each has counted in this pass is added up. Does not synchronize,
+ * and can be captured. Errors: INVALID_ARGUMENT, DTYPE_MISMATCH, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorMerge(rbcStatisticsAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcStatisticsAccumulatorMerge(rbcContext_t context,
+                                                  rbcStatisticsAccumulator_t accumulator,
                                                   rbcStatisticsAccumulator_t other);
 
 /*
  * Ends a pass. more = 1: the quantiles are not exact yet, and Update expects the same samples once
- * more, in any order and pieces. more = 0: they are, or there are none. In a pass after the first it fails
- * (INVALID_ARGUMENT) unless the samples were those of the first pass, by their counts; the pass can
- * go on then. Without samples it is INVALID_ARGUMENT where there are quantiles. Synchronizes, and is
- * UNSUPPORTED in a capture. Errors also: OUT_OF_MEMORY, CUDA_ERROR.
+ * more, in any order and pieces. more = 0: they are, or there are none. In a pass after the first
+ * it is INVALID_ARGUMENT unless the samples were those of the first pass, by their counts; the pass
+ * can go on then. So it is where there are levels but no samples. Synchronizes, and is UNSUPPORTED
+ * in a capture. Errors also: OUT_OF_MEMORY, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorNextPass(rbcStatisticsAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcStatisticsAccumulatorNextPass(rbcContext_t context,
+                                                     rbcStatisticsAccumulator_t accumulator,
                                                      int32_t* more);
 
 /*
@@ -239,26 +246,28 @@ RBC_API rbcStatus_t rbcStatisticsAccumulatorNextPass(rbcStatisticsAccumulator_t 
  * writes no more than that number; null data with a capacity of 0 asks for the number alone.
  * Synchronizes, and is UNSUPPORTED in a capture. Errors also: INVALID_ARGUMENT, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorExport(rbcStatisticsAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcStatisticsAccumulatorExport(rbcContext_t context,
+                                                   rbcStatisticsAccumulator_t accumulator,
                                                    void* data, size_t capacity, size_t* bytes);
 
 /*
  * Makes an accumulator of exported bytes. Truncated, corrupted and foreign ones are
- * INVALID_ARGUMENT, those of a newer format UNSUPPORTED. On failure *accumulator is null. Synchronizes, and is UNSUPPORTED
- * in a capture. Errors also: OUT_OF_MEMORY, CUDA_ERROR.
+ * INVALID_ARGUMENT, those of a newer format UNSUPPORTED. On failure *accumulator is null.
+ * Synchronizes, and is UNSUPPORTED in a capture. Errors also: OUT_OF_MEMORY, CUDA_ERROR.
  */
 RBC_API rbcStatus_t rbcStatisticsAccumulatorImport(rbcContext_t context, const void* data,
                                                    size_t size,
                                                    rbcStatisticsAccumulator_t* accumulator);
 
 /*
- * Writes the statistics of all samples so far into tensors in host memory, [D] and [Q,D], by the rules of
- * rbcStatistics; those that are null are left out. Quantiles before the last pass are
+ * Writes the statistics of all samples so far into tensors in host memory, [D] and [Q,D], by the
+ * rules of rbcStatistics; those that are null are left out. Quantiles before the last pass are
  * approximate, between min and max; during a later pass they are INVALID_ARGUMENT until it has
  * counted all that the first one did. Without samples the counts are 0 and the rest is NaN.
  * Synchronizes, and is UNSUPPORTED in a capture. Errors also: those of tensors, CUDA_ERROR.
  */
-RBC_API rbcStatus_t rbcStatisticsAccumulatorResult(rbcStatisticsAccumulator_t accumulator,
+RBC_API rbcStatus_t rbcStatisticsAccumulatorResult(rbcContext_t context,
+                                                   rbcStatisticsAccumulator_t accumulator,
                                                    const rbcStatisticsResult* result);
 
 /* What an accumulator is. */
@@ -266,11 +275,11 @@ typedef struct rbcStatisticsAccumulatorInfo {
   uint32_t struct_size;
   int32_t pass;          /* 1 for the first */
   int64_t channels;      /* as created */
-  int32_t num_quantiles; /* levels */
+  int32_t num_levels;    /* of quantiles */
   int32_t ddof;          /* 0 or 1 */
   int32_t bucket_bits;   /* 8 to 20 */
   rbcDType dtype;        /* of all values; all 0 before it is known */
-  double quantiles[RBC_STATISTICS_MAX_QUANTILES]; /* the levels: the first num_quantiles count */
+  double levels[RBC_STATISTICS_MAX_LEVELS]; /* the first num_levels count */
 } rbcStatisticsAccumulatorInfo;
 
 static inline rbcStatisticsAccumulatorInfo rbcStatisticsAccumulatorInfoInit(void) {

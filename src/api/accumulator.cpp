@@ -92,8 +92,14 @@ void AccumulatorDestroyer::operator()(rbcStatisticsAccumulator* accumulator) con
   delete accumulator;
 }
 
-rbcStatisticsAccumulator& requireAccumulator(rbcStatisticsAccumulator_t accumulator) {
-  if (accumulator == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "accumulator: is null");
+rbcStatisticsAccumulator& requireAccumulator(const rbcContext& context,
+                                             rbcStatisticsAccumulator_t accumulator,
+                                             const char* argument) {
+  if (accumulator == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is null", argument);
+  if (accumulator->context != &context) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "%s: belongs to another context; export it, and import it into this one", argument);
+  }
   return *accumulator;
 }
 

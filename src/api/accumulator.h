@@ -22,7 +22,10 @@ struct AccumulatorDestroyer {
   void operator()(rbcStatisticsAccumulator* accumulator) const noexcept;
 };
 
-rbcStatisticsAccumulator& requireAccumulator(rbcStatisticsAccumulator_t accumulator);
+// Fails unless it is one of the context.
+rbcStatisticsAccumulator& requireAccumulator(const rbcContext& context,
+                                             rbcStatisticsAccumulator_t accumulator,
+                                             const char* argument = "accumulator");
 
 // An accumulator of a context that is in use, empty of memory.
 rbcStatisticsAccumulator* newAccumulator(rbcContext& context);

@@ -52,7 +52,8 @@ uint64_t completedKey(const AccumulatorKind& kind, uint64_t prefix, int32_t know
   const int rest = width - known;
   if (rest == 0) return prefix;
   const uint64_t zero = uint64_t{1} << (known - 1);
-  if (prefix == zero) return prefix << rest;  // where 0 is, and numbers so small that it does for them
+  if (prefix == zero)
+    return prefix << rest;  // where 0 is, and numbers so small that it does for them
   const bool negative = prefix < zero;
   const uint64_t magnitude = known >= keyBits(kind.dtype) ? 0 : uint64_t{1} << (rest - 1);
   const uint64_t mask = (uint64_t{1} << rest) - 1;

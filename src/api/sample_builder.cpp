@@ -6,7 +6,7 @@
 
 namespace rbc {
 
-static_assert(kMaxLevels == RBC_STATISTICS_MAX_QUANTILES);
+static_assert(kMaxLevels == RBC_STATISTICS_MAX_LEVELS);
 
 void SampleBuilder::addSamples(const Arguments& arguments, bool per_row) {
   const bool packed = arguments.offsets != nullptr;
@@ -114,20 +114,20 @@ void requireHost(const View& view, const char* argument) {
 
 int32_t readLevels(const rbcTensor* tensor, double (&levels)[kMaxLevels]) {
   if (tensor == nullptr) return 0;
-  const View view = normalize(tensor, "quantiles");
-  requireHost(view, "quantiles");
+  const View view = normalize(tensor, "levels");
+  requireHost(view, "levels");
   if (view.dtype != DType::F64) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "quantiles: dtype is %s, expected float64", nameOf(view.dtype));
+    fail(RBC_STATUS_DTYPE_MISMATCH, "levels: dtype is %s, expected float64", nameOf(view.dtype));
   }
-  requireRank(view, "quantiles", 1, 1);
+  requireRank(view, "levels", 1, 1);
   if (view.shape[0] > kMaxLevels) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "quantiles: are %" PRId64 ", expected at most %d",
+    fail(RBC_STATUS_SHAPE_MISMATCH, "levels: are %" PRId64 ", expected at most %d",
          view.shape[0], kMaxLevels);
   }
   for (int64_t i = 0; i < view.shape[0]; ++i) {
     const double level = reinterpret_cast<const double*>(view.data)[i * view.strides[0]];
     if (!(level >= 0 && level <= 1)) {
-      fail(RBC_STATUS_INVALID_ARGUMENT, "quantiles: level %" PRId64 " is %g, expected 0 to 1", i,
+      fail(RBC_STATUS_INVALID_ARGUMENT, "levels: number %" PRId64 " is %g, expected 0 to 1", i,
            level);
     }
     levels[i] = level + 0.0;

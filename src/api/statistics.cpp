@@ -40,7 +40,7 @@ StatisticsCall::StatisticsCall(const rbcContext& context, const StatisticsArgume
   const rbcStatisticsResult result = readParams(call.result, rbcStatisticsResultInit(), "result");
   StatisticsProblem& p = problem_;
   p.ddof = checkedDdof(params.ddof);
-  p.num_levels = readLevels(params.quantiles, p.levels);
+  p.num_levels = readLevels(params.levels, p.levels);
   p.per_row = (params.flags & RBC_STATISTICS_PER_ROW) != 0;
   addSamples({call.values, params.lengths, params.offsets, params.mask}, p.per_row);
   if (p.per_row && !batched()) {
@@ -53,8 +53,8 @@ StatisticsCall::StatisticsCall(const rbcContext& context, const StatisticsArgume
   p.max = output(result.max, "max", DType::F64);
   p.mean = output(result.mean, "mean", DType::F64);
   p.std = output(result.std, "std", DType::F64);
-  if (result.quantiles != nullptr && params.quantiles == nullptr) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "result.quantiles: is set, expected null without levels");
+  if (result.quantiles != nullptr && params.levels == nullptr) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "quantiles: is set, expected null without levels");
   }
   p.quantiles = quantiles(result.quantiles);
   if (p.quantiles.data == nullptr) p.num_levels = 0;
@@ -79,11 +79,11 @@ Output<2> StatisticsCall::output(const rbcOutput* tensor, const char* name, DTyp
 
 Output<3> StatisticsCall::quantiles(const rbcOutput* tensor) {
   if (tensor == nullptr) return {};
-  const View& view = operands.out(tensor, "result.quantiles");
+  const View& view = operands.out(tensor, "quantiles");
   const int64_t shape[] = {problem_.groups(), problem_.num_levels, problem_.samples.channels};
   const int first = problem_.per_row ? 0 : 1;
-  requireShape(view, "result.quantiles", 3 - first, shape + first);
-  requireDtype(view, "result.quantiles", DType::F64);
+  requireShape(view, "quantiles", 3 - first, shape + first);
+  requireDtype(view, "quantiles", DType::F64);
   return {view.data,
           {first == 0 ? view.strides[0] : 0, view.strides[1 - first], view.strides[2 - first]},
           view.dtype};

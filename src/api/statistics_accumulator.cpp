@@ -30,7 +30,7 @@ AccumulatorKind checkedKind(const rbcStatisticsAccumulatorParams* given) {
   }
   kind.channels = params.channels;
   kind.ddof = checkedDdof(params.ddof);
-  kind.num_levels = readLevels(params.quantiles, kind.levels);
+  kind.num_levels = readLevels(params.levels, kind.levels);
   if (params.bucket_bits != 0) {
     if (params.bucket_bits < kMinBucketBits || params.bucket_bits > kMaxBucketBits) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "bucket_bits: is %d, expected %d to %d, or 0 for 16",
@@ -49,7 +49,7 @@ AccumulatorKind checkedKind(const rbcStatisticsAccumulatorParams* given) {
 // ---- samples --------------------------------------------------------------------------------------
 
 struct UpdateArguments {
-  rbcStatisticsAccumulator& accumulator;
+  rbcStatisticsAccumulator_t accumulator;
   const rbcTensor* values;
   const rbcStatisticsUpdateParams* params;
 };
@@ -73,7 +73,8 @@ class AccumulateCall : public SampleBuilder {
 };
 
 AccumulateCall::AccumulateCall(const rbcContext& context, const UpdateArguments& call)
-    : SampleBuilder(context, problem_.samples), accumulator_(call.accumulator) {
+    : SampleBuilder(context, problem_.samples),
+      accumulator_(requireAccumulator(context, call.accumulator)) {
   const rbcStatisticsUpdateParams params =
       readParams(call.params, rbcStatisticsUpdateParamsInit(), "params");
   const AccumulatorKind& kind = accumulator_.settled.kind;
@@ -109,7 +110,7 @@ void requireSameKind(const AccumulatorKind& to, const AccumulatorKind& from) {
          from.channels, to.channels);
   }
   if (!sameLevels(to, from)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "other: has other quantiles, expected the same");
+    fail(RBC_STATUS_INVALID_ARGUMENT, "other: has other levels, expected the same");
   }
   if (from.ddof != to.ddof) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "other: ddof is %d, expected %d", from.ddof, to.ddof);
@@ -134,10 +135,6 @@ void requireSameKind(const AccumulatorKind& to, const AccumulatorKind& from) {
 void merge(rbcStatisticsAccumulator& to, rbcStatisticsAccumulator& from) {
   if (&to == &from) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "other: is the accumulator itself, expected another");
-  }
-  if (to.context != from.context) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "other: belongs to another context, expected the same; export it, and import it there");
   }
   requireSameKind(to.settled.kind, from.settled.kind);
   if (to.digest != from.digest) {
@@ -260,11 +257,11 @@ void writeInfo(const AccumulatorKind& kind, rbcStatisticsAccumulatorInfo* info) 
   all.struct_size = size;
   all.pass = kind.pass;
   all.channels = kind.channels;
-  all.num_quantiles = kind.num_levels;
+  all.num_levels = kind.num_levels;
   all.ddof = kind.ddof;
   all.bucket_bits = kind.bucket_bits;
   if (kind.has_dtype) all.dtype = describe(kind.dtype);
-  std::copy_n(kind.levels, kind.num_levels, all.quantiles);
+  std::copy_n(kind.levels, kind.num_levels, all.levels);
   std::memcpy(static_cast<void*>(info), &all, std::min<size_t>(size, sizeof all));
 }
 
@@ -297,54 +294,51 @@ rbcStatus_t rbcStatisticsAccumulatorDestroy(rbcStatisticsAccumulator_t accumulat
   return guard([&] { rbc::AccumulatorPointer(accumulator).reset(); });
 }
 
-rbcStatus_t rbcStatisticsAccumulatorUpdate(rbcStatisticsAccumulator_t accumulator,
+rbcStatus_t rbcStatisticsAccumulatorUpdate(rbcContext_t context,
+                                           rbcStatisticsAccumulator_t accumulator,
                                            const rbcTensor* values,
                                            const rbcStatisticsUpdateParams* params) {
-  return guard([&] {
-    rbcStatisticsAccumulator& a = requireAccumulator(accumulator);
-    rbc::Entry<rbc::AccumulateCall>(a.context, rbc::UpdateArguments{a, values, params}).run();
-  });
+  return rbc::runCall<rbc::AccumulateCall>(context,
+                                           rbc::UpdateArguments{accumulator, values, params});
 }
 
-rbcStatus_t rbcStatisticsAccumulatorUpdateWorkspaceSize(rbcStatisticsAccumulator_t accumulator,
+rbcStatus_t rbcStatisticsAccumulatorUpdateWorkspaceSize(rbcContext_t context,
+                                                        rbcStatisticsAccumulator_t accumulator,
                                                         const rbcTensor* values,
                                                         const rbcStatisticsUpdateParams* params,
                                                         size_t* bytes) {
-  return guard([&] {
-    rbc::requireResult(bytes, "bytes");
-    rbcStatisticsAccumulator& a = requireAccumulator(accumulator);
-    rbc::Entry<rbc::AccumulateCall> entry(a.context, rbc::UpdateArguments{a, values, params});
-    *bytes = entry.workspaceBytes();
-  });
+  return rbc::sizeCall<rbc::AccumulateCall>(
+      context, rbc::UpdateArguments{accumulator, values, params}, bytes);
 }
 
-rbcStatus_t rbcStatisticsAccumulatorMerge(rbcStatisticsAccumulator_t accumulator,
+rbcStatus_t rbcStatisticsAccumulatorMerge(rbcContext_t context,
+                                          rbcStatisticsAccumulator_t accumulator,
                                           rbcStatisticsAccumulator_t other) {
   return guard([&] {
-    rbcStatisticsAccumulator& to = requireAccumulator(accumulator);
-    if (other == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "other: is null");
-    const rbc::ContextUse use(to.context);
-    rbc::merge(to, *other);
+    const rbc::ContextUse use(context);
+    rbcStatisticsAccumulator& to = requireAccumulator(*use, accumulator);
+    rbc::merge(to, requireAccumulator(*use, other, "other"));
   });
 }
 
-rbcStatus_t rbcStatisticsAccumulatorNextPass(rbcStatisticsAccumulator_t accumulator,
+rbcStatus_t rbcStatisticsAccumulatorNextPass(rbcContext_t context,
+                                             rbcStatisticsAccumulator_t accumulator,
                                              int32_t* more) {
   return guard([&] {
+    const rbc::ContextUse use(context);
     rbc::requireResult(more, "more");
-    rbcStatisticsAccumulator& a = requireAccumulator(accumulator);
-    const rbc::ContextUse use(a.context);
-    *more = rbc::nextPass(a) ? 1 : 0;
+    *more = rbc::nextPass(requireAccumulator(*use, accumulator)) ? 1 : 0;
   });
 }
 
-rbcStatus_t rbcStatisticsAccumulatorExport(rbcStatisticsAccumulator_t accumulator, void* data,
+rbcStatus_t rbcStatisticsAccumulatorExport(rbcContext_t context,
+                                           rbcStatisticsAccumulator_t accumulator, void* data,
                                            size_t capacity, size_t* bytes) {
   return guard([&] {
+    const rbc::ContextUse use(context);
     rbc::requireResult(bytes, "bytes");
     if (capacity > 0) rbc::requireResult(data, "data");
-    rbcStatisticsAccumulator& a = requireAccumulator(accumulator);
-    const rbc::ContextUse use(a.context);
+    rbcStatisticsAccumulator& a = requireAccumulator(*use, accumulator);
     const std::vector<uint64_t> words = rbc::toWords(rbc::fetch(a));
     const size_t size = words.size() * sizeof(uint64_t);
     *bytes = size;
@@ -374,20 +368,17 @@ rbcStatus_t rbcStatisticsAccumulatorImport(rbcContext_t context, const void* dat
   });
 }
 
-rbcStatus_t rbcStatisticsAccumulatorResult(rbcStatisticsAccumulator_t accumulator,
+rbcStatus_t rbcStatisticsAccumulatorResult(rbcContext_t context,
+                                           rbcStatisticsAccumulator_t accumulator,
                                            const rbcStatisticsResult* result) {
   return guard([&] {
-    rbcStatisticsAccumulator& a = requireAccumulator(accumulator);
-    const rbc::ContextUse use(a.context);
-    rbc::writeResult(a, result);
+    const rbc::ContextUse use(context);
+    rbc::writeResult(requireAccumulator(*use, accumulator), result);
   });
 }
 
 rbcStatus_t rbcStatisticsAccumulatorGetInfo(rbcStatisticsAccumulator_t accumulator,
                                             rbcStatisticsAccumulatorInfo* info) {
-  return guard([&] {
-    const rbcStatisticsAccumulator& a = requireAccumulator(accumulator);
-    const rbc::ContextUse use(a.context);
-    rbc::writeInfo(a.settled.kind, info);
-  });
+  return guard(
+      [&] { rbc::writeInfo(rbc::requireResult(accumulator, "accumulator")->settled.kind, info); });
 }

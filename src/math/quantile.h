@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "platform.h"
+#include "real.h"
 
 namespace rbc {
 
@@ -23,7 +24,8 @@ RBC_HD QuantilePlace quantilePlace(double level, int64_t n) {
 
 RBC_HD double quantileBetween(double lower, double upper, double t) {
   const double d = upper - lower;
-  return t >= 0.5 ? upper - d * (1 - t) : lower + d * t;
+  // NaN where d overflows and t is 0, as there.
+  return canonical(t >= 0.5 ? upper - d * (1 - t) : lower + d * t);
 }
 
 }  // namespace rbc

@@ -110,6 +110,9 @@ VALUE(RBC_ROTATION_EULER_INTRINSIC_YZY, 41);
 VALUE(RBC_ROTATION_EULER_INTRINSIC_ZXZ, 42);
 VALUE(RBC_ROTATION_EULER_INTRINSIC_ZYZ, 43);
 
+VALUE(RBC_STATISTICS_PER_ROW, 1u);
+VALUE(RBC_STATISTICS_MAX_LEVELS, 64);
+
 // ---- structs ------------------------------------------------------------------------------------
 
 #define SIZE(type, bytes) \
@@ -189,6 +192,33 @@ FUNCTION(rbcConvertRotations,
 FUNCTION(rbcConvertRotationsWorkspaceSize,
          rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, int32_t, int32_t,
                          size_t*));
+FUNCTION(rbcStatistics, rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcStatisticsParams*,
+                                        const rbcStatisticsResult*));
+FUNCTION(rbcStatisticsWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcStatisticsParams*,
+                         const rbcStatisticsResult*, size_t*));
+FUNCTION(rbcStatisticsAccumulatorCreate,
+         rbcStatus_t (*)(rbcContext_t, const rbcStatisticsAccumulatorParams*,
+                         rbcStatisticsAccumulator_t*));
+FUNCTION(rbcStatisticsAccumulatorDestroy, rbcStatus_t (*)(rbcStatisticsAccumulator_t));
+FUNCTION(rbcStatisticsAccumulatorUpdate,
+         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, const rbcTensor*,
+                         const rbcStatisticsUpdateParams*));
+FUNCTION(rbcStatisticsAccumulatorUpdateWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, const rbcTensor*,
+                         const rbcStatisticsUpdateParams*, size_t*));
+FUNCTION(rbcStatisticsAccumulatorMerge,
+         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, rbcStatisticsAccumulator_t));
+FUNCTION(rbcStatisticsAccumulatorNextPass,
+         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, int32_t*));
+FUNCTION(rbcStatisticsAccumulatorExport,
+         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, void*, size_t, size_t*));
+FUNCTION(rbcStatisticsAccumulatorImport,
+         rbcStatus_t (*)(rbcContext_t, const void*, size_t, rbcStatisticsAccumulator_t*));
+FUNCTION(rbcStatisticsAccumulatorResult,
+         rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, const rbcStatisticsResult*));
+FUNCTION(rbcStatisticsAccumulatorGetInfo,
+         rbcStatus_t (*)(rbcStatisticsAccumulator_t, rbcStatisticsAccumulatorInfo*));
 
 TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcContextParams context = rbcContextParamsInit();
@@ -225,6 +255,21 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   CHECK(tsdf.max_weight == INFINITY);
   tsdf.struct_size = 0;
   tsdf.max_weight = 0;
+  rbcStatisticsParams statistics = rbcStatisticsParamsInit();
+  CHECK(statistics.struct_size == sizeof statistics);
+  statistics.struct_size = 0;
+  rbcStatisticsResult result = rbcStatisticsResultInit();
+  CHECK(result.struct_size == sizeof result);
+  result.struct_size = 0;
+  rbcStatisticsAccumulatorParams accumulator = rbcStatisticsAccumulatorParamsInit();
+  CHECK(accumulator.struct_size == sizeof accumulator);
+  accumulator.struct_size = 0;
+  rbcStatisticsUpdateParams update = rbcStatisticsUpdateParamsInit();
+  CHECK(update.struct_size == sizeof update);
+  update.struct_size = 0;
+  rbcStatisticsAccumulatorInfo accumulator_info = rbcStatisticsAccumulatorInfoInit();
+  CHECK(accumulator_info.struct_size == sizeof accumulator_info);
+  accumulator_info.struct_size = 0;
   const auto zero = [](const auto& object) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(&object);
     return std::all_of(bytes, bytes + sizeof object, [](unsigned char b) { return b == 0; });
@@ -238,6 +283,11 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   CHECK(zero(sparse));
   CHECK(zero(voxels));
   CHECK(zero(tsdf));
+  CHECK(zero(statistics));
+  CHECK(zero(result));
+  CHECK(zero(accumulator));
+  CHECK(zero(update));
+  CHECK(zero(accumulator_info));
 }
 
 // ---- DLPack -------------------------------------------------------------------------------------

@@ -34,6 +34,8 @@ from ._masks import channel_mask
 from ._report import Report, StreamReport, report
 from ._resample import resample
 from ._rotations import convert_rotations
+from ._statistics import StatisticsAccumulator, statistics
+from ._statistics_result import StatisticsResult
 from ._stream import Stream
 from ._tsdf import voxelize_tsdf
 from ._types import Grid
@@ -63,6 +65,8 @@ __all__ = [
     "Report",
     "RoboCacheError",
     "SparseVoxels",
+    "StatisticsAccumulator",
+    "StatisticsResult",
     "Status",
     "Stream",
     "StreamReport",
@@ -77,6 +81,7 @@ __all__ = [
     "report",
     "resample",
     "resample_frame",
+    "statistics",
     "voxelize",
     "voxelize_sparse",
     "voxelize_tsdf",

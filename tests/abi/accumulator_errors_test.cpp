@@ -1,0 +1,318 @@
+// What accumulators refuse, and that their state is then as it was.
+#include <cmath>
+#include <cstring>
+
+#include "support/accumulator.h"
+#include "support/expect.h"
+
+namespace {
+
+using support::Accumulator;
+using support::Array;
+using support::Bytes;
+using support::Context;
+using support::exported;
+using support::imported;
+using support::makeAccumulator;
+using support::require;
+
+constexpr auto kInvalid = RBC_STATUS_INVALID_ARGUMENT;
+const std::vector<double> kLevels = {0.5};
+
+Array numbers(rbcDType dtype, std::vector<int64_t> shape, double step = 1) {
+  Array array(dtype, std::move(shape));
+  double next = 0;
+  array.each([&](std::byte* p) {
+    const uint64_t bits = support::encode(dtype, next += step);
+    std::memcpy(p, &bits, static_cast<size_t>(support::sizeOf(dtype)));
+  });
+  return array;
+}
+
+// Made, given some samples, and ended a pass as often.
+Accumulator inPass(const Context& context, int pass) {
+  Accumulator accumulator = makeAccumulator(context, 2, kLevels);
+  for (int i = 1; i < pass; ++i) {
+    require(support::update(context, accumulator, numbers(support::kF32, {10, 2})));
+    support::nextPass(accumulator);
+  }
+  return accumulator;
+}
+
+// The digest of FNV-1a by which the bytes end, so that a test can change what it covers.
+void seal(Bytes* bytes) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (size_t i = 0; i + 8 < bytes->size(); i += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes->data() + i, 8);
+    hash = (hash ^ word) * 0x100000001b3;
+    hash ^= hash >> 32;
+  }
+  std::memcpy(bytes->data() + bytes->size() - 8, &hash, 8);
+}
+
+void checkRefused(const Context& context, const Bytes& bytes, rbcStatus_t status,
+                  const char* word) {
+  auto* made = reinterpret_cast<rbcStatisticsAccumulator_t>(uintptr_t{8});
+  CHECK_FAILS(rbcStatisticsAccumulatorImport(context.get(), bytes.data(), bytes.size(), &made),
+              status, "data: ", word);
+  CHECK(made == nullptr);
+}
+
+}  // namespace
+
+TEST_CASE("accumulator errors: what none can be made for") {
+  const Context context = support::cpuContext(1);
+  rbcStatisticsAccumulator_t made = nullptr;
+  double levels[65] = {0.5, 0.5};
+  int64_t extent = 2;
+  const rbcTensor tensor = support::vectorTensor(levels, support::kF64, &extent);
+  rbcStatisticsAccumulatorParams params = rbcStatisticsAccumulatorParamsInit();
+  const auto create = [&] { return rbcStatisticsAccumulatorCreate(context.get(), &params, &made); };
+  CHECK_FAILS(rbcStatisticsAccumulatorCreate(context.get(), nullptr, &made), kInvalid, "params");
+  CHECK_FAILS(rbcStatisticsAccumulatorCreate(nullptr, &params, &made), kInvalid, "context");
+  CHECK_FAILS(rbcStatisticsAccumulatorCreate(context.get(), &params, nullptr), kInvalid,
+              "accumulator: is null");
+  CHECK_FAILS(create(), kInvalid, "channels: is 0");
+  params.channels = -1;
+  CHECK_FAILS(create(), kInvalid, "channels: is -1");
+  params.channels = 2;
+  params.levels = &tensor;
+  for (const double bad : {-0.1, 1.5, std::nan(""), HUGE_VAL}) {
+    levels[1] = bad;
+    CHECK_FAILS(create(), kInvalid, "levels: number 1 is ", "expected 0 to 1");
+  }
+  levels[1] = 1;
+  extent = 65;
+  CHECK_FAILS(create(), RBC_STATUS_SHAPE_MISMATCH, "levels: are 65, expected at most 64");
+  extent = 2;
+  for (const int32_t bits : {-1, 1, 7, 21}) {
+    params.bucket_bits = bits;
+    CHECK_FAILS(create(), kInvalid, "bucket_bits: is ");
+  }
+  params.bucket_bits = 0;
+  for (const int32_t ddof : {-1, 2}) {
+    params.ddof = ddof;
+    CHECK_FAILS(create(), kInvalid, "ddof: is ");
+  }
+  params.ddof = 0;
+  params.dtype = {RBC_DTYPE_FLOAT, 8, 1};
+  CHECK_FAILS(create(), RBC_STATUS_DTYPE_MISMATCH, "params.dtype: ");
+  CHECK(made == nullptr);
+  params.dtype = support::kF16;
+  CHECK_SUCCEEDS(create());
+  rbcStatisticsAccumulatorInfo info = rbcStatisticsAccumulatorInfoInit();
+  CHECK_SUCCEEDS(rbcStatisticsAccumulatorGetInfo(made, &info));
+  CHECK(info.pass == 1);
+  CHECK(info.channels == 2);
+  CHECK(info.num_levels == 2);
+  CHECK(info.levels[1] == 1);
+  CHECK(info.bucket_bits == 16);
+  CHECK(support::same(info.dtype, support::kF16));
+  CHECK_SUCCEEDS(rbcStatisticsAccumulatorDestroy(made));
+  CHECK_SUCCEEDS(rbcStatisticsAccumulatorDestroy(nullptr));
+}
+
+TEST_CASE("accumulator errors: samples that do not fit leave the state as it was") {
+  const Context context = support::cpuContext(1);
+  const Accumulator accumulator = makeAccumulator(context, 2, kLevels);
+  require(support::update(context, accumulator, numbers(support::kF32, {10, 2})));
+  const Bytes before = exported(accumulator);
+  const auto update = [&](const Array& array) {
+    return support::update(context, accumulator, array);
+  };
+  CHECK_FAILS(update(numbers(support::kF32, {10, 3})), RBC_STATUS_SHAPE_MISMATCH,
+              "values: channels are 3, expected 2");
+  CHECK_FAILS(update(numbers(support::kF64, {10, 2})), RBC_STATUS_DTYPE_MISMATCH,
+              "values: dtype is float64, expected float32");
+  CHECK_FAILS(update(numbers(support::kF32, {10})), RBC_STATUS_SHAPE_MISMATCH, "values: ");
+  const Array values = numbers(support::kF32, {2, 5, 2});
+  const Array mask = numbers(support::kU8, {2, 4});
+  const Array lengths = numbers(support::kI64, {2}, 4);  // 4 and 8
+  const rbcTensor values_tensor = values.tensor();
+  const rbcTensor mask_tensor = mask.tensor();
+  const rbcTensor lengths_tensor = lengths.tensor();
+  rbcStatisticsUpdateParams params = rbcStatisticsUpdateParamsInit();
+  params.mask = &mask_tensor;
+  CHECK_FAILS(rbcStatisticsAccumulatorUpdate(accumulator.context(), accumulator.get(),
+                                             &values_tensor, &params),
+              RBC_STATUS_SHAPE_MISMATCH, "mask: shape is [2,4], expected [2,5]");
+  params.mask = nullptr;
+  params.lengths = &lengths_tensor;
+  CHECK_FAILS(rbcStatisticsAccumulatorUpdate(accumulator.context(), accumulator.get(),
+                                             &values_tensor, &params),
+              kInvalid, "lengths");
+  CHECK_FAILS(
+      rbcStatisticsAccumulatorUpdate(accumulator.context(), accumulator.get(), nullptr, nullptr),
+      kInvalid, "values: is null");
+  CHECK_FAILS(rbcStatisticsAccumulatorUpdate(context.get(), nullptr, &values_tensor, nullptr),
+              kInvalid, "accumulator: is null");
+  CHECK(exported(accumulator) == before);
+}
+
+TEST_CASE("accumulator errors: states that do not merge") {
+  const Context context = support::cpuContext(1);
+  const Context elsewhere = support::cpuContext(1);
+  const Accumulator accumulator = inPass(context, 1);
+  require(support::update(context, accumulator, numbers(support::kF32, {10, 2})));
+  const Bytes before = exported(accumulator);
+  const auto merge = [&](const Accumulator& other) {
+    return rbcStatisticsAccumulatorMerge(accumulator.context(), accumulator.get(), other.get());
+  };
+  CHECK_FAILS(merge(Accumulator()), kInvalid, "other: is null");
+  CHECK_FAILS(merge(accumulator), kInvalid, "other: is the accumulator itself");
+  CHECK_FAILS(merge(makeAccumulator(elsewhere, 2, kLevels)), kInvalid, "other: ", "context");
+  CHECK_FAILS(merge(makeAccumulator(context, 3, kLevels)), kInvalid,
+              "other: channels are 3, expected 2");
+  CHECK_FAILS(merge(makeAccumulator(context, 2, {0.25})), kInvalid, "other: has other levels");
+  CHECK_FAILS(merge(makeAccumulator(context, 2, {})), kInvalid, "other: has other levels");
+  CHECK_FAILS(merge(makeAccumulator(context, 2, kLevels, 15)), kInvalid,
+              "other: bucket_bits is 15, expected 16");
+  CHECK_FAILS(merge(makeAccumulator(context, 2, kLevels, 16, 1)), kInvalid, "other: ddof is 1");
+  const Accumulator wide = makeAccumulator(context, 2, kLevels);
+  require(support::update(context, wide, numbers(support::kF64, {10, 2})));
+  CHECK_FAILS(merge(wide), RBC_STATUS_DTYPE_MISMATCH, "other: dtype is float64");
+  CHECK_FAILS(merge(inPass(context, 2)), kInvalid, "other: is in pass 2, expected 1");
+  CHECK(exported(accumulator) == before);
+
+  // Of other data in the first pass.
+  const Accumulator later = inPass(context, 2);
+  const Accumulator other = makeAccumulator(context, 2, kLevels);
+  require(support::update(context, other, numbers(support::kF32, {10, 2}, 2)));
+  CHECK(support::nextPass(other));
+  CHECK_FAILS(rbcStatisticsAccumulatorMerge(later.context(), later.get(), other.get()), kInvalid,
+              "other: has other samples in the pass before");
+  // Exported in one pass, merged in another.
+  CHECK_FAILS(
+      rbcStatisticsAccumulatorMerge(later.context(), later.get(), imported(context, before).get()),
+      kInvalid, "other: is in pass 1, expected 2");
+  // An empty one adds nothing.
+  CHECK_SUCCEEDS(merge(makeAccumulator(context, 2, kLevels)));
+  CHECK(exported(accumulator) == before);
+}
+
+TEST_CASE("accumulator errors: passes over other data") {
+  const Context context = support::cpuContext(1);
+  const Accumulator empty = makeAccumulator(context, 2, kLevels);
+  int32_t more = 7;
+  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(empty.context(), empty.get(), &more), kInvalid,
+              "has no samples");
+  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(empty.context(), empty.get(), nullptr), kInvalid,
+              "more: is null");
+
+  const Accumulator accumulator = inPass(context, 2);
+  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(accumulator.context(), accumulator.get(), &more),
+              kInvalid, "accumulator: pass 2 has seen 0 finite");
+  CHECK(resultOf(accumulator).status == kInvalid);
+  require(support::update(context, accumulator, numbers(support::kF32, {10, 2}, 3)));
+  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(accumulator.context(), accumulator.get(), &more),
+              kInvalid, "pass 2 has other values");
+  require(support::update(context, accumulator, numbers(support::kF32, {1, 2})));
+  CHECK_FAILS(rbcStatisticsAccumulatorNextPass(accumulator.context(), accumulator.get(), &more),
+              kInvalid, "pass 2 has seen 11 finite");
+  CHECK(more == 7);
+
+  const Accumulator done = inPass(context, 3);
+  CHECK_FAILS(support::update(context, done, numbers(support::kF32, {10, 2})), kInvalid,
+              "accumulator: its passes are over");
+  CHECK_FAILS(rbcStatisticsAccumulatorMerge(done.context(), done.get(), inPass(context, 3).get()),
+              kInvalid, "passes are over");
+  CHECK(!support::nextPass(done));
+  CHECK(resultOf(done).status == RBC_STATUS_SUCCESS);
+}
+
+TEST_CASE("accumulator errors: bytes that are none") {
+  const Context context = support::cpuContext(1);
+  for (int pass = 1; pass <= 3; ++pass) {
+    const Accumulator accumulator = inPass(context, pass);
+    if (pass < 3) require(support::update(context, accumulator, numbers(support::kF32, {10, 2})));
+    const Bytes good = exported(accumulator);
+    for (size_t size = 0; size < good.size(); ++size) {
+      const Bytes part(good.begin(), good.begin() + static_cast<int64_t>(size));
+      rbcStatisticsAccumulator_t made = nullptr;
+      CHECK(rbcStatisticsAccumulatorImport(context.get(), good.data(), size, &made) == kInvalid);
+    }
+    for (size_t i = 0; i < good.size(); ++i) {
+      Bytes bad = good;
+      bad[i] ^= 0x10;
+      rbcStatisticsAccumulator_t made = nullptr;
+      CHECK(rbcStatisticsAccumulatorImport(context.get(), bad.data(), bad.size(), &made) !=
+            RBC_STATUS_SUCCESS);
+      // Whatever it says, and even if its checksum is right, nothing is read or written elsewhere.
+      seal(&bad);
+      if (rbcStatisticsAccumulatorImport(context.get(), bad.data(), bad.size(), &made) ==
+          RBC_STATUS_SUCCESS) {
+        const Accumulator strange(context.get(), made);
+        resultOf(strange);
+        int32_t more = 0;
+        rbcStatisticsAccumulatorNextPass(context.get(), made, &more);
+      }
+    }
+    Bytes longer = good;
+    longer.resize(longer.size() + 8);
+    checkRefused(context, longer, kInvalid, "expected");
+    Bytes newer = good;
+    newer[8] = 2;
+    checkRefused(context, newer, RBC_STATUS_UNSUPPORTED, "version 2");
+    Bytes foreign = good;
+    foreign[0] = 'x';
+    checkRefused(context, foreign, kInvalid, "no state of an accumulator");
+    Bytes corrupted = good;
+    corrupted[60] ^= 1;
+    checkRefused(context, corrupted, kInvalid, "checksum");
+    Bytes sealed = good;
+    seal(&sealed);
+    CHECK(sealed == good);
+  }
+}
+
+TEST_CASE("accumulator errors: export and result") {
+  const Context context = support::cpuContext(1);
+  const Accumulator accumulator = inPass(context, 1);
+  size_t bytes = 0;
+  CHECK_SUCCEEDS(
+      rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), nullptr, 0, &bytes));
+  Bytes room(bytes, 0x77);
+  size_t told = 0;
+  CHECK_FAILS(rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), room.data(),
+                                             bytes - 8, &told),
+              RBC_STATUS_SHAPE_MISMATCH, "capacity: is ");
+  CHECK(told == bytes);
+  CHECK(room == Bytes(bytes, 0x77));
+  CHECK_FAILS(
+      rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), nullptr, 8, &told),
+      kInvalid, "data: is null");
+  CHECK_FAILS(rbcStatisticsAccumulatorExport(accumulator.context(), accumulator.get(), room.data(),
+                                             bytes, nullptr),
+              kInvalid, "bytes: is null");
+
+  rbcStatisticsResult result = rbcStatisticsResultInit();
+  CHECK_FAILS(rbcStatisticsAccumulatorResult(accumulator.context(), accumulator.get(), nullptr),
+              kInvalid, "result: is null");
+  double numbers_of[4] = {};
+  int64_t extent = 2;
+  rbcTensor mean = support::vectorTensor(numbers_of, support::kF64, &extent);
+  rbcTensor max = support::vectorTensor(numbers_of + 1, support::kF64, &extent);
+  result.mean = &mean;
+  const auto run = [&] {
+    return rbcStatisticsAccumulatorResult(accumulator.context(), accumulator.get(), &result);
+  };
+  mean.device.type = RBC_DEVICE_CUDA;
+  CHECK_FAILS(run(), RBC_STATUS_DEVICE_MISMATCH, "mean: ", "host memory");
+  mean.device.type = RBC_DEVICE_CPU;
+  mean.dtype = support::kF32;
+  CHECK_FAILS(run(), RBC_STATUS_DTYPE_MISMATCH, "mean: dtype is float32, expected float64");
+  mean.dtype = support::kF64;
+  extent = 3;
+  CHECK_FAILS(run(), RBC_STATUS_SHAPE_MISMATCH, "mean: shape is [3], expected [2]");
+  extent = 2;
+  result.max = &max;
+  CHECK_FAILS(run(), kInvalid, "overlaps");
+  result.max = nullptr;
+  for (const double x : numbers_of) CHECK(x == 0);
+  CHECK_SUCCEEDS(run());
+  CHECK(std::isnan(numbers_of[0]));
+  const auto all = resultOf(accumulator);
+  CHECK(all.count[0] == 0);
+  CHECK(std::isnan(all.quantiles[0]));
+}

@@ -1,0 +1,299 @@
+// Accumulators of statistics: any order, any pieces, any merges give the same bytes, and passes lead
+// to exact quantiles.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "support/accumulator.h"
+#include "support/expect.h"
+#include "support/random.h"
+
+namespace {
+
+using support::Accumulator;
+using support::Array;
+using support::Bytes;
+using support::Context;
+using support::exported;
+using support::imported;
+using support::makeAccumulator;
+using support::nextPass;
+using support::Random;
+using support::require;
+using support::resultOf;
+
+const std::vector<double> kLevels = {0.01, 0.1, 0.5, 0.9, 0.99};
+
+struct Kind {
+  rbcDType dtype;
+  int passes;  // after the first
+};
+const Kind kKinds[] = {{support::kF16, 1}, {support::kBF16, 0}, {support::kF32, 1},
+                       {support::kF64, 3}, {support::kBool, 0}, {support::kI8, 0},
+                       {support::kI16, 1}, {support::kI32, 2},  {support::kI64, 3},
+                       {support::kU8, 0},  {support::kU16, 1},  {support::kU32, 2},
+                       {support::kU64, 3}};
+
+// Elements of samples of two channels: one of all sorts, one that is mostly 0.
+std::vector<uint64_t> randomElements(rbcDType dtype, int64_t samples, uint64_t seed) {
+  Random random(seed);
+  std::vector<uint64_t> elements;
+  for (int64_t i = 0; i < samples; ++i) {
+    const double x = random.uniform(-100, 100) * (random.chance(0.02) ? 1e30 : 1);
+    if (support::isFloat(dtype)) {
+      elements.push_back(support::encodeFloat(dtype, random.chance(0.03) ? std::nan("") : x));
+      elements.push_back(support::encodeFloat(dtype, random.chance(0.7) ? 0 : x));
+    } else {
+      const int shift = static_cast<int>(random.below(dtype.bits));
+      const uint64_t most = dtype.bits == 64 ? ~uint64_t{0} : (uint64_t{1} << dtype.bits) - 1;
+      const uint64_t bits =
+          support::same(dtype, support::kBool) ? random.bits() % 2 : random.bits() & most >> shift;
+      elements.push_back(bits);
+      elements.push_back(random.chance(0.7) ? 0 : bits);
+    }
+  }
+  return elements;
+}
+
+double valueOf(rbcDType dtype, uint64_t bits) {
+  if (support::isFloat(dtype)) return static_cast<double>(support::decodeFloat(dtype, bits));
+  if (dtype.code != RBC_DTYPE_INT) return static_cast<double>(bits);
+  const int unused = 64 - dtype.bits;
+  return static_cast<double>(static_cast<int64_t>(bits << unused) >> unused);
+}
+
+Array samplesOf(rbcDType dtype, const std::vector<uint64_t>& elements, size_t begin, size_t end) {
+  return support::arrayOf(dtype, {static_cast<int64_t>(end - begin), 2},
+                          {elements.begin() + static_cast<int64_t>(2 * begin),
+                           elements.begin() + static_cast<int64_t>(2 * end)});
+}
+
+support::ExactStatistics exactOf(rbcDType dtype, const std::vector<uint64_t>& elements,
+                                 size_t channel) {
+  std::vector<double> values;
+  for (size_t i = channel; i < elements.size(); i += 2)
+    values.push_back(valueOf(dtype, elements[i]));
+  return support::ExactStatistics(values);
+}
+
+void checkMoments(const support::AccumulatorResult& r, size_t c,
+                  const support::ExactStatistics& exact, int ddof = 0) {
+  CHECK(r.count[c] == exact.count());
+  CHECK(r.nonfinite[c] == exact.nonfinite());
+  CHECK(support::bitsOf(r.min[c]) == exact.min());
+  CHECK(support::bitsOf(r.max[c]) == exact.max());
+  CHECK(exact.isMean(support::bitsOf(r.mean[c])));
+  CHECK(exact.isStd(support::bitsOf(r.std[c]), ddof));
+}
+
+// Shuffled, cut into pieces, each to an accumulator that begins as `begin`; merged as a random tree,
+// from one context to another by bytes.
+Bytes merged(const std::vector<Context>& contexts, rbcDType dtype,
+             const std::vector<uint64_t>& elements, const Bytes& begin, uint64_t seed) {
+  Random random(seed);
+  const size_t samples = elements.size() / 2;
+  std::vector<size_t> order(samples);
+  std::iota(order.begin(), order.end(), size_t{0});
+  for (size_t i = samples; i > 1; --i) {
+    std::swap(order[i - 1], order[static_cast<size_t>(random.below(static_cast<int64_t>(i)))]);
+  }
+  std::vector<uint64_t> shuffled;
+  for (const size_t i : order) {
+    shuffled.push_back(elements[2 * i]);
+    shuffled.push_back(elements[2 * i + 1]);
+  }
+  std::vector<Bytes> parts;
+  for (size_t at = 0; at < samples;) {
+    const Context& context =
+        contexts[static_cast<size_t>(random.below(static_cast<int64_t>(contexts.size())))];
+    const Accumulator part = imported(context, begin);
+    for (int64_t pieces = 1 + random.below(3); pieces > 0 && at < samples; --pieces) {
+      const size_t end = std::min(samples, at + static_cast<size_t>(random.below(90)));
+      require(support::update(context, part, samplesOf(dtype, shuffled, at, end)));
+      at = end;
+    }
+    parts.push_back(exported(part));
+  }
+  while (parts.size() > 1) {
+    const auto pick = [&] {
+      const auto at = parts.begin() + random.below(static_cast<int64_t>(parts.size()));
+      Bytes part = *at;
+      parts.erase(at);
+      return part;
+    };
+    const Context& context =
+        contexts[static_cast<size_t>(random.below(static_cast<int64_t>(contexts.size())))];
+    const Accumulator one = imported(context, pick());
+    const Accumulator other = imported(context, pick());
+    CHECK_SUCCEEDS(rbcStatisticsAccumulatorMerge(one.context(), one.get(), other.get()));
+    parts.push_back(exported(one));
+  }
+  return parts[0];
+}
+
+void checkPasses(const std::vector<Context>& contexts, const Kind& kind, int32_t bucket_bits) {
+  CAPTURE(support::nameOf(kind.dtype));
+  CAPTURE(bucket_bits);
+  const auto elements = randomElements(kind.dtype, 500, kind.dtype.bits);
+  const Accumulator whole = makeAccumulator(contexts[0], 2, kLevels, bucket_bits, 1);
+  Bytes begin = exported(whole);
+  int passes = 0;
+  for (bool more = true; more; ++passes) {
+    require(support::update(contexts[0], whole, samplesOf(kind.dtype, elements, 0, 500)));
+    const Bytes state = exported(whole);
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+      CHECK(merged(contexts, kind.dtype, elements, begin, 10 * seed + 1) == state);
+    }
+    CHECK(exported(imported(contexts.back(), state)) == state);
+    more = nextPass(whole);
+    begin = exported(whole);
+  }
+  if (bucket_bits == 0) CHECK(passes - 1 == kind.passes);
+  const auto result = resultOf(whole);
+  const auto again = resultOf(imported(contexts.back(), begin));
+  CHECK(result.status == RBC_STATUS_SUCCESS);
+  for (size_t c = 0; c < 2; ++c) {
+    const auto exact = exactOf(kind.dtype, elements, c);
+    checkMoments(result, c, exact, 1);
+    for (size_t q = 0; q < kLevels.size(); ++q) {
+      CHECK(support::bitsOf(result.quantiles[2 * q + c]) == exact.quantile(kLevels[q]));
+      CHECK(support::bitsOf(again.quantiles[2 * q + c]) == exact.quantile(kLevels[q]));
+    }
+  }
+}
+
+std::vector<Context> cpuContexts() {
+  std::vector<Context> contexts;
+  for (const int32_t level : support::simdLevels()) {
+    contexts.push_back(support::cpuContext(1, level));
+    contexts.push_back(support::cpuContext(3, level));
+  }
+  return contexts;
+}
+
+}  // namespace
+
+TEST_CASE("accumulator: pieces, orders and merges give the same bytes in every pass") {
+  const std::vector<Context> contexts = cpuContexts();
+  for (const Kind& kind : kKinds) checkPasses(contexts, kind, 0);
+}
+
+TEST_CASE("accumulator: any number of bits in the first pass") {
+  const std::vector<Context> contexts = cpuContexts();
+  for (const int32_t bits : {8, 11, 20}) {
+    for (const Kind& kind : {kKinds[0], kKinds[2], kKinds[3], kKinds[9]}) {
+      checkPasses(contexts, kind, bits);
+    }
+  }
+}
+
+TEST_CASE("accumulator: CUDA and the CPU in one merge") {
+  std::string why;
+  std::vector<Context> contexts;
+  contexts.push_back(support::cudaContext(&why));
+  if (contexts[0] == nullptr) SKIP_BECAUSE(why);
+  contexts.push_back(support::cpuContext(2));
+  for (const Kind& kind : kKinds) checkPasses(contexts, kind, 0);
+}
+
+TEST_CASE("accumulator: after the first pass quantiles are near, and all else is exact") {
+  const Context context = support::cpuContext(2);
+  for (const Kind& kind : kKinds) {
+    CAPTURE(support::nameOf(kind.dtype));
+    const auto elements = randomElements(kind.dtype, 700, 5);
+    const Accumulator accumulator = makeAccumulator(context, 2, {0.0, 1.0, 100.0 / 699});
+    require(support::update(context, accumulator, samplesOf(kind.dtype, elements, 0, 700)));
+    const auto result = resultOf(accumulator);
+    const bool wide =
+        kind.dtype.bits == 64 || (kind.dtype.bits == 32 && !support::isFloat(kind.dtype));
+    for (size_t c = 0; c < 2; ++c) {
+      const auto exact = exactOf(kind.dtype, elements, c);
+      checkMoments(result, c, exact);
+      CHECK(std::abs(result.quantiles[0 + c] - exact.sorted().front()) <=
+            std::abs(exact.sorted().front()) * (wide ? 0x1p-4 : 0x1p-7));
+      CHECK(std::abs(result.quantiles[2 + c] - exact.sorted().back()) <=
+            std::abs(exact.sorted().back()) * (wide ? 0x1p-4 : 0x1p-7));
+    }
+  }
+}
+
+TEST_CASE("accumulator: 2^40 samples by merging, and no more") {
+  const Context context = support::cpuContext(1);
+  const Accumulator accumulator = makeAccumulator(context, 1, {});
+  const std::vector<double> values = {0.1, 3e200, -7.25e-170, 1e16};
+  Array array(support::kF64, {4, 1});
+  size_t next = 0;
+  array.each([&](std::byte* p) { std::memcpy(p, &values[next++], sizeof(double)); });
+  require(support::update(context, accumulator, array));
+  for (int64_t samples = 4; samples < int64_t{1} << 40; samples *= 2) {
+    const Accumulator same = imported(context, exported(accumulator));
+    CHECK_SUCCEEDS(
+        rbcStatisticsAccumulatorMerge(accumulator.context(), accumulator.get(), same.get()));
+  }
+  const auto result = resultOf(accumulator);
+  CHECK(result.count[0] == int64_t{1} << 40);
+  const support::ExactStatistics exact(values);  // mean and std are those of the four
+  CHECK(exact.isMean(support::bitsOf(result.mean[0])));
+  CHECK(exact.isStd(support::bitsOf(result.std[0]), 0));
+
+  const Bytes before = exported(accumulator);
+  const Accumulator one = makeAccumulator(context, 1, {});
+  require(support::update(context, one, array));
+  CHECK_FAILS(rbcStatisticsAccumulatorMerge(accumulator.context(), accumulator.get(), one.get()),
+              RBC_STATUS_INVALID_ARGUMENT, "other: 4 samples", "more than 2^40");
+  CHECK_FAILS(support::update(context, accumulator, array), RBC_STATUS_INVALID_ARGUMENT,
+              "values: 4 samples", "more than 2^40");
+  CHECK(exported(accumulator) == before);
+}
+
+TEST_CASE("accumulator: lengths, offsets and masks") {
+  const Context context = support::cpuContext(2);
+  const auto elements = randomElements(support::kF32, 60, 8);
+  const Array packed = samplesOf(support::kF32, elements, 0, 60);
+  const Array padded = support::arrayOf(support::kF32, {3, 20, 2}, elements);
+  const Array offsets = support::arrayOf(support::kI64, {4}, {0, 20, 25, 50});
+  const Array lengths = support::arrayOf(support::kI32, {3}, {20, 5, 0});
+  std::vector<uint64_t> on(60, 1);
+  for (size_t i = 25; i < 60; ++i) on[i] = 0;
+  const Array mask = support::arrayOf(support::kU8, {3, 20}, on);
+  const rbcTensor packed_tensor = packed.tensor();
+  const rbcTensor padded_tensor = padded.tensor();
+  const rbcTensor offsets_tensor = offsets.tensor();
+  const rbcTensor lengths_tensor = lengths.tensor();
+  const rbcTensor mask_tensor = mask.tensor();
+
+  const auto run = [&](const rbcTensor* values, const rbcStatisticsUpdateParams& params) {
+    const Accumulator accumulator = makeAccumulator(context, 2, kLevels);
+    size_t bytes = 0;
+    CHECK_SUCCEEDS(rbcStatisticsAccumulatorUpdateWorkspaceSize(
+        accumulator.context(), accumulator.get(), values, &params, &bytes));
+    CHECK_SUCCEEDS(
+        rbcStatisticsAccumulatorUpdate(accumulator.context(), accumulator.get(), values, &params));
+    return exported(accumulator);
+  };
+  const auto plain = [&](std::vector<std::pair<size_t, size_t>> ranges) {
+    const Accumulator accumulator = makeAccumulator(context, 2, kLevels);
+    for (const auto& [begin, end] : ranges) {
+      require(
+          support::update(context, accumulator, samplesOf(support::kF32, elements, begin, end)));
+    }
+    return exported(accumulator);
+  };
+  rbcStatisticsUpdateParams params = rbcStatisticsUpdateParamsInit();
+  params.offsets = &offsets_tensor;
+  CHECK(run(&packed_tensor, params) == plain({{0, 50}}));
+  params = rbcStatisticsUpdateParamsInit();
+  params.lengths = &lengths_tensor;
+  CHECK(run(&padded_tensor, params) == plain({{0, 25}}));
+  params.lengths = nullptr;
+  params.mask = &mask_tensor;
+  CHECK(run(&padded_tensor, params) == plain({{0, 25}}));
+}
+
+TEST_CASE("accumulator: its context may go first") {
+  // Memory of the context serves the accumulator still: a sanitizer would tell.
+  Context context = support::cpuContext(1);
+  const Accumulator accumulator = makeAccumulator(context, 2, kLevels);
+  require(support::update(context, accumulator, samplesOf(support::kF32, {0, 0, 0, 0}, 0, 2)));
+  context.reset();
+}

@@ -1,0 +1,248 @@
+// rbcStatistics: a good call, and what is refused.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "abi/common_errors.h"
+#include "robocache/statistics.h"
+
+namespace {
+
+using support::Argument;
+using support::checkDTypes;
+using support::checkErrors;
+using support::checkShapes;
+using support::kBool;
+using support::kF32;
+using support::kF64;
+using support::kI32;
+using support::kI64;
+
+constexpr auto kInvalid = RBC_STATUS_INVALID_ARGUMENT;
+
+// Two rows of three samples, of which one and two count; one channel of two is masked nowhere.
+struct Call {
+  Argument values{kF32, {2, 3, 2}};
+  Argument lengths{kI64, {2}};
+  Argument offsets{kI64, {3}};   // not in use: see pack()
+  Argument mask{kBool, {2, 4}};  // of which three count: aligned as the outputs are
+  Argument levels{kF64, {2}};
+  Argument count{kI64, {2}};
+  Argument nonfinite{kI64, {2}};
+  Argument min{kF64, {2}};
+  Argument max{kF64, {2}};
+  Argument mean{kF64, {2}};
+  Argument std{kF64, {2}};
+  Argument quantiles{kF64, {2, 2}};
+  rbcStatisticsParams params = rbcStatisticsParamsInit();
+  rbcStatisticsResult result = rbcStatisticsResultInit();
+  const rbcTensor* used_values = &values.raw;
+  const rbcStatisticsParams* used_params = &params;
+  const rbcStatisticsResult* used_result = &result;
+
+  Call() {
+    values.fill<float>({1, NAN, 100, 100, 100, 100, 2, -8, 6, 4, 100, 100});
+    lengths.fill<int64_t>({1, 3});
+    offsets.fill<int64_t>({0, 3, 6});
+    mask.fill<uint8_t>({1, 1, 1, 0, 1, 1, 0, 0});
+    mask.reshape({2, 3});
+    mask.restride({4, 1});
+    levels.fill<double>({0.5, 1});
+    params.lengths = &lengths.raw;
+    params.mask = &mask.raw;
+    params.levels = &levels.raw;
+    result.count = &count.raw;
+    result.nonfinite = &nonfinite.raw;
+    result.min = &min.raw;
+    result.max = &max.raw;
+    result.mean = &mean.raw;
+    result.std = &std.raw;
+    result.quantiles = &quantiles.raw;
+  }
+  Call(const Call&) = delete;
+
+  void pack() {
+    values.reshape({6, 2});
+    mask.reshape({6});
+    params.lengths = nullptr;
+    params.offsets = &offsets.raw;
+  }
+
+  rbcStatus_t run(rbcContext_t context = support::refusingContext().get()) const {
+    return rbcStatistics(context, used_values, used_params, used_result);
+  }
+  rbcStatus_t workspace(rbcContext_t context, size_t* bytes) const {
+    return rbcStatisticsWorkspaceSize(context, used_values, used_params, used_result, bytes);
+  }
+  rbcStatus_t workspace() const {
+    size_t bytes = 0;
+    return workspace(support::refusingContext().get(), &bytes);
+  }
+  bool untouched() const {
+    bool all = true;
+    for (const Argument* a : {&count, &nonfinite, &min, &max, &mean, &std, &quantiles}) {
+      all = all && a->array.untouched();
+    }
+    return all;
+  }
+  void checkOutputs() const {
+    // 1, 2 and 6; then a NaN, -8 and 4.
+    using Elements = std::vector<uint64_t>;
+    const auto bits = [](std::initializer_list<double> numbers) {
+      Elements all;
+      for (const double x : numbers) all.push_back(support::encodeFloat(kF64, x));
+      return all;
+    };
+    CHECK(count.array.elements() == Elements{3, 2});
+    CHECK(nonfinite.array.elements() == Elements{0, 1});
+    CHECK(min.array.elements() == bits({1, -8}));
+    CHECK(max.array.elements() == bits({6, 4}));
+    CHECK(mean.array.elements() == bits({3, -2}));
+    CHECK(std.array.elements() == bits({std::sqrt(14.0 / 3), 6}));
+    CHECK(quantiles.array.elements() == bits({2, -2, 6, 4}));
+  }
+
+  static std::vector<support::TensorOf<Call>> tensors() {
+    using support::Access;
+    return {{"values", [](Call& c) -> Argument& { return c.values; }},
+            {"lengths", [](Call& c) -> Argument& { return c.lengths; }},
+            {"offsets", [](Call& c) -> Argument& { return c.offsets; }, Access::kRead,
+             [](Call& c) { c.pack(); }},
+            {"mask", [](Call& c) -> Argument& { return c.mask; }},
+            {"count", [](Call& c) -> Argument& { return c.count; }, Access::kWritten},
+            {"nonfinite", [](Call& c) -> Argument& { return c.nonfinite; }, Access::kWritten},
+            {"min", [](Call& c) -> Argument& { return c.min; }, Access::kWritten},
+            {"max", [](Call& c) -> Argument& { return c.max; }, Access::kWritten},
+            {"mean", [](Call& c) -> Argument& { return c.mean; }, Access::kWritten},
+            {"std", [](Call& c) -> Argument& { return c.std; }, Access::kWritten},
+            {"quantiles", [](Call& c) -> Argument& { return c.quantiles; }, Access::kWritten}};
+  }
+  static std::vector<support::StructOf<Call>> structs() {
+    return {
+        {"params",
+         80,
+         sizeof(rbcStatisticsParams),
+         [](Call& c) -> void* { return &c.params; },
+         [](Call& c, const void* s) { c.used_params = static_cast<const rbcStatisticsParams*>(s); },
+         {RBC_RESERVED(rbcStatisticsParams, reserved0),
+          RBC_RESERVED(rbcStatisticsParams, reserved)},
+         true,
+         RBC_STATISTICS_PER_ROW},
+        {"result",
+         96,
+         sizeof(rbcStatisticsResult),
+         [](Call& c) -> void* { return &c.result; },
+         [](Call& c, const void* s) { c.used_result = static_cast<const rbcStatisticsResult*>(s); },
+         {RBC_RESERVED(rbcStatisticsResult, reserved0),
+          RBC_RESERVED(rbcStatisticsResult, reserved)},
+         false}};
+  }
+  static std::vector<support::PointerOf<Call>> pointers() {
+    return {{"values: is null", [](Call& c) { c.used_values = nullptr; }},
+            {"result: is null", [](Call& c) { c.used_result = nullptr; }}};
+  }
+};
+
+}  // namespace
+
+COMMON_ERROR_TESTS("statistics", Call)
+STRUCT_ERROR_TESTS("statistics", Call)
+
+TEST_CASE("statistics errors: levels") {
+  for (const double bad : {-0.001, 1.0001, std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    checkErrors<Call>({{kInvalid, "levels: number 1 is ", [&](Call& c) {
+                          c.levels.fill<double>({0, bad});
+                        }}});
+  }
+  checkErrors<Call>({{RBC_STATUS_DTYPE_MISMATCH, "levels: dtype is float32, expected float64",
+                      [](Call& c) { c.levels.raw.dtype = kF32; }},
+                     {RBC_STATUS_SHAPE_MISMATCH, "levels: rank is 2 (shape [1,2]), expected 1",
+                      [](Call& c) {
+                        c.levels.reshape({1, 2});
+                      }},
+                     {RBC_STATUS_SHAPE_MISMATCH, "levels: are 65, expected at most 64",
+                      [](Call& c) {
+                        c.levels.reshape({65});
+                        c.levels.restride({0});
+                      }},
+                     {RBC_STATUS_DEVICE_MISMATCH, "levels: lives on device (type 2, id 0)",
+                      [](Call& c) { c.levels.raw.device.type = RBC_DEVICE_CUDA; }},
+                     {kInvalid, "quantiles: is set, expected null without levels",
+                      [](Call& c) { c.params.levels = nullptr; }}});
+}
+
+TEST_CASE("statistics errors: shapes and dtypes") {
+  checkShapes<Call>({{"values", {12}, "shape is [12], expected [S,D] or [B,...,D]"},
+                     {"lengths", {1}, "shape is [1], expected [2]"},
+                     {"mask", {2, 2}, "shape is [2,2], expected [2,3]"},
+                     {"mask", {2, 3, 1}, "shape is [2,3,1], expected [2,3]"},
+                     {"count", {1}, "shape is [1], expected [2]"},
+                     {"std", {2, 1}, "shape is [2,1], expected [2]"},
+                     {"quantiles", {4}, "shape is [4], expected [2,2]"}});
+  checkDTypes<Call>({{"lengths", kF64, "dtype is float64, expected int32 or int64"},
+                     {"mask", support::kI8, "dtype is int8, expected bool or uint8"},
+                     {"count", kF64, "dtype is float64, expected int64"},
+                     {"nonfinite", kI32, "dtype is int32, expected int64"},
+                     {"min", kF32, "dtype is float32, expected float64"},
+                     {"max", kF32, "dtype is float32, expected float64"},
+                     {"mean", kF32, "dtype is float32, expected float64"},
+                     {"std", kI64, "dtype is int64, expected float64"},
+                     {"quantiles", kF32, "dtype is float32, expected float64"}});
+  checkErrors<Call>(
+      {{RBC_STATUS_SHAPE_MISMATCH, "values: shape is [2,3,2], expected [N,D] beside offsets",
+        [](Call& c) {
+          c.pack();
+          c.values.reshape({2, 3, 2});
+        }},
+       {kInvalid, "lengths: are for padded values, expected null beside offsets",
+        [](Call& c) {
+          c.pack();
+          c.params.lengths = &c.lengths.raw;
+        }},
+       {kInvalid, "lengths: are for values [B,S,D]",
+        [](Call& c) {
+          c.values.reshape({2, 3, 1, 2});
+        }},
+       {RBC_STATUS_SHAPE_MISMATCH, "values: shape is [1099511627777,2], expected at most 2^40",
+        [](Call& c) {
+          c.values.reshape({(int64_t{1} << 40) + 1, 2});
+          c.values.restride({0, 1});
+          c.params.lengths = nullptr;
+          c.params.mask = nullptr;
+        }},
+       {kInvalid, "ddof: is 2, expected 0 or 1", [](Call& c) { c.params.ddof = 2; }},
+       {kInvalid, "ddof: is -1, expected 0 or 1", [](Call& c) { c.params.ddof = -1; }},
+       {kInvalid, "flags: RBC_STATISTICS_PER_ROW is set, expected values [B,S,D] or offsets",
+        [](Call& c) {
+          c.params.flags = RBC_STATISTICS_PER_ROW;
+          c.params.lengths = nullptr;
+          c.values.reshape({6, 2});
+          c.mask.reshape({6});
+        }}});
+}
+
+TEST_CASE("statistics errors: lengths and offsets") {
+  checkErrors<Call>({{kInvalid, "lengths: ... 4...0 to 3",
+                      [](Call& c) {
+                        c.lengths.fill<int64_t>({1, 4});
+                      }},
+                     {kInvalid, "lengths: ...-1",
+                      [](Call& c) {
+                        c.lengths.fill<int64_t>({-1, 3});
+                      }},
+                     {kInvalid, "offsets: ", [](Call& c) {
+                        c.pack();
+                        c.offsets.fill<int64_t>({0, 4, 3});
+                      }}});
+}
+
+TEST_CASE("statistics: null outputs and null params are left out") {
+  Call call;
+  call.used_params = nullptr;
+  call.result.quantiles = nullptr;
+  call.result.std = nullptr;
+  CHECK_SUCCEEDS(call.run());
+  CHECK(call.std.array.untouched());
+  CHECK(call.quantiles.array.untouched());
+  CHECK(call.count.array.elements() == std::vector<uint64_t>{6, 5});
+}
