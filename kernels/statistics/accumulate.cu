@@ -116,7 +116,7 @@ cudaError_t launchAccumulate(const AccumulateProblem& p, void* scratch, const La
   if (p.state.pass == 1) {
     ScratchLayout layout(scratch);
     auto* moments = layout.take<Moments>(channels);
-    error = statistics::clearMoments(moments, channels, device, cuda_stream);
+    error = statistics::clearMoments(moments, channels, kAllLimbs, device, cuda_stream);
     if (error != cudaSuccess) return error;
     PassArguments arguments = {p.samples, false, {}, moments, nullptr, nullptr, nullptr};
     error = launchPass(PassKind::kMoments, arguments, 1, device, cuda_stream);

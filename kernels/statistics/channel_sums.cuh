@@ -18,17 +18,17 @@ namespace statistics {
 template <class Storage, class Number>
 struct WindowOf {
   using type = FloatWindow<2>;
-  using Range = LimbRange<-149, 128>;
+  using Range = FloatLimbs;
 };
 template <>
 struct WindowOf<bf16, float> {
   using type = FloatWindow<1>;
-  using Range = LimbRange<-149, 128>;
+  using Range = FloatLimbs;
 };
 template <class Storage>
 struct WindowOf<Storage, double> {
   using type = DoubleWindow;
-  using Range = LimbRange<-1074, 1024>;
+  using Range = DoubleLimbs;
 };
 
 __device__ __forceinline__ void addAtomically(int64_t* to, int64_t amount) {

@@ -9,27 +9,39 @@ namespace rbc::cuda {
 namespace statistics {
 namespace {
 
-constexpr int kWordsOfMoments = sizeof(Moments) / sizeof(uint64_t);
-
 struct ClearArguments {
-  uint64_t* words;
+  Moments* moments;
   int64_t count;
+  LimbSpan span;
 };
 
 constexpr int kClearThreads = 256;
+constexpr int kCounts = offsetof(Moments, sum) / sizeof(uint64_t);  // words before the limbs
 
 __global__ void __launch_bounds__(kClearThreads) clear(const __grid_constant__ ClearArguments a) {
   waitForLaunchesAhead();
   constexpr int kMinKey = offsetof(Moments, min_key) / sizeof(uint64_t);
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kClearThreads + threadIdx.x; i < a.count;
+  const int words = kCounts + a.span.sums + a.span.squares;
+  const int64_t all = a.count * words;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kClearThreads + threadIdx.x; i < all;
        i += static_cast<int64_t>(gridDim.x) * kClearThreads) {
-    a.words[i] = i % kWordsOfMoments == kMinKey ? ~uint64_t{0} : 0;
+    const int64_t of = i / words;
+    const int word = static_cast<int>(i - of * words);
+    Moments& m = a.moments[of];
+    if (word < kCounts) {
+      reinterpret_cast<uint64_t*>(&m)[word] = word == kMinKey ? ~uint64_t{0} : 0;
+    } else if (word < kCounts + a.span.sums) {
+      m.sum[a.span.first_sum + word - kCounts] = 0;
+    } else {
+      m.squares[a.span.first_square + word - kCounts - a.span.sums] = 0;
+    }
   }
 }
 
 struct FinishArguments {
   StatisticsProblem problem;
   const Moments* moments;
+  LimbSpan span;
 };
 
 // Threads of one warp take the same way: even warps the mean, odd ones the deviation.
@@ -46,20 +58,15 @@ __global__ void __launch_bounds__(kFinishThreads)
        i < p.groups() * channels; i += static_cast<int64_t>(gridDim.x) * kWarp) {
     const int64_t group = i / channels;
     const int64_t channel = i - group * channels;
-    const Moments& given = a.moments[i];
+    const Moments& m = a.moments[i];
     if (of_mean) {
-      put(p.count, group, channel, given.count);
-      put(p.nonfinite, group, channel, given.nonfinite);
-      put(p.min, group, channel, smallest(given));
-      put(p.max, group, channel, largest(given));
-    }
-    if ((of_mean ? p.mean.data : p.std.data) == nullptr) continue;
-    Moments m = given;
-    normalizeMoments(&m);
-    if (of_mean) {
-      put(p.mean, group, channel, exactMean(m));
-    } else {
-      put(p.std, group, channel, exactStd(m, p.ddof));
+      put(p.count, group, channel, m.count);
+      put(p.nonfinite, group, channel, m.nonfinite);
+      put(p.min, group, channel, smallest(m));
+      put(p.max, group, channel, largest(m));
+      if (p.mean.data != nullptr) put(p.mean, group, channel, exactMean(m, a.span));
+    } else if (p.std.data != nullptr) {
+      put(p.std, group, channel, exactStd(m, p.ddof, a.span));
     }
   }
 }
@@ -80,16 +87,18 @@ __global__ void __launch_bounds__(kWarp) merge(const __grid_constant__ MergeArgu
 
 }  // namespace
 
-cudaError_t clearMoments(Moments* moments, int64_t count, const LaunchDevice& device,
-                         cudaStream_t cuda_stream) {
-  ClearArguments arguments = {reinterpret_cast<uint64_t*>(moments), count * kWordsOfMoments};
-  return launchBlocks(clear, &arguments, blocksFor(arguments.count, kClearThreads, 4096),
-                      kClearThreads, device, cuda_stream);
+cudaError_t clearMoments(Moments* moments, int64_t count, const LimbSpan& span,
+                         const LaunchDevice& device, cudaStream_t cuda_stream) {
+  ClearArguments arguments = {moments, count, span};
+  const int64_t words = count * (kCounts + span.sums + span.squares);
+  return launchBlocks(clear, &arguments, blocksFor(words, kClearThreads, 4096), kClearThreads,
+                      device, cuda_stream);
 }
 
 cudaError_t launchFinish(const StatisticsProblem& problem, const Moments* moments,
-                         const LaunchDevice& device, cudaStream_t cuda_stream) {
-  FinishArguments arguments = {problem, moments};
+                         const LimbSpan& span, const LaunchDevice& device,
+                         cudaStream_t cuda_stream) {
+  FinishArguments arguments = {problem, moments, span};
   return launchBlocks(finish, &arguments,
                       ceilDiv(problem.groups() * problem.samples.channels, kWarp), kFinishThreads,
                       device, cuda_stream);

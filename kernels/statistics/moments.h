@@ -9,12 +9,14 @@
 namespace rbc::cuda {
 namespace statistics {
 
-cudaError_t clearMoments(Moments* moments, int64_t count, const LaunchDevice& device,
-                         cudaStream_t cuda_stream);
+// With limbs of this span alone.
+cudaError_t clearMoments(Moments* moments, int64_t count, const LimbSpan& span,
+                         const LaunchDevice& device, cudaStream_t cuda_stream);
 
 // Writes what a problem wants of its groups' moments, whose limbs need not be normalized.
 cudaError_t launchFinish(const StatisticsProblem& problem, const Moments* moments,
-                         const LaunchDevice& device, cudaStream_t cuda_stream);
+                         const LimbSpan& span, const LaunchDevice& device,
+                         cudaStream_t cuda_stream);
 
 // Adds moments, whose limbs need not be normalized, to some that are, and will be.
 cudaError_t launchMerge(Moments* to, const Moments* from, int64_t count, const LaunchDevice& device,

@@ -12,6 +12,7 @@
 #include "statistics/moments.h"
 #include "statistics/sample_groups.h"
 #include "statistics/select_quantiles.h"
+#include "window_sum.h"
 
 namespace rbc::cuda {
 namespace {
@@ -99,12 +100,14 @@ cudaError_t launchStatistics(const StatisticsProblem& p, void* scratch, const La
   const int64_t all = p.groups() * p.samples.channels;
   PassArguments arguments = {p.samples,     p.per_row,  {},        plan.moments,
                              plan.brackets, plan.found, plan.lists};
+  const LimbSpan& span =
+      computesInDouble(p.samples.dtype) ? DoubleLimbs::kSpan : FloatLimbs::kSpan;
   cudaError_t error = cudaSuccess;
   const auto then = [&](auto&& launch) {
     if (error == cudaSuccess) error = launch();
   };
   if (plan.moments != nullptr) {
-    then([&] { return statistics::clearMoments(plan.moments, all, device, cuda_stream); });
+    then([&] { return statistics::clearMoments(plan.moments, all, span, device, cuda_stream); });
   }
   if (plan.reads == 0) {
     if (p.num_levels > 0) {
@@ -132,7 +135,7 @@ cudaError_t launchStatistics(const StatisticsProblem& p, void* scratch, const La
     });
   }
   if (p.needsMoments()) {
-    then([&] { return launchFinish(p, plan.moments, device, cuda_stream); });
+    then([&] { return launchFinish(p, plan.moments, span, device, cuda_stream); });
   }
   return error;
 }

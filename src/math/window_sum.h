@@ -207,6 +207,11 @@ struct LimbRange {
   static constexpr int kFirstSquare = (2 * kLeastExponent + SquareLimbs::kUnit) >> 5;
   static constexpr int kSquares =
       ((2 * kMostExponent + SquareLimbs::kUnit) >> 5) + 2 - kFirstSquare;
+  static constexpr LimbSpan kSpan = {kFirstSum, kSums, kFirstSquare, kSquares};
 };
+
+// Of what is computed in f32, and in f64.
+using FloatLimbs = LimbRange<-149, 128>;
+using DoubleLimbs = LimbRange<-1074, 1024>;
 
 }  // namespace rbc
