@@ -136,8 +136,9 @@ __global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number
       if (active) {
         int below_all = 0;
         if constexpr (kMoments) {
-          below_all = sums.add(
-              x, valid, [&](int j) { return reader.readOne(here + static_cast<int64_t>(j) * step); });
+          below_all = sums.add(x, valid, [&](int j) {
+            return reader.readOne(here + static_cast<int64_t>(j) * step);
+          });
         } else {
 #pragma unroll
           for (int j = 0; j < kBatch; ++j) {

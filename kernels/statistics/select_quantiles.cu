@@ -4,6 +4,7 @@
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
 #include "statistics/brackets.cuh"
+#include "statistics/rank_places.cuh"
 #include "statistics/sample_groups.h"
 #include "statistics/sample_readers.cuh"
 #include "statistics/select_ranks.cuh"
@@ -20,77 +21,40 @@ struct Arguments {
   const void* brackets;
   const Found* found;
   const void* kept;
+  const Refined* refined;  // of each list, or null
+  const void* refined_values;
 };
 
-// What is known of a bracket's values, in their order: some at its low end, those within, of which
-// some equal the frequent value, and some at its high end.
+// The inner ranks among a bracket's values; all threads take part.
 template <class Number>
-struct Bracket {
-  Number low;
-  Number high;
-  Number frequent;
-  int64_t below;
-  int64_t at_low;
-  int64_t at_high;
-  int64_t frequents;  // strictly within
-  int64_t kept;
-  bool complete;
-
-  __device__ Bracket(const Brackets<Number>& brackets, const Found& found, int b)
-      : low(brackets.low[b]),
-        high(brackets.high[b]),
-        frequent(brackets.frequent),
-        below(static_cast<int64_t>(found.below[b])),
-        at_low(static_cast<int64_t>(found.at_low[b])),
-        at_high(static_cast<int64_t>(found.at_high[b])),
-        frequents(0),
-        kept(static_cast<int64_t>(found.kept[b])),
-        complete(kept <= brackets.capacity[b]) {
-    const auto count = static_cast<int64_t>(found.frequent);
-    if (frequent == low) {
-      at_low += count;
-    } else if (frequent == high) {
-      at_high += count;
-    } else if (frequent > low && frequent < high) {
-      frequents = count;
-    }
-  }
-
-  __device__ int64_t within() const { return kept + frequents; }
-  __device__ bool holds(int64_t rank) const {
-    return rank >= below && rank < below + at_low + within() + at_high;
-  }
-};
-
-// The ranks among a channel's values; all threads take part. False if the bracket does not tell.
-template <class Number>
-__device__ __forceinline__ bool selectKept(SelectMemory& memory, const Bracket<Number>& bracket,
-                                           const Number* kept, const int64_t (&rank)[2],
-                                           ValueKey<Number> (&found)[2]) {
+__device__ __forceinline__ void selectKept(SelectMemory& memory, const Bracket<Number>& bracket,
+                                           const Number* kept, const Refined* refined,
+                                           const Number* refined_values,
+                                           RankPlaces<Number>& places) {
   using Key = ValueKey<Number>;
-  if (!bracket.holds(rank[0]) || !bracket.holds(rank[1])) return false;
-  int64_t inner[2];
-  bool is_inner[2];
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    inner[i] = rank[i] - bracket.below - bracket.at_low;
-    is_inner[i] = inner[i] >= 0 && inner[i] < bracket.within();
-    if (inner[i] < 0) found[i] = valueKey(bracket.low);
-    if (inner[i] >= bracket.within()) found[i] = valueKey(bracket.high);
+  int64_t count = bracket.kept;
+  auto low = static_cast<Key>(valueKey(bracket.low) + 1);
+  auto high = static_cast<Key>(valueKey(bracket.high) - 1);
+  int64_t wanted[2] = {places.inner[0], places.inner[1]};
+  if (refined != nullptr && refined->high != 0 &&
+      refined->count <= static_cast<unsigned long long>(kMostRefined)) {
+    count = static_cast<int64_t>(refined->count);
+    low = static_cast<Key>(refined->low);
+    high = static_cast<Key>(refined->high);
+    wanted[0] -= refined->before;
+    wanted[1] -= refined->before;
+    kept = refined_values;
   }
-  if (!is_inner[0] && !is_inner[1]) return true;
-  if (!bracket.complete) return false;
-  const int64_t wanted[2] = {is_inner[0] ? inner[0] : inner[1], is_inner[1] ? inner[1] : inner[0]};
   Key keys[2];
   const auto source = [&](auto&& visit) {
     constexpr int kTurn = kSelectThreads * kBatch;
     const int t = static_cast<int>(threadIdx.x);
-    for (int64_t first = t; first < bracket.kept; first += kTurn) {
+    for (int64_t first = t; first < count; first += kTurn) {
       Number x[kBatch];
 #pragma unroll
       for (int j = 0; j < kBatch; ++j) {
         const int64_t i = first + j * kSelectThreads;
-        x[j] = i < bracket.kept ? load<Number>(kept + i) : NotANumber<Number>::value();
+        x[j] = i < count ? load<Number>(kept + i) : NotANumber<Number>::value();
       }
 #pragma unroll
       for (int j = 0; j < kBatch; ++j) {
@@ -101,13 +65,11 @@ __device__ __forceinline__ bool selectKept(SelectMemory& memory, const Bracket<N
       visit(valueKey(bracket.frequent), static_cast<unsigned long long>(bracket.frequents));
     }
   };
-  selectTwo<Key>(memory, static_cast<Key>(valueKey(bracket.low) + 1),
-                 static_cast<Key>(valueKey(bracket.high) - 1), wanted, source, keys);
+  selectTwo<Key>(memory, low, high, wanted, source, keys);
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    if (is_inner[i]) found[i] = keys[i];
+    if (places.each_is_inner[i]) places.found[i] = keys[i];
   }
-  return true;
 }
 
 // The same of all samples.
@@ -135,7 +97,6 @@ __device__ __noinline__ void selectAny(SelectMemory& memory, const StatisticsPro
 // A block has a level of a channel of a group.
 template <class Number>
 __global__ void __launch_bounds__(kSelectThreads) select(const __grid_constant__ Arguments a) {
-  using Key = ValueKey<Number>;
   __shared__ SelectMemory memory;
   waitForLaunchesAhead();
   const StatisticsProblem& p = a.problem;
@@ -153,18 +114,18 @@ __global__ void __launch_bounds__(kSelectThreads) select(const __grid_constant__
     if (m.count > 0) {
       const QuantilePlace place = quantilePlace(a.levels.level[level], m.count);
       const int64_t rank[2] = {place.lower, place.upper};
-      Key keys[2];
-      bool known = false;
       const Brackets<Number>& brackets = static_cast<const Brackets<Number>*>(a.brackets)[index];
-      for (int b = 0; b < kMostBrackets && !known; ++b) {
-        if (!(brackets.low[b] <= brackets.high[b])) break;  // no more of them
-        known =
-            selectKept<Number>(memory, Bracket<Number>(brackets, a.found[index], b),
-                               static_cast<const Number*>(a.kept) + brackets.start[b], rank, keys);
+      RankPlaces<Number> places = placesOf(brackets, a.found[index], rank);
+      if (places.bracket < 0) {
+        selectAny<Number>(memory, p, range, channel, m, rank, places.found);
+      } else if (places.is_inner) {
+        selectKept<Number>(memory, Bracket<Number>(brackets, a.found[index], places.bracket),
+                           static_cast<const Number*>(a.kept) + brackets.start[places.bracket],
+                           a.refined != nullptr ? a.refined + i : nullptr,
+                           static_cast<const Number*>(a.refined_values) + i * kMostRefined, places);
       }
-      if (!known) selectAny<Number>(memory, p, range, channel, m, rank, keys);
-      value = quantileBetween(static_cast<double>(fromValueKey<Number>(keys[0])),
-                              static_cast<double>(fromValueKey<Number>(keys[1])), place.t);
+      value = quantileBetween(static_cast<double>(fromValueKey<Number>(places.found[0])),
+                              static_cast<double>(fromValueKey<Number>(places.found[1])), place.t);
     }
     if (threadIdx.x == 0) putQuantile(p, group, a.levels.index[level], channel, value);
   }
@@ -174,8 +135,10 @@ __global__ void __launch_bounds__(kSelectThreads) select(const __grid_constant__
 
 cudaError_t launchSelect(const StatisticsProblem& problem, const LevelsOfRead& levels,
                          const Moments* moments, const void* brackets, const Found* found,
-                         const void* kept, const LaunchDevice& device, cudaStream_t cuda_stream) {
-  Arguments arguments = {problem, levels, moments, brackets, found, kept};
+                         const void* kept, const RefineMemory& refined, const LaunchDevice& device,
+                         cudaStream_t cuda_stream) {
+  Arguments arguments = {problem, levels, moments,         brackets,
+                         found,   kept,   refined.refined, refined.values};
   const int64_t blocks = problem.groups() * problem.samples.channels * levels.count;
   return launchBlocks(computesInDouble(problem.samples.dtype) ? select<double> : select<float>,
                       &arguments, blocks, kSelectThreads, device, cuda_stream);

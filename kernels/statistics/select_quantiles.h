@@ -4,17 +4,16 @@
 #include <cuda_runtime_api.h>
 
 #include "runtime/launch_device.h"
+#include "statistics/refine_kept.h"
 #include "statistics_problem.h"
 
 namespace rbc::cuda {
 namespace statistics {
 
-struct Found;
-struct LevelsOfRead;
-
 cudaError_t launchSelect(const StatisticsProblem& problem, const LevelsOfRead& levels,
                          const Moments* moments, const void* brackets, const Found* found,
-                         const void* kept, const LaunchDevice& device, cudaStream_t cuda_stream);
+                         const void* kept, const RefineMemory& refined, const LaunchDevice& device,
+                         cudaStream_t cuda_stream);
 
 cudaError_t loadSelectQuantiles();
 

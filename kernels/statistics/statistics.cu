@@ -10,6 +10,7 @@
 #include "statistics/brackets.cuh"
 #include "statistics/channel_pass.h"
 #include "statistics/moments.h"
+#include "statistics/refine_kept.h"
 #include "statistics/sample_groups.h"
 #include "statistics/select_quantiles.h"
 #include "window_sum.h"
@@ -47,6 +48,7 @@ struct Plan {
   void* brackets = nullptr;
   Found* found = nullptr;
   void* lists = nullptr;
+  RefineMemory refined;
   size_t bytes = 0;
 
   Plan(const StatisticsProblem& p, void* scratch) {
@@ -64,6 +66,7 @@ struct Plan {
         brackets = layout.take<Brackets<float>>(all);
         lists = layout.take<float>(kept);
       }
+      refined.take(layout, all * std::min<int64_t>(p.num_levels, kMostBrackets), wide);
     }
     bytes = layout.used();
   }
@@ -100,8 +103,7 @@ cudaError_t launchStatistics(const StatisticsProblem& p, void* scratch, const La
   const int64_t all = p.groups() * p.samples.channels;
   PassArguments arguments = {p.samples,     p.per_row,  {},        plan.moments,
                              plan.brackets, plan.found, plan.lists};
-  const LimbSpan& span =
-      computesInDouble(p.samples.dtype) ? DoubleLimbs::kSpan : FloatLimbs::kSpan;
+  const LimbSpan& span = computesInDouble(p.samples.dtype) ? DoubleLimbs::kSpan : FloatLimbs::kSpan;
   cudaError_t error = cudaSuccess;
   const auto then = [&](auto&& launch) {
     if (error == cudaSuccess) error = launch();
@@ -130,8 +132,12 @@ cudaError_t launchStatistics(const StatisticsProblem& p, void* scratch, const La
                         device, cuda_stream);
     });
     then([&] {
-      return launchSelect(p, levels, plan.moments, plan.brackets, plan.found, plan.lists, device,
-                          cuda_stream);
+      return launchRefine(p, levels, plan.moments, plan.brackets, plan.found, plan.lists,
+                          plan.refined, device, cuda_stream);
+    });
+    then([&] {
+      return launchSelect(p, levels, plan.moments, plan.brackets, plan.found, plan.lists,
+                          plan.refined, device, cuda_stream);
     });
   }
   if (p.needsMoments()) {
@@ -147,7 +153,7 @@ extern const Operation<StatisticsProblem> kStatistics = {
 
 cudaError_t loadStatistics() {
   for (const auto load : {loadMoments, loadPassFloat, loadPassAnyFloat, loadPassHalf,
-                          loadPassDouble, loadSampleGroups, loadSelectQuantiles}) {
+                          loadPassDouble, loadRefineKept, loadSampleGroups, loadSelectQuantiles}) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }
