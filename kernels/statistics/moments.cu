@@ -3,7 +3,7 @@
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
-#include "statistics/write_quantiles.cuh"
+#include "statistics/finish_channels.cuh"
 
 namespace rbc::cuda {
 namespace statistics {
@@ -38,38 +38,16 @@ __global__ void __launch_bounds__(kClearThreads) clear(const __grid_constant__ C
   }
 }
 
-struct FinishArguments {
-  StatisticsProblem problem;
-  const Moments* moments;
-  LimbSpan span;
-};
-
-// Threads of one warp take the same way: even warps the mean, odd ones the deviation.
-constexpr int kFinishThreads = 64;
-constexpr int kWarp = 32;
-
 __global__ void __launch_bounds__(kFinishThreads)
     finish(const __grid_constant__ FinishArguments a) {
   waitForLaunchesAhead();
-  const StatisticsProblem& p = a.problem;
-  const bool of_mean = threadIdx.x < kWarp;
-  const int64_t channels = p.samples.channels;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kWarp + threadIdx.x % kWarp;
-       i < p.groups() * channels; i += static_cast<int64_t>(gridDim.x) * kWarp) {
-    const int64_t group = i / channels;
-    const int64_t channel = i - group * channels;
-    const Moments& m = a.moments[i];
-    if (of_mean) {
-      put(p.count, group, channel, m.count);
-      put(p.nonfinite, group, channel, m.nonfinite);
-      put(p.min, group, channel, smallest(m));
-      put(p.max, group, channel, largest(m));
-      if (p.mean.data != nullptr) put(p.mean, group, channel, exactMean(m, a.span));
-    } else if (p.std.data != nullptr) {
-      put(p.std, group, channel, exactStd(m, p.ddof, a.span));
-    }
+  const int64_t blocks = ceilDiv(a.problem.groups() * a.problem.samples.channels, kFinishChannels);
+  for (int64_t i = blockIdx.x; i < blocks; i += gridDim.x) {
+    finishChannels(a.problem, a.moments, a.span, i);
   }
 }
+
+constexpr int kWarp = 32;
 
 struct MergeArguments {
   Moments* to;
@@ -100,8 +78,8 @@ cudaError_t launchFinish(const StatisticsProblem& problem, const Moments* moment
                          cudaStream_t cuda_stream) {
   FinishArguments arguments = {problem, moments, span};
   return launchBlocks(finish, &arguments,
-                      ceilDiv(problem.groups() * problem.samples.channels, kWarp), kFinishThreads,
-                      device, cuda_stream);
+                      ceilDiv(problem.groups() * problem.samples.channels, kFinishChannels),
+                      kFinishThreads, device, cuda_stream);
 }
 
 cudaError_t launchMerge(Moments* to, const Moments* from, int64_t count, const LaunchDevice& device,

@@ -4,6 +4,7 @@
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
 #include "statistics/brackets.cuh"
+#include "statistics/finish_channels.cuh"
 #include "statistics/rank_places.cuh"
 #include "statistics/sample_groups.h"
 #include "statistics/sample_readers.cuh"
@@ -23,6 +24,8 @@ struct Arguments {
   const void* kept;
   const Refined* refined;  // of each list, or null
   const void* refined_values;
+  int64_t finish_blocks;  // the first ones have the moments to do
+  LimbSpan span;
 };
 
 // The inner ranks among a bracket's values; all threads take part.
@@ -102,7 +105,12 @@ __global__ void __launch_bounds__(kSelectThreads) select(const __grid_constant__
   const StatisticsProblem& p = a.problem;
   const int64_t channels = p.samples.channels;
   const int64_t all = p.groups() * channels * a.levels.count;
-  for (int64_t i = blockIdx.x; i < all; i += gridDim.x) {
+  for (int64_t block = blockIdx.x; block < a.finish_blocks + all; block += gridDim.x) {
+    if (block < a.finish_blocks) {
+      finishChannels(p, a.moments, a.span, block);
+      continue;
+    }
+    const int64_t i = block - a.finish_blocks;
     const int64_t index = i / a.levels.count;
     const int level = static_cast<int>(i - index * a.levels.count);
     const int64_t group = index / channels;
@@ -135,11 +143,16 @@ __global__ void __launch_bounds__(kSelectThreads) select(const __grid_constant__
 
 cudaError_t launchSelect(const StatisticsProblem& problem, const LevelsOfRead& levels,
                          const Moments* moments, const void* brackets, const Found* found,
-                         const void* kept, const RefineMemory& refined, const LaunchDevice& device,
-                         cudaStream_t cuda_stream) {
-  Arguments arguments = {problem, levels, moments,         brackets,
-                         found,   kept,   refined.refined, refined.values};
-  const int64_t blocks = problem.groups() * problem.samples.channels * levels.count;
+                         const void* kept, const RefineMemory& refined, const LimbSpan* finish,
+                         const LaunchDevice& device, cudaStream_t cuda_stream) {
+  const int64_t all = problem.groups() * problem.samples.channels;
+  const int64_t finish_blocks = finish != nullptr ? ceilDiv(all, kFinishChannels) : 0;
+  Arguments arguments = {problem,         levels,
+                         moments,         brackets,
+                         found,           kept,
+                         refined.refined, refined.values,
+                         finish_blocks,   finish != nullptr ? *finish : kAllLimbs};
+  const int64_t blocks = finish_blocks + all * levels.count;
   return launchBlocks(computesInDouble(problem.samples.dtype) ? select<double> : select<float>,
                       &arguments, blocks, kSelectThreads, device, cuda_stream);
 }

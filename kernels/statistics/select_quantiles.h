@@ -10,10 +10,11 @@
 namespace rbc::cuda {
 namespace statistics {
 
+// With the results of the moments beside it, unless `finish` is null: it has the limbs in use.
 cudaError_t launchSelect(const StatisticsProblem& problem, const LevelsOfRead& levels,
                          const Moments* moments, const void* brackets, const Found* found,
-                         const void* kept, const RefineMemory& refined, const LaunchDevice& device,
-                         cudaStream_t cuda_stream);
+                         const void* kept, const RefineMemory& refined, const LimbSpan* finish,
+                         const LaunchDevice& device, cudaStream_t cuda_stream);
 
 cudaError_t loadSelectQuantiles();
 

@@ -137,10 +137,11 @@ cudaError_t launchStatistics(const StatisticsProblem& p, void* scratch, const La
     });
     then([&] {
       return launchSelect(p, levels, plan.moments, plan.brackets, plan.found, plan.lists,
-                          plan.refined, device, cuda_stream);
+                          plan.refined, i == 0 && p.needsMoments() ? &span : nullptr, device,
+                          cuda_stream);
     });
   }
-  if (p.needsMoments()) {
+  if (p.needsMoments() && plan.reads == 0) {
     then([&] { return launchFinish(p, plan.moments, span, device, cuda_stream); });
   }
   return error;
