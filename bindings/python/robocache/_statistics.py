@@ -113,6 +113,8 @@ def statistics(
     rows: tuple[int, ...] = ()
     if per_row:
         packed = indexes[1] is not None
+        if not packed and len(shape) < 3:
+            raise ValueError("per_row: is set, expected values [B,S,D] or offsets")
         rows = batch_of(shape, indexes[1], context) if packed else tuple(shape[:1])
     channels = tuple(shape[-1:])
     arrays = [
@@ -177,7 +179,7 @@ class StatisticsAccumulator:
         _set_accumulator_ddof(params, _ddof(ddof))
         context = _context_of(backend)
         handle = _core.rbc_statistics_accumulator_create(
-            context._handle, (params, _levels(quantiles))
+            context._handle, (params, _levels(quantiles), None)
         )
         self._adopt(context, handle)
 
