@@ -126,8 +126,8 @@ def statistics(
     _core.rbc_statistics(
         context._handle, values, (params, *indexes, levels), (_new_result(), *arrays)
     )
-    finish = finished(framework, context, ordered, "values", None, tuple(arrays))
-    return StatisticsResult(*finish, levels=tuple(levels.tolist()), ddof=int(ddof))
+    filled = finished(framework, context, ordered, "values", None, tuple(arrays))
+    return _result(filled, tuple(levels.tolist()), int(ddof))
 
 
 class StatisticsAccumulator:
@@ -271,7 +271,7 @@ class StatisticsAccumulator:
         _core.rbc_statistics_accumulator_result(
             self._context._handle, self._handle, (_new_result(), *arrays)
         )
-        return StatisticsResult(*arrays, levels=self._levels, ddof=self._ddof)
+        return _result(arrays, self._levels, self._ddof)
 
     def to_bytes(self) -> bytes:
         """The state, for :meth:`from_bytes` in any process, on any device and machine."""
@@ -304,6 +304,11 @@ class StatisticsAccumulator:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.to_bytes(),)
+
+
+def _result(arrays: Sequence[Any], levels: tuple[float, ...], ddof: int) -> StatisticsResult:
+    tallied, nonfinite, low, high, mean, std, quantiles = arrays
+    return StatisticsResult(tallied, nonfinite, low, high, mean, std, quantiles, levels, ddof)
 
 
 def _restored(data: bytes) -> StatisticsAccumulator:
