@@ -81,6 +81,9 @@ def keywords(part, call, to, written=(), flags=()):
     if "inv_std" in found:
         found["std"] = to(1 / part.inputs["inv_std"])  # exact: powers of two
         del found["inv_std"]
+    if "levels" in found:
+        found["quantiles"] = part.inputs["levels"]
+        del found["levels"]
     for name in written:
         if f"return_{name}" in names:
             found[f"return_{name}"] = True
@@ -92,6 +95,8 @@ def keywords(part, call, to, written=(), flags=()):
     for name, value in settings.items():
         if name == "clock_offset_ticks":
             found["clock_offset"] = int(value)
+        elif name == "ddof":
+            found[name] = int(value)
         else:
             found[name] = CHOICES[name][int(value)] if name in CHOICES else value
     if part.groups:
