@@ -22,7 +22,7 @@ def _root(square):
 
 
 def of_channel(values, levels, ddof):
-    finite = [float(x) for x in values if np.isfinite(x)]
+    finite = [float(x) + 0.0 for x in values if np.isfinite(x)]  # -0 counts as 0
     n = len(finite)
     result = {"count": n, "nonfinite": len(values) - n}
     if n == 0:
@@ -39,7 +39,7 @@ def of_channel(values, levels, ddof):
         "max": max(finite),
         "mean": float(total / n),
         "std": NAN if square is None else _root(square),
-        "quantiles": np.quantile(np.array(finite) + 0.0, levels),
+        "quantiles": np.quantile(np.array(finite), levels),
     }
 
 
