@@ -66,6 +66,8 @@ typedef struct rbcResampleParams {
   int32_t num_groups;             /* the length of groups */
   int32_t reserved0;              /* 0 */
   uint64_t reserved[4];           /* 0 */
+  const rbcTensor* sample_mask;   /* [B,S], or [S] shared by the batch; [N] packed; bool or u8:
+                                     0 where a sample is missing; null: none is */
 } rbcResampleParams;
 
 static inline rbcResampleParams rbcResampleParamsInit(void) {
@@ -111,6 +113,11 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * and the last the left neighbour of what comes after; so it is for extrapolation as well. Hold
  * before the first time writes sample 0.
  *
+ * A sample whose sample_mask is 0 is missing: for every rule and every method as if it were not
+ * there. What comes before and after a missing sample are neighbours, the first sample is the first
+ * that is not missing, and n counts these; its values are never used. Its time must ascend with the others
+ * all the same.
+ *
  * Methods, for the samples v1 at t1 and v2 at t2 around q, v0 before and v3 after these, and
  * w = (q - t1) / (t2 - t1):
  *   linear   fma(w, v2 - v1, v1).
@@ -146,7 +153,7 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * but never an access outside the tensors. With it, the call fails with INVALID_ARGUMENT and writes
  * nothing if times are NaN or decrease (the message has the row and the index), lengths are outside
  * 0..S, or offsets decrease. On the CPU lengths and offsets are always verified. Times beyond a
- * row's length are never read.
+ * row's length are never read; those of missing samples are, and are verified.
  *
  * CUDA: one launch on the context's stream, no allocation, no synchronization, can be captured.
  * With RBC_CHECK_TIMES it verifies first, which waits for the stream and cannot be captured
