@@ -170,13 +170,10 @@ struct MaskedRecording : Recording<Time, Index> {
   }
 };
 
-// What stands for the mask of a stream that has none, again and again.
-__device__ inline const uint8_t kThere = 1;
-
 template <class Time, class Index>
 __device__ __forceinline__ MaskedRecording<Time, Index> recordingOf(
     const SampleRows<Index>& s, const BatchRows<const uint8_t, Index>& mask, Index b) {
-  MaskedRecording<Time, Index> recording = {recordingOf<Time>(s, b), {&kThere, 0}};
+  MaskedRecording<Time, Index> recording = {recordingOf<Time>(s, b), {nullptr, 0}};
   if (mask.data != nullptr) recording.valid = {mask.at(b, recording.begin), mask.step};
   return recording;
 }
@@ -218,9 +215,9 @@ __device__ __forceinline__ SamplePosition<Time, Index> findSample(
   if (!valid || samples->count <= 0) return SamplePosition<Time, Index>::none();
   const Time q = *reinterpret_cast<const Time*>(queries.times.at(b, t));
   Ends<Time> ends = {samples->times[0], samples->times[samples->count - 1]};
-  const uint8_t begins = *samples->valid.at(0);
-  const uint8_t finishes = *samples->valid.at(samples->count - 1);
-  if (begins == 0 || finishes == 0) {
+  const bool begins = samples->valid.counts(0);
+  const bool finishes = samples->valid.counts(samples->count - 1);
+  if (!(begins & finishes)) {
     samples->cut(trimmed(samples->valid, samples->count));
     if (samples->count <= 0) return SamplePosition<Time, Index>::none();
     ends = {samples->times[0], samples->times[samples->count - 1]};

@@ -64,14 +64,15 @@ template <class Index>
 struct ValidSamples {
   static constexpr bool kAll = false;
 
-  const uint8_t* first;  // null: there is no mask
-  Index stride;          // in bytes
+  const uint8_t* first;  // null: all count
+  Index stride;          // in bytes; 0 where all count
 
   RBC_HD const uint8_t* at(Index i) const { return first + static_cast<int64_t>(i) * stride; }
+  RBC_HD bool counts(Index i) const { return first == nullptr || *at(i) != 0; }
 
   // The last that counts of 0 .. i, or -1.
   RBC_HD Index upTo(Index i) const {
-    if (i < 0 || *at(i) != 0) return i;
+    if (i < 0 || counts(i)) return i;
     if (stride == 0) return -1;
     if (stride != 1) {
       do --i;
@@ -98,7 +99,7 @@ struct ValidSamples {
   // The first that counts of i .. n - 1, or n.
   RBC_HD Index from(Index i, Index n) const {
     if (i >= n) return n;
-    if (*at(i) != 0) return i;
+    if (counts(i)) return i;
     if (stride == 0) return n;
     if (stride != 1) {
       do ++i;

@@ -207,7 +207,7 @@ class StreamRun {
       const int64_t i = found.i[k];
       steps_[k] = 1;
       if (i < 0 || i + 1 >= n) continue;  // the last sample of a row counts
-      if ((*valid.at(i) != 0) & (*valid.at(i + 1) != 0)) continue;
+      if (valid.counts(i) & valid.counts(i + 1)) continue;
       if (i < missing->left || i >= missing->right) {
         *missing = {valid.upTo(i), valid.from(i + 1, n)};
       }
