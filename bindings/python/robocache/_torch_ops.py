@@ -36,7 +36,7 @@ _VOXELS = ("coords", "counts", "features", "grouped", "point_to_voxel", "num_vox
 
 # ---- resample, and the gradient of it -----------------------------------------------------------
 
-_OPTIONAL = ("lengths", "query_lengths", "offsets", "mean", "std")
+_OPTIONAL = ("lengths", "query_lengths", "offsets", "mean", "std", "sample_mask")
 
 
 def _resample_kernel(values: Any, times: Any, query_times: Any, *more: Any) -> tuple[Any, Any]:
@@ -55,11 +55,11 @@ def _resample_fake(values: Any, times: Any, query_times: Any, *more: Any) -> tup
 
 
 def _resample_setup(ctx: Any, *given: Any) -> None:
-    values, times, query_times, lengths, query_lengths, offsets, mean, std, text = given
+    values, times, query_times, lengths, query_lengths, offsets, mean, std, mask, text = given
     _refuse_gradients(times=times, query_times=query_times, mean=mean, std=std)
     options = decode(text)
     require_linear(options.get("method", "linear"))
-    ctx.save_for_backward(times, query_times, lengths, query_lengths, offsets, std)
+    ctx.save_for_backward(times, query_times, lengths, query_lengths, offsets, std, mask)
     ctx.shape, ctx.dtype = values.shape, values.dtype
     ctx.options = encode({**options, **UNCHECKED}, "resample")  # the context may be gone by then
 
@@ -71,10 +71,10 @@ def _resample_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
 
 def _backward_kernel(
     gradient: Any, times: Any, query_times: Any, *more: Any
-) -> Any:  # of lengths, query_lengths, offsets, std, shape, dtype, options
-    lengths, query_lengths, offsets, std, shape, dtype, text = more
+) -> Any:  # of lengths, query_lengths, offsets, std, sample_mask, shape, dtype, options
+    lengths, query_lengths, offsets, std, mask, shape, dtype, text = more
     arrays = {"times": times, "query_times": query_times, "lengths": lengths}
-    arrays.update(query_lengths=query_lengths, offsets=offsets)
+    arrays.update(query_lengths=query_lengths, offsets=offsets, sample_mask=mask)
     return Weights(arrays, std, decode(text)).transposed(gradient, shape, dtype)
 
 
@@ -92,8 +92,8 @@ def _backward_setup(ctx: Any, *given: Any) -> None:
 
 
 def _backward_gradient(ctx: Any, values: Any) -> tuple[Any, ...]:
-    *arrays, std = ctx.saved_tensors
-    gradient, _ = OPS.resample(values, *arrays, None, std, ctx.options)
+    *arrays, std, mask = ctx.saved_tensors
+    gradient, _ = OPS.resample(values, *arrays, None, std, mask, ctx.options)
     return (gradient,)
 
 
@@ -102,11 +102,12 @@ def _backward_gradient(ctx: Any, values: Any) -> tuple[Any, ...]:
 
 def _fuse_kernel(
     values: Any, times: Any, query_times: Any, *more: Any
-) -> tuple[Any, Any]:  # of lists of lengths, offsets, means and stds, query_lengths and options
+) -> tuple[Any, Any]:  # of lists of lengths, offsets, means, stds and masks, and of the whole call
     *lists, query_lengths, rules, text = more
     streams = []
-    for each, own, lengths, offsets, mean, std, rule in zip(values, times, *lists, rules):
+    for each, own, lengths, offsets, mean, std, present, rule in zip(values, times, *lists, rules):
         arrays = {"lengths": lengths, "offsets": offsets, "mean": mean, "std": std}
+        arrays["sample_mask"] = present
         streams.append(Stream(each, own, **arrays, **decode(rule)))
     options = decode(text)
     out = _plain_fuse(streams, query_times, query_lengths=query_lengths, **options)
@@ -128,14 +129,15 @@ def _fuse_fake(
 
 
 def _fuse_setup(ctx: Any, *given: Any) -> None:
-    values, times, query_times, lengths, offsets, means, stds, query_lengths, rules, _ = given
+    values, times, query_times, lengths, offsets, means, stds, masks, *shared = given
+    query_lengths, rules, _ = shared
     _refuse_gradients(query_times=query_times)
     for n, rule in enumerate(rules):
         within = f"streams[{n}]."
         _refuse_gradients(within, times=times[n], mean=means[n], std=stds[n])
         if values[n].requires_grad:
             require_linear(decode(rule).get("method", "linear"), within)
-    ctx.save_for_backward(query_times, query_lengths, *times, *lengths, *offsets, *stds)
+    ctx.save_for_backward(query_times, query_lengths, *times, *lengths, *offsets, *stds, *masks)
     ctx.values = [(each.shape, each.dtype) for each in values]
     ctx.rules = rules
 
@@ -150,10 +152,10 @@ def _fuse_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
         if ctx.wanted[n]:
             options = decode(ctx.rules[n])
             queries = _looked_up(query_times, options.pop("clock_offset", 0))
-            times, lengths, offsets, std = lists[n::count]
+            times, lengths, offsets, std, mask = lists[n::count]
             gradients[n] = OPS.resample_backward(
                 gradient[..., begin:end],
-                *(times, queries, lengths, query_lengths, offsets, std, shape, dtype),
+                *(times, queries, lengths, query_lengths, offsets, std, mask, shape, dtype),
                 encode(options, "resample"),
             )
         begin = end
@@ -354,23 +356,23 @@ class OPS:
     resample = _register(
         "resample",
         "Tensor values, Tensor times, Tensor query_times, Tensor? lengths, Tensor? query_lengths, "
-        "Tensor? offsets, Tensor? mean, Tensor? std, str options",
+        "Tensor? offsets, Tensor? mean, Tensor? std, Tensor? sample_mask, str options",
         "(Tensor, Tensor)",
         *(_resample_kernel, _resample_fake, _resample_setup, _resample_gradient),
     )
     resample_backward = _register(
         "resample_backward",
         "Tensor gradient, Tensor times, Tensor query_times, Tensor? lengths, "
-        "Tensor? query_lengths, Tensor? offsets, Tensor? std, SymInt[] shape, ScalarType dtype, "
-        "str options",
+        "Tensor? query_lengths, Tensor? offsets, Tensor? std, Tensor? sample_mask, "
+        "SymInt[] shape, ScalarType dtype, str options",
         "Tensor",
         *(_backward_kernel, _backward_fake, _backward_setup, _backward_gradient),
     )
     fuse = _register(
         "fuse",
         "Tensor[] values, Tensor[] times, Tensor query_times, Tensor?[] lengths, "
-        "Tensor?[] offsets, Tensor?[] mean, Tensor?[] std, Tensor? query_lengths, "
-        "str[] streams, str options",
+        "Tensor?[] offsets, Tensor?[] mean, Tensor?[] std, Tensor?[] sample_mask, "
+        "Tensor? query_lengths, str[] streams, str options",
         "(Tensor, Tensor)",
         *(_fuse_kernel, _fuse_fake, _fuse_setup, _fuse_gradient),
     )
