@@ -114,9 +114,9 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * before the first time writes sample 0.
  *
  * A sample whose sample_mask is 0 is missing: for every rule and every method as if it were not
- * there. What comes before and after a missing sample are neighbours, the first sample is the first
- * that is not missing, and n counts these; its values are never used. Its time must ascend with the others
- * all the same.
+ * there. Those before and after it are neighbours then, a row begins and ends with samples that are
+ * there, n counts them alone, and values of missing ones are never used. Their times must ascend
+ * with the others all the same: RBC_CHECK_TIMES looks at them too.
  *
  * Methods, for the samples v1 at t1 and v2 at t2 around q, v0 before and v3 after these, and
  * w = (q - t1) / (t2 - t1):
@@ -153,7 +153,7 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * but never an access outside the tensors. With it, the call fails with INVALID_ARGUMENT and writes
  * nothing if times are NaN or decrease (the message has the row and the index), lengths are outside
  * 0..S, or offsets decrease. On the CPU lengths and offsets are always verified. Times beyond a
- * row's length are never read; those of missing samples are, and are verified.
+ * row's length are never read.
  *
  * CUDA: one launch on the context's stream, no allocation, no synchronization, can be captured.
  * With RBC_CHECK_TIMES it verifies first, which waits for the stream and cannot be captured

@@ -1,6 +1,6 @@
 """Which samples are missing: by a mask, by values that are NaN, by NumPy's masked arrays.
 
-What comes of each is the array ``sample_mask`` that the library takes, False where a sample is missing.
+What comes of each is the array ``sample_mask`` that the library takes: False where one is missing.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def is_masked(array: Any) -> bool:
 
 
 def taken_apart(values: Any, sample_mask: Any) -> tuple[Any, Any]:
-    """The data of a masked array, and ``sample_mask`` without the rows of which an element is masked."""
+    """The data of a masked array, and ``sample_mask`` without rows that have a masked element."""
     import numpy as np
 
     data = np.asarray(values.data)

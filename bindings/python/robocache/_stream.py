@@ -66,9 +66,11 @@ class Stream(Generic[Array_co]):
     times : array [B,S], or [S] shared by the batch; [N] packed
         float32, float64 or int64, or with a unit, as for :func:`resample`; ascending in each row;
         the same dtype and unit in every stream of a call.
-    method, lengths, offsets, sample_mask, missing, bounds, fill_value, max_gap, tolerance, mean, std
-        As for :func:`resample`. Lists become arrays, 1 / ``std`` is taken, and ``missing`` looks for
-        NaN, when the stream is made. Where a stream is absent from some of the batch its length is 0.
+    method, lengths, offsets, sample_mask, missing
+    bounds, fill_value, max_gap, tolerance, mean, std
+        As for :func:`resample`. Lists become arrays, 1 / ``std`` is taken, and ``missing`` looks
+        for NaN, when the stream is made. Where a stream is absent from some of the batch its length
+        is 0.
     clock_offset
         In the unit of ``times``: a sample at t lies at t + ``clock_offset`` on the clock of the
         query times. An int of ticks for int64 times, or a length of time if they have a unit; else

@@ -101,9 +101,10 @@ def resample(
         ``values`` must not require a gradient.
     return_mask
         Also return a bool tensor [B,T]: True where a value was interpolated or met exactly.
-    lengths, query_lengths, offsets, sample_mask, missing, bounds, fill_value, max_gap, tolerance, mean, std, dtype
-        As for :func:`robocache.resample`. Where ``fill_value`` is written, the gradient is 0, and so
-        is that of samples that are missing.
+    lengths, query_lengths, offsets, sample_mask, missing
+    bounds, fill_value, max_gap, tolerance, mean, std, dtype
+        As for :func:`robocache.resample`. Where ``fill_value`` is written, the gradient is 0, and
+        so is that of samples that are missing.
     check_times, backend
         As for :func:`robocache.resample`, when it goes forward. Backward nothing is verified again,
         and the device and the stream are those of the gradient.
