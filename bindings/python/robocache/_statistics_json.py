@@ -83,9 +83,7 @@ def read_feature(
             continue
         array = _array(feature[key], f"{where}.{key}")
         if array.shape != shape:
-            raise ValueError(
-                f"{where}.{key}: has {_extents(array.shape)}, expected {_extents(shape)} as mean"
-            )
+            raise ValueError(f"{where}.{key}: has shape {array.shape}, expected {shape} as mean")
         arrays[key] = array
     _require(arrays["std"] >= 0, f"{where}.std", "is below 0")
     if "min" in feature and "max" in feature:
@@ -115,7 +113,7 @@ def _array(given: Any, where: str) -> F64:
         array = array[:, 0, 0]
     if array.ndim > 2 or array.size == 0:
         raise ValueError(
-            f"{where}: has {_extents(array.shape)}, expected (D,), (B, D), or (C, 1, 1) of an image"
+            f"{where}: has shape {array.shape}, expected (D,), (B, D), or (C, 1, 1) of an image"
         )
     return array
 
@@ -147,10 +145,6 @@ def _length(item: Any) -> int:
 
 def _words(item: Any) -> str:
     return f"a list of {len(item)}" if isinstance(item, list) else "a number"
-
-
-def _extents(shape: tuple[int, ...]) -> str:
-    return f"shape {shape}"
 
 
 def _count(given: Any, where: str) -> int:
