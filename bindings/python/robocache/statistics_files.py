@@ -54,7 +54,7 @@ def read_lerobot(path: Path) -> dict[str, StatisticsResult]:
     Returns
     -------
     dict
-        :class:`StatisticsResult` by feature.
+        :class:`~robocache.StatisticsResult` by feature.
 
     Raises
     ------
@@ -83,9 +83,9 @@ def write_lerobot(
     path
         The file, or the folder of the data set.
     results
-        :class:`StatisticsResult` by feature. LeRobot takes the quantiles of 1, 10, 50, 90 and 99 %
-        from there, and images from 0 to 1. Its one count is that of the channel with the most
-        finite values.
+        :class:`~robocache.StatisticsResult` by feature. LeRobot takes the quantiles of 1, 10, 50,
+        90 and 99 % from there, and images from 0 to 1. Its one count is that of the channel with
+        the most finite values.
     images
         The features that are images, written as (C,1,1); None: those with "image" in their name,
         by which LeRobot tells them itself.
@@ -113,7 +113,7 @@ def read_lerobot_episodes(path: Path) -> dict[int, dict[str, StatisticsResult]]:
     Returns
     -------
     dict
-        For each episode's index :class:`StatisticsResult` by feature.
+        For each episode's index :class:`~robocache.StatisticsResult` by feature.
 
     Raises
     ------
@@ -153,8 +153,8 @@ def write_lerobot_episodes(
     path
         The file, or the folder of the data set.
     episodes
-        For each episode's index :class:`StatisticsResult` by feature, of which
-        :meth:`StatisticsResult.row` gives one of many.
+        For each episode's index :class:`~robocache.StatisticsResult` by feature, of which
+        :meth:`~robocache.StatisticsResult.row` gives one of many.
     images
         As for :func:`write_lerobot`.
 
@@ -183,7 +183,8 @@ def read_openpi(path: Path) -> dict[str, StatisticsResult]:
     Returns
     -------
     dict
-        :class:`StatisticsResult` by key. Counts are -1, min and max NaN: the file tells neither.
+        :class:`~robocache.StatisticsResult` by key. Counts are -1, min and max NaN: the file tells
+        neither.
 
     Raises
     ------
@@ -207,8 +208,8 @@ def write_openpi(path: Path, results: Mapping[str, StatisticsResult]) -> None:
     path
         The file, or its folder.
     results
-        :class:`StatisticsResult` by key, such as "state" and "actions". Without a quantile of 1 or
-        99 % its place is null, as openpi has it.
+        :class:`~robocache.StatisticsResult` by key, such as "state" and "actions". Without a
+        quantile of 1 or 99 % its place is null, as openpi has it.
 
     Raises
     ------
@@ -236,7 +237,7 @@ def read_gr00t(path: Path) -> dict[str, StatisticsResult]:
     Returns
     -------
     dict
-        :class:`StatisticsResult` by feature. Counts are -1: the file does not tell them.
+        :class:`~robocache.StatisticsResult` by feature. Counts are -1: the file does not tell them.
 
     Raises
     ------
@@ -258,7 +259,7 @@ def write_gr00t(path: Path, results: Mapping[str, StatisticsResult]) -> None:
     path
         The file, or the folder of the data set.
     results
-        :class:`StatisticsResult` by feature, with the quantiles of 1 and 99 %.
+        :class:`~robocache.StatisticsResult` by feature, with the quantiles of 1 and 99 %.
 
     Raises
     ------
