@@ -203,6 +203,29 @@ def test_the_way_back(style, mode, options, formula):
     assert (np.abs(back - expected) <= 12 * np.spacing(np.abs(values).max(axis=0))).all()
 
 
+@pytest.mark.parametrize(
+    "style, mode, epsilon, limit",
+    [
+        ("diffusion_policy", "min_max", None, 1e-4),
+        ("diffusion_policy", "min_max", 1e-7, 1e-7),
+        ("diffusion_policy", "gaussian", None, 1e-4),
+        ("robomimic", "min_max", None, 1e-4),
+        ("robomimic", "gaussian", None, 1e-6),
+    ],
+)
+def test_the_limits_of_small_ranges(style, mode, epsilon, limit):
+    """Below the limit a channel is shifted alone, at it and above it is scaled."""
+    widths = np.array([np.nextafter(limit, 0), limit])
+    zeros, rows = np.zeros(2), np.array([9, 9])
+    result = rbc.StatisticsResult(
+        rows, rows, zeros, widths, zeros, widths, np.empty((0, 2)), ddof=int("policy" in style)
+    )
+    scale = Normalization.of(result, mode, style=style, epsilon=epsilon).scale
+    reach = {"gaussian": 1, "min_max": 2}[mode] * (0.999999 if style == "robomimic" else 1)
+    assert scale[0] == 1
+    assert scale[1] == (1 / limit if mode == "gaussian" else reach / limit)
+
+
 def test_what_was_clipped_comes_back_as_the_limit():
     made = Normalization.of(statistics(example()), "min_max", style="gr00t")
     low, high = made.invert([[-9.0] * 7, [9.0] * 7])
@@ -358,14 +381,23 @@ def test_dtypes_of_numpy():
     for dtype in (np.int8, np.uint16, np.int64, bool):
         result = made.apply(np.ones((3, 2), dtype))
         assert result.dtype == np.float64 and result[0].tolist() == [0.25, -0.25]
-    half = np.float16([[3.3, 4.4]])
-    expected = (half.astype(np.float32) - np.float32([1, 2])) * np.float32(0.5) + np.float32(0.25)
-    assert np.array_equal(made.apply(half), expected.astype(np.float16))
     assert made.apply([[1.0, 2.0]]).tolist() == [[0.25, 0.25]]
     bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
     assert made.apply(np.ones((3, 2), bfloat16)).dtype == bfloat16
     with pytest.raises(TypeError, match=r"^values: dtype is complex128"):
         made.apply(np.ones(2, complex))
+
+
+def test_16_bits_are_computed_in_float32():
+    half = np.linspace(999, 1001, 50).astype(np.float16)
+    shift, scale = 1000.00003, 100.0
+    expected = (half.astype(np.float32) - np.float32(shift)) * np.float32(scale)
+    in_float64 = (half.astype(np.float64) - shift) * scale
+    assert (expected.astype(np.float16) != in_float64.astype(np.float16)).any()
+    made = Normalization(shift, scale)
+    assert np.array_equal(made.apply(half), expected.astype(np.float16))
+    torch = pytest.importorskip("torch")
+    assert np.array_equal(made.apply(torch.from_numpy(half)).numpy(), expected.astype(np.float16))
 
 
 def test_values_are_left_alone_and_may_have_any_strides():

@@ -127,7 +127,7 @@ def rounded_to(kind: Any, values: Any) -> Any:
 
 
 def array_of(given: Any, name: str) -> Any:
-    """A parameter as float64, which nobody else can change."""
+    """A parameter as float64, a copy."""
     import numpy as np
 
     if given is None:
@@ -144,7 +144,6 @@ def array_of(given: Any, name: str) -> Any:
     wrong = np.isnan(array) if name in ("low", "high") else ~np.isfinite(array)
     if wrong.any():
         raise ValueError(f"{name}: is {array[wrong][0]} in {place_of(wrong)}, expected a number")
-    array.setflags(write=False)
     return array
 
 
