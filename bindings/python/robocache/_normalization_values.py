@@ -65,7 +65,7 @@ class Parameters:
         import torch
 
         kind = values.dtype
-        if kind.is_complex or kind.itemsize == 1 and kind.is_floating_point:
+        if kind.is_complex or kind.is_floating_point and torch.finfo(kind).bits < 16:
             raise TypeError(f"values: dtype is {kind}, expected a float, integer or bool dtype")
         if not kind.is_floating_point:
             kind = torch.get_default_dtype()

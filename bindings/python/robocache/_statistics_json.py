@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Union
 
@@ -233,7 +232,7 @@ def key_of(level: float, where: str) -> str:
 def replace(path: Path, text: str) -> None:
     """Write a file so that whoever opens it finds the old text or the new one, never a part."""
     target = os.path.realpath(os.fspath(path))
-    part = f"{target}.{secrets.token_hex(6)}.part"
+    part = f"{target}.{os.urandom(6).hex()}.part"
     try:
         # "x": with the permissions of any new file, which those of the module tempfile are not.
         with open(part, "x", encoding="utf-8") as file:
