@@ -106,16 +106,16 @@ def test_arrays_of_other_libraries_are_looked_through_by_these(library):
         assert np.asarray(out).tolist() == EXPECTED
 
 
-def test_frames_with_holes():
-    pandas = pytest.importorskip("pandas")
-    polars = pytest.importorskip("polars")
-    columns = {"a": [0, None, 20, 30], "b": [5, 5, 5, 5]}
-    for frame in (pandas.DataFrame(columns).astype("Int64"), polars.DataFrame(columns)):
-        assert np.isnan(rbc.resample(frame, TIMES, QUERIES)[0, 0])
-        assert rbc.resample(frame, TIMES, QUERIES, missing="nan").tolist() == EXPECTED
-        stream = rbc.Stream(frame, pandas.to_datetime(TIMES, unit="s"), missing="nan")
-        queries = pandas.to_datetime(QUERIES, unit="s")
-        assert rbc.fuse([stream], queries).tolist() == EXPECTED
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_with_holes(library):
+    frame = pytest.importorskip(library).DataFrame({"a": [0, None, 20, 30], "b": [5, 5, 5, 5]})
+    if library == "pandas":
+        frame = frame.astype("Int64")
+    assert np.isnan(rbc.resample(frame, TIMES, QUERIES)[0, 0])
+    assert rbc.resample(frame, TIMES, QUERIES, missing="nan").tolist() == EXPECTED
+    stamps, asked = [(np.array(each) * 10).astype("M8[s]") for each in (TIMES, QUERIES)]
+    stream = rbc.Stream(frame, stamps, missing="nan")
+    assert rbc.fuse([stream], asked).tolist() == EXPECTED
 
 
 def test_masked_arrays_have_their_own():

@@ -328,7 +328,7 @@ def resample(
     except (TypeError, ValueError):
         if is_masked(values):
             values, sample_mask = taken_apart(values, sample_mask)
-            again = values, times, asked, max_gap, tolerance
+            again: Any = (values, times, asked, max_gap, tolerance)
         else:
             again = taken_again(values, times, asked, offsets, max_gap, tolerance)
         if again is None:
