@@ -32,8 +32,8 @@ struct StreamTask {
 };
 
 // What a kernel is made for. Arguments travel with the launch, so a few streams get a small struct;
-// and without doubles and long indexes it has registers left. Where samples may be missing a query takes
-// more of them: forms of their own leave the others as they are.
+// and without doubles and long indexes it has registers left. Where samples may be missing a query
+// takes more of them: one form for all such leaves the others as they are.
 struct FewFloats {
   static constexpr int kStreams = 8;
   static constexpr int kSegments = 32;
@@ -48,9 +48,6 @@ struct Few {
   static constexpr bool kMasked = false;
   using Index = int64_t;
 };
-struct FewMasked : Few {
-  static constexpr bool kMasked = true;
-};
 struct Many {
   static constexpr int kStreams = kMaxStreams;
   static constexpr int kSegments = kMaxSegments;
@@ -58,7 +55,7 @@ struct Many {
   static constexpr bool kMasked = false;
   using Index = int64_t;
 };
-struct ManyMasked : Many {
+struct Masked : Many {
   static constexpr bool kMasked = true;
 };
 

@@ -20,6 +20,7 @@ inline constexpr int kWarpsPerBlock = 4;
 // spills, which nvcc makes on sm_100 where there are six and long indexes.
 template <class Form>
 constexpr int blocksThatFit() {
+  if (Form::kMasked) return 5;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1100
   return Form::kDoubles ? 5 : 6;
 #else

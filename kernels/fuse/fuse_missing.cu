@@ -1,5 +1,5 @@
-// The kernel of any fusion where samples may be missing: a source file of its own, to compile beside the
-// others.
+// The kernel of any fusion where samples may be missing: a source file of its own, to compile beside
+// the others.
 
 #include "fuse/fuse_missing.h"
 
@@ -12,16 +12,11 @@ using namespace any;
 
 cudaError_t launchMissing(const FuseProblem& p, const LaunchDevice& device,
                           cudaStream_t cuda_stream) {
-  const bool few = p.num_streams <= Few::kStreams && p.num_segments <= Few::kSegments;
   return visitOut(p.out_dtype, [&](auto tag) {
-    using Out = typename decltype(tag)::type;
-    if constexpr (!std::is_same_v<Out, Words>) {
-      if (few) return launch<Out, FewMasked>(p, device, cuda_stream);
-    }
-    return launch<Out, ManyMasked>(p, device, cuda_stream);
+    return launch<typename decltype(tag)::type, Masked>(p, device, cuda_stream);
   });
 }
 
-cudaError_t loadFuseMissing() { return loadKernelsBeside(fuseKernel<Words, ManyMasked>); }
+cudaError_t loadFuseMissing() { return loadKernelsBeside(fuseKernel<Words, Masked>); }
 
 }  // namespace rbc::cuda
