@@ -19,10 +19,8 @@ struct RowTask {
   double w;
 };
 
-// What a method that takes four has to know besides: weights, and the rows beside these two, where the
-// weights say that they have a place.
-struct FourRows {
-  Weights<double> weights;
+// The rows beside these two, for methods that take four.
+struct OuterRows {
   const std::byte* before;
   const std::byte* after;
 };
@@ -43,11 +41,12 @@ struct RowBuffers {
 // Some channels of a stream, of one method, for some queries.
 struct RowTile {
   const RowTask* rows;
-  const FourRows* four;  // of each row, where the method takes four
-  int count;             // kMaxRows at most
-  int known;             // `count`, or more: rows that will be due next
-  int ahead;             // how many rows before their use to prefetch them
-  bool nontemporal;      // write past the caches; all rows of out are aligned and whole cache lines
+  const Weights<double>* weights;  // of each row, where the method takes four
+  const OuterRows* outer;  // likewise; null: each is as far from its neighbour as the others
+  int count;               // kMaxRows at most
+  int known;               // `count`, or more: rows that will be due next
+  int ahead;               // how many rows before their use to prefetch them
+  bool nontemporal;  // write past the caches; all rows of out are aligned and whole cache lines
   Method method;
   DType in;
   DType out;
@@ -66,6 +65,14 @@ struct RowTile {
 template <class Out>
 Out fillOf(const RowTile& tile) {
   return elementOf<Out>(tile.fill_bits);
+}
+
+// Of row i, whose w is not 0: as far as its weights say that they have a place.
+inline OuterRows outerRowsOf(const RowTile& tile, int i) {
+  if (tile.outer != nullptr) return tile.outer[i];
+  const RowTask& row = tile.rows[i];
+  const ptrdiff_t step = row.right - row.sample;
+  return {row.sample - step, row.right + step};
 }
 
 using RowsFunction = void (*)(const RowTile& tile);

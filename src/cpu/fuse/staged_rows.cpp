@@ -29,8 +29,8 @@ HWY_INLINE void prefetchRows(const RowTile& tile, int i, int64_t first_byte, int
   if (task.sample == nullptr) return;
   const std::byte* rows[3] = {task.sample, task.right};
   int count = task.w == 0 ? 1 : 2;
-  if (count == 2 && takesFour(tile.method) && tile.four[i].weights.after) {
-    rows[count++] = tile.four[i].after;
+  if (count == 2 && takesFour(tile.method) && tile.weights[i].after) {
+    rows[count++] = outerRowsOf(tile, i).after;
   }
   for (int k = 0; k < count; ++k) {
     for (int64_t byte = 0; byte < bytes; byte += 64) hwy::Prefetch(rows[k] + first_byte + byte);
@@ -77,11 +77,11 @@ void stagedRowsTo(const RowTile& tile) {
       const auto w = static_cast<Number>(row.w);
       if (w != 0) {
         const Weights<Number> k =
-            four ? tile.four[i].weights.as<Number>() : Weights<Number>{w, {}, false, false};
+            four ? tile.weights[i].as<Number>() : Weights<Number>{w, {}, false, false};
         v2 = read(row.right, 2);
         Samples<Number> samples = {{v1, v1, v2, v1}};
-        if (k.before) samples.v[0] = read(tile.four[i].before, 0);
-        if (k.after) samples.v[3] = read(tile.four[i].after, 3);
+        if (k.before) samples.v[0] = read(outerRowsOf(tile, i).before, 0);
+        if (k.after) samples.v[3] = read(outerRowsOf(tile, i).after, 3);
         if (slerps) {
           valid = slerpBlock(samples, k, count, result);
         } else {

@@ -253,7 +253,7 @@ class StreamRun {
                     out + k * row.query_bytes, w[k]};
       }
       for (int k = 0; k < count && four; ++k) {
-        setFour(times, valid, row, values, rules.method, {found.i[k], w[k], true}, &four_[at + k]);
+        setFour(times, valid, row, values, rules.method, {found.i[k], w[k], true}, at + k);
       }
     } else {
       for (int k = 0; k < count; ++k) {
@@ -267,22 +267,26 @@ class StreamRun {
         tasks[k] = {sample, right, out + k * row.query_bytes, position.weight};
         masks_[k] &= position.mask;
         // Of the position: where times hold a NaN it may have a place though its query has none.
-        if (four) setFour(times, valid, row, values, rules.method, position, &four_[at + k]);
+        if (four) setFour(times, valid, row, values, rules.method, position, at + k);
       }
     }
   }
 
+  // What a method that takes four has to know of task `at`.
   template <class Valid>
-  static void setFour(const TimeRow<Time>& times, const Valid& valid, const BatchRow& row,
-                      const std::byte* values, Method method, const SamplePosition& position,
-                      FourRows* four) {
+  void setFour(const TimeRow<Time>& times, const Valid& valid, const BatchRow& row,
+               const std::byte* values, Method method, const SamplePosition& position, int at) {
     const int64_t n = row.samples;
-    Neighbours<int64_t> beside = {};
-    if (position.weight != 0) beside = neighboursOf(valid, n, position.index);
-    four->weights = weightsOf(method, times, n, position, beside);
-    const auto at = [&](int64_t i) { return values + i * row.sample_bytes; };
-    four->before = four->weights.before ? at(beside.before) : nullptr;
-    four->after = four->weights.after ? at(beside.after) : nullptr;
+    if constexpr (Valid::kAll) {
+      weights_[at] = weightsOf(method, times, n, position);
+    } else {
+      Neighbours<int64_t> beside = {};
+      if (position.weight != 0) beside = neighboursOf(valid, n, position.index);
+      weights_[at] = weightsOf(method, times, n, position, beside);
+      const auto sample = [&](int64_t i) { return values + i * row.sample_bytes; };
+      outer_[at] = {weights_[at].before ? sample(beside.before) : nullptr,
+                    weights_[at].after ? sample(beside.after) : nullptr};
+    }
   }
 
   template <class Valid>
@@ -313,7 +317,8 @@ class StreamRun {
       if (channels == 0) continue;  // it only has a say in the mask
       const RowTile tile = {
           tasks_ + i * capacity_,
-          four_ + i * capacity_,
+          weights_ + i * capacity_,
+          stream_.sample_mask != nullptr ? outer_ + i * capacity_ : nullptr,
           count,
           count_,
           rowsAhead(channels * in_size_),
@@ -333,7 +338,11 @@ class StreamRun {
       };
       segment.rows(tile);
       std::copy_n(tile.rows + count, keep, tasks_ + i * capacity_);
-      std::copy_n(tile.four + count, takesFour(tile.method) ? keep : 0, four_ + i * capacity_);
+      const int keep_weights = takesFour(tile.method) ? keep : 0;
+      std::copy_n(tile.weights + count, keep_weights, weights_ + i * capacity_);
+      if (tile.outer != nullptr) {
+        std::copy_n(tile.outer + count, keep_weights, outer_ + i * capacity_);
+      }
     }
     if (values_in_mask_ && count > 0) {
       for (int k = 0; k < count; ++k) {
@@ -366,7 +375,8 @@ class StreamRun {
   uint8_t* mask_at_[kMaxRows];
   // `capacity_` of each segment.
   RowTask tasks_[kTasks];
-  FourRows four_[kTasks];
+  Weights<double> weights_[kTasks];
+  OuterRows outer_[kTasks];  // where samples may be missing
   RowBuffers buffers_;
 };
 

@@ -46,7 +46,7 @@ class Compact {
   Compact(const RowTile& tile, RowsFunction rows) : tile_(tile), part_(tile), rows_(rows) {
     part_.rows = tasks_;
     part_.nontemporal = false;
-    part_.four = four_;
+    part_.outer = nullptr;
   }
 
   // Channels first .. first + channels - 1 of rows begin .. begin + count - 1.
@@ -71,12 +71,13 @@ class Compact {
       if (!between) continue;
       read(row.right, 2);
       if (!takesFour(tile_.method)) continue;
-      const FourRows& four = tile_.four[begin + i];
-      four_[i] = {four.weights, compact.samples[0], compact.samples[3]};
-      if (four.weights.before) read(four.before, 0);
-      if (four.weights.after) read(four.after, 3);
+      const Weights<double>& weights = tile_.weights[begin + i];
+      const OuterRows outer = outerRowsOf(tile_, begin + i);
+      if (weights.before) read(outer.before, 0);
+      if (weights.after) read(outer.after, 3);
     }
     moveFunction(tile_.in)(reads, num_reads, tile_.in_stride, 1, channels);
+    part_.weights = tile_.weights + begin;
     part_.invalid = tile_.invalid != nullptr ? tile_.invalid + begin : nullptr;
     part_.count = part_.known = count;
     part_.channels = channels;
@@ -90,7 +91,6 @@ class Compact {
   RowTile part_;
   const RowsFunction rows_;
   RowTask tasks_[kRows];
-  FourRows four_[kRows];
   CompactRow compact_[kRows];
 };
 
