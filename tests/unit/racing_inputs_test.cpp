@@ -7,6 +7,7 @@
 #include "support/expect.h"
 #include "support/random.h"
 #include "support/run.h"
+#include "support/sanitizers.h"
 
 namespace {
 
@@ -79,16 +80,11 @@ void setGrid(rbcVoxelGrid* grid) {
   }
 }
 
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kRacesAreErrors = true;
-#else
-constexpr bool kRacesAreErrors = false;
-#endif
-
 }  // namespace
 
 TEST_CASE("racing inputs: offsets of points") {
-  if (kRacesAreErrors) SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
+  if (support::kThreadSanitizer)
+    SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
   for (const int threads : {1, 3}) {
     const Context context = support::cpuContext(threads);
     const RacingOffsets racing;
@@ -150,7 +146,8 @@ TEST_CASE("racing inputs: offsets of points") {
 }
 
 TEST_CASE("racing inputs: offsets of samples") {
-  if (kRacesAreErrors) SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
+  if (support::kThreadSanitizer)
+    SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
   for (const int threads : {1, 3}) {
     const Context context = support::cpuContext(threads);
     const RacingOffsets racing;
