@@ -23,6 +23,11 @@ def resampling(values: Array, times: npt.NDArray[np.float64]) -> None:
     poses = rbc.resample(values, times, times, method=[(0, 3, "linear"), (3, 4, "slerp")])
     assert_type(rbc.resample(torch.zeros(3, 1), times, times, out=poses), Array)
 
+    groups = [(0, 3, "linear"), (3, 4, "slerp")]  # whose names are str in a variable
+    rbc.resample(values, times, times, method=groups)
+    as_asked = rbc.resample(values, times, times, dtype="float64")
+    assert_type(as_asked.dtype, np.dtype[Any])
+
     rbc.resample(values, times, times, method="spline")  # type: ignore
     rbc.resample(values, times, times, bounds="wrap")  # type: ignore
     rbc.resample(values, times, times, smoothing=3)  # type: ignore
@@ -93,7 +98,7 @@ def clouds(points: Array) -> None:
     rbc.voxelize_sparse(points, **grid)
     voxels = rbc.voxelize_sparse(points, origin=points[0], voxel_size=(1, 1, 2), shape=shape)
     assert_type(voxels.trimmed(), rbc.SparseVoxels[Array])
-    assert_type(voxels.features, Union[Array, None])
+    assert_type(voxels.features, Union[Array, Any])
     tsdf, weight, dropped = rbc.voxelize_tsdf(
         points,
         [0, 0, 0],
