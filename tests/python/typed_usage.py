@@ -25,8 +25,9 @@ def resampling(values: Array, times: npt.NDArray[np.float64]) -> None:
 
     groups = [(0, 3, "linear"), (3, 4, "slerp")]  # whose names are str in a variable
     rbc.resample(values, times, times, method=groups)
-    as_asked = rbc.resample(values, times, times, dtype="float64")
-    assert_type(as_asked.dtype, np.dtype[Any])
+    doubles, mask = rbc.resample(values, times, times, dtype="float64", return_mask=True)
+    assert_type(doubles, npt.NDArray[Any])
+    assert_type(rbc.resample(torch.zeros(3, 1), times, times, dtype="float64"), torch.Tensor)
 
     rbc.resample(values, times, times, method="spline")  # type: ignore
     rbc.resample(values, times, times, bounds="wrap")  # type: ignore
@@ -77,6 +78,7 @@ def mixed_fusion(floats: Array, doubles: npt.NDArray[np.float64], flag: bool) ->
     one = [rbc.Stream(floats, doubles)]
     assert_type(rbc.fuse(one, doubles, return_mask=flag), Union[Array, tuple[Array, Any]])
     assert_type(rbc.report({"arm": one[0]}).streams["arm"].rate, float)
+    assert_type(rbc.fuse(one, doubles, dtype="float16"), npt.NDArray[Any])
     clock = rbc.clock(one, 50, span="union")
     rbc.fuse(one, clock)
     bits: npt.NDArray[np.bool_] = np.zeros((3, 2), np.bool_)
@@ -144,6 +146,14 @@ def operators(points: torch.Tensor) -> None:
 
     rbc.torch.voxelize(points, voxel_size=size, shape=shape)  # type: ignore
     rbc.torch.voxelize_sparse(points, origin=(0, 0, 0), voxel_size=size)  # type: ignore
+
+
+def rotations(quaternions: Array) -> None:
+    assert_type(rbc.convert_rotations(quaternions, "quat_xyzw", "rot6d_rows"), Array)
+    matrices = rbc.convert_rotations(quaternions, "quat_xyzw", "matrix", dtype="float64")
+    assert_type(matrices, npt.NDArray[Any])
+
+    rbc.convert_rotations(quaternions, "quat", "matrix")  # type: ignore
 
 
 def contexts() -> None:

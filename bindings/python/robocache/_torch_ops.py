@@ -374,7 +374,7 @@ def _autograd(operator: Any, plain: Any, setup: Any, gradient: Any) -> Any:
 
 
 def _leads_to_kernel(keyset: Any) -> bool:
-    """Whether torch's dispatcher would go on with the plain call: at 4 us, which it takes itself."""
+    """Whether torch's dispatcher would go on with the plain call, on a way that takes 4 us."""
     Key = torch._C.DispatchKey
     keys = keyset & torch._C._after_autograd_keyset
     for without_effect in (Key.ADInplaceOrView, Key.BackendSelect):

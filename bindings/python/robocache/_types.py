@@ -62,11 +62,13 @@ if TYPE_CHECKING:
         mean: Numbers | None
         std: Numbers | None
 
-    class CallOptions(TypedDict, total=False):
+    class UntypedCallOptions(TypedDict, total=False):
         query_lengths: Indices | None
-        dtype: Any
         check_times: bool | None
         backend: str | Context | None
+
+    class CallOptions(UntypedCallOptions, total=False):
+        dtype: Any
 
     class CloudOptions(TypedDict, total=False):
         lengths: Indices | None
