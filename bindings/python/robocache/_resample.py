@@ -346,6 +346,8 @@ def resample(
                 warn_of(told)
         elif check_times and context._device_id != CPU:
             _look_at_ranges(values, times, query_times, lengths, query_lengths, offsets, tolerance)
+        if ordered and owner is None and mask is None and not framework.converts:
+            return result  # as in finished, without the call
         return finished(framework, context, ordered, "values", owner, result, mask)
     except (TypeError, ValueError):
         refuse_mapped(values=values, times=times, query_times=asked)
