@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from . import statistics_files
 from ._associate import associate
 from ._clock import clock
 from ._context import Context, ContextInfo
@@ -31,9 +32,11 @@ from ._frames import fuse_frames, resample_frame
 from ._fuse import fuse
 from ._info import Info, info
 from ._masks import channel_mask
+from ._normalization import Normalization
 from ._report import Report, StreamReport, report
 from ._resample import resample
 from ._rotations import convert_rotations
+from ._statistics_result import StatisticsResult
 from ._stream import Stream
 from ._tsdf import voxelize_tsdf
 from ._types import Grid
@@ -59,10 +62,12 @@ __all__ = [
     "ContextInfo",
     "Grid",
     "Info",
+    "Normalization",
     "RangeWarning",
     "Report",
     "RoboCacheError",
     "SparseVoxels",
+    "StatisticsResult",
     "Status",
     "Stream",
     "StreamReport",
@@ -77,6 +82,7 @@ __all__ = [
     "report",
     "resample",
     "resample_frame",
+    "statistics_files",
     "voxelize",
     "voxelize_sparse",
     "voxelize_tsdf",
