@@ -45,12 +45,14 @@ void FeatureReducer::sum(const Rows& rows, const Block& block, VoxelMode mode, d
   Fixed<Number> sums[kBlock];
   std::fill_n(largest, block.features, OrderKey<Number>{0});
   std::fill_n(sums, block.features, Fixed<Number>{});
-  for (int64_t i = 0; i < block.count; ++i) {
-    const In* row = rowOf<In>(rows, block, i);
-    for (int64_t f = 0; f < block.features; ++f) {
-      largest[f] = std::max(largest[f], magnitude(widen(row[f * rows.stride])));
+  rows.pool.inPieces(block.count, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const In* row = rowOf<In>(rows, block, i);
+      for (int64_t f = 0; f < block.features; ++f) {
+        largest[f] = std::max(largest[f], magnitude(widen(row[f * rows.stride])));
+      }
     }
-  }
+  });
   bool finite = true;
   int shifts[kBlock];
   for (int64_t f = 0; f < block.features; ++f) {
@@ -58,19 +60,21 @@ void FeatureReducer::sum(const Rows& rows, const Block& block, VoxelMode mode, d
     finite &= sum.finite();
     shifts[f] = sum.shift;
   }
-  for (int64_t i = 0; i < block.count; ++i) {
-    const In* row = rowOf<In>(rows, block, i);
-    if (finite) {
-      for (int64_t f = 0; f < block.features; ++f) {
-        sums[f] = sums[f] + toFixed(widen(row[f * rows.stride]), shifts[f]);
-      }
-    } else {
-      for (int64_t f = 0; f < block.features; ++f) {
-        const FixedSum<Number> sum(largest[f], block.count);
-        sums[f] = sums[f] + sum.term(widen(row[f * rows.stride]));
+  rows.pool.inPieces(block.count, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const In* row = rowOf<In>(rows, block, i);
+      if (finite) {
+        for (int64_t f = 0; f < block.features; ++f) {
+          sums[f] = sums[f] + toFixed(widen(row[f * rows.stride]), shifts[f]);
+        }
+      } else {
+        for (int64_t f = 0; f < block.features; ++f) {
+          const FixedSum<Number> sum(largest[f], block.count);
+          sums[f] = sums[f] + sum.term(widen(row[f * rows.stride]));
+        }
       }
     }
-  }
+  });
   for (int64_t f = 0; f < block.features; ++f) {
     const FixedSum<Number> sum(largest[f], block.count);
     results[f] = sum.result(sums[f], mode == VoxelMode::kMean);
@@ -84,12 +88,14 @@ void FeatureReducer::extreme(const Rows& rows, const Block& block, VoxelMode mod
   const bool minimum = mode == VoxelMode::kMin;
   OrderKey<Number> most[kBlock];
   std::fill_n(most, block.features, kMinKey<Number>);
-  for (int64_t i = 0; i < block.count; ++i) {
-    const In* row = rowOf<In>(rows, block, i);
-    for (int64_t f = 0; f < block.features; ++f) {
-      most[f] = std::max(most[f], orderKey(widen(row[f * rows.stride]), minimum));
+  rows.pool.inPieces(block.count, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const In* row = rowOf<In>(rows, block, i);
+      for (int64_t f = 0; f < block.features; ++f) {
+        most[f] = std::max(most[f], orderKey(widen(row[f * rows.stride]), minimum));
+      }
     }
-  }
+  });
   for (int64_t f = 0; f < block.features; ++f) {
     results[f] = static_cast<double>(fromOrderKey<Number>(most[f], minimum));
   }
@@ -101,10 +107,12 @@ void FeatureReducer::write(const double* results, int64_t count, std::byte* out,
   for (int64_t f = 0; f < count; ++f) row[f * stride] = narrow<Out>(results[f]);
 }
 
-FeatureReducer::FeatureReducer(const PointClouds& points, const Features& features, VoxelMode mode,
-                               DType out)
-    : rows_{static_cast<const std::byte*>(features.data),
-            PointRows(points, features.stride[0], features.stride[1]), features.stride[2],
+FeatureReducer::FeatureReducer(const ThreadPool& pool, const PointClouds& points,
+                               const Features& features, VoxelMode mode, DType out)
+    : rows_{pool,
+            static_cast<const std::byte*>(features.data),
+            PointRows(points, features.stride[0], features.stride[1]),
+            features.stride[2],
             sizeOf(features.dtype),
             std::max<int64_t>(features.count - 1, 0) * features.stride[2] * sizeOf(features.dtype)},
       features_(features.count),
