@@ -44,17 +44,15 @@ class PointGroups {
     sort_.visit(bucket, [&](const auto* entries, std::byte* free) {
       const Lists lists = listsIn(free, count);
       int64_t fetched = 0;
-      pool.inPieces(groups, [&](int64_t first, int64_t past) {
-        for (int64_t g = first; g < past; ++g) {
-          const int64_t begin = lists.begins[g];
-          const int64_t end = g + 1 < groups ? lists.begins[g + 1] : count;
-          for (; fetched < std::min(end + kPointsAhead, count); ++fetched) {
-            rows.prefetch(lists.points[fetched]);
-          }
-          visit(before_[bucket] + g, PointGroup{static_cast<int64_t>(entries[begin].key),
-                                                lists.points + begin, end - begin});
+      for (int64_t g = 0; g < groups && !pool.stopsAt(g); ++g) {
+        const int64_t begin = lists.begins[g];
+        const int64_t end = g + 1 < groups ? lists.begins[g + 1] : count;
+        for (; fetched < std::min(end + kPointsAhead, count); ++fetched) {
+          rows.prefetch(lists.points[fetched]);
         }
-      });
+        visit(before_[bucket] + g, PointGroup{static_cast<int64_t>(entries[begin].key),
+                                              lists.points + begin, end - begin});
+      }
     });
   }
 

@@ -45,14 +45,13 @@ void FeatureReducer::sum(const Rows& rows, const Block& block, VoxelMode mode, d
   Fixed<Number> sums[kBlock];
   std::fill_n(largest, block.features, OrderKey<Number>{0});
   std::fill_n(sums, block.features, Fixed<Number>{});
-  rows.pool.inPieces(block.count, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const In* row = rowOf<In>(rows, block, i);
-      for (int64_t f = 0; f < block.features; ++f) {
-        largest[f] = std::max(largest[f], magnitude(widen(row[f * rows.stride])));
-      }
+  for (int64_t i = 0; i < block.count; ++i) {
+    if (rows.pool.stopsAt(i)) return;
+    const In* row = rowOf<In>(rows, block, i);
+    for (int64_t f = 0; f < block.features; ++f) {
+      largest[f] = std::max(largest[f], magnitude(widen(row[f * rows.stride])));
     }
-  });
+  }
   bool finite = true;
   int shifts[kBlock];
   for (int64_t f = 0; f < block.features; ++f) {
@@ -60,21 +59,20 @@ void FeatureReducer::sum(const Rows& rows, const Block& block, VoxelMode mode, d
     finite &= sum.finite();
     shifts[f] = sum.shift;
   }
-  rows.pool.inPieces(block.count, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const In* row = rowOf<In>(rows, block, i);
-      if (finite) {
-        for (int64_t f = 0; f < block.features; ++f) {
-          sums[f] = sums[f] + toFixed(widen(row[f * rows.stride]), shifts[f]);
-        }
-      } else {
-        for (int64_t f = 0; f < block.features; ++f) {
-          const FixedSum<Number> sum(largest[f], block.count);
-          sums[f] = sums[f] + sum.term(widen(row[f * rows.stride]));
-        }
+  for (int64_t i = 0; i < block.count; ++i) {
+    if (rows.pool.stopsAt(i)) return;
+    const In* row = rowOf<In>(rows, block, i);
+    if (finite) {
+      for (int64_t f = 0; f < block.features; ++f) {
+        sums[f] = sums[f] + toFixed(widen(row[f * rows.stride]), shifts[f]);
+      }
+    } else {
+      for (int64_t f = 0; f < block.features; ++f) {
+        const FixedSum<Number> sum(largest[f], block.count);
+        sums[f] = sums[f] + sum.term(widen(row[f * rows.stride]));
       }
     }
-  });
+  }
   for (int64_t f = 0; f < block.features; ++f) {
     const FixedSum<Number> sum(largest[f], block.count);
     results[f] = sum.result(sums[f], mode == VoxelMode::kMean);
@@ -88,14 +86,13 @@ void FeatureReducer::extreme(const Rows& rows, const Block& block, VoxelMode mod
   const bool minimum = mode == VoxelMode::kMin;
   OrderKey<Number> most[kBlock];
   std::fill_n(most, block.features, kMinKey<Number>);
-  rows.pool.inPieces(block.count, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const In* row = rowOf<In>(rows, block, i);
-      for (int64_t f = 0; f < block.features; ++f) {
-        most[f] = std::max(most[f], orderKey(widen(row[f * rows.stride]), minimum));
-      }
+  for (int64_t i = 0; i < block.count; ++i) {
+    if (rows.pool.stopsAt(i)) return;
+    const In* row = rowOf<In>(rows, block, i);
+    for (int64_t f = 0; f < block.features; ++f) {
+      most[f] = std::max(most[f], orderKey(widen(row[f * rows.stride]), minimum));
     }
-  });
+  }
   for (int64_t f = 0; f < block.features; ++f) {
     results[f] = static_cast<double>(fromOrderKey<Number>(most[f], minimum));
   }

@@ -54,9 +54,9 @@ void SparseRows::write(int64_t row, const PointGroup& group) const {
     for (int64_t i = given; i < p_.max_points; ++i) grouped_.clear(groupedAt(row, i));
   }
   if (p_.point_to_voxel.data != nullptr) {
-    pool_.inPieces(group.count, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) writePoint(group.points[i], row);
-    });
+    for (int64_t i = 0; i < group.count && !pool_.stopsAt(i); ++i) {
+      writePoint(group.points[i], row);
+    }
   }
 }
 

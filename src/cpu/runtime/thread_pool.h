@@ -65,11 +65,14 @@ class ThreadPool {
     interrupt_.requireRunning();
   }
 
-  // For a chunk that may be long: calls piece(begin, end) for pieces of 0 .. count - 1, in order.
-  // Returns false if the call is interrupted meanwhile: the chunk is to be given up, half done.
+  // For step i of a chunk that may be long: whether the call is interrupted, after each kPiece of
+  // them. The chunk is then to be given up, half done.
+  bool stopsAt(int64_t i) const { return (i & (kPiece - 1)) == kPiece - 1 && interrupt_.stopped(); }
+
+  // The same for steps that are too short to be looked at one by one: calls piece(begin, end) for
+  // pieces of 0 .. count - 1, in order. Returns false if the call is interrupted meanwhile.
   template <class Piece>
   bool inPieces(int64_t count, Piece&& piece) const {
-    constexpr int64_t kPiece = 1 << 16;
     for (int64_t begin = 0; begin < count; begin += kPiece) {
       if (begin > 0 && interrupt_.stopped()) return false;
       piece(begin, count - begin < kPiece ? count : begin + kPiece);
@@ -78,6 +81,8 @@ class ThreadPool {
   }
 
  private:
+  static constexpr int64_t kPiece = 1 << 16;
+
   struct Workers;
   struct Job {
     void (*call)(void* context, int64_t chunk, ThreadMemory& memory);
