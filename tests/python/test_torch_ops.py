@@ -164,6 +164,39 @@ def test_in_a_dispatch_mode_they_are_the_operators(function, arrays):
 # ---- torch.compile and torch.export -------------------------------------------------------------
 
 
+def operators():
+    assert rbc.torch  # which makes them when it is imported
+    return torch.ops.robocache
+
+
+def test_the_operator_itself_takes_defaults():
+    operator = operators().resample
+    expected = rbc.resample(VALUES, TIMES, QUERIES)
+    assert torch.equal(operator(VALUES, TIMES, QUERIES)[0], expected)
+    out, mask = operator(VALUES, TIMES, QUERIES, options="return_mask=True")
+    assert torch.equal(out, expected)
+    assert mask.shape == QUERIES.shape
+    graded = VALUES.clone().requires_grad_()
+    operator(graded, TIMES, QUERIES)[0].sum().backward()
+    assert graded.grad.shape == VALUES.shape
+    torch.library.opcheck(operator.default, (graded, TIMES, QUERIES))
+
+
+@needs_vmap
+def test_the_operator_itself_takes_defaults_under_vmap():
+    operator = operators().resample
+    values = torch.stack([VALUES, VALUES + 1])
+    out, _ = torch.vmap(operator, in_dims=(0, None, None))(values, TIMES, QUERIES)
+    assert torch.equal(out[1], rbc.resample(VALUES + 1, TIMES, QUERIES))
+
+
+def test_numbers_that_torch_negates_late_are_negated():
+    late = torch.complex(VALUES, VALUES).conj().imag
+    assert late.is_neg()
+    out, _ = operators().resample(late, TIMES, QUERIES)
+    assert torch.equal(out, rbc.resample(-VALUES, TIMES, QUERIES))
+
+
 @needs_compiler
 @of_each_call
 def test_compiled_in_one_graph(function, arrays):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
-from ._again import taken_again
+from ._again import refuse_mapped, taken_again
 from ._context import CPU, Context
 from ._dtypes import NAME_OF_PAIR, dtype_name, refuse_dtype
 from ._frameworks import facts_of
@@ -37,12 +37,49 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
-    from ._types import CallOptions, StreamOptions
+    from ._types import CallOptions, StreamOptions, UntypedCallOptions
 
     class _Options(StreamOptions, CallOptions, total=False):
         pass
 
+    class _UntypedOptions(StreamOptions, UntypedCallOptions, total=False):
+        pass
 
+
+# With a dtype what NumPy's arrays hold is another than that of values.
+@overload
+def resample(
+    values: NDArray[Any] | Table,
+    times: Times,
+    query_times: Times,
+    *,
+    dtype: Any,
+    out: None = ...,
+    return_mask: Literal[False] = ...,
+    **options: Unpack[_UntypedOptions],
+) -> NDArray[Any]: ...
+@overload
+def resample(
+    values: NDArray[Any] | Table,
+    times: Times,
+    query_times: Times,
+    *,
+    dtype: Any,
+    out: None = ...,
+    return_mask: Literal[True],
+    **options: Unpack[_UntypedOptions],
+) -> tuple[NDArray[Any], NDArray[np.bool_]]: ...
+@overload
+def resample(
+    values: NDArray[Any] | Table,
+    times: Times,
+    query_times: Times,
+    *,
+    dtype: Any,
+    out: None = ...,
+    return_mask: bool,
+    **options: Unpack[_UntypedOptions],
+) -> NDArray[Any] | tuple[NDArray[Any], NDArray[np.bool_]]: ...
 @overload
 def resample(
     values: Array,
@@ -172,7 +209,7 @@ def resample(
         pyarrow, and lists of dates are int64 ticks of their unit.
     query_times : array or list [B,T], or [T] shared by the batch
         The dtype and the unit of ``times``, in any order. [B,T] beside values [S,D] are B clocks
-        for one recording, which is not copied.
+        for one recording, which is not copied, but by JAX.
     method
         Of all channels: "linear", "nearest" (a tie goes to the earlier sample), "previous"
         (zero-order hold), "next", "cubic" (Catmull-Rom at the samples' own times), "pchip"
@@ -324,8 +361,11 @@ def resample(
                 warn_of(told)
         elif check_times and context._device_id != CPU:
             _look_at_ranges(values, times, query_times, lengths, query_lengths, offsets, tolerance)
+        if ordered and owner is None and mask is None and not framework.converts:
+            return result  # as in finished, without the call
         return finished(framework, context, ordered, "values", owner, result, mask)
     except (TypeError, ValueError):
+        refuse_mapped(values=values, times=times, query_times=asked)
         if is_masked(values):
             values, sample_mask = taken_apart(values, sample_mask)
             again: Any = (values, times, asked, max_gap, tolerance)

@@ -13,7 +13,13 @@ import torch
 from ._torch_options import decode
 
 
+def with_defaults(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """All arguments of resample: torch leaves out last ones that are as its schema has them."""
+    return given + (None, None, None, None, None, None, "")[len(given) - 3 :]
+
+
 def resample(operator: Any, size: int, dims: Any, given: Any) -> Any:
+    dims, given = (*dims, *[None] * (10 - len(dims))), with_defaults(given)
     values, times, query_times, lengths, query_lengths, offsets, mean, std, mask, options = given
     batch = _batch_of(values, dims[0])
     rows = _rows(size, batch, lengths, query_lengths)

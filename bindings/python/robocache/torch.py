@@ -26,8 +26,8 @@ from ._torch_arguments import (
     scale,
     seen,
 )
-from ._torch_ops import OPS
 from ._torch_clouds import voxelize, voxelize_sparse
+from ._torch_ops import OPS
 from ._torch_options import asked, encode
 from ._units import require_one_unit, ticks_of
 
