@@ -207,7 +207,9 @@ class StreamRun {
       const int64_t i = found.i[k];
       steps_[k] = 1;
       if (i < 0 || i + 1 >= n) continue;  // the last sample of a row counts
-      if (valid.counts(i) & valid.counts(i + 1)) continue;
+      const bool left = valid.counts(i);
+      const bool right = valid.counts(i + 1);
+      if (left & right) continue;  // not &&: what is missing could not be predicted
       if (i < missing->left || i >= missing->right) {
         *missing = {valid.upTo(i), valid.from(i + 1, n)};
       }
