@@ -65,8 +65,9 @@ Common commonOf(const FuseProblem& p) {
   return common;
 }
 
-bool suits(const rows::Form& form, const Common& common, int streams) {
-  if (form.kind != common.kind || form.streams < streams) return false;
+bool suits(const rows::Form& form, const Common& common, const FuseProblem& p) {
+  if (form.kind != common.kind || form.streams < p.num_streams) return false;
+  if (form.masked != hasSampleMasks(p)) return false;
   return form.bytes == rows::kSingle ? common.channels
          : form.bytes == 8           ? common.half_vecs
                                      : common.vecs;
@@ -86,7 +87,7 @@ int instanceOf(const FuseProblem& p) {
   const Common common = commonOf(p);
   for (int form = 0; form < rows::kNumForms; ++form) {
     const int instance = form * rows::kNumDTypePairs + static_cast<int>(dtypes - first);
-    if (rows::isCompiled(instance) && suits(rows::kForms[form], common, p.num_streams)) {
+    if (rows::isCompiled(instance) && suits(rows::kForms[form], common, p)) {
       return instance;
     }
   }

@@ -10,12 +10,17 @@
 namespace rbc::cuda {
 namespace rows {
 
-template <class Number, Kind kKind>
+template <class Number, Kind kKind, bool kMasked = false>
 struct QueryWeight {
   Number w;
 };
 template <class Number>
-struct QueryWeight<Number, Kind::kFourRows> : Weights<Number> {};
+struct QueryWeight<Number, Kind::kFourRows, false> : Weights<Number> {};
+template <class Number, Kind kKind>
+struct QueryWeight<Number, kKind, true> {
+  Number w;
+  int32_t ahead;  // samples to the right neighbour; 0 if w is 0
+};
 
 // Its mask, where that is known only when its rows have been read.
 template <Kind kKind>
@@ -26,11 +31,11 @@ struct QueryMask<Kind::kQuaternions> {
 };
 
 // What a block keeps of a query: where its sample and its output begin, at the unit's first channel.
-template <class Number, Kind kKind>
+template <class Number, Kind kKind, bool kMasked = false>
 struct Query : QueryMask<kKind> {
   const char* source;  // null: write the fill value
   char* target;
-  QueryWeight<Number, kKind> weight;
+  QueryWeight<Number, kKind, kMasked> weight;
 };
 
 // The rows of values that make one of the output.
@@ -48,8 +53,17 @@ struct RowVecs<P, Kind::kFourRows> {
 };
 
 template <class P, class Number, Kind kKind>
-__device__ __forceinline__ void loadRows(const Query<Number, kKind>& query, int v, int32_t step,
-                                         RowVecs<P, kKind>* rows) {
+__device__ __forceinline__ void loadRows(const Query<Number, kKind, true>& query, int v,
+                                         int32_t step, RowVecs<P, kKind>* rows) {
+  static_assert(kKind == Kind::kLine || kKind == Kind::kTwoRows);
+  const char* source = stepped(query.source, v, int32_t{sizeof(P)});
+  rows->v1 = load<P>(source);
+  rows->v2 = load<P>(stepped(source, query.weight.ahead, step));
+}
+
+template <class P, class Number, Kind kKind>
+__device__ __forceinline__ void loadRows(const Query<Number, kKind, false>& query, int v,
+                                         int32_t step, RowVecs<P, kKind>* rows) {
   // No load waits for another: where a row is not needed, one that is loaded anyway stands for it.
   const char* source = stepped(query.source, v, int32_t{sizeof(P)});
   const int64_t ahead = query.weight.w != 0 ? step : 0;
@@ -61,9 +75,10 @@ __device__ __forceinline__ void loadRows(const Query<Number, kKind>& query, int 
   }
 }
 
-template <class In, class Number, int kCount>
+template <class In, class Number, int kCount, bool kMasked>
 __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, Kind::kLine>& rows,
-                                      Method, const QueryWeight<Number, Kind::kLine>& weight,
+                                      Method,
+                                      const QueryWeight<Number, Kind::kLine, kMasked>& weight,
                                       Number (&out)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
@@ -72,9 +87,10 @@ __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, Kind
   }
 }
 
-template <class In, class Number, int kCount, Kind kKind>
+template <class In, class Number, int kCount, Kind kKind, bool kMasked>
 __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, kKind>& rows,
-                                      Method method, const QueryWeight<Number, kKind>& weight,
+                                      Method method,
+                                      const QueryWeight<Number, kKind, kMasked>& weight,
                                       Number (&out)[kCount]) {
   const Number w = weight.w;
   if (w == 0) {
@@ -109,7 +125,7 @@ __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, kKin
 template <class In, class Number, int kCount>
 __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, Kind::kFourRows>& rows,
                                       Method method,
-                                      const QueryWeight<Number, Kind::kFourRows>& weight,
+                                      const QueryWeight<Number, Kind::kFourRows, false>& weight,
                                       Number (&out)[kCount]) {
   const auto each = [&](auto formula) {
 #pragma unroll

@@ -1,7 +1,14 @@
 """Cases of rbcFuse."""
 
 import numpy as np
-from streams import STREAM_CHOICES, interpolated, put_stream, quaternions, with_no_rotations
+from streams import (
+    STREAM_CHOICES,
+    interpolated,
+    put_stream,
+    quaternions,
+    with_no_rotations,
+    without,
+)
 from vectors import DTYPES, EPOCH, Case, dyadic
 
 SIGNATURE = "streams:structs query_times:in out:out mask:out params:struct"
@@ -146,4 +153,30 @@ def cases():
         np.array([0, 0.75, 1.5, 2.25, 3.5], np.float32),
         "f64",
         mask="bool",
+    )
+    there = np.array([[1, 0, 1, 0, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0, 1, 0]], np.uint8)
+    few = np.array([True, False, True, True])
+    random = np.random.RandomState(9)
+    yield fuse(
+        "missing samples of two streams beside one of all",
+        [
+            {
+                "values": without(dyadic(random, (2, 8, 3), "f32"), there),
+                "times": np.arange(8) / 4,
+                "sample_mask": there,
+                "clock_offset": 0.125,
+                "max_gap": 0.5,
+            },
+            {
+                "values": random.randint(0, 255, (2, 4, 2)).astype(np.uint8),
+                "times": np.array([[0, 0.5, 1, 2], [0, 0, 0, 0]]),
+                "sample_mask": few,
+                "method": "nearest",
+                "bounds": "fill",
+                "fill_value": -1.0,
+            },
+            {"values": dyadic(random, (2, 3, 1), "f32"), "times": np.arange(3.0)},
+        ],
+        np.array([[-1, 0, 0.375, 0.5, 1.0, 1.25, 3], [0, 0.25, 1.5, 1.625, 1.75, 2, np.nan]]),
+        "f32",
     )

@@ -1,7 +1,15 @@
 """Cases of rbcResample."""
 
 import numpy as np
-from streams import STREAM_CHOICES, interpolated, put_stream, quaternions, with_no_rotations
+from streams import (
+    BOUNDS,
+    STREAM_CHOICES,
+    interpolated,
+    put_stream,
+    quaternions,
+    with_no_rotations,
+    without,
+)
 from vectors import DTYPES, EPOCH, Case, ascending, dyadic, queries
 
 SIGNATURE = "values:in times:in query_times:in out:out mask:out params:struct"
@@ -203,4 +211,67 @@ def cases():
             np.zeros((batch, asked), np.float32),
             "f32",
             fill_value=4.5,
+        )
+    yield from missing_cases()
+
+
+def missing_cases():
+    """Where samples are missing. What is between the others are powers of two: lines stay exact."""
+    random = np.random.RandomState(8)
+    times = np.array([0, 1, 2, 2, 2, 4, 8, 9])
+    # Equal times of which the last is missing; the ends; all of a row; none.
+    there = np.array(
+        [
+            [1, 0, 1, 1, 0, 1, 1, 0],
+            [0, 1, 0, 0, 1, 0, 0, 0],
+            [0, 0, 0, 0, 0, 0, 0, 0],
+            [1, 1, 1, 1, 1, 1, 1, 1],
+        ],
+        np.uint8,
+    )
+    asked = np.array([-1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 7, 8, 8.5, 9, 10])
+    for bounds in BOUNDS:
+        yield resample(
+            f"missing samples, linear f32, {bounds}, equal times",
+            without(dyadic(random, (4, 8, 3), "f32"), there),
+            times.astype(np.float32),
+            asked.astype(np.float32),
+            "f32",
+            flags=1,
+            sample_mask=there * np.uint8(3),
+            bounds=bounds,
+            fill_value=-7.0,
+        )
+    for method, more in (
+        ("nearest", {"tolerance": 1.0}),
+        ("previous", {"max_gap": 4.0}),
+        ("next", {"bounds": "fill"}),
+    ):
+        yield resample(
+            f"missing samples, {method} i16, packed",
+            without(random.randint(-500, 500, (9, 2)).astype(np.int16), there[:1, [0, *range(8)]]),
+            np.array([0, 2, 4, 6, 0, 1, 2, 3, 4]) * 1.0,
+            np.tile(np.arange(-1, 8) / 1.0, (3, 1)),
+            "i16",
+            offsets=np.array([0, 4, 6, 9], np.int64),
+            sample_mask=there[0, [0, *range(8)]] != 0,
+            method=method,
+            fill_value=99.0,
+            **more,
+        )
+    for method in ("cubic", "pchip", "angle", "slerp"):
+        width = 4 if method == "slerp" else 2
+        values = dyadic(random, (2, 9, width), "f64")
+        if method == "slerp":
+            values = quaternions(random, (2, 9), "f64")
+        there = np.array([1, 1, 0, 1, 0, 0, 1, 1, 0], bool)
+        yield resample(
+            f"missing samples, {method} f64 to f32, one mask for all, lengths",
+            without(values, np.tile(there, (2, 1))),
+            ascending(random, (2, 9), "i64", EPOCH),
+            queries(random, (2, 9), "i64", 16, EPOCH),
+            "f32",
+            sample_mask=there,
+            method=method,
+            lengths=np.array([9, 7], np.int32),
         )

@@ -46,7 +46,7 @@ def put_stream(case, options):
     if "bounds" in options:
         case.set(bounds=BOUNDS.index(options["bounds"]))
     case.set(**{k: options[k] for k in ("fill_value", "max_gap", "tolerance") if k in options})
-    case.input(**{k: options.get(k) for k in ("lengths", "offsets", "mean")})
+    case.input(**{k: options.get(k) for k in ("lengths", "offsets", "mean", "sample_mask")})
     if "std" in options:
         case.input(inv_std=1 / options["std"])
 
@@ -62,3 +62,11 @@ def with_no_rotations(random, shape, dtype):
     q[0, 1, 0], q[0, 4, 1], q[0, 8, 1] = 0, [0, -0.0, 0, -0.0], 0
     q[1, 0, 0, 2], q[1, 3, 1, 3], q[1, 6, 0, 0] = np.nan, np.inf, -np.inf
     return q.reshape(*shape, 8)
+
+
+def without(values, there):
+    """With what none may use where samples are missing."""
+    odd = np.nan if values.dtype.kind == "f" else 12345
+    rows = np.reshape(there, values.shape[:-1]) if values.ndim == 3 else np.ravel(there)
+    values[rows == 0] = odd
+    return values

@@ -301,7 +301,7 @@ def _look_at_ranges(native: Any, query_times: Any, query_lengths: Any) -> None:
     hosted = []
     for stream, values, times, options, *_ in native:
         lengths, offsets = on_host(options[1], "lengths"), on_host(options[3], "offsets")
-        plain = (UNCHECKED[0], lengths, None, offsets, None, None, None)
+        plain = (UNCHECKED[0], lengths, None, offsets, None, None, None, None)
         empty = np.empty((*values.shape[:-1], 0))
         own = (stream, empty, on_host(times, "times"), plain, 0, 0)
         hosted.append(SimpleNamespace(_native=own, _unit=None))

@@ -10,6 +10,7 @@ from ._context import CPU, Context
 from ._dtypes import NAME_OF_PAIR, dtype_name, refuse_dtype
 from ._frameworks import facts_of
 from ._host import on_host
+from ._missing import is_masked, mask_of, taken_apart
 from ._operation import array_of, begin, finished, joined, writable
 from ._options import ZERO
 from ._rules import CHECKED, HOLD, LINEAR, UNCHECKED, rules
@@ -21,8 +22,10 @@ from ._types import (
     Duration,
     Indices,
     Method,
+    Missing,
     Numbers,
     Out,
+    SampleMask,
     SupportsDLPack,
     Table,
     Times,
@@ -176,6 +179,8 @@ def resample(
     lengths: Indices | None = None,
     query_lengths: Indices | None = None,
     offsets: Indices | None = None,
+    sample_mask: SampleMask | None = None,
+    missing: Missing | None = None,
     bounds: Bounds = "hold",
     fill_value: float = ZERO,
     max_gap: Duration | None = None,
@@ -218,6 +223,12 @@ def resample(
         How many queries of each row are valid; None: all.
     offsets : array or list [B+1] of int32 or int64
         Where each trajectory begins in packed ``values`` and ``times``, and where the last ends.
+    sample_mask : array or list [B,S], or [S] shared by the batch; [N] packed
+        bool or uint8: where it is False a sample is missing, as if it were not there. Its time must
+        ascend with the others all the same. None: none is.
+    missing
+        "nan": samples of which a channel is NaN are missing too. None: NaN propagates. Samples of a
+        masked array of NumPy of which a channel is masked always are.
     bounds
         What queries outside a trajectory's first and last time get: "hold" the edge sample, "fill"
         ``fill_value``, "extrapolate" (linear alone) the line through the two outermost distinct
@@ -312,11 +323,15 @@ def resample(
             query_lengths = array_of(framework, query_lengths, "query_lengths", values)
         if offsets is not None:
             offsets = array_of(framework, offsets, "offsets", values)
+        if sample_mask is not None or missing is not None:
+            sample_mask = mask_of(framework, values, sample_mask, missing)
         if mean is not None:
             mean = mean_of(framework, mean, values)
         if std is not None:
             std = inverse_of(framework, std, values)
-        if context._device_id != CPU and (mean is not None or std is not None):
+        if context._device_id != CPU and (
+            mean is not None or std is not None or missing is not None
+        ):
             ordered = joined(context, framework, values) and ordered
 
         shape: tuple[int, ...] = ()
@@ -331,7 +346,7 @@ def resample(
             result = out
         mask = framework.empty(values, shape[:-1], "bool", context) if return_mask else None
 
-        options = (params, lengths, query_lengths, offsets, mean, std, groups)
+        options = (params, lengths, query_lengths, offsets, mean, std, groups, sample_mask)
         try:
             told = _core.rbc_resample(
                 context._handle, values, times, query_times, result, mask, options
@@ -351,7 +366,11 @@ def resample(
         return finished(framework, context, ordered, "values", owner, result, mask)
     except (TypeError, ValueError):
         refuse_mapped(values=values, times=times, query_times=asked)
-        again = taken_again(values, times, asked, offsets, max_gap, tolerance)
+        if is_masked(values):
+            values, sample_mask = taken_apart(values, sample_mask)
+            again: Any = (values, times, asked, max_gap, tolerance)
+        else:
+            again = taken_again(values, times, asked, offsets, max_gap, tolerance)
         if again is None:
             raise
     values, times, query_times, max_gap, tolerance = again
@@ -364,6 +383,8 @@ def resample(
         lengths=lengths,
         query_lengths=query_lengths,
         offsets=offsets,
+        sample_mask=sample_mask,
+        missing=missing,
         bounds=bounds,
         fill_value=fill_value,
         max_gap=max_gap,

@@ -46,6 +46,7 @@ def _resample_kernel(
     offsets: Any = None,
     mean: Any = None,
     std: Any = None,
+    sample_mask: Any = None,
     text: str = "",
 ) -> tuple[Any, Any]:
     options = decode(text)
@@ -58,13 +59,14 @@ def _resample_kernel(
         offsets=offsets,
         mean=mean,
         std=std,
+        sample_mask=sample_mask,
         **options,
     )
     return out if options.get("return_mask") else (out, _nothing(values))
 
 
 def _resample_fake(*given: Any) -> tuple[Any, Any]:
-    values, _, query_times, _, _, offsets, _, _, text = vmap.with_defaults(given)
+    values, _, query_times, _, _, offsets, _, _, _, text = vmap.with_defaults(given)
     options = decode(text)
     shape = _rows(values, query_times, offsets)
     out = values.new_empty((*shape, values.shape[-1]), dtype=_dtype(options, values.dtype))
@@ -73,11 +75,11 @@ def _resample_fake(*given: Any) -> tuple[Any, Any]:
 
 def _resample_setup(ctx: Any, *given: Any) -> None:
     given = vmap.with_defaults(given)
-    values, times, query_times, lengths, query_lengths, offsets, mean, std, text = given
+    values, times, query_times, lengths, query_lengths, offsets, mean, std, mask, text = given
     _refuse_gradients(times=times, query_times=query_times, mean=mean, std=std)
     options = decode(text)
     require_linear(options.get("method", "linear"))
-    ctx.save_for_backward(times, query_times, lengths, query_lengths, offsets, std)
+    ctx.save_for_backward(times, query_times, lengths, query_lengths, offsets, std, mask)
     ctx.shape, ctx.dtype = values.shape, values.dtype
     ctx.options = encode({**options, **UNCHECKED}, "resample")  # the context may be gone by then
 
@@ -89,10 +91,10 @@ def _resample_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
 
 def _backward_kernel(
     gradient: Any, times: Any, query_times: Any, *more: Any
-) -> Any:  # of lengths, query_lengths, offsets, std, shape, dtype, options
-    lengths, query_lengths, offsets, std, shape, dtype, text = more
+) -> Any:  # of lengths, query_lengths, offsets, std, sample_mask, shape, dtype, options
+    lengths, query_lengths, offsets, std, mask, shape, dtype, text = more
     arrays = {"times": times, "query_times": query_times, "lengths": lengths}
-    arrays.update(query_lengths=query_lengths, offsets=offsets)
+    arrays.update(query_lengths=query_lengths, offsets=offsets, sample_mask=mask)
     return Weights(arrays, std, decode(text)).transposed(gradient, shape, dtype)
 
 
@@ -110,8 +112,8 @@ def _backward_setup(ctx: Any, *given: Any) -> None:
 
 
 def _backward_gradient(ctx: Any, values: Any) -> tuple[Any, ...]:
-    *arrays, std = ctx.saved_tensors
-    gradient, _ = OPS.resample(values, *arrays, None, std, ctx.options)
+    *arrays, std, mask = ctx.saved_tensors
+    gradient, _ = OPS.resample(values, *arrays, None, std, mask, ctx.options)
     return (gradient,)
 
 
@@ -120,11 +122,12 @@ def _backward_gradient(ctx: Any, values: Any) -> tuple[Any, ...]:
 
 def _fuse_kernel(
     values: Any, times: Any, query_times: Any, *more: Any
-) -> tuple[Any, Any]:  # of lists of lengths, offsets, means and stds, query_lengths and options
+) -> tuple[Any, Any]:  # of lists of lengths, offsets, means, stds and masks, and of the whole call
     *lists, query_lengths, rules, text = more
     streams = []
-    for each, own, lengths, offsets, mean, std, rule in zip(values, times, *lists, rules):
+    for each, own, lengths, offsets, mean, std, present, rule in zip(values, times, *lists, rules):
         arrays = {"lengths": lengths, "offsets": offsets, "mean": mean, "std": std}
+        arrays["sample_mask"] = present
         streams.append(Stream(each, own, **arrays, **decode(rule)))
     options = decode(text)
     out = _plain_fuse(streams, query_times, query_lengths=query_lengths, **options)
@@ -146,14 +149,15 @@ def _fuse_fake(
 
 
 def _fuse_setup(ctx: Any, *given: Any) -> None:
-    values, times, query_times, lengths, offsets, means, stds, query_lengths, rules, _ = given
+    values, times, query_times, lengths, offsets, means, stds, masks, *shared = given
+    query_lengths, rules, _ = shared
     _refuse_gradients(query_times=query_times)
     for n, rule in enumerate(rules):
         within = f"streams[{n}]."
         _refuse_gradients(within, times=times[n], mean=means[n], std=stds[n])
         if values[n].requires_grad:
             require_linear(decode(rule).get("method", "linear"), within)
-    ctx.save_for_backward(query_times, query_lengths, *times, *lengths, *offsets, *stds)
+    ctx.save_for_backward(query_times, query_lengths, *times, *lengths, *offsets, *stds, *masks)
     ctx.values = [(each.shape, each.dtype) for each in values]
     ctx.rules = rules
 
@@ -168,10 +172,10 @@ def _fuse_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
         if ctx.wanted[n]:
             options = dict(decode(ctx.rules[n]))
             queries = _looked_up(query_times, options.pop("clock_offset", 0))
-            times, lengths, offsets, std = lists[n::count]
+            times, lengths, offsets, std, mask = lists[n::count]
             gradients[n] = OPS.resample_backward(
                 gradient[..., begin:end],
-                *(times, queries, lengths, query_lengths, offsets, std, shape, dtype),
+                *(times, queries, lengths, query_lengths, offsets, std, mask, shape, dtype),
                 encode(options, "resample"),
             )
         begin = end
@@ -389,23 +393,23 @@ class OPS:
         "resample",
         "Tensor values, Tensor times, Tensor query_times, Tensor? lengths=None, "
         "Tensor? query_lengths=None, Tensor? offsets=None, Tensor? mean=None, Tensor? std=None, "
-        "str options=''",
+        "Tensor? sample_mask=None, str options=''",
         "(Tensor, Tensor)",
         *(_resample_kernel, _resample_fake, _resample_setup, _resample_gradient),
     )
     resample_backward = _register(
         "resample_backward",
         "Tensor gradient, Tensor times, Tensor query_times, Tensor? lengths, "
-        "Tensor? query_lengths, Tensor? offsets, Tensor? std, SymInt[] shape, ScalarType dtype, "
-        "str options",
+        "Tensor? query_lengths, Tensor? offsets, Tensor? std, Tensor? sample_mask, "
+        "SymInt[] shape, ScalarType dtype, str options",
         "Tensor",
         *(_backward_kernel, _backward_fake, _backward_setup, _backward_gradient),
     )
     fuse = _register(
         "fuse",
         "Tensor[] values, Tensor[] times, Tensor query_times, Tensor?[] lengths, "
-        "Tensor?[] offsets, Tensor?[] mean, Tensor?[] std, Tensor? query_lengths, "
-        "str[] streams, str options",
+        "Tensor?[] offsets, Tensor?[] mean, Tensor?[] std, Tensor?[] sample_mask, "
+        "Tensor? query_lengths, str[] streams, str options",
         "(Tensor, Tensor)",
         *(_fuse_kernel, _fuse_fake, _fuse_setup, _fuse_gradient),
     )

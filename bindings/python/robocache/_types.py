@@ -32,6 +32,8 @@ Table = Union[SupportsToNumpy, Sequence[Sequence[Any]]]  # what becomes an array
 Times = Union[SupportsDLPack, SupportsToNumpy, Sequence[Any]]
 Duration = Union[float, datetime.timedelta, "np.timedelta64"]
 Indices = Union[SupportsDLPack, Sequence[int]]
+SampleMask = Union[SupportsDLPack, SupportsToNumpy, Sequence[bool], Sequence[Sequence[bool]]]
+Missing = Literal["nan"]
 MethodName = Literal["linear", "nearest", "previous", "next", "cubic", "pchip", "slerp", "angle"]
 # Of groups any name passes: a list of them in a variable has no literals for its type.
 Method = Union[MethodName, Sequence[tuple[int, int, str]]]
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
         method: Method
         lengths: Indices | None
         offsets: Indices | None
+        sample_mask: SampleMask | None
+        missing: Missing | None
         bounds: Bounds
         fill_value: float
         max_gap: Duration | None

@@ -14,8 +14,17 @@ namespace rbc::cpu {
 // the rows around it.
 struct RowTask {
   const std::byte* sample;  // null: write the fill value
+  const std::byte* right;   // the neighbour; `sample` itself if w is 0
   std::byte* out;
   double w;
+};
+
+// What a method that takes four has to know besides: weights, and the rows beside these two, where the
+// weights say that they have a place.
+struct FourRows {
+  Weights<double> weights;
+  const std::byte* before;
+  const std::byte* after;
 };
 
 inline constexpr int kMaxRows = 64;
@@ -34,17 +43,16 @@ struct RowBuffers {
 // Some channels of a stream, of one method, for some queries.
 struct RowTile {
   const RowTask* rows;
-  const Weights<double>* weights;  // of each row, where the method takes four
-  int count;                       // kMaxRows at most
-  int known;                       // `count`, or more: rows that will be due next
-  int ahead;                       // how many rows before their use to prefetch them
-  bool nontemporal;  // write past the caches; all rows of out are aligned and whole cache lines
+  const FourRows* four;  // of each row, where the method takes four
+  int count;             // kMaxRows at most
+  int known;             // `count`, or more: rows that will be due next
+  int ahead;             // how many rows before their use to prefetch them
+  bool nontemporal;      // write past the caches; all rows of out are aligned and whole cache lines
   Method method;
   DType in;
   DType out;
   int64_t channels;
-  int64_t sample_bytes;  // from a sample to the next
-  int64_t in_stride;     // from channel to channel, in elements
+  int64_t in_stride;  // from channel to channel, in elements
   int64_t out_stride;
   uint64_t fill_bits;
   int64_t first_channel;  // into mean and inv_std

@@ -46,7 +46,7 @@ class Compact {
   Compact(const RowTile& tile, RowsFunction rows) : tile_(tile), part_(tile), rows_(rows) {
     part_.rows = tasks_;
     part_.nontemporal = false;
-    part_.sample_bytes = kRowBytes;
+    part_.four = four_;
   }
 
   // Channels first .. first + channels - 1 of rows begin .. begin + count - 1.
@@ -60,21 +60,23 @@ class Compact {
       const RowTask& row = tile_.rows[begin + i];
       CompactRow& compact = compact_[i];
       writes[i] = {compact.out, row.out + out_offset};
-      tasks_[i] = {row.sample == nullptr ? nullptr : compact.samples[1], compact.out, row.w};
-      if (row.sample == nullptr) continue;
-      const auto read = [&](int64_t step) {
-        reads[num_reads++] = {row.sample + step * tile_.sample_bytes + in_offset,
-                              compact.samples[1 + step]};
-      };
       const bool between = row.w != 0;
-      const bool four = between && takesFour(tile_.method);
-      if (four && tile_.weights[begin + i].before) read(-1);
-      read(0);
-      if (between) read(1);
-      if (four && tile_.weights[begin + i].after) read(2);
+      tasks_[i] = {row.sample == nullptr ? nullptr : compact.samples[1],
+                   compact.samples[between ? 2 : 1], compact.out, row.w};
+      if (row.sample == nullptr) continue;
+      const auto read = [&](const std::byte* from, int sample) {
+        reads[num_reads++] = {from + in_offset, compact.samples[sample]};
+      };
+      read(row.sample, 1);
+      if (!between) continue;
+      read(row.right, 2);
+      if (!takesFour(tile_.method)) continue;
+      const FourRows& four = tile_.four[begin + i];
+      four_[i] = {four.weights, compact.samples[0], compact.samples[3]};
+      if (four.weights.before) read(four.before, 0);
+      if (four.weights.after) read(four.after, 3);
     }
     moveFunction(tile_.in)(reads, num_reads, tile_.in_stride, 1, channels);
-    part_.weights = tile_.weights + begin;
     part_.invalid = tile_.invalid != nullptr ? tile_.invalid + begin : nullptr;
     part_.count = part_.known = count;
     part_.channels = channels;
@@ -88,6 +90,7 @@ class Compact {
   RowTile part_;
   const RowsFunction rows_;
   RowTask tasks_[kRows];
+  FourRows four_[kRows];
   CompactRow compact_[kRows];
 };
 
