@@ -17,16 +17,9 @@ namespace any {
 inline constexpr int kWarpsPerBlock = 4;
 
 // Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
-// spills, which nvcc makes on sm_100 where there are six and long indexes.
+// spills worth the name.
 template <class Form>
-constexpr int blocksThatFit() {
-  if (Form::kMasked) return 5;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1100
-  return Form::kDoubles ? 5 : 6;
-#else
-  return 6;
-#endif
-}
+inline constexpr int kBlocksThatFit = Form::kMasked ? 5 : 6;
 
 // The stream that a unit belongs to.
 template <class Form>
@@ -142,7 +135,7 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t n
 }
 
 template <class Out, class Form>
-__global__ void __launch_bounds__(kWarp* kWarpsPerBlock, blocksThatFit<Form>())
+__global__ void __launch_bounds__(kWarp* kWarpsPerBlock, kBlocksThatFit<Form>)
     fuseKernel(const __grid_constant__ FuseLaunch<Form> launch) {
   __shared__ QuerySlot<Form> block_slots[kWarpsPerBlock][kWarp];
   __shared__ QueryState<typename Form::Index> block_states[kWarpsPerBlock][kWarp];

@@ -124,14 +124,20 @@ struct Item {
     bool rotations = true;
     if (valid) {
       Number values[kCount];
-      blend(rows, task.rules.method, weight, values);
+      bool sure = true;
+      if constexpr (kKind == Kind::kQuaternions) {
+        sure =
+            blend(rows, task.rules.method, weight, values) || task.rules.method != Method::kSlerp;
+      } else {
+        blend(rows, task.rules.method, weight, values);
+      }
       if (kKind != Kind::kLine && (task.mean != nullptr || task.inv_std != nullptr))
         normalize(task.mean, task.inv_std, channel, values);
       result = narrowVec<Out>(values);
       if constexpr (kKind == Kind::kQuaternions) {
 #pragma unroll
         for (int i = 0; i < kCount; i += 4) {
-          if (task.rules.method != Method::kSlerp || areRotations(rows, i)) continue;
+          if (sure || areRotations(rows, i)) continue;
           rotations = false;
 #pragma unroll
           for (int j = 0; j < 4; ++j) result.element[i + j] = elementOf<Out>(task.fill_bits);

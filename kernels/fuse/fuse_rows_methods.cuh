@@ -1,6 +1,8 @@
 // What a block keeps of a query, and the methods on vectors of its channels.
 #pragma once
 
+#include <cmath>
+
 #include "fuse/find_sample.cuh"
 #include "fuse/fuse_rows_instances.h"
 #include "interpolate.h"
@@ -87,16 +89,20 @@ __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, Kind
   }
 }
 
+// Returns whether all quaternions are rotations for sure: what can be told without a look at each of
+// their components.
 template <class In, class Number, int kCount, Kind kKind, bool kMasked>
-__device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, kKind>& rows,
+__device__ __forceinline__ bool blend(const RowVecs<AlignedVec<In, kCount>, kKind>& rows,
                                       Method method,
                                       const QueryWeight<Number, kKind, kMasked>& weight,
                                       Number (&out)[kCount]) {
   const Number w = weight.w;
+  bool sure = false;
   if (w == 0) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) out[i] = widen(rows.v1.element[i]);
   } else if (kKind == Kind::kQuaternions && method == Method::kSlerp) {
+    sure = true;
 #pragma unroll
     for (int i = 0; i + 4 <= kCount; i += 4) {
       Number q1[4];
@@ -107,7 +113,8 @@ __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, kKin
         q1[j] = widen(rows.v1.element[i + j]);
         q2[j] = widen(rows.v2.element[i + j]);
       }
-      slerp(q1, q2, w, q);
+      const Number squares = slerp(q1, q2, w, q);
+      sure &= squares > 0 && squares < static_cast<Number>(INFINITY);
 #pragma unroll
       for (int j = 0; j < 4; ++j) out[i + j] = q[j];
     }
@@ -120,6 +127,7 @@ __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, kKin
     for (int i = 0; i < kCount; ++i)
       out[i] = lerp(widen(rows.v1.element[i]), widen(rows.v2.element[i]), w);
   }
+  return sure;
 }
 
 template <class In, class Number, int kCount>
