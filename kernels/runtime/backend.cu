@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "backend.h"
+#include "fuse/fuse_missing.h"
 #include "fuse/fuse_rows.h"
 #include "points/clear_counts.h"
 #include "points/group_points.h"
@@ -68,9 +69,9 @@ cudaError_t findEarlyLaunches(LaunchDevice* launch) {
 
 // All of them, so that no call is slow or waits for being the first, and any may be captured.
 cudaError_t loadKernels(const LaunchDevice& device) {
-  for (const auto load :
-       {loadCheckTimes, loadClearCounts, loadConvertRotations, loadCopy, loadFuse, loadFuseRows,
-        loadGroupPoints, loadReduceVoxels, loadTsdf, loadVoxelize, loadVoxelizeSparse}) {
+  for (const auto load : {loadCheckTimes, loadClearCounts, loadConvertRotations, loadCopy, loadFuse,
+                          loadFuseMissing, loadFuseRows, loadGroupPoints, loadReduceVoxels,
+                          loadTsdf, loadVoxelize, loadVoxelizeSparse}) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }
