@@ -36,20 +36,18 @@ def roofline(frame: DataFrame) -> Figure:
     """Bandwidth against bytes, below what a copy reaches and what a launch alone allows."""
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     axis = figure.subplots()
-    largest = 0
     for label, colour in GROUPS.items():
         # Hot data may come from the caches, faster than from memory.
         for kind, face in (("cold", colour), ("hot", "none")):
             calls = frame[(frame["group"] == f"cuda/{label}") & (frame["kind"] == kind)]
-            if not calls.empty:
-                style = {"color": colour, "markersize": 5, "markerfacecolor": face}
-                style |= {"label": f"{label}, {kind}", "zorder": 2 if label == "sweep" else 3}
-                axis.plot(calls["bytes"], calls["GB/s"], "o", **style)
-                largest = max(largest, calls["bytes"].max())
+            style = {"color": colour, "markersize": 5, "markerfacecolor": face}
+            style |= {"label": f"{label}, {kind}", "zorder": 2 if label == "sweep" else 3}
+            axis.plot(calls["bytes"], calls["GB/s"], "o", **style)
     times = copies(frame)
     rates = times.index / times * 1e-3
     axis.plot(times.index, rates, "k:", label="copies of that size, cold", linewidth=1)
     first = frame.drop_duplicates("group").set_index("group")
+    largest = frame["bytes"].max()
     roof, launch = first.loc["cuda/copy", "GB/s"], first.loc["cuda/empty_kernel", "us"]
     corner = roof * launch * 1e3  # bytes
     axis.plot([corner * 1e-3, corner], [roof * 1e-3, roof], "--", color=DARK, linewidth=1)
@@ -57,7 +55,6 @@ def roofline(frame: DataFrame) -> Figure:
     axis.text(2 * largest, roof * 1.08, f"copy, {roof:.0f} GB/s", ha="right")
     axis.text(corner * 1e-2, roof * 1.3e-2, f"an empty kernel,\n{launch:.2f} us", ha="right")
     axis.set(xscale="log", yscale="log", xlabel="bytes that must be moved by a call", ylabel="GB/s")
-    axis.minorticks_off()
     axis.legend(ncols=2, fontsize=9)
     return figure
 
@@ -65,25 +62,16 @@ def roofline(frame: DataFrame) -> Figure:
 def sweeps(frame: DataFrame) -> Figure:
     """Time of a call along each size, its floor, and the bound."""
     figure = Figure(figsize=(11, 6.5), layout="constrained")
-    panels = figure.subplots(2, 3, sharey=True)
-    points = sweep_points(frame).sort_values("size")
-    for (name, label), axis in zip(AXES.items(), panels.flat):
+    panels = figure.subplots(2, 3, sharey=True).flat
+    points = sweep_points(frame).sort_values("size").set_index("size")
+    for axis, (name, label) in zip(panels, AXES.items()):
         for dtype, colour in DTYPES.items():
             line = points[(points["axis"] == name) & (points["type"] == dtype)]
-            axis.plot(line["size"], line["us"], "o-", color=colour, markersize=4)
-            axis.plot(line["size"], line["floor_us"], "--", color=colour, linewidth=1)
-            axis.plot(line["size"], line["bound_us"], ":", color=colour, linewidth=1)
-        axis.set(xscale="log", yscale="log", xlabel=label)
-        axis.minorticks_off()
-    for axis in panels[:, 0]:
-        axis.set_ylabel("us a call")
-    key = panels.flat[-1]
-    key.set_axis_off()
-    for dtype, colour in DTYPES.items():
-        key.plot([], [], "o-", color=colour, markersize=4, label=dtype)
-    key.plot([], [], "--", color=DARK, linewidth=1, label="floor")
-    key.plot([], [], ":", color=DARK, linewidth=1, label=BOUND)
-    key.legend(loc="center")
+            lines = line[["us", "floor_us", "bound_us"]].set_axis([dtype, "floor", BOUND], axis=1)
+            style = {"color": colour, "style": ["o-", "--", ":"], "markersize": 4, "legend": False}
+            lines.plot(ax=axis, loglog=True, xlabel=label, ylabel="us a call", **style)
+    panels[-1].set_axis_off()
+    panels[-1].legend(handles=panels[0].get_lines(), loc="center", ncols=len(DTYPES))
     return figure
 
 

@@ -39,6 +39,12 @@ const std::map<std::string, void (*)(ResamplingCase&, StreamCase&)> kTraits = {
     {"to_bf16", [](ResamplingCase& c, StreamCase&) { c.out = support::kBF16; }},
     {"lengths", [](ResamplingCase&, StreamCase& s) { s.lengths = true; }},
     {"packed", [](ResamplingCase&, StreamCase& s) { s.packed = true; }},
+    {"missing", [](ResamplingCase&, StreamCase& s) { s.missing = true; }},
+    {"nearest+missing",
+     [](ResamplingCase&, StreamCase& s) {
+       s.method = RBC_METHOD_NEAREST;
+       s.missing = true;
+     }},
     {"linear+affine", [](ResamplingCase&, StreamCase& s) { s.affine = true; }},
 };
 
@@ -57,6 +63,7 @@ const std::map<std::string, void (*)(StreamCase&)> kKinds = {
        s.method = RBC_METHOD_PREVIOUS;
      }},
     {"joints", [](StreamCase& s) { s.method = RBC_METHOD_ANGLE; }},
+    {"missing", [](StreamCase& s) { s.missing = true; }},
 };
 
 void setTrait(ResamplingCase& c, const std::string& trait, const std::string& name) {
@@ -83,7 +90,7 @@ void addStreams(ResamplingCase& c, const std::string& part, rbcDType dtype,
         refuse(name);
       if (kKinds.count(kind) == 0) refuse(name);
       kKinds.at(kind)(stream);
-      c.mask = true;
+      c.mask |= !stream.missing;
     }
   }
   stream.samples = samples;
@@ -109,6 +116,7 @@ class ResamplingCall : public Call {
       if (s.packed) params.offsets = next++->get();
       if (s.affine) params.mean = next++->get();
       if (s.affine) params.inv_std = next++->get();
+      if (s.missing) params.sample_mask = next++->get();
       streams_.push_back(stream);
     }
     query_times_ = next->get();

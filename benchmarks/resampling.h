@@ -24,6 +24,7 @@ struct StreamCase {
   bool affine = false;
   bool lengths = false;
   bool packed = false;
+  bool missing = false;  // 5 % of its samples, at random
 };
 
 struct ResamplingCase : Case {

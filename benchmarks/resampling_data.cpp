@@ -130,6 +130,7 @@ class ResamplingData : public Data {
   };
   struct Stream {
     const Array* times;
+    const Array* sample_mask;             // null: no sample is missing
     std::vector<int64_t> begins, counts;  // of each recording's samples
   };
 
@@ -177,6 +178,12 @@ class ResamplingData : public Data {
     if (c.affine) {
       fill(addInput("mean", support::kF32, {c.channels}), random, -1, 1);
       fill(addInput("inv_std", support::kF32, {c.channels}), random, 0.5, 2);
+    }
+    stream.sample_mask = nullptr;
+    if (c.missing) {
+      stream.sample_mask = &addInput("sample_mask", support::kBool, shape);
+      bool* there = elements<bool>(*stream.sample_mask);
+      for (int64_t i = 0; i < stream.sample_mask->count(); ++i) there[i] = !random.chance(0.05);
     }
     streams_.push_back(std::move(stream));
   }
@@ -227,8 +234,12 @@ class ResamplingData : public Data {
       const int64_t begin = streams_[n].begins[static_cast<size_t>(b)];
       const int64_t count = streams_[n].counts[static_cast<size_t>(b)];
       times.clear();
-      for (int64_t i = 0; i < count; ++i) times.push_back(timeAt(*streams_[n].times, begin + i));
-      moved += count * sizeOf(c_.times);
+      const Array* mask = streams_[n].sample_mask;
+      for (int64_t i = begin; i < begin + count; ++i) {
+        if (mask == nullptr || elements<bool>(*mask)[i])
+          times.push_back(timeAt(*streams_[n].times, i));
+      }
+      moved += count * (sizeOf(c_.times) + (mask != nullptr ? 1 : 0));
       std::vector<char> touched(times.size(), 0);  // by any group
       std::vector<rbcChannelGroup> groups = c.groups;
       if (groups.empty()) groups = {{0, c.channels, c.method, 0}};

@@ -1,9 +1,9 @@
-// Cases of rbcStatistics. Their names: how many samples of how many channels, of which dtype, what is
-// special, and how many quantiles, such as
-//   statistics of 10M x 14 f32
-//   statistics of 10M x 14 f32 clustered, 5 quantiles
-//   statistics of 1000 rows 300 x 14 f32
+// Cases of rbcStatistics. Their names: samples, channels, dtype, the numbers and what is wanted of them,
+// such as 10M of 14 f32 normal quantiles. Rows of a batch, each by itself: 1000x300 of 14 f32 ...
+//   normal     around 0; clustered: of every other channel 70 % are 0, and one stands still
+//   moments    count, nonfinite, min, max, mean, std; quantiles: also five levels
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -18,13 +18,14 @@ namespace bench {
 namespace {
 
 constexpr double kLevels[] = {0.01, 0.1, 0.5, 0.9, 0.99};
+constexpr int64_t kNumLevels = std::size(kLevels);
 
 struct StatisticsCase : Case {
-  int64_t rows = 0;  // 0: all samples together
+  int64_t rows = 0;  // 0: no batch
   int64_t samples = 0;
   int64_t channels = 0;
   rbcDType dtype = support::kF32;
-  bool clustered = false;  // a gripper that rests most of the time, and a joint that never moves
+  bool clustered = false;
   bool quantiles = false;
 
   int64_t total() const { return std::max<int64_t>(rows, 1) * samples; }
@@ -33,45 +34,41 @@ struct StatisticsCase : Case {
   std::string facts() const override {
     return "\"samples\": " + std::to_string(total()) +
            ", \"channels\": " + std::to_string(channels) +
-           ", \"quantiles\": " + (quantiles ? "5" : "0");
+           ", \"quantiles\": " + (quantiles ? "true" : "false");
   }
 };
 
 class StatisticsCall : public Call {
  public:
   StatisticsCall(const StatisticsCase& c, const Tensors& tensors)
-      : values_(tensors.inputs[0].get()), num_levels_(std::size(kLevels)) {
-    levels_ = {const_cast<double*>(kLevels),
-               {RBC_DEVICE_CPU, 0},
-               1,
-               support::kF64,
-               &num_levels_,
-               nullptr,
-               0};
+      : values_(tensors.inputs[0].get()) {
     params_.flags = c.rows > 0 ? RBC_STATISTICS_PER_ROW : 0;
-    params_.quantiles = c.quantiles ? &levels_ : nullptr;
+    levels_ = {
+        const_cast<double*>(kLevels), {RBC_DEVICE_CPU, 0}, 1, support::kF64, &extent_, nullptr, 0};
+    params_.levels = c.quantiles ? &levels_ : nullptr;
     result_.count = tensors.outputs[0].get();
-    result_.min = tensors.outputs[1].get();
-    result_.max = tensors.outputs[2].get();
-    result_.mean = tensors.outputs[3].get();
-    result_.std = tensors.outputs[4].get();
-    if (c.quantiles) result_.quantiles = tensors.outputs[5].get();
+    result_.nonfinite = tensors.outputs[1].get();
+    result_.min = tensors.outputs[2].get();
+    result_.max = tensors.outputs[3].get();
+    result_.mean = tensors.outputs[4].get();
+    result_.std = tensors.outputs[5].get();
+    if (c.quantiles) result_.quantiles = tensors.outputs[6].get();
   }
-  StatisticsCall(const StatisticsCall&) = delete;
 
   void operator()(const robocache::Context& context) const override {
     robocache::check(rbcStatistics(context.get(), values_, &params_, &result_));
   }
+
   void reserve(robocache::Context& context) const override {
     size_t bytes = 0;
     robocache::check(
         rbcStatisticsWorkspaceSize(context.get(), values_, &params_, &result_, &bytes));
-    robocache::check(rbcContextReserve(context.get(), bytes));
+    context.reserve(bytes);
   }
 
  private:
   const rbcTensor* values_;
-  int64_t num_levels_;
+  int64_t extent_ = kNumLevels;
   rbcTensor levels_ = {};
   rbcStatisticsParams params_ = rbcStatisticsParamsInit();
   rbcStatisticsResult result_ = rbcStatisticsResultInit();
@@ -82,13 +79,14 @@ class StatisticsData : public Data {
   explicit StatisticsData(const StatisticsCase& c) : c_(c) {
     std::vector<int64_t> shape = {c.samples, c.channels};
     std::vector<int64_t> of_channels = {c.channels};
-    std::vector<int64_t> of_levels = {static_cast<int64_t>(std::size(kLevels)), c.channels};
+    std::vector<int64_t> of_levels = {kNumLevels, c.channels};
     if (c.rows > 0) {
-      for (auto* each : {&shape, &of_channels, &of_levels}) each->insert(each->begin(), c.rows);
+      for (auto* extents : {&shape, &of_channels, &of_levels}) {
+        extents->insert(extents->begin(), c.rows);
+      }
     }
     fill(addInput("values", c.dtype, shape));
-    addOutput(support::kI64, of_channels);
-    for (int i = 0; i < 4; ++i) addOutput(support::kF64, of_channels);
+    for (int i = 0; i < 6; ++i) addOutput(i < 2 ? support::kI64 : support::kF64, of_channels);
     if (c.quantiles) addOutput(support::kF64, of_levels);
     answer();
     bytes = c.roughBytes();
@@ -102,34 +100,32 @@ class StatisticsData : public Data {
 
  private:
   // Close to normal: four uniform numbers of 16 bits each.
-  static float normal(support::Random& random) {
+  static double normal(support::Random& random) {
     const uint64_t bits = random.bits();
     int64_t sum = 0;
     for (int i = 0; i < 64; i += 16) sum += static_cast<int64_t>(bits >> i & 0xffff);
-    return static_cast<float>(sum - 2 * 65535) * 0x1.bp-16f +
-           static_cast<float>(bits & 255) * 0x1p-24f;
+    return static_cast<double>(sum - 2 * 65535) * 0x1.bp-16 +
+           static_cast<double>(bits & 255) * 0x1p-24;
   }
 
   void fill(const support::Array& values) const {
     support::Random random(1);
-    std::byte* to = values.memory().data();
-    for (int64_t i = 0; i < c_.total(); ++i) {
-      for (int64_t channel = 0; channel < c_.channels; ++channel) {
-        float x = normal(random);
-        if (c_.clustered && channel % 7 == 6) x = random.chance(0.7) ? 0 : x;
-        if (c_.clustered && channel % 7 == 5) x = 0.5f;
-        if (support::sizeOf(c_.dtype) == 2) {
-          uint32_t bits;
-          std::memcpy(&bits, &x, sizeof bits);
-          const auto half = static_cast<uint16_t>((bits + 0x8000) >> 16);  // bf16
-          std::memcpy(to, &half, sizeof half);
-          to += sizeof half;
-        } else {
-          std::memcpy(to, &x, sizeof x);
-          to += sizeof x;
-        }
+    const auto size = static_cast<size_t>(support::sizeOf(c_.dtype));
+    int64_t next = 0;
+    values.each([&](std::byte* p) {
+      const int64_t channel = next++ % c_.channels;
+      double x = normal(random);
+      if (c_.clustered && channel % 2 == 1 && random.chance(0.7)) x = 0;
+      if (c_.clustered && channel == 0) x = 1.5;
+      uint64_t bits = 0;
+      if (support::same(c_.dtype, support::kF32)) {  // millions of them
+        const auto rounded = static_cast<float>(x);
+        std::memcpy(&bits, &rounded, sizeof rounded);
+      } else {
+        bits = support::encodeFloat(c_.dtype, x);
       }
-    }
+      std::memcpy(p, &bits, size);
+    });
   }
 
   const StatisticsCase c_;
@@ -142,28 +138,36 @@ std::unique_ptr<const Data> StatisticsCase::load() const {
 std::shared_ptr<Case> parseStatistics(const std::string& name) {
   auto c = std::make_shared<StatisticsCase>();
   long long rows = 0, samples = 0, channels = 0;
-  char dtype[8] = {};
-  if (std::sscanf(name.c_str(), "statistics of %lldM x %lld %7s", &samples, &channels, dtype) ==
-      3) {
-    c->samples = samples * 1'000'000;
-  } else if (std::sscanf(name.c_str(), "statistics of %lld rows %lld x %lld %7s", &rows, &samples,
-                         &channels, dtype) == 4) {
-    c->rows = rows;
-    c->samples = samples;
-  } else {
-    throw std::runtime_error("'" + name + "' is not like 'statistics of 10M x 14 f32'");
+  char dtype[32] = {}, numbers[32] = {}, wanted[32] = {};
+  const char* const rest = " of %lld %31s %31s %31s";
+  const std::string in_rows = std::string("%lldx%lld") + rest;
+  const std::string whole = std::string("%lldM") + rest;
+  if (std::sscanf(name.c_str(), in_rows.c_str(), &rows, &samples, &channels, dtype, numbers,
+                  wanted) != 6) {
+    rows = 0;
+    if (std::sscanf(name.c_str(), whole.c_str(), &samples, &channels, dtype, numbers, wanted) !=
+        5) {
+      throw std::runtime_error("'" + name + "' is not like '10M of 14 f32 normal quantiles'");
+    }
+    samples *= 1'000'000;
   }
+  c->rows = rows;
+  c->samples = samples;
   c->channels = channels;
-  const std::string text = std::string(dtype).substr(0, std::string(dtype).find(','));
-  if (text != "f32" && text != "bf16") throw std::runtime_error("no statistics: " + text);
-  c->dtype = text == "f32" ? support::kF32 : support::kBF16;
-  c->clustered = name.find("clustered") != std::string::npos;
-  c->quantiles = name.find("5 quantiles") != std::string::npos;
-  c->kernels = 8;
+  const auto* found =
+      std::find_if(std::begin(support::kFloatDTypes), std::end(support::kFloatDTypes),
+                   [&](const rbcDType& known) { return support::nameOf(known) == dtype; });
+  if (found == std::end(support::kFloatDTypes)) {
+    throw std::runtime_error(std::string("no statistics: ") + dtype);
+  }
+  c->dtype = *found;
+  c->clustered = std::strcmp(numbers, "clustered") == 0;
+  c->quantiles = std::strcmp(wanted, "quantiles") == 0;
+  c->kernels = 24;
   return c;
 }
 
-const CaseKind kStatistics("statistics of ", parseStatistics);
+const CaseKind kStatistics(" of ", parseStatistics);
 
 }  // namespace
 }  // namespace bench

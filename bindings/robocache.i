@@ -21,6 +21,8 @@
 %rename("$ignore", regexmatch$name="^RBC_(VERSION_|ABI_VERSION|MAX_NDIM)") "";
 %ignore rbcAllocator;
 %ignore rbcContextParams::allocator;
+%ignore rbcInterrupt;
+%ignore rbcContextSetInterrupt;
 
 /* A struct with an initializer: it starts with its defaults. */
 %define RBC_STRUCT(Name)

@@ -46,7 +46,8 @@ static void throwStatus(JNIEnv* env, rbcStatus_t status, const char* message) {
     case RBC_STATUS_WORKSPACE_TOO_SMALL:
     case RBC_STATUS_CUDA_ERROR:
     case RBC_STATUS_NOT_AVAILABLE:
-    case RBC_STATUS_INTERNAL: break;
+    case RBC_STATUS_INTERNAL:
+    case RBC_STATUS_CANCELLED: break;
   }
   throwRoboCache(env, status, message);
 }

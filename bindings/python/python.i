@@ -7,6 +7,7 @@
 
 %{
 #include "params_argument.h"
+#include "signals.h"
 #include "tensor_argument.h"
 #include "time_ranges.h"
 %}
@@ -20,12 +21,13 @@
 /* The message is copied before anything else can run on this thread. */
 %define CALL_WITHOUT_THE_GIL
   char message[1024];
-  PyThreadState* thread = PyEval_SaveThread();
+  PyThreadState* thread = leavePython();
   $action
   if (result != RBC_STATUS_SUCCESS) snprintf(message, sizeof message, "%s", rbcGetLastError());
   PyEval_RestoreThread(thread);
   if (result != RBC_STATUS_SUCCESS) {
-    raiseStatus(result, message);
+    /* What ends a call is the exception of a signal's handler. */
+    if (result != RBC_STATUS_CANCELLED || !PyErr_Occurred()) raiseStatus(result, message);
     SWIG_fail;
   }
 %enddef
@@ -258,6 +260,14 @@ TENSOR_TYPEMAP(const rbcOutput*, 1)
 %typemap(argout) struct DLManagedTensorVersioned** {
   $result = SWIG_AppendOutput($result, newCapsule(*$1));
 }
+
+/* ---- signals -------------------------------------------------------------------------------- */
+
+%noexception handleSignalsOn;
+%rename(handle_signals_on) handleSignalsOn;
+void handleSignalsOn(unsigned long thread);
+%rename(watch_signals) watchSignals;
+rbcStatus_t watchSignals(rbcContext_t context);
 
 /* ---- streams of array libraries ------------------------------------------------------------- */
 

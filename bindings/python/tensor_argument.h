@@ -143,7 +143,8 @@ static void raiseStatus(rbcStatus_t status, const char* message) {
     case RBC_STATUS_WORKSPACE_TOO_SMALL:
     case RBC_STATUS_CUDA_ERROR:
     case RBC_STATUS_NOT_AVAILABLE:
-    case RBC_STATUS_INTERNAL: break;
+    case RBC_STATUS_INTERNAL:
+    case RBC_STATUS_CANCELLED: break;
   }
   PyObject* module = PyImport_ImportModule("robocache._errors");
   PyObject* type = module != NULL ? PyObject_GetAttrString(module, "RoboCacheError") : NULL;

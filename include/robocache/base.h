@@ -38,7 +38,8 @@ typedef enum rbcStatus_t {
   RBC_STATUS_WORKSPACE_TOO_SMALL = 7, /* cannot grow during stream capture: reserve first */
   RBC_STATUS_CUDA_ERROR = 8,          /* CUDA reported an error; the message names it */
   RBC_STATUS_NOT_AVAILABLE = 9,       /* no such device, or no usable driver, on this machine */
-  RBC_STATUS_INTERNAL = 10            /* a defect of RoboCache: please report it */
+  RBC_STATUS_INTERNAL = 10,           /* a defect of RoboCache: please report it */
+  RBC_STATUS_CANCELLED = 11           /* the function of rbcContextSetInterrupt ended the call */
 } rbcStatus_t;
 
 /*

@@ -100,6 +100,24 @@ RBC_API rbcStatus_t rbcContextGetStream(rbcContext_t context, void** stream);
  */
 RBC_API rbcStatus_t rbcContextSynchronize(rbcContext_t context);
 
+/* Tells whether the call that is under way shall end: 0 if it shall go on. */
+typedef int32_t (*rbcInterrupt)(void* user_data);
+
+/*
+ * Makes later calls on the CPU ask `poll(user_data)`, by which long ones can be ended; null, the
+ * default: none. It is called by the thread that made the call, between pieces of the work, about
+ * every 50 ms and never in a call that takes less. When it returns anything but 0, all threads of
+ * the call stop at their next piece, which takes milliseconds, and the call fails with CANCELLED.
+ * What its outputs hold then is unspecified, also of those that it would have added to. Nothing
+ * else of the call stays: the next one works as ever.
+ *
+ * `poll` must return, in the process that it was called in: no exception and no longjmp may leave
+ * it. It may use other contexts; a call on this one fails with UNSUPPORTED. On CUDA it is never
+ * called, since calls there only enqueue their work.
+ */
+RBC_API rbcStatus_t rbcContextSetInterrupt(rbcContext_t context, rbcInterrupt poll,
+                                           void* user_data);
+
 /*
  * Grows the workspace to at least `bytes`, so that calls needing no more (see each operation's
  * ...WorkspaceSize) allocate nothing. It never shrinks.

@@ -76,6 +76,12 @@ class Context {
   Returned<Errors, void> synchronize() {
     return check<Errors>(rbcContextSynchronize(get()));
   }
+  // Long calls on the CPU ask `poll(user_data)` about every 50 ms, and fail with CANCELLED once it
+  // returns anything but 0. See rbcContextSetInterrupt.
+  template <class Errors = DefaultErrors>
+  Returned<Errors, void> setInterrupt(rbcInterrupt poll, void* user_data = nullptr) {
+    return check<Errors>(rbcContextSetInterrupt(get(), poll, user_data));
+  }
   // Grows the workspace. So does every call that needs more: the same call before the capture of a
   // CUDA graph reserves what the captured one needs.
   template <class Errors = DefaultErrors>

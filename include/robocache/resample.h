@@ -66,6 +66,8 @@ typedef struct rbcResampleParams {
   int32_t num_groups;             /* the length of groups */
   int32_t reserved0;              /* 0 */
   uint64_t reserved[4];           /* 0 */
+  const rbcTensor* sample_mask;   /* [B,S], or [S] shared by the batch; [N] packed; bool or u8:
+                                     0 where a sample is missing; null: none is */
 } rbcResampleParams;
 
 static inline rbcResampleParams rbcResampleParamsInit(void) {
@@ -110,6 +112,11 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  * Of several samples with equal times the first is the right neighbour of what comes before them,
  * and the last the left neighbour of what comes after; so it is for extrapolation as well. Hold
  * before the first time writes sample 0.
+ *
+ * A sample whose sample_mask is 0 is missing: for every rule and every method as if it were not
+ * there. Those before and after it are neighbours then, a row begins and ends with samples that are
+ * there, n counts them alone, and values of missing ones are never used. Their times must ascend
+ * with the others all the same: RBC_CHECK_TIMES looks at them too.
  *
  * Methods, for the samples v1 at t1 and v2 at t2 around q, v0 before and v3 after these, and
  * w = (q - t1) / (t2 - t1):

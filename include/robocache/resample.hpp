@@ -48,6 +48,7 @@ struct StreamOptions {
   std::optional<Tensor> offsets;  // [B+1] i32 or i64: the rows of packed values
   std::optional<Tensor> mean;     // [D] f32 or f64: out = (v - mean) * inv_std
   std::optional<Tensor> inv_std;  // [D] f32 or f64
+  std::optional<Tensor> sample_mask;  // [B,S], [S] or [N] bool or u8: 0 where a sample is missing
 };
 
 // The options of resample.
@@ -71,6 +72,7 @@ inline rbcResampleParams paramsOf(const StreamOptions& options, Call& call) {
   params.offsets = call.in(options.offsets, "offsets");
   params.mean = call.in(options.mean, "mean");
   params.inv_std = call.in(options.inv_std, "inv_std");
+  params.sample_mask = call.in(options.sample_mask, "sample_mask");
   params.groups = options.groups.empty() ? nullptr : options.groups.data();
   params.num_groups = count(options.groups);
   return params;

@@ -33,6 +33,7 @@
 #include "resample.hpp"
 #include "robocache.h"
 #include "rotations.hpp"
+#include "statistics.hpp"
 #include "tensor.hpp"
 #include "tsdf.hpp"
 #include "voxelize.hpp"

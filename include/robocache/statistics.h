@@ -273,7 +273,7 @@ RBC_API rbcStatus_t rbcStatisticsAccumulatorResult(rbcContext_t context,
 /* What an accumulator is. */
 typedef struct rbcStatisticsAccumulatorInfo {
   uint32_t struct_size;
-  int32_t pass;          /* 1 for the first */
+  int32_t current_pass;  /* 1 for the first */
   int64_t channels;      /* as created */
   int32_t num_levels;    /* of quantiles */
   int32_t ddof;          /* 0 or 1 */

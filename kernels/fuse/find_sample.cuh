@@ -119,8 +119,8 @@ inline bool suitsShortIndexes(const FuseProblem& p, const FuseStream& s) {
          short_step(p.query_stride[1], sizeOf(p.time_dtype)) &&
          short_step(s.values_stride[1], sizeOf(s.values_dtype)) &&
          short_step(p.out_stride[1], sizeOf(p.out_dtype)) && short_step(p.mask_stride[1], 1) &&
-         s.samples < kFew && p.channels < kFew && p.batch < kFew && p.queries < kFew &&
-         p.batch * p.queries < kFew;
+         short_step(s.sample_mask_stride[1], 1) && s.samples < kFew && p.channels < kFew &&
+         p.batch < kFew && p.queries < kFew && p.batch * p.queries < kFew;
 }
 
 // ---- the search ---------------------------------------------------------------------------------
@@ -156,6 +156,33 @@ __device__ __forceinline__ Recording<Time, Index> recordingOf(const SampleRows<I
   return {{s.times.at(b, begin), s.times.step}, begin, count};
 }
 
+// A recording of which some samples may be missing.
+template <class Time, class Index>
+struct MaskedRecording : Recording<Time, Index> {
+  ValidSamples<Index> valid;
+
+  // To samples begin .. begin + count - 1.
+  __device__ __forceinline__ void cut(const SampleRange<Index>& part) {
+    this->times.first = stepped(this->times.first, part.begin, this->times.step);
+    this->begin += part.begin;
+    this->count = part.count;
+    valid = valid.shifted(part.begin);
+  }
+};
+
+template <class Time, class Index>
+__device__ __forceinline__ MaskedRecording<Time, Index> recordingOf(
+    const SampleRows<Index>& s, const BatchRows<const uint8_t, Index>& mask, Index b) {
+  MaskedRecording<Time, Index> recording = {recordingOf<Time>(s, b), {nullptr, 0}};
+  if (mask.data != nullptr) recording.valid = {mask.at(b, recording.begin), mask.step};
+  return recording;
+}
+
+template <class Index>
+RBC_HD BatchRows<const uint8_t, Index> sampleMaskOf(const FuseStream& s) {
+  return batchRows<Index>(s.sample_mask, s.sample_mask_stride[0], s.sample_mask_stride[1], 1);
+}
+
 // Asks for the times of query t as if queries and samples were spread alike over a recording: they
 // are on their way while the ends of the row are read. Only a hint, but within the row.
 template <class Index>
@@ -169,13 +196,34 @@ __device__ __forceinline__ void prefetchTimes(const SampleRows<Index>& s, Index 
 template <class Time, class Index>
 __device__ __forceinline__ SamplePosition<Time, Index> findSample(
     const QueryRows<Index>& queries, Index b, Index t, Time offset,
-    const Recording<Time, Index>& samples, const Rules<Time>& rules, Index* guess) {
+    const Recording<Time, Index>* samples, const Rules<Time>& rules, Index* guess) {
   const bool valid = queries.lengths.data == nullptr || t < queries.lengths[b];
-  if (!valid || samples.count <= 0) return SamplePosition<Time, Index>::none();
+  if (!valid || samples->count <= 0) return SamplePosition<Time, Index>::none();
   const Time q = *reinterpret_cast<const Time*>(queries.times.at(b, t));
-  const Ends<Time> ends = {samples.times[0], samples.times[samples.count - 1]};
-  return positionOf(samples.times, samples.count, ends, TimeMath<Time>::shifted(q, offset), rules,
+  const Ends<Time> ends = {samples->times[0], samples->times[samples->count - 1]};
+  return positionOf(samples->times, samples->count, ends, TimeMath<Time>::shifted(q, offset), rules,
                     guess);
+}
+
+// The same where samples may be missing. The recording is cut to its first and last sample that counts,
+// from where on the position counts.
+template <class Time, class Index>
+__device__ __forceinline__ SamplePosition<Time, Index> findSample(
+    const QueryRows<Index>& queries, Index b, Index t, Time offset,
+    MaskedRecording<Time, Index>* samples, const Rules<Time>& rules, Index* guess) {
+  const bool valid = queries.lengths.data == nullptr || t < queries.lengths[b];
+  if (!valid || samples->count <= 0) return SamplePosition<Time, Index>::none();
+  const Time q = *reinterpret_cast<const Time*>(queries.times.at(b, t));
+  Ends<Time> ends = {samples->times[0], samples->times[samples->count - 1]};
+  const bool begins = samples->valid.counts(0);
+  const bool finishes = samples->valid.counts(samples->count - 1);
+  if (!(begins & finishes)) {
+    samples->cut(trimmed(samples->valid, samples->count));
+    if (samples->count <= 0) return SamplePosition<Time, Index>::none();
+    ends = {samples->times[0], samples->times[samples->count - 1]};
+  }
+  return positionOf(samples->times, samples->count, ends, TimeMath<Time>::shifted(q, offset), rules,
+                    guess, samples->valid);
 }
 
 }  // namespace rbc::cuda

@@ -11,11 +11,11 @@ namespace any {
 inline constexpr int kWarp = 32;
 
 // A warp's part of one segment: `count` queries times `width` vectors.
-template <bool kDoubles>
+template <class Form>
 struct Part {
   const FuseProblem& problem;
   const StreamTask& task;
-  const QuerySlot<kDoubles>* slots;
+  const QuerySlot<Form>* slots;
   bool* masks;      // of the queries: cleared where values turn out to be none
   int64_t channel;  // the first
   int count;
@@ -23,8 +23,8 @@ struct Part {
 };
 
 // Calls visit(query, v, mask) for the lane's items, 32 apart.
-template <class Number, bool kDoubles, class Visitor>
-__device__ __forceinline__ void visitItems(const Part<kDoubles>& part, Visitor&& visit) {
+template <class Number, class Form, class Visitor>
+__device__ __forceinline__ void visitItems(const Part<Form>& part, Visitor&& visit) {
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
   const int width = part.width;
   const int step_queries = kWarp / width;
@@ -32,7 +32,7 @@ __device__ __forceinline__ void visitItems(const Part<kDoubles>& part, Visitor&&
   int k = lane / width;
   int v = lane - k * width;
   while (k < part.count) {
-    visit(reinterpret_cast<const Query<Number>&>(part.slots[k]), v, part.masks + k);
+    visit(reinterpret_cast<const Query<Number, Form::kMasked>&>(part.slots[k]), v, part.masks + k);
     k += step_queries;
     v += step_vectors;
     if (v >= width) {
@@ -51,8 +51,8 @@ struct VecAccess {
   using Raw = AlignedVec<In, kElements>;
   static constexpr int kCount = kElements;
 
-  template <bool kDoubles>
-  __device__ __forceinline__ explicit VecAccess(const Part<kDoubles>&) {}
+  template <class Form>
+  __device__ __forceinline__ explicit VecAccess(const Part<Form>&) {}
 
   __device__ __forceinline__ Raw read(const char* row, int v) const {
     return load<Raw>(row + v * static_cast<int>(sizeof(Raw)));
@@ -73,8 +73,8 @@ struct SingleAccess {
   using Raw = AlignedVec<In, 1>;
   static constexpr int kCount = 1;
 
-  template <bool kDoubles>
-  __device__ __forceinline__ explicit SingleAccess(const Part<kDoubles>& part)
+  template <class Form>
+  __device__ __forceinline__ explicit SingleAccess(const Part<Form>& part)
       : in_step(part.task.stream.values_stride[2] * static_cast<int>(sizeof(In))),
         out_step(part.problem.out_stride[2] * static_cast<int>(sizeof(Out))) {}
 
@@ -101,8 +101,8 @@ struct AnyAccess {
   };
   static constexpr int kCount = kElements;
 
-  template <bool kDoubles>
-  __device__ __forceinline__ explicit AnyAccess(const Part<kDoubles>& part)
+  template <class Form>
+  __device__ __forceinline__ explicit AnyAccess(const Part<Form>& part)
       : dtype(part.task.stream.values_dtype),
         in_step(part.task.stream.values_stride[2] * part.task.value_bytes),
         out_step(part.problem.out_stride[2] * static_cast<int>(sizeof(Out))) {}

@@ -17,15 +17,9 @@ namespace any {
 inline constexpr int kWarpsPerBlock = 4;
 
 // Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
-// spills, which nvcc makes on sm_100 where there are six and long indexes.
+// spills worth the name.
 template <class Form>
-constexpr int blocksThatFit() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1100
-  return Form::kDoubles ? 5 : 6;
-#else
-  return 6;
-#endif
-}
+inline constexpr int kBlocksThatFit = Form::kMasked ? 5 : 6;
 
 // The stream that a unit belongs to.
 template <class Form>
@@ -66,7 +60,7 @@ __device__ __forceinline__ Unit unitOf(const FuseLaunch<Form>& launch, int64_t u
 // the row. A function, as it is rare and would cost the others registers.
 template <class Form>
 __device__ __noinline__ void readBehind(const FuseLaunch<Form>& launch, int64_t number,
-                                        QuerySlot<Form::kDoubles>* slots,
+                                        QuerySlot<Form>* slots,
                                         QueryState<typename Form::Index>* states, bool* masks) {
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
   const FuseProblem& p = launch.problem;
@@ -80,11 +74,10 @@ __device__ __noinline__ void readBehind(const FuseLaunch<Form>& launch, int64_t 
     if (segment.method != Method::kSlerp || from >= to) continue;
     const int64_t channel = segment.begin + (from - segment.first_vector) * segment.count;
     if (lane < unit.count) {
-      masks[lane] &=
-          findQuery<Form::kDoubles>(p, task, segment.method, channel, &states[lane], &slots[lane]);
+      masks[lane] &= findQuery<Form>(p, task, segment.method, channel, &states[lane], &slots[lane]);
     }
     __syncwarp();
-    const Part<Form::kDoubles> part = {p, task, slots, masks, channel, unit.count, 0};
+    const Part<Form> part = {p, task, slots, masks, channel, unit.count, 0};
     if (!Form::kDoubles || !task.in_double) {
       testQuaternions<float>(part, to - from);
     } else if constexpr (Form::kDoubles) {
@@ -96,7 +89,7 @@ __device__ __noinline__ void readBehind(const FuseLaunch<Form>& launch, int64_t 
 
 template <class Out, class Form>
 __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t number,
-                                       QuerySlot<Form::kDoubles>* slots,
+                                       QuerySlot<Form>* slots,
                                        QueryState<typename Form::Index>* states, bool* masks) {
   using Index = typename Form::Index;
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
@@ -121,13 +114,12 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t n
     if (from >= to && !writes_mask) continue;
     const int64_t channel = segment.begin + (from - segment.first_vector) * segment.count;
     if (lane < unit.count) {
-      masks[lane] &=
-          findQuery<Form::kDoubles>(p, task, segment.method, channel, &query, &slots[lane]);
+      masks[lane] &= findQuery<Form>(p, task, segment.method, channel, &query, &slots[lane]);
     }
     __syncwarp();
     letNextLaunchBegin();
     if (from < to) {
-      const Part<Form::kDoubles> part = {
+      const Part<Form> part = {
           p, task, slots, masks, channel, unit.count, static_cast<int>(to - from)};
       writeSegment<Out>(part, segment.method, segment.in_vecs);
     }
@@ -143,9 +135,9 @@ __device__ __forceinline__ void doUnit(const FuseLaunch<Form>& launch, int64_t n
 }
 
 template <class Out, class Form>
-__global__ void __launch_bounds__(kWarp* kWarpsPerBlock, blocksThatFit<Form>())
+__global__ void __launch_bounds__(kWarp* kWarpsPerBlock, kBlocksThatFit<Form>)
     fuseKernel(const __grid_constant__ FuseLaunch<Form> launch) {
-  __shared__ QuerySlot<Form::kDoubles> block_slots[kWarpsPerBlock][kWarp];
+  __shared__ QuerySlot<Form> block_slots[kWarpsPerBlock][kWarp];
   __shared__ QueryState<typename Form::Index> block_states[kWarpsPerBlock][kWarp];
   __shared__ bool block_masks[kWarpsPerBlock][kWarp];
   const auto warp = static_cast<int>(threadIdx.x / kWarp);

@@ -19,19 +19,20 @@ __device__ __forceinline__ bool take(const typename Access::Raw& raw,
 }
 
 // Returns whether there is a value: quaternions may be none.
-template <Method kMethod, class Access, class Number>
-__device__ __forceinline__ bool interpolate(const Access& access, const Query<Number>& query,
-                                            int64_t step, int v, Number (&out)[Access::kCount]) {
+template <Method kMethod, class Access, class Number, bool kMasked>
+__device__ __forceinline__ bool interpolate(const Access& access,
+                                            const Query<Number, kMasked>& query, int64_t step,
+                                            int v, Number (&out)[Access::kCount]) {
   constexpr int kCount = Access::kCount;
   const Weights<Number>& k = query.weights;
   const char* source = query.source;
   // No load waits for another: where a row is not needed, one that is loaded anyway stands for it.
-  const int64_t ahead = k.w != 0 ? step : 0;
+  const RowsAround<true> around = query.around(step);
   const auto v1 = access.read(source, v);
-  const auto v2 = access.read(source + ahead, v);
+  const auto v2 = access.read(source + around.right, v);
   if constexpr (kMethod == Method::kCubic || kMethod == Method::kPchip) {
-    const auto v0 = access.read(source - (k.before ? ahead : 0), v);
-    const auto v3 = access.read(source + (k.after ? 2 * ahead : 0), v);
+    const auto v0 = access.read(source + around.before, v);
+    const auto v3 = access.read(source + around.after, v);
     if (k.w == 0) return take<Access>(v1, out);
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
@@ -89,15 +90,15 @@ __device__ __forceinline__ void normalize(const StreamTask& task, int64_t channe
   }
 }
 
-template <Method kMethod, class Access, class Out, bool kDoubles>
-__device__ __forceinline__ void writeBy(const Part<kDoubles>& part) {
+template <Method kMethod, class Access, class Out, class Form>
+__device__ __forceinline__ void writeBy(const Part<Form>& part) {
   using Number = typename Access::Number;
   constexpr int kCount = Access::kCount;
   const FuseStream& s = part.task.stream;
   const Access access(part);
   const int64_t step = s.values_stride[1] * part.task.value_bytes;
   const bool affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
-  visitItems<Number>(part, [&](const Query<Number>& query, int v, bool* mask) {
+  visitItems<Number>(part, [&](const Query<Number, Form::kMasked>& query, int v, bool* mask) {
     AlignedVec<Out, kCount> result;
     Number values[kCount];
     if (query.source != nullptr && interpolate<kMethod>(access, query, step, v, values)) {
@@ -113,20 +114,20 @@ __device__ __forceinline__ void writeBy(const Part<kDoubles>& part) {
 }
 
 // Clears the masks of queries that have a quaternion that is none.
-template <class Number, bool kDoubles>
-__device__ __forceinline__ void testQuaternions(const Part<kDoubles>& part, int64_t quaternions) {
+template <class Number, class Form>
+__device__ __forceinline__ void testQuaternions(const Part<Form>& part, int64_t quaternions) {
   const FuseStream& s = part.task.stream;
   const AnyAccess<Number, Number, 4> access(part);
   const int64_t size = 4 * s.values_stride[2] * part.task.value_bytes;
   for (int k = 0; k < part.count; ++k) {
-    const auto& query = reinterpret_cast<const Query<Number>&>(part.slots[k]);
+    const auto& query = reinterpret_cast<const Query<Number, Form::kMasked>&>(part.slots[k]);
     if (query.source == nullptr) continue;
     for (int64_t v = threadIdx.x % kWarp; v < quaternions; v += kWarp) {
       const char* sample = query.source + v * size;
       for (int samples = query.weights.w != 0 ? 2 : 1; samples > 0; --samples) {
         const auto q = access.read(sample, 0);
         if (!isRotation(q.element)) part.masks[k] = false;
-        sample += s.values_stride[1] * part.task.value_bytes;
+        sample += query.around(s.values_stride[1] * part.task.value_bytes).right;
       }
     }
   }
@@ -137,8 +138,8 @@ template <class In, class Out>
 constexpr int kVecCount = sizeof(In) == 8 ? 2 : 16 / static_cast<int>(sizeof(Out));
 
 // Linear and the steps, of floats.
-template <class In, class Out, bool kDoubles>
-__device__ __forceinline__ void writeLines(const Part<kDoubles>& part, bool in_vecs) {
+template <class In, class Out, class Form>
+__device__ __forceinline__ void writeLines(const Part<Form>& part, bool in_vecs) {
   if (in_vecs) {
     writeBy<Method::kLinear, VecAccess<In, Out, kVecCount<In, Out>>, Out>(part);
   } else {
@@ -147,8 +148,8 @@ __device__ __forceinline__ void writeLines(const Part<kDoubles>& part, bool in_v
 }
 
 // Any method, of any dtype.
-template <class Number, class Out, bool kDoubles>
-__device__ __forceinline__ void writeAny(const Part<kDoubles>& part, Method method) {
+template <class Number, class Out, class Form>
+__device__ __forceinline__ void writeAny(const Part<Form>& part, Method method) {
   using Channel = AnyAccess<Number, Out, 1>;
   using Quaternion = AnyAccess<Number, Out, 4>;
   switch (method) {
@@ -161,12 +162,12 @@ __device__ __forceinline__ void writeAny(const Part<kDoubles>& part, Method meth
 }
 
 // Integers that stay what they are.
-template <class Word, bool kDoubles>
-__device__ __forceinline__ void copyWords(const Part<kDoubles>& part) {
+template <class Word, class Form>
+__device__ __forceinline__ void copyWords(const Part<Form>& part) {
   const FuseStream& s = part.task.stream;
   const int64_t in_step = s.values_stride[2] * part.task.value_bytes;
   const int64_t out_step = part.problem.out_stride[2] * static_cast<int>(sizeof(Word));
-  visitItems<float>(part, [&](const Query<float>& query, int v, bool*) {
+  visitItems<float>(part, [&](const Query<float, Form::kMasked>& query, int v, bool*) {
     AlignedVec<Word, 1> word = {{elementOf<Word>(s.fill_bits)}};
     if (query.source != nullptr) word = load<AlignedVec<Word, 1>>(query.source + v * in_step);
     store(query.target + v * out_step, word);
@@ -176,9 +177,8 @@ __device__ __forceinline__ void copyWords(const Part<kDoubles>& part) {
 // What the output of integers is called as a type: words of any size.
 struct Words {};
 
-template <class Out, bool kDoubles>
-__device__ __forceinline__ void writeSegment(const Part<kDoubles>& part, Method method,
-                                             bool in_vecs) {
+template <class Out, class Form>
+__device__ __forceinline__ void writeSegment(const Part<Form>& part, Method method, bool in_vecs) {
   if constexpr (std::is_same_v<Out, Words>) {
     switch (part.task.out_bytes) {
       case 1: return copyWords<uint8_t>(part);
@@ -189,19 +189,19 @@ __device__ __forceinline__ void writeSegment(const Part<kDoubles>& part, Method 
   } else {
     if (method == Method::kLinear || isStep(method)) {
       switch (part.task.stream.values_dtype) {
-#define RBC_CASE(name, storage, code, text)                              \
-  case DType::name:                                                      \
-    if constexpr (kDoubles || std::is_same_v<Compute<storage>, float>) { \
-      return writeLines<storage, Out>(part, in_vecs);                    \
-    }                                                                    \
+#define RBC_CASE(name, storage, code, text)                                    \
+  case DType::name:                                                            \
+    if constexpr (Form::kDoubles || std::is_same_v<Compute<storage>, float>) { \
+      return writeLines<storage, Out>(part, in_vecs);                          \
+    }                                                                          \
     break;
         RBC_FLOAT_DTYPES(RBC_CASE)
 #undef RBC_CASE
         default: break;
       }
     }
-    if (!kDoubles || !part.task.in_double) return writeAny<float, Out>(part, method);
-    if constexpr (kDoubles) writeAny<double, Out>(part, method);
+    if (!Form::kDoubles || !part.task.in_double) return writeAny<float, Out>(part, method);
+    if constexpr (Form::kDoubles) writeAny<double, Out>(part, method);
   }
 }
 

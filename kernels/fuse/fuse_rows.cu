@@ -22,6 +22,7 @@ struct Common {
   bool vecs;       // they are whole aligned vectors of 16 bytes of the larger dtype
   bool half_vecs;  // of 8 bytes
   bool channels;   // their channels are neighbours, and better taken one by one
+  bool masked;     // samples of some stream may be missing
 };
 
 // The kind that a stream needs.
@@ -41,7 +42,7 @@ bool isAlike(const FuseProblem& p, const FuseStream& s) {
 // Of streams that are alike.
 Common commonOf(const FuseProblem& p) {
   const int largest = std::max(sizeOf(p.streams[0].values_dtype), sizeOf(p.out_dtype));
-  Common common = {Kind::kLine, true, true, true};
+  Common common = {Kind::kLine, true, true, true, hasSampleMasks(p)};
   bool quaternions = false;
   bool angles = false;
   int64_t in_vecs = 0;  // channels more than those in none
@@ -67,6 +68,7 @@ Common commonOf(const FuseProblem& p) {
 
 bool suits(const rows::Form& form, const Common& common, int streams) {
   if (form.kind != common.kind || form.streams < streams) return false;
+  if (form.masked != common.masked) return false;
   return form.bytes == rows::kSingle ? common.channels
          : form.bytes == 8           ? common.half_vecs
                                      : common.vecs;

@@ -1,6 +1,8 @@
 // What a kernel of whole rows is told.
 #pragma once
 
+#include <type_traits>
+
 #include "fuse/find_sample.cuh"
 #include "fuse/fuse_rows_instances.h"
 #include "runtime/fast_divmod.cuh"
@@ -32,8 +34,15 @@ struct RowsTask {
   int32_t step_vectors;  // kThreads % range
 };
 
-template <class Time, int kStreams>
+template <class Time>
+struct MaskedRowsTask : RowsTask<Time> {
+  BatchRows<const uint8_t, int32_t> sample_mask;  // may be null
+};
+
+template <class Time, int kStreams, bool kMasked>
 struct RowsLaunch {
+  using Task = std::conditional_t<kMasked, MaskedRowsTask<Time>, RowsTask<Time>>;
+
   QueryRows<int32_t> queries;
   int32_t flat_end;       // queries of the batch
   FastDivmod per_row;     // queries
@@ -41,7 +50,7 @@ struct RowsLaunch {
   FastDivmod per_stream;  // the same of a stream
   bool in_turns;          // more than one turn
   bool even;              // as many units of each stream
-  RowsTask<Time> tasks[kStreams];
+  Task tasks[kStreams];
 };
 
 }  // namespace rows

@@ -56,6 +56,8 @@ struct Form {
   int in_flight_of_doubles;
   int unit_vectors;
   int own_channels;  // of kSingle: so few are written by the thread that finds their query
+
+  bool masked = false;  // samples of some stream may be missing
 };
 
 // In the order of preference, with the time in us of a case that each group does, on an H200: see
@@ -86,6 +88,10 @@ inline constexpr Form kForms[] = {
     // The same in 64 streams: 171; in 32 of two channels: 88.
     {Kind::kLine, kManyStreams, kSingle, DTypes::kAll, 10, 4, 2, 2048, 1},
     {Kind::kTwoRows, kManyStreams, kSingle, DTypes::kTraining, 7, 4, 2, 2048, 1},
+    // With missing samples there are few, which do for one stream as well: fuse_any does the rest.
+    {Kind::kLine, kFewStreams, 16, DTypes::kTraining, 8, 2, 2, 1024, 1, true},
+    {Kind::kTwoRows, kFewStreams, 16, DTypes::kTraining, 7, 2, 2, 2048, 1, true},
+    {Kind::kLine, kFewStreams, kSingle, DTypes::kTraining, 8, 4, 2, 2048, 1, true},
 };
 
 inline constexpr int kNumForms = sizeof kForms / sizeof *kForms;

@@ -29,7 +29,7 @@ __device__ __forceinline__ Query<Compute<In>, kKind> findQuery(const QueryRows<i
   prefetchTimes(task.samples, b, t);
   const auto samples = recordingOf<Time>(task.samples, b);
   int32_t guess = -1;
-  const auto position = findSample(queries, b, t, task.clock_offset, samples, task.rules, &guess);
+  const auto position = findSample(queries, b, t, task.clock_offset, &samples, task.rules, &guess);
   Query<Compute<In>, kKind> query;
   if constexpr (kKind == Kind::kQuaternions) {
     query.mask = position.mask;
@@ -51,9 +51,34 @@ __device__ __forceinline__ Query<Compute<In>, kKind> findQuery(const QueryRows<i
   return query;
 }
 
+// The same where samples may be missing.
+template <class In, class Out, class Time, Kind kKind>
+__device__ __forceinline__ Query<Compute<In>, kKind, true> findQuery(
+    const QueryRows<int32_t>& queries, const MaskedRowsTask<Time>& task, int32_t b, int32_t t,
+    int32_t channel) {
+  prefetchTimes(task.samples, b, t);
+  auto samples = recordingOf<Time>(task.samples, task.sample_mask, b);
+  int32_t guess = -1;
+  const auto position = findSample(queries, b, t, task.clock_offset, &samples, task.rules, &guess);
+  if (task.mask.data != nullptr && channel == 0) *task.mask.at(b, t) = position.mask ? 1 : 0;
+  Query<Compute<In>, kKind, true> query;
+  query.source = nullptr;
+  query.weight = {static_cast<Compute<In>>(position.weight), 0};
+  if (position.index >= 0) {
+    query.source =
+        stepped(task.values.at(b, samples.begin + position.index), channel, int32_t{sizeof(In)});
+    if (query.weight.w != 0) {
+      query.weight.ahead = rightOf(samples.valid, samples.count, position.index) - position.index;
+    }
+  }
+  query.target = stepped(task.out.at(b, t), channel, int32_t{sizeof(Out)});
+  return query;
+}
+
 // The stream that a unit of a turn belongs to. Tasks that are not there begin past all units.
-template <class Time, int kStreams>
-__device__ __forceinline__ int streamOf(const RowsLaunch<Time, kStreams>& launch, int32_t unit) {
+template <class Time, int kStreams, bool kMasked>
+__device__ __forceinline__ int streamOf(const RowsLaunch<Time, kStreams, kMasked>& launch,
+                                        int32_t unit) {
   if (kStreams == 1) return 0;
   if (launch.even) return launch.per_stream(unit);
   int n = 0;
@@ -70,20 +95,21 @@ __device__ __forceinline__ int streamOf(const RowsLaunch<Time, kStreams>& launch
 }
 
 // A vector of channels of one query: first its rows are loaded, then it is written.
-template <class In, class Out, Kind kKind, int kCount>
+template <class In, class Out, Kind kKind, bool kMasked, int kCount>
 struct Item {
   using Number = Compute<In>;
 
   char* target;
   bool valid;
   int channel;
-  QueryWeight<Number, kKind> weight;
+  QueryWeight<Number, kKind, kMasked> weight;
   RowVecs<AlignedVec<In, kCount>, kKind> rows;
 
   // Vector v of the unit's, whose first is `first_vector`.
   template <class Time>
   __device__ __forceinline__ void read(const RowsTask<Time>& task,
-                                       const Query<Number, kKind>& query, int v, int first_vector) {
+                                       const Query<Number, kKind, kMasked>& query, int v,
+                                       int first_vector) {
     target = stepped(query.target, v, int32_t{sizeof(AlignedVec<Out, kCount>)});
     valid = query.source != nullptr;
     channel = (first_vector + v) * kCount;
@@ -98,14 +124,20 @@ struct Item {
     bool rotations = true;
     if (valid) {
       Number values[kCount];
-      blend(rows, task.rules.method, weight, values);
+      bool sure = true;
+      if constexpr (kKind == Kind::kQuaternions) {
+        sure =
+            blend(rows, task.rules.method, weight, values) || task.rules.method != Method::kSlerp;
+      } else {
+        blend(rows, task.rules.method, weight, values);
+      }
       if (kKind != Kind::kLine && (task.mean != nullptr || task.inv_std != nullptr))
         normalize(task.mean, task.inv_std, channel, values);
       result = narrowVec<Out>(values);
       if constexpr (kKind == Kind::kQuaternions) {
 #pragma unroll
         for (int i = 0; i < kCount; i += 4) {
-          if (task.rules.method != Method::kSlerp || areRotations(rows, i)) continue;
+          if (sure || areRotations(rows, i)) continue;
           rotations = false;
 #pragma unroll
           for (int j = 0; j < 4; ++j) result.element[i + j] = elementOf<Out>(task.fill_bits);
@@ -121,10 +153,10 @@ struct Item {
 };
 
 // Writes all vectors of a query, kMax or fewer.
-template <class In, class Out, int kCount, int kMax, class Time, Kind kKind>
+template <class In, class Out, int kCount, int kMax, class Time, Kind kKind, bool kMasked>
 __device__ __forceinline__ void writeQuery(const RowsTask<Time>& task,
-                                           const Query<Compute<In>, kKind>& query) {
-  Item<In, Out, kKind, kCount> items[kMax];
+                                           const Query<Compute<In>, kKind, kMasked>& query) {
+  Item<In, Out, kKind, kMasked, kCount> items[kMax];
 #pragma unroll
   for (int v = 0; v < kMax; ++v) {
     if (v < task.vectors) items[v].read(task, query, v, 0);
@@ -136,10 +168,10 @@ __device__ __forceinline__ void writeQuery(const RowsTask<Time>& task,
 }
 
 // A block's unit, and where its thread is in it: at vector v of query k.
-template <class In, class Out, class Time, Kind kKind, int kCount>
+template <class In, class Out, class Time, Kind kKind, bool kMasked, int kCount>
 struct Walk {
   const RowsTask<Time>& task;
-  Query<Compute<In>, kKind>* queries;
+  Query<Compute<In>, kKind, kMasked>* queries;
   int32_t first_vector;  // of the rows' that the unit has
   int last_query;
   int k;
@@ -149,7 +181,7 @@ struct Walk {
   // query that one is done once more, which is cheaper than a branch.
   template <int kItems>
   __device__ __forceinline__ void step() {
-    Item<In, Out, kKind, kCount> items[kItems];
+    Item<In, Out, kKind, kMasked, kCount> items[kItems];
     int query[kItems];
     const auto range = static_cast<int>(task.range.divisor);
 #pragma unroll
@@ -207,16 +239,17 @@ constexpr int kVecCount = std::max(kBytes / static_cast<int>(std::max(sizeof(In)
 
 // Of the form with the given number.
 template <class In, class Out, class Time, int kForm>
-__global__ void __launch_bounds__(kThreads, kForms[kForm].blocks)
-    fuseRowsKernel(const __grid_constant__ RowsLaunch<Time, kForms[kForm].streams> launch) {
+__global__ void __launch_bounds__(kThreads, kForms[kForm].blocks) fuseRowsKernel(
+    const __grid_constant__ RowsLaunch<Time, kForms[kForm].streams, kForms[kForm].masked> launch) {
   constexpr Kind kKind = kForms[kForm].kind;
+  constexpr bool kMasked = kForms[kForm].masked;
   constexpr int kStreams = kForms[kForm].streams;
   constexpr int kBytes = kForms[kForm].bytes;
   constexpr int kOwnChannels = kForms[kForm].own_channels;
   constexpr int kInFlight =
       sizeof(In) == 8 ? kForms[kForm].in_flight_of_doubles : kForms[kForm].in_flight;
   constexpr int kCount = kVecCount<In, Out, kBytes>;
-  __shared__ Query<Compute<In>, kKind> queries[kThreads];
+  __shared__ Query<Compute<In>, kKind, kMasked> queries[kThreads];
   const auto thread = static_cast<int>(threadIdx.x);
 
   // A unit and no more: a loop over units would keep in registers what all of them share, so that
@@ -227,7 +260,7 @@ __global__ void __launch_bounds__(kThreads, kForms[kForm].blocks)
     turn = launch.turns(unit);
     unit -= turn * static_cast<int32_t>(launch.turns.divisor);
   }
-  const RowsTask<Time>& task = launch.tasks[streamOf(launch, unit)];
+  const auto& task = launch.tasks[streamOf(launch, unit)];
   const auto range = static_cast<int>(task.range.divisor);
   const int32_t own = unit - task.first_unit;
   const int32_t group = task.ranges(own);
@@ -240,7 +273,7 @@ __global__ void __launch_bounds__(kThreads, kForms[kForm].blocks)
   const int32_t b = launch.per_row(flat);
   const int32_t t = flat - b * static_cast<int32_t>(launch.per_row.divisor);
   waitForLaunchesAhead();  // nothing is read or written before the launches ahead are done
-  Query<Compute<In>, kKind> query;
+  Query<Compute<In>, kKind, kMasked> query;
   if (has_query) {
     query = findQuery<In, Out, Time, kKind>(launch.queries, task, b, t, first_vector * kCount);
   }
@@ -255,8 +288,8 @@ __global__ void __launch_bounds__(kThreads, kForms[kForm].blocks)
   const int32_t left = launch.flat_end - flat_group;
   const int count = left < task.group ? left : task.group;
   const int k = task.range(thread);
-  Walk<In, Out, Time, kKind, kCount> walk = {task,      queries, first_vector,
-                                             count - 1, k,       thread - k * range};
+  Walk<In, Out, Time, kKind, kMasked, kCount> walk = {task,      queries, first_vector,
+                                                      count - 1, k,       thread - k * range};
   walk.template run<kInFlight>(count * range);
   if constexpr (kKind == Kind::kQuaternions) {
     if (task.mask.data == nullptr || first_vector != 0) return;

@@ -33,6 +33,12 @@ void describe(const FuseProblem& p, int n, RowsTask<Time>* task) {
   task->inv_std = static_cast<const float*>(s.inv_std.data);
 }
 
+template <class Time>
+void describe(const FuseProblem& p, int n, MaskedRowsTask<Time>* task) {
+  describe(p, n, static_cast<RowsTask<Time>*>(task));
+  task->sample_mask = sampleMaskOf<int32_t>(p.streams[n]);
+}
+
 // Whether units go by queries, all streams in turn, instead of stream by stream: what is written side
 // by side leaves the cache as one. But the longest units should come first where there are few.
 inline bool goesInTurns(const FuseProblem& p, const LaunchDevice& device, bool alike,
@@ -44,9 +50,9 @@ inline bool goesInTurns(const FuseProblem& p, const LaunchDevice& device, bool a
 }
 
 // Cuts each stream's work into units of vectors of `count` channels, and returns how many these are.
-template <class Time, int kStreams>
+template <class Time, int kStreams, bool kMasked>
 int64_t cutUnits(const FuseProblem& p, int count, int unit_vectors, const LaunchDevice& device,
-                 RowsLaunch<Time, kStreams>* launch) {
+                 RowsLaunch<Time, kStreams, kMasked>* launch) {
   constexpr int kFewQueries = 32;
   constexpr int kBlocksWanted = 4;  // of a multiprocessor, above all
   const int64_t queries = p.batch * p.queries;
@@ -92,7 +98,7 @@ int64_t cutUnits(const FuseProblem& p, int count, int unit_vectors, const Launch
 template <class In, class Out, class Time, int kForm>
 cudaError_t launch(const FuseProblem& p, const LaunchDevice& device, cudaStream_t cuda_stream) {
   constexpr Form form = kForms[kForm];
-  RowsLaunch<Time, form.streams> arguments;
+  RowsLaunch<Time, form.streams, form.masked> arguments;
   arguments.queries = queryRowsOf<Time, int32_t>(p);
   arguments.flat_end = static_cast<int32_t>(p.batch * p.queries);
   arguments.per_row = FastDivmod(p.queries);

@@ -1,6 +1,8 @@
 // What a block keeps of a query, and the methods on vectors of its channels.
 #pragma once
 
+#include <cmath>
+
 #include "fuse/find_sample.cuh"
 #include "fuse/fuse_rows_instances.h"
 #include "interpolate.h"
@@ -10,12 +12,17 @@
 namespace rbc::cuda {
 namespace rows {
 
-template <class Number, Kind kKind>
+template <class Number, Kind kKind, bool kMasked = false>
 struct QueryWeight {
   Number w;
 };
 template <class Number>
-struct QueryWeight<Number, Kind::kFourRows> : Weights<Number> {};
+struct QueryWeight<Number, Kind::kFourRows, false> : Weights<Number> {};
+template <class Number, Kind kKind>
+struct QueryWeight<Number, kKind, true> {
+  Number w;
+  int32_t ahead;  // samples to the right neighbour; 0 if w is 0
+};
 
 // Its mask, where that is known only when its rows have been read.
 template <Kind kKind>
@@ -26,11 +33,11 @@ struct QueryMask<Kind::kQuaternions> {
 };
 
 // What a block keeps of a query: where its sample and its output begin, at the unit's first channel.
-template <class Number, Kind kKind>
+template <class Number, Kind kKind, bool kMasked = false>
 struct Query : QueryMask<kKind> {
   const char* source;  // null: write the fill value
   char* target;
-  QueryWeight<Number, kKind> weight;
+  QueryWeight<Number, kKind, kMasked> weight;
 };
 
 // The rows of values that make one of the output.
@@ -48,8 +55,17 @@ struct RowVecs<P, Kind::kFourRows> {
 };
 
 template <class P, class Number, Kind kKind>
-__device__ __forceinline__ void loadRows(const Query<Number, kKind>& query, int v, int32_t step,
-                                         RowVecs<P, kKind>* rows) {
+__device__ __forceinline__ void loadRows(const Query<Number, kKind, true>& query, int v,
+                                         int32_t step, RowVecs<P, kKind>* rows) {
+  static_assert(kKind == Kind::kLine || kKind == Kind::kTwoRows);
+  const char* source = stepped(query.source, v, int32_t{sizeof(P)});
+  rows->v1 = load<P>(source);
+  rows->v2 = load<P>(stepped(source, query.weight.ahead, step));
+}
+
+template <class P, class Number, Kind kKind>
+__device__ __forceinline__ void loadRows(const Query<Number, kKind, false>& query, int v,
+                                         int32_t step, RowVecs<P, kKind>* rows) {
   // No load waits for another: where a row is not needed, one that is loaded anyway stands for it.
   const char* source = stepped(query.source, v, int32_t{sizeof(P)});
   const int64_t ahead = query.weight.w != 0 ? step : 0;
@@ -61,9 +77,10 @@ __device__ __forceinline__ void loadRows(const Query<Number, kKind>& query, int 
   }
 }
 
-template <class In, class Number, int kCount>
+template <class In, class Number, int kCount, bool kMasked>
 __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, Kind::kLine>& rows,
-                                      Method, const QueryWeight<Number, Kind::kLine>& weight,
+                                      Method,
+                                      const QueryWeight<Number, Kind::kLine, kMasked>& weight,
                                       Number (&out)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
@@ -72,15 +89,20 @@ __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, Kind
   }
 }
 
-template <class In, class Number, int kCount, Kind kKind>
-__device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, kKind>& rows,
-                                      Method method, const QueryWeight<Number, kKind>& weight,
+// Returns whether all quaternions are rotations for sure: what can be told without a look at each of
+// their components.
+template <class In, class Number, int kCount, Kind kKind, bool kMasked>
+__device__ __forceinline__ bool blend(const RowVecs<AlignedVec<In, kCount>, kKind>& rows,
+                                      Method method,
+                                      const QueryWeight<Number, kKind, kMasked>& weight,
                                       Number (&out)[kCount]) {
   const Number w = weight.w;
+  bool sure = false;
   if (w == 0) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) out[i] = widen(rows.v1.element[i]);
   } else if (kKind == Kind::kQuaternions && method == Method::kSlerp) {
+    sure = true;
 #pragma unroll
     for (int i = 0; i + 4 <= kCount; i += 4) {
       Number q1[4];
@@ -91,7 +113,8 @@ __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, kKin
         q1[j] = widen(rows.v1.element[i + j]);
         q2[j] = widen(rows.v2.element[i + j]);
       }
-      slerp(q1, q2, w, q);
+      const Number squares = slerp(q1, q2, w, q);
+      sure &= squares > 0 && squares < static_cast<Number>(INFINITY);
 #pragma unroll
       for (int j = 0; j < 4; ++j) out[i + j] = q[j];
     }
@@ -104,12 +127,13 @@ __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, kKin
     for (int i = 0; i < kCount; ++i)
       out[i] = lerp(widen(rows.v1.element[i]), widen(rows.v2.element[i]), w);
   }
+  return sure;
 }
 
 template <class In, class Number, int kCount>
 __device__ __forceinline__ void blend(const RowVecs<AlignedVec<In, kCount>, Kind::kFourRows>& rows,
                                       Method method,
-                                      const QueryWeight<Number, Kind::kFourRows>& weight,
+                                      const QueryWeight<Number, Kind::kFourRows, false>& weight,
                                       Number (&out)[kCount]) {
   const auto each = [&](auto formula) {
 #pragma unroll

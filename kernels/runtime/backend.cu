@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "backend.h"
+#include "fuse/fuse_missing.h"
 #include "fuse/fuse_rows.h"
 #include "points/clear_counts.h"
 #include "points/group_points.h"
@@ -72,8 +73,8 @@ cudaError_t findEarlyLaunches(LaunchDevice* launch) {
 cudaError_t loadKernels(const LaunchDevice& device) {
   for (const auto load :
        {loadAccumulate, loadCheckTimes, loadClearCounts, loadConvertRotations, loadCopy, loadFuse,
-        loadFuseRows, loadGroupPoints, loadReduceVoxels, loadStatistics, loadTsdf, loadVoxelize,
-        loadVoxelizeSparse}) {
+        loadFuseMissing, loadFuseRows, loadGroupPoints, loadReduceVoxels, loadStatistics, loadTsdf,
+        loadVoxelize, loadVoxelizeSparse}) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }

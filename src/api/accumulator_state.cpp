@@ -36,12 +36,13 @@ const RankBucket& bucketAround(const AccumulatorData& data, int64_t channel, int
 // Walks through a table: from one rank to a later one.
 struct TableWalk {
   const int64_t* table;
+  int64_t last;
   int64_t place;
   int64_t before;
 
-  // To the place that holds the rank, which is in the table.
+  // To the place that holds the rank. The table does not where values changed during an update.
   void walkTo(int64_t rank) {
-    while (rank - before >= table[place]) before += table[place++];
+    while (place < last && rank - before >= table[place]) before += table[place++];
   }
 };
 
@@ -134,14 +135,15 @@ AccumulatorData afterPass(const AccumulatorData& data) {
     next.first_bucket.push_back(first);
     const int64_t n = data.moments[c].count;
     if (n == 0) continue;
-    TableWalk walk = {data.kind.pass == 1 ? data.tables.data() + c * size : nullptr, 0, 0};
+    TableWalk walk = {data.kind.pass == 1 ? data.tables.data() + c * size : nullptr, size - 1, 0,
+                      0};
     const RankBucket* in = nullptr;
     visitRanks(data.kind, n, [&](int64_t rank) {
       if (data.kind.pass > 1) {
         const RankBucket& around = bucketAround(data, c, rank);
         if (&around != in) {
           in = &around;
-          walk = {data.tables.data() + (in - data.buckets.data()) * size, 0, in->before};
+          walk = {data.tables.data() + (in - data.buckets.data()) * size, size - 1, 0, in->before};
         }
       }
       walk.walkTo(rank);

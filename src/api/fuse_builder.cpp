@@ -143,6 +143,25 @@ void FuseBuilder::read(const rbcTensor* tensor, const char* argument, int64_t co
   *array = {view.data, view.strides[0], view.dtype == DType::F64};
 }
 
+void FuseBuilder::readSampleMask(const rbcTensor* tensor, int64_t batch, bool of_rows,
+                                 FuseStream* stream) {
+  stream->sample_mask = nullptr;
+  stream->sample_mask_stride[0] = stream->sample_mask_stride[1] = 0;
+  if (tensor == nullptr) return;
+  constexpr const char* kName = "sample_mask";
+  const View& mask = operands.in(tensor, kName);
+  requireRank(mask, kName, 1, of_rows ? 2 : 1);
+  const int64_t shape[] = {batch, stream->samples};
+  requireShape(mask, kName, mask.ndim, shape + 2 - mask.ndim);
+  if (mask.dtype != DType::Bool && mask.dtype != DType::U8) {
+    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected bool or uint8", kName,
+         nameOf(mask.dtype));
+  }
+  stream->sample_mask = reinterpret_cast<const uint8_t*>(mask.data);
+  stream->sample_mask_stride[0] = batchStride(mask, 2);
+  stream->sample_mask_stride[1] = mask.strides[mask.ndim - 1];
+}
+
 void FuseBuilder::add(const StreamArguments& stream) {
   FuseProblem& p = problem_;
   const rbcResampleParams& params = stream.params;
@@ -206,6 +225,7 @@ void FuseBuilder::add(const StreamArguments& stream) {
   s.values_stride[2] = values.strides[values.ndim - 1];
   s.times_stride[0] = batchStride(times, 2);
   s.times_stride[1] = times.strides[times.ndim - 1];
+  readSampleMask(params.sample_mask, batch, batched && !packed, &s);
   read(params.lengths, "lengths", batch, &s.lengths);
   read(params.offsets, "offsets", packed ? batch + 1 : 0, &s.offsets);  // else batch has no limit
   read(params.mean, "mean", s.channels, &s.mean);

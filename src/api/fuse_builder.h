@@ -73,6 +73,8 @@ class FuseBuilder : public CallBase {
   // together makes the processor wait.
   void read(const rbcTensor* tensor, const char* argument, int64_t count, IndexArray* array);
   void read(const rbcTensor* tensor, const char* argument, int64_t count, RealArray* array);
+  // `of_rows`: each row of the batch may have its own.
+  void readSampleMask(const rbcTensor* tensor, int64_t batch, bool of_rows, FuseStream* stream);
 
   const bool check_times_;
   const char* const stream_array_;

@@ -255,7 +255,7 @@ void writeInfo(const AccumulatorKind& kind, rbcStatisticsAccumulatorInfo* info) 
   }
   rbcStatisticsAccumulatorInfo all = rbcStatisticsAccumulatorInfoInit();
   all.struct_size = size;
-  all.pass = kind.pass;
+  all.current_pass = kind.pass;
   all.channels = kind.channels;
   all.num_levels = kind.num_levels;
   all.ddof = kind.ddof;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "interrupt.h"
 #include "robocache/context.h"
 #include "view.h"
 
@@ -11,7 +12,9 @@ namespace rbc {
 struct Operations;
 
 // A backend's own part of a context; each backend derives its type.
-struct BackendState {};
+struct BackendState {
+  Interrupt interrupt;
+};
 
 // Memory that an operation may use during a call.
 struct Scratch {

@@ -114,6 +114,7 @@ ContextUse::ContextUse(rbcContext_t context) : context_(context) {
          "the process by spawn");
   }
   takeContext(*context);
+  context->state->interrupt.beginCall();
 }
 
 void requireReachable(const rbcContext& context, const View& view, const char* argument) {
@@ -227,6 +228,10 @@ rbcStatus_t rbcContextSynchronize(rbcContext_t context) {
     const rbc::ContextUse c(context);
     c->backend->synchronize(*c->state);
   });
+}
+
+rbcStatus_t rbcContextSetInterrupt(rbcContext_t context, rbcInterrupt poll, void* user_data) {
+  return rbc::guard([&] { rbc::ContextUse(context)->state->interrupt.set(poll, user_data); });
 }
 
 rbcStatus_t rbcContextReserve(rbcContext_t context, size_t bytes) {

@@ -85,6 +85,7 @@ const char* rbcStatusName(rbcStatus_t status) {
     case RBC_STATUS_CUDA_ERROR: return "RBC_STATUS_CUDA_ERROR";
     case RBC_STATUS_NOT_AVAILABLE: return "RBC_STATUS_NOT_AVAILABLE";
     case RBC_STATUS_INTERNAL: return "RBC_STATUS_INTERNAL";
+    case RBC_STATUS_CANCELLED: return "RBC_STATUS_CANCELLED";
   }
   return "RBC_STATUS_UNKNOWN";
 }

@@ -2,12 +2,16 @@
 //
 // These are the rules that resample.h states; every operation on times goes through here, on both
 // backends. The search reads times[0 .. n-1] and nothing else, whatever the times are.
+//
+// Where samples are missing (valid_samples.h), the search goes through all times, and what it finds is
+// moved to the neighbours that count. The first and the last sample of a row always do: see trimmed().
 #pragma once
 
 #include <type_traits>
 
 #include "hermite.h"
 #include "times.h"
+#include "valid_samples.h"
 
 namespace rbc {
 
@@ -117,9 +121,9 @@ RBC_HD Index evenGuess(Time first, Time q, Index n, float rate) {
 
 namespace detail {
 
-template <class Row, class Time, class Index>
-RBC_HD SamplePosition<Time, Index> positionBefore(const Row& times, Index n, Time q, Time first,
-                                                  const Rules<Time>& rules) {
+template <class Row, class Valid, class Time, class Index>
+RBC_HD SamplePosition<Time, Index> positionBefore(const Row& times, const Valid& samples, Index n,
+                                                  Time q, Time first, const Rules<Time>& rules) {
   using Math = TimeMath<Time>;
   using SamplePosition = SamplePosition<Time, Index>;
   if (rules.has_tolerance) {
@@ -130,12 +134,15 @@ RBC_HD SamplePosition<Time, Index> positionBefore(const Row& times, Index n, Tim
   if (rules.bounds == Bounds::kFill) return SamplePosition::none();
   const Index i = lastBefore<true>(times, n, first, Index{0});
   if (i < 0 || i + 1 >= n) return SamplePosition::none();
-  return {i, -Math::ratio(Math::span(first, q), Math::span(times[i + 1], first)), false};
+  const Index left = samples.upTo(i);
+  const Index right = samples.from(i + 1, n);
+  if (left < 0 || right >= n) return SamplePosition::none();
+  return {left, -Math::ratio(Math::span(first, q), Math::span(times[right], first)), false};
 }
 
-template <class Row, class Time, class Index>
-RBC_HD SamplePosition<Time, Index> positionAfter(const Row& times, Index n, Time q, Time last,
-                                                 const Rules<Time>& rules) {
+template <class Row, class Valid, class Time, class Index>
+RBC_HD SamplePosition<Time, Index> positionAfter(const Row& times, const Valid& samples, Index n,
+                                                 Time q, Time last, const Rules<Time>& rules) {
   using Math = TimeMath<Time>;
   using SamplePosition = SamplePosition<Time, Index>;
   if (rules.has_tolerance) {
@@ -146,11 +153,13 @@ RBC_HD SamplePosition<Time, Index> positionAfter(const Row& times, Index n, Time
   if (rules.bounds == Bounds::kFill) return SamplePosition::none();
   const Index i = lastBefore<false>(times, n, last, n - 1);
   if (i < 0 || i + 1 >= n) return SamplePosition::none();
-  return {i, Math::ratio(Math::span(q, times[i]), Math::span(last, times[i])), false};
+  const Index left = samples.upTo(i);
+  if (left < 0) return SamplePosition::none();
+  return {left, Math::ratio(Math::span(q, times[left]), Math::span(last, times[left])), false};
 }
 
 template <class Time, class Index>
-RBC_HD SamplePosition<Time, Index> positionBetween(Index i, Time t0, Time t1, Time q,
+RBC_HD SamplePosition<Time, Index> positionBetween(Index i, Index step, Time t0, Time t1, Time q,
                                                    const Rules<Time>& rules) {
   using Math = TimeMath<Time>;
   using SamplePosition = SamplePosition<Time, Index>;
@@ -160,7 +169,8 @@ RBC_HD SamplePosition<Time, Index> positionBetween(Index i, Time t0, Time t1, Ti
   if (isStep(rules.method)) {
     const bool earlier =
         rules.method == Method::kNearest ? after <= ahead : rules.method == Method::kPrevious;
-    const Index sample = i + static_cast<Index>(!earlier);  // no branch: it could not be predicted
+    // No branch: it could not be predicted.
+    const Index sample = i + static_cast<Index>(!earlier) * step;
     if (rules.has_tolerance) {
       const bool valid = (earlier ? after : ahead) <= rules.tolerance;
       return valid ? SamplePosition::sample(sample, true) : SamplePosition::none();
@@ -218,14 +228,29 @@ RBC_HD Bracket<Time, Index> bracketOf(const Row& times, Index n, Time q, Index g
   return {i, times[i], times[i + 1 < n ? i + 1 : i]};
 }
 
-// The position of query q in the bracket that bracketOf() finds, of a row of n times.
+// Moves the ends of a bracket to samples that count, and returns how far apart these are. i becomes -1
+// where there is none at or before it.
+template <class Row, class Time, class Index>
+RBC_HD Index skipMissing(const Row& times, const ValidSamples<Index>& samples, Index n,
+                         Bracket<Time, Index>* bracket) {
+  const Index i = bracket->i;
+  const Index right = samples.from(i + 1, n);
+  bracket->i = samples.upTo(i);
+  if (bracket->i < 0) return 1;
+  if (bracket->i != i) bracket->t0 = times[bracket->i];
+  if (right > i + 1 && right < n) bracket->t1 = times[right];
+  return right - bracket->i;
+}
+
+// The position of query q in the bracket that bracketOf() finds, of a row of n times; the right sample
+// is `step` after the left one.
 template <class Time, class Index>
 RBC_HD SamplePosition<Time, Index> positionIn(const Bracket<Time, Index>& bracket, Index n, Time q,
-                                              const Rules<Time>& rules) {
+                                              const Rules<Time>& rules, Index step = 1) {
   using SamplePosition = SamplePosition<Time, Index>;
   if (bracket.t0 == q) return SamplePosition::sample(bracket.i, true);
-  if (bracket.i + 1 >= n) return SamplePosition::none();  // times do not ascend
-  return detail::positionBetween(bracket.i, bracket.t0, bracket.t1, q, rules);
+  if (bracket.i + step >= n) return SamplePosition::none();  // times do not ascend
+  return detail::positionBetween(bracket.i, step, bracket.t0, bracket.t1, q, rules);
 }
 
 // The first and the last of a row of times.
@@ -238,56 +263,74 @@ struct Ends {
 // The position of query q in a row of n > 0 times, whose ends are known. `*guess` is where to search first
 // (-1: no idea); it becomes the bracket that was found, a good guess for the next query. Index is
 // int64_t, or int32_t where n fits.
-template <class Row, class Time, class Index>
+template <class Row, class Time, class Index, class Valid = AllSamples>
 RBC_HD SamplePosition<Time, Index> positionOf(const Row& times, Index n, const Ends<Time>& ends,
-                                              Time q, const Rules<Time>& rules, Index* guess) {
+                                              Time q, const Rules<Time>& rules, Index* guess,
+                                              const Valid& samples = Valid()) {
   using SamplePosition = SamplePosition<Time, Index>;
   const Time first = ends.first;
   const Time last = ends.last;
   const bool before = q < first;
   const bool after = q > last;
   if (before | after | TimeMath<Time>::isNaN(q)) {  // not ||: the loads need not await each other
-    if (before) return detail::positionBefore(times, n, q, first, rules);
-    return after ? detail::positionAfter(times, n, q, last, rules) : SamplePosition::none();
+    if (before) return detail::positionBefore(times, samples, n, q, first, rules);
+    return after ? detail::positionAfter(times, samples, n, q, last, rules)
+                 : SamplePosition::none();
   }
   const float rate = evenRate(first, last, n);
   const Index start = *guess >= 0 && *guess < n ? *guess : evenGuess(first, q, n, rate);
-  const Bracket<Time, Index> bracket = bracketOf(times, n, q, start, rate);
+  Bracket<Time, Index> bracket = bracketOf(times, n, q, start, rate);
   if (bracket.i < 0) return SamplePosition::none();  // times hold a NaN
   *guess = bracket.i;
-  return positionIn(bracket, n, q, rules);
+  Index step = 1;
+  if constexpr (!Valid::kAll) {
+    step = skipMissing(times, samples, n, &bracket);
+    if (bracket.i < 0) return SamplePosition::none();
+  }
+  return positionIn(bracket, n, q, rules, step);
 }
 
 // The same of any row.
-template <class Row, class Time, class Index>
+template <class Row, class Time, class Index, class Valid = AllSamples>
 RBC_HD SamplePosition<Time, Index> positionOf(const Row& times, Index n, Time q,
-                                              const Rules<Time>& rules, Index* guess) {
+                                              const Rules<Time>& rules, Index* guess,
+                                              const Valid& samples = Valid()) {
   if (n <= 0) return SamplePosition<Time, Index>::none();
-  return positionOf(times, n, Ends<Time>{times[0], times[n - 1]}, q, rules, guess);
+  return positionOf(times, n, Ends<Time>{times[0], times[n - 1]}, q, rules, guess, samples);
 }
 
-// The intervals around sample i, whose right neighbour lies in the row, and beside it.
+// The interval that begins at sample i, and those beside it.
 template <class Row, class Index>
-RBC_HD Intervals intervalsAt(const Row& times, Index n, Index i) {
-  const auto length = [&](Index left) {
+RBC_HD Intervals intervalsAt(const Row& times, Index n, Index i, const Neighbours<Index>& beside) {
+  const auto length = [&](Index left, Index right) {
     const auto t0 = times[left];
-    const auto t1 = times[left + 1];
+    const auto t1 = times[right];
     using Math = TimeMath<std::remove_const_t<decltype(t0)>>;
     return t0 < t1 ? static_cast<double>(Math::span(t1, t0)) : 0.0;
   };
-  return {i > 0 ? length(i - 1) : 0.0, length(i), i + 2 < n ? length(i + 1) : 0.0};
+  return {beside.before >= 0 ? length(beside.before, i) : 0.0, length(i, beside.right),
+          beside.after < n ? length(beside.right, beside.after) : 0.0};
 }
 
-// What the method's formula has to know of a query. as<float>() rounds it for f32.
+// What the method's formula has to know of a query, of whose sample the neighbours are `beside`.
+// as<float>() rounds it for f32.
 template <class Row, class Time, class Index>
 RBC_HD Weights<double> weightsOf(Method method, const Row& times, Index n,
-                                 const SamplePosition<Time, Index>& position) {
+                                 const SamplePosition<Time, Index>& position,
+                                 const Neighbours<Index>& beside) {
   if (position.weight != 0 && takesFour(method)) {
-    const Intervals intervals = intervalsAt(times, n, position.index);
+    const Intervals intervals = intervalsAt(times, n, position.index, beside);
     return method == Method::kCubic ? cubicWeights(position.weight, intervals)
                                     : pchipWeights(position.weight, intervals);
   }
   return {position.weight, {0, 0, 0, 0}, false, false};
+}
+
+// The same where no sample is missing.
+template <class Row, class Time, class Index>
+RBC_HD Weights<double> weightsOf(Method method, const Row& times, Index n,
+                                 const SamplePosition<Time, Index>& position) {
+  return weightsOf(method, times, n, position, neighboursOf(AllSamples{}, n, position.index));
 }
 
 }  // namespace rbc

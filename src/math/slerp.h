@@ -119,12 +119,15 @@ RBC_HD V dot(const V (&a)[4], const V (&b)[4]) {
 
 }  // namespace detail
 
-// Of rotations. out may be q1 or q2.
+// Of rotations. out may be q1 or q2. Returns the product of their squared lengths: where that is
+// positive and finite, they are rotations for sure.
 template <class V>
-RBC_HD void slerp(const V (&q1)[4], const V (&q2)[4], V w, V (&out)[4]) {
+RBC_HD V slerp(const V (&q1)[4], const V (&q2)[4], V w, V (&out)[4]) {
   using S = Scalar<V>;
-  const V scale1 = detail::inverseRoot(detail::dot(q1, q1));
-  const V scale2 = detail::inverseRoot(detail::dot(q2, q2));
+  const V square1 = detail::dot(q1, q1);
+  const V square2 = detail::dot(q2, q2);
+  const V scale1 = detail::inverseRoot(square1);
+  const V scale2 = detail::inverseRoot(square2);
   const V cosine = detail::dot(q1, q2) * scale1 * scale2;
   const V zero = V(S(0));
   const V shorter = select(cosine < zero, zero - cosine, cosine);
@@ -135,6 +138,7 @@ RBC_HD void slerp(const V (&q1)[4], const V (&q2)[4], V w, V (&out)[4]) {
   const V part2 = w * detail::sinc(w * w * angle2) * over_sine * scale2;
   const V turned = select(cosine < zero, zero - part2, part2);
   for (int i = 0; i < 4; ++i) out[i] = mulAdd(turned, q2[i], part1 * q1[i]);
+  return square1 * square2;
 }
 
 }  // namespace RBC_FORMULAS

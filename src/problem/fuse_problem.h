@@ -5,6 +5,7 @@
 #include "dtype.h"
 #include "locate.h"
 #include "ragged.h"
+#include "valid_samples.h"
 
 namespace rbc {
 
@@ -57,6 +58,8 @@ struct FuseStream {
   int64_t times_stride[2];
   IndexArray lengths;
   IndexArray offsets;
+  const uint8_t* sample_mask;  // 0: the sample is missing; null: none is
+  int64_t sample_mask_stride[2];
 
   RealArray mean;
   RealArray inv_std;
@@ -98,6 +101,14 @@ struct FuseProblem {
 inline bool hasQuaternions(const FuseProblem& p, const FuseStream& s) {
   for (int i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
     if (p.segments[i].method == Method::kSlerp) return true;
+  }
+  return false;
+}
+
+// Whether samples of some stream may be missing.
+inline bool hasSampleMasks(const FuseProblem& p) {
+  for (int n = 0; n < p.num_streams; ++n) {
+    if (p.streams[n].sample_mask != nullptr) return true;
   }
   return false;
 }

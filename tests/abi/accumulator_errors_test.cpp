@@ -103,7 +103,7 @@ TEST_CASE("accumulator errors: what none can be made for") {
   CHECK_SUCCEEDS(create());
   rbcStatisticsAccumulatorInfo info = rbcStatisticsAccumulatorInfoInit();
   CHECK_SUCCEEDS(rbcStatisticsAccumulatorGetInfo(made, &info));
-  CHECK(info.pass == 1);
+  CHECK(info.current_pass == 1);
   CHECK(info.channels == 2);
   CHECK(info.num_levels == 2);
   CHECK(info.levels[1] == 1);

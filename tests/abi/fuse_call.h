@@ -37,6 +37,7 @@ struct Call {
     Argument values{kF32, {5, 2}};
     Argument times{kF64, {5}};
     Argument offsets{kI32, {3}};
+    Argument sample_mask{kU8, {5}};  // of no sample that is missing
   } packed;
   Argument query_times{kF64, {2, 2}};
   Argument query_lengths{kI32, {2}};
@@ -68,6 +69,7 @@ struct Call {
     packed.values.fill<float>({1, 2, 3, 4, 10, 20, 11, 21, 13, 23});
     packed.times.fill<double>({0, 1, 0, 1, 3});
     packed.offsets.fill<int32_t>({0, 2, 5});
+    packed.sample_mask.fill<uint8_t>({1, 1, 2, 255, 1});
     query_times.fill<double>({0.5, 2, 1, 1.5});
     query_lengths.fill<int32_t>({2, 2});
     params.query_lengths = &query_lengths.raw;
@@ -88,6 +90,7 @@ struct Call {
     stream_params[0].inv_std = &padded.inv_std.raw;
     stream_params[1].method = RBC_METHOD_PREVIOUS;
     stream_params[2].offsets = &packed.offsets.raw;
+    stream_params[2].sample_mask = &packed.sample_mask.raw;
     streams[1].clock_offset = 0.5;
   }
   Call(const Call&) = delete;
@@ -141,6 +144,7 @@ struct Call {
             {"streams[2].values", [](Call& c) -> Argument& { return c.packed.values; }},
             {"streams[2].times", [](Call& c) -> Argument& { return c.packed.times; }},
             {"streams[2].offsets", [](Call& c) -> Argument& { return c.packed.offsets; }},
+            {"streams[2].sample_mask", [](Call& c) -> Argument& { return c.packed.sample_mask; }},
             {"query_times", [](Call& c) -> Argument& { return c.query_times; }},
             {"query_lengths", [](Call& c) -> Argument& { return c.query_lengths; }},
             {"out", [](Call& c) -> Argument& { return c.out; }, Access::kWritten},

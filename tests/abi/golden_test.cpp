@@ -227,6 +227,14 @@ class Call {
     return tensor.get();
   }
 
+  // What a call reads on the host, whatever the device.
+  const rbcTensor* hostTensor(const Data* input) {
+    if (input == nullptr) return nullptr;
+    used_.insert(input);
+    const auto* bytes = static_cast<const void*>(input->bytes.data());
+    return tensors_.emplace_back(bytes, input->dtype, input->shape).get();
+  }
+
   const void* makeStruct(std::type_index type, const Part& part) {
     auto& memory = memory_.emplace_back(kStructs.at(type).size);
     fill(type, part, memory.data());
@@ -257,6 +265,8 @@ class Call {
       if (field.type == typeid(int32_t)) put(to, static_cast<int32_t>(number));
       if (field.type == typeid(uint32_t)) put(to, static_cast<uint32_t>(number));
       if (field.type == typeid(int64_t)) put(to, static_cast<int64_t>(number));
+    } else if (field.name == "levels") {
+      put(to, hostTensor(find(part.inputs, field.name)));
     } else if (field.type == typeid(const rbcTensor*)) {
       put(to, makeTensor(isArgument(field.name, "in") ? nullptr : find(part.inputs, field.name),
                          isArgument(field.name, "out") ? nullptr : find(part.outputs, field.name)));
@@ -325,6 +335,7 @@ const std::map<std::string, Function> kFunctions = {
     {"voxelize_sparse", calling(rbcVoxelizeSparse)},
     {"voxelize_tsdf", calling(rbcVoxelizeTsdf)},
     {"convert_rotations", calling(rbcConvertRotations)},
+    {"statistics", calling(rbcStatistics)},
 };
 
 void checkAll(const Context& context) {

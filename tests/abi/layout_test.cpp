@@ -31,6 +31,7 @@ VALUE(RBC_STATUS_WORKSPACE_TOO_SMALL, 7);
 VALUE(RBC_STATUS_CUDA_ERROR, 8);
 VALUE(RBC_STATUS_NOT_AVAILABLE, 9);
 VALUE(RBC_STATUS_INTERNAL, 10);
+VALUE(RBC_STATUS_CANCELLED, 11);
 
 VALUE(RBC_BACKEND_AUTO, 0);
 VALUE(RBC_BACKEND_CPU, 1);
@@ -140,6 +141,7 @@ FUNCTION(rbcGetLastError, const char* (*)());
 FUNCTION(rbcGetVersion, rbcStatus_t (*)(int32_t*, int32_t*));
 FUNCTION(rbcContextCreate, rbcStatus_t (*)(const rbcContextParams*, rbcContext_t*));
 FUNCTION(rbcContextDestroy, rbcStatus_t (*)(rbcContext_t));
+FUNCTION(rbcContextSetInterrupt, rbcStatus_t (*)(rbcContext_t, int32_t (*)(void*), void*));
 FUNCTION(rbcContextSetStream, rbcStatus_t (*)(rbcContext_t, void*));
 FUNCTION(rbcContextGetStream, rbcStatus_t (*)(rbcContext_t, void**));
 FUNCTION(rbcContextSynchronize, rbcStatus_t (*)(rbcContext_t));

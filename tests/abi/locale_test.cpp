@@ -11,6 +11,7 @@
 
 #include "abi/resample_call.h"
 #include "support/expect.h"
+#include "support/sanitizers.h"
 
 namespace {
 
@@ -69,7 +70,7 @@ std::string messageOfFailure() {
 }  // namespace
 
 TEST_CASE("locale: messages have a decimal point in every one, and leave it set") {
-  if (RBC_TEST_SANITIZED)
+  if (support::kSanitized)
     SKIP_BECAUSE("glibc leaks the path of locales, and LeakSanitizer would tell");
   const CommaLocale comma;
   if (comma.get() == nullptr) SKIP_BECAUSE("localedef, which makes the locale, is not here");

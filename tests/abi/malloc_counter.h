@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "support/expect.h"
+#include "support/sanitizers.h"
 
 #if defined(__GLIBC__) && !RBC_TEST_SANITIZED
 #define RBC_TEST_COUNTS_MALLOC 1

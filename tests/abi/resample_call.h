@@ -29,6 +29,7 @@ struct Call {
   Argument offsets{kI64, {3}};  // not in use: see pack()
   Argument mean{kF32, {4}};
   Argument inv_std{kF64, {4}};
+  Argument sample_mask{kU8, {2, 3}};  // not in use: see maskSamples()
   std::vector<rbcChannelGroup> groups;  // in use once regrouped
   rbcResampleParams params = rbcResampleParamsInit();
   const rbcTensor* used[5] = {&values.raw, &times.raw, &query_times.raw, &out.raw, &mask.raw};
@@ -48,6 +49,7 @@ struct Call {
     params.query_lengths = &query_lengths.raw;
     params.mean = &mean.raw;
     params.inv_std = &inv_std.raw;
+    sample_mask.fill<uint8_t>({1, 1, 1, 1, 1, 1});
   }
   Call(const Call&) = delete;
 
@@ -55,9 +57,13 @@ struct Call {
   void pack() {
     values.reshape({6, 4});
     times.reshape({6});
+    sample_mask.reshape({6});
     params.lengths = nullptr;
     params.offsets = &offsets.raw;
   }
+
+  // With a mask of no sample that is missing.
+  void maskSamples() { params.sample_mask = &sample_mask.raw; }
 
   void regroup(std::vector<rbcChannelGroup> by) {
     groups = std::move(by);
@@ -102,7 +108,9 @@ struct Call {
             {"offsets", [](Call& c) -> Argument& { return c.offsets; }, Access::kRead,
              [](Call& c) { c.pack(); }},
             {"mean", [](Call& c) -> Argument& { return c.mean; }},
-            {"inv_std", [](Call& c) -> Argument& { return c.inv_std; }}};
+            {"inv_std", [](Call& c) -> Argument& { return c.inv_std; }},
+            {"sample_mask", [](Call& c) -> Argument& { return c.sample_mask; }, Access::kRead,
+             [](Call& c) { c.maskSamples(); }}};
   }
   static std::vector<support::StructOf<Call>> structs() {
     return {

@@ -53,7 +53,8 @@ TEST_CASE("resample errors: dtypes that do not go together") {
                      {"query_lengths", support::kU32, "dtype is uint32, expected int32 or int64"},
                      {"offsets", kF64, "dtype is float64, expected int32 or int64"},
                      {"mean", kF16, "dtype is float16, expected float32 or float64"},
-                     {"inv_std", kI64, "dtype is int64, expected float32 or float64"}});
+                     {"inv_std", kI64, "dtype is int64, expected float32 or float64"},
+                     {"sample_mask", support::kI8, "dtype is int8, expected bool or uint8"}});
 }
 
 TEST_CASE("resample errors: ranks and shapes that do not go together") {
@@ -84,7 +85,12 @@ TEST_CASE("resample errors: ranks and shapes that do not go together") {
                      {"mean", {1}, "shape is [1], expected [4]"},
                      {"mean", {2, 4}, "shape is [2,4], expected [4]"},
                      {"inv_std", {3}, "shape is [3], expected [4]"},
-                     {"inv_std", {4, 1}, "shape is [4,1], expected [4]"}});
+                     {"inv_std", {4, 1}, "shape is [4,1], expected [4]"},
+                     {"sample_mask", {}, "rank is 0 (shape []), expected 1 or 2"},
+                     {"sample_mask", {2, 3, 1}, "rank is 3 (shape [2,3,1]), expected 1 or 2"},
+                     {"sample_mask", {2, 2}, "shape is [2,2], expected [2,3]"},
+                     {"sample_mask", {1, 3}, "shape is [1,3], expected [2,3]"},
+                     {"sample_mask", {2}, "shape is [2], expected [3]"}});
   // Without a batch nothing else may have one.
   checkErrors<Call>({{kStatus, "times:",
                       [](Call& c) {
@@ -116,6 +122,25 @@ TEST_CASE("resample errors: ranks and shapes that do not go together") {
                       [](Call& c) {
                         c.pack();
                         c.times.reshape({2, 3});
+                      }},
+                     {kStatus, "sample_mask:",
+                      [](Call& c) {
+                        c.maskSamples();
+                        c.values.reshape({3, 4});
+                        c.times.reshape({3});
+                        c.params.lengths = nullptr;
+                      }},
+                     {kStatus, "sample_mask:",
+                      [](Call& c) {
+                        c.maskSamples();
+                        c.pack();
+                        c.sample_mask.reshape({2, 3});
+                      }},
+                     {kStatus, "sample_mask:",
+                      [](Call& c) {
+                        c.maskSamples();
+                        c.pack();
+                        c.sample_mask.reshape({5});
                       }},
                      {kStatus, "offsets:",
                       [](Call& c) {
@@ -324,6 +349,12 @@ TEST_CASE("resample errors: outputs that overlap by an element") {
   onto(&Call::mask, &Call::times, 1, "times: overlaps mask");
   onto(&Call::mask, &Call::query_times, 1, "query_times: overlaps mask");
   onto(&Call::mask, &Call::out, 63, "mask: overlaps out");
+  for (const auto out : {&Call::out, &Call::mask}) {
+    checkError<Call>({RBC_STATUS_INVALID_ARGUMENT, "sample_mask: overlaps", [&](Call& c) {
+                        c.maskSamples();
+                        c.sample_mask.raw.data = (c.*out).raw.data;
+                      }});
+  }
 }
 
 TEST_CASE("resample errors: an output whose elements share memory") {

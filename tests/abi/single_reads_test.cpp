@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "abi/fuse_call.h"
+#include "support/sanitizers.h"
 
 namespace {
 
@@ -50,14 +51,9 @@ T* atPageEnd(const support::GuardedMemory& memory, const T* from) {
   return reinterpret_cast<T*>(memory.data());
 }
 
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kThreadSanitizer = true;
-#else
-constexpr bool kThreadSanitizer = false;
-#endif
-#define SKIP_UNDER_TSAN()                                   \
-  do {                                                      \
-    if (kThreadSanitizer) SKIP_BECAUSE("races on purpose"); \
+#define SKIP_UNDER_TSAN()                                            \
+  do {                                                               \
+    if (support::kThreadSanitizer) SKIP_BECAUSE("races on purpose"); \
   } while (false)
 
 }  // namespace

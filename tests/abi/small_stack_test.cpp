@@ -8,6 +8,7 @@
 
 #include "fuse_kinds.h"
 #include "support/expect.h"
+#include "support/sanitizers.h"
 #include "voxelize_kinds.h"
 
 namespace {
@@ -64,7 +65,7 @@ void checkStack(const std::string& name, const Call& call) {
 }  // namespace
 
 TEST_CASE("small stack: fusion of every kind of stream") {
-  if (RBC_TEST_SANITIZED) SKIP_BECAUSE("instrumented code takes more stack");
+  if (support::kSanitized) SKIP_BECAUSE("instrumented code takes more stack");
   for (const int threads : {1, 3}) {
     const Context context = support::cpuContext(threads);
     for (const int count : {1, 8, 64}) {
@@ -76,7 +77,7 @@ TEST_CASE("small stack: fusion of every kind of stream") {
 }
 
 TEST_CASE("small stack: voxelization of every kind") {
-  if (RBC_TEST_SANITIZED) SKIP_BECAUSE("instrumented code takes more stack");
+  if (support::kSanitized) SKIP_BECAUSE("instrumented code takes more stack");
   for (const int threads : {1, 3}) {
     const Context context = support::cpuContext(threads);
     for (const voxelize_kinds::Kind& kind : voxelize_kinds::kKinds) {
@@ -88,7 +89,7 @@ TEST_CASE("small stack: voxelization of every kind") {
 }
 
 TEST_CASE("small stack: resampling by every method, dtype and layout") {
-  if (RBC_TEST_SANITIZED) SKIP_BECAUSE("instrumented code takes more stack");
+  if (support::kSanitized) SKIP_BECAUSE("instrumented code takes more stack");
   std::vector<support::ResampleCase> cases = support::resampleCases();
   for (support::ResampleCase& c : support::methodCases()) cases.push_back(std::move(c));
   for (const int32_t level : support::simdLevels()) {

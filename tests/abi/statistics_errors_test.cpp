@@ -20,12 +20,12 @@ using support::kI64;
 
 constexpr auto kInvalid = RBC_STATUS_INVALID_ARGUMENT;
 
-// Two rows of three samples, of which one and two count; one channel of two is masked nowhere.
+// Two rows of four samples, of which one and two count.
 struct Call {
-  Argument values{kF32, {2, 3, 2}};
+  Argument values{kF32, {2, 4, 2}};
   Argument lengths{kI64, {2}};
-  Argument offsets{kI64, {3}};   // not in use: see pack()
-  Argument mask{kBool, {2, 4}};  // of which three count: aligned as the outputs are
+  Argument offsets{kI64, {3}};  // not in use: see pack()
+  Argument mask{kBool, {2, 4}};
   Argument levels{kF64, {2}};
   Argument count{kI64, {2}};
   Argument nonfinite{kI64, {2}};
@@ -41,12 +41,10 @@ struct Call {
   const rbcStatisticsResult* used_result = &result;
 
   Call() {
-    values.fill<float>({1, NAN, 100, 100, 100, 100, 2, -8, 6, 4, 100, 100});
+    values.fill<float>({1, NAN, 9, 9, 9, 9, 9, 9, 2, -8, 6, 4, 100, 100, 100, 100});
     lengths.fill<int64_t>({1, 3});
-    offsets.fill<int64_t>({0, 3, 6});
-    mask.fill<uint8_t>({1, 1, 1, 0, 1, 1, 0, 0});
-    mask.reshape({2, 3});
-    mask.restride({4, 1});
+    offsets.fill<int64_t>({0, 4, 8});
+    mask.fill<uint8_t>({1, 1, 1, 1, 1, 1, 0, 1});
     levels.fill<double>({0.5, 1});
     params.lengths = &lengths.raw;
     params.mask = &mask.raw;
@@ -62,8 +60,8 @@ struct Call {
   Call(const Call&) = delete;
 
   void pack() {
-    values.reshape({6, 2});
-    mask.reshape({6});
+    values.reshape({8, 2});
+    mask.reshape({8});
     params.lengths = nullptr;
     params.offsets = &offsets.raw;
   }
@@ -172,10 +170,10 @@ TEST_CASE("statistics errors: levels") {
 }
 
 TEST_CASE("statistics errors: shapes and dtypes") {
-  checkShapes<Call>({{"values", {12}, "shape is [12], expected [S,D] or [B,...,D]"},
+  checkShapes<Call>({{"values", {16}, "shape is [16], expected [S,D] or [B,...,D]"},
                      {"lengths", {1}, "shape is [1], expected [2]"},
-                     {"mask", {2, 2}, "shape is [2,2], expected [2,3]"},
-                     {"mask", {2, 3, 1}, "shape is [2,3,1], expected [2,3]"},
+                     {"mask", {2, 3}, "shape is [2,3], expected [2,4]"},
+                     {"mask", {2, 4, 1}, "shape is [2,4,1], expected [2,4]"},
                      {"count", {1}, "shape is [1], expected [2]"},
                      {"std", {2, 1}, "shape is [2,1], expected [2]"},
                      {"quantiles", {4}, "shape is [4], expected [2,2]"}});
@@ -189,10 +187,10 @@ TEST_CASE("statistics errors: shapes and dtypes") {
                      {"std", kI64, "dtype is int64, expected float64"},
                      {"quantiles", kF32, "dtype is float32, expected float64"}});
   checkErrors<Call>(
-      {{RBC_STATUS_SHAPE_MISMATCH, "values: shape is [2,3,2], expected [N,D] beside offsets",
+      {{RBC_STATUS_SHAPE_MISMATCH, "values: shape is [2,4,2], expected [N,D] beside offsets",
         [](Call& c) {
           c.pack();
-          c.values.reshape({2, 3, 2});
+          c.values.reshape({2, 4, 2});
         }},
        {kInvalid, "lengths: are for padded values, expected null beside offsets",
         [](Call& c) {
@@ -201,7 +199,7 @@ TEST_CASE("statistics errors: shapes and dtypes") {
         }},
        {kInvalid, "lengths: are for values [B,S,D]",
         [](Call& c) {
-          c.values.reshape({2, 3, 1, 2});
+          c.values.reshape({2, 4, 1, 2});
         }},
        {RBC_STATUS_SHAPE_MISMATCH, "values: shape is [1099511627777,2], expected at most 2^40",
         [](Call& c) {
@@ -216,15 +214,15 @@ TEST_CASE("statistics errors: shapes and dtypes") {
         [](Call& c) {
           c.params.flags = RBC_STATISTICS_PER_ROW;
           c.params.lengths = nullptr;
-          c.values.reshape({6, 2});
-          c.mask.reshape({6});
+          c.values.reshape({8, 2});
+          c.mask.reshape({8});
         }}});
 }
 
 TEST_CASE("statistics errors: lengths and offsets") {
-  checkErrors<Call>({{kInvalid, "lengths: ... 4...0 to 3",
+  checkErrors<Call>({{kInvalid, "lengths: ... 5...0 to 4",
                       [](Call& c) {
-                        c.lengths.fill<int64_t>({1, 4});
+                        c.lengths.fill<int64_t>({1, 5});
                       }},
                      {kInvalid, "lengths: ...-1",
                       [](Call& c) {
@@ -232,7 +230,7 @@ TEST_CASE("statistics errors: lengths and offsets") {
                       }},
                      {kInvalid, "offsets: ", [](Call& c) {
                         c.pack();
-                        c.offsets.fill<int64_t>({0, 4, 3});
+                        c.offsets.fill<int64_t>({0, 5, 4});
                       }}});
 }
 
@@ -244,5 +242,5 @@ TEST_CASE("statistics: null outputs and null params are left out") {
   CHECK_SUCCEEDS(call.run());
   CHECK(call.std.array.untouched());
   CHECK(call.quantiles.array.untouched());
-  CHECK(call.count.array.elements() == std::vector<uint64_t>{6, 5});
+  CHECK(call.count.array.elements() == std::vector<uint64_t>{8, 7});
 }

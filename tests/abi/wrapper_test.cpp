@@ -222,6 +222,14 @@ TEST_CASE("wrapper: resample, with every option") {
                       {out.data(), {4, 1}}, options);
   CHECK(out == std::vector<float>{0, 10, -1, -1});
   CHECK(mask == std::vector<uint8_t>{1, 1, 0, 0});
+
+  const bool there[] = {true, false, true, true};
+  ResampleOptions held;
+  held.method = robocache::Method::kPrevious;
+  held.sample_mask = Tensor(there, {4});
+  robocache::resample(context, {values.data(), {4, 1}}, {times.data(), {4}}, {queries.data(), {4}},
+                      {out.data(), {4, 1}}, held);
+  CHECK(out == std::vector<float>{0, 0, 20, 90});
 }
 
 TEST_CASE("wrapper: channel groups and an affine part") {
@@ -263,6 +271,10 @@ TEST_CASE("wrapper: fuse, with every option") {
   held.method = robocache::Method::kPrevious;
   robocache::fuse(context, {plain, held}, {queries.data(), {3}}, {out.data(), {3, 3}});
   CHECK(out == std::vector<float>{5, 6, 7, 10, 11, 8, 50, 51, 9});
+  const std::vector<uint8_t> there = {1, 0, 1};
+  held.sample_mask = Tensor(there.data(), {3});
+  robocache::fuse(context, {plain, held}, {queries.data(), {3}}, {out.data(), {3, 3}});
+  CHECK(out == std::vector<float>{5, 6, 7, 10, 11, 7, 50, 51, 9});
 
   std::vector<uint8_t> mask(6);
   const std::vector<int64_t> lengths = {3};
@@ -542,6 +554,7 @@ TEST_CASE("wrapper: owned tensors are copied into, moved, and given to DLPack") 
   CHECK(context.get() == nullptr);
   other.synchronize();
   other.warmUp();
+  other.setInterrupt([](void*) -> int32_t { return 0; });
   other.reserve(100);
   CHECK(other.stream() == nullptr);
   CHECK(other.info().workspace_bytes >= 100);

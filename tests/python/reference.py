@@ -18,6 +18,7 @@ def resample(
     lengths=None,
     query_lengths=None,
     offsets=None,
+    sample_mask=None,
     bounds="hold",
     fill_value=0.0,
     max_gap=None,
@@ -47,11 +48,17 @@ def resample(
     for b in range(batch):
         row_values = values[b] if values.ndim == 3 else values
         row_times = times[b] if times.ndim == 2 else times
+        there = np.ones(len(row_values), bool)
+        if sample_mask is not None:
+            there = np.asarray(sample_mask)
+            there = (there[b] if there.ndim == 2 else there) != 0
+        part = slice(0, len(row_values))
         if offsets is not None:
             part = slice(int(offsets[b]), int(offsets[b + 1]))
-            row_values, row_times = row_values[part], row_times[part]
         elif lengths is not None:
-            row_values, row_times = row_values[: int(lengths[b])], row_times[: int(lengths[b])]
+            part = slice(0, int(lengths[b]))
+        row_values, row_times, there = row_values[part], row_times[part], there[part]
+        row_values, row_times = row_values[there], row_times[there]
         row_queries = query_times[b] if query_times.ndim == 2 else query_times
         if query_lengths is not None:
             row_queries = row_queries[: int(query_lengths[b])]

@@ -122,6 +122,8 @@ def test_refused(frame, options, error, message):
 
 
 def test_refused_beside_the_frame():
+    with pytest.raises(ValueError, match=r"^frames\['arm'\]: has no columns beside its times$"):
+        rbc.fuse_frames({"arm": POSE[[]]}, CLOCK)
     with pytest.raises(
         TypeError, match=r"^query_times: is datetime64\[s\], but times is datetime64"
     ):

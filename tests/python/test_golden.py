@@ -16,7 +16,8 @@ sys.path.insert(0, str(FOLDER))
 pytest.importorskip("ml_dtypes")  # bfloat16
 
 import generate  # noqa: E402
-from generate import CHOICES, DTYPES, METHODS, OPERATIONS  # noqa: E402
+from streams import METHODS  # noqa: E402
+from vectors import DTYPES  # noqa: E402
 
 
 @dataclasses.dataclass
@@ -74,13 +75,16 @@ def poisoned(array):
 # ---- calls ---------------------------------------------------------------------------------------
 
 
-def keywords(part, call, to, written=(), flags=()):
+def keywords(part, call, to, choices, written=(), flags=()):
     """What a function or a class of robocache takes of the part, by the names of its parameters."""
     names = list(inspect.signature(call).parameters)
     found = {name: to(tensor) for name, tensor in part.inputs.items()}
     if "inv_std" in found:
         found["std"] = to(1 / part.inputs["inv_std"])  # exact: powers of two
         del found["inv_std"]
+    if "levels" in found:
+        found["quantiles"] = part.inputs["levels"]
+        del found["levels"]
     for name in written:
         if f"return_{name}" in names:
             found[f"return_{name}"] = True
@@ -92,13 +96,17 @@ def keywords(part, call, to, written=(), flags=()):
     for name, value in settings.items():
         if name == "clock_offset_ticks":
             found["clock_offset"] = int(value)
+        elif name == "ddof":
+            found[name] = int(value)
         else:
-            found[name] = CHOICES[name][int(value)] if name in CHOICES else value
+            found[name] = choices[name][int(value)] if name in choices else value
     if part.groups:
         found["method"] = part.groups
     found.update(part.grid)
     if part.streams:
-        found["streams"] = [rbc.Stream(**keywords(s, rbc.Stream, to)) for s in part.streams]
+        found["streams"] = [
+            rbc.Stream(**keywords(s, rbc.Stream, to, choices)) for s in part.streams
+        ]
     return {**sizes(part, names), **found}
 
 
@@ -115,12 +123,12 @@ def sizes(part, names):
 
 def call(op, part, to):
     """The outputs by name."""
-    function, operation = getattr(rbc, op), OPERATIONS[op]
+    function, operation = getattr(rbc, op), generate.OPERATIONS[op]
     kinds = (argument.split(":") for argument in operation.signature.split())
     written = [name for name, kind in kinds if kind == "out" and name in part.outputs]
     inputs = {name: tensor.copy() for name, tensor in part.inputs.items()}  # some are written
     part = dataclasses.replace(part, inputs=inputs)
-    answer = function(**keywords(part, function, to, written, operation.flags))
+    answer = function(**keywords(part, function, to, operation.choices, written, operation.flags))
     if dataclasses.is_dataclass(answer):
         return {name: getattr(answer, name) for name in part.outputs}
     return dict(zip(written, answer if isinstance(answer, tuple) else (answer,)))

@@ -100,23 +100,24 @@ def assert_same(got, expected):
 
 NONE = (None, None)
 CHECKED = {
-    "resample": (VALUES, TIMES, QUERIES, *[None] * 5, ""),
+    "resample": (VALUES, TIMES, QUERIES, *[None] * 6, ""),
     "resample-options": (
         *(VALUES, TIMES, QUERIES, COUNTS, None, None, torch.ones(3), torch.ones(3)),
+        TIMES > 0.5,
         "method=0:1:cubic,1:2:next;dtype=float64;return_mask=True",
     ),
     "resample-packed": (
-        *(VALUES[0], TIMES[0], QUERIES, None, None, torch.tensor([0, 3, 7]), None, None, ""),
+        *(VALUES[0], TIMES[0], QUERIES, None, None, torch.tensor([0, 3, 7]), *[None] * 3, ""),
     ),
     "resample_backward": (
-        *(QUERIES[..., None], TIMES, QUERIES, *[None] * 4, [2, 7, 1], torch.half, ""),
+        *(QUERIES[..., None], TIMES, QUERIES, *[None] * 4, TIMES > 1, [2, 7, 1], torch.half, ""),
     ),
     "fuse": (
         *([VALUES, OTHER], [TIMES, SLOW], QUERIES, [None, COUNTS.clamp(max=4)], NONE, NONE, NONE),
-        *(None, ["", "method=nearest;clock_offset=0.25"], "return_mask=True"),
+        *([None, SLOW > 1], None, ["", "method=nearest;clock_offset=0.25"], "return_mask=True"),
     ),
     "fuse-dtypes": (
-        *([VALUES.half(), OTHER.bfloat16()], [TIMES, SLOW], QUERIES, *[NONE] * 4),
+        *([VALUES.half(), OTHER.bfloat16()], [TIMES, SLOW], QUERIES, *[NONE] * 5),
         *(None, ["", ""], ""),
     ),
     "voxelize": (POINTS, None, None, None, GRID_TEXT),
@@ -161,6 +162,39 @@ def test_in_a_dispatch_mode_they_are_the_operators(function, arrays):
 
 
 # ---- torch.compile and torch.export -------------------------------------------------------------
+
+
+def operators():
+    assert rbc.torch  # which makes them when it is imported
+    return torch.ops.robocache
+
+
+def test_the_operator_itself_takes_defaults():
+    operator = operators().resample
+    expected = rbc.resample(VALUES, TIMES, QUERIES)
+    assert torch.equal(operator(VALUES, TIMES, QUERIES)[0], expected)
+    out, mask = operator(VALUES, TIMES, QUERIES, options="return_mask=True")
+    assert torch.equal(out, expected)
+    assert mask.shape == QUERIES.shape
+    graded = VALUES.clone().requires_grad_()
+    operator(graded, TIMES, QUERIES)[0].sum().backward()
+    assert graded.grad.shape == VALUES.shape
+    torch.library.opcheck(operator.default, (graded, TIMES, QUERIES))
+
+
+@needs_vmap
+def test_the_operator_itself_takes_defaults_under_vmap():
+    operator = operators().resample
+    values = torch.stack([VALUES, VALUES + 1])
+    out, _ = torch.vmap(operator, in_dims=(0, None, None))(values, TIMES, QUERIES)
+    assert torch.equal(out[1], rbc.resample(VALUES + 1, TIMES, QUERIES))
+
+
+def test_numbers_that_torch_negates_late_are_negated():
+    late = torch.complex(VALUES, VALUES).conj().imag
+    assert late.is_neg()
+    out, _ = operators().resample(late, TIMES, QUERIES)
+    assert torch.equal(out, rbc.resample(-VALUES, TIMES, QUERIES))
 
 
 @needs_compiler

@@ -23,6 +23,12 @@ def resampling(values: Array, times: npt.NDArray[np.float64]) -> None:
     poses = rbc.resample(values, times, times, method=[(0, 3, "linear"), (3, 4, "slerp")])
     assert_type(rbc.resample(torch.zeros(3, 1), times, times, out=poses), Array)
 
+    groups = [(0, 3, "linear"), (3, 4, "slerp")]  # whose names are str in a variable
+    rbc.resample(values, times, times, method=groups)
+    doubles, mask = rbc.resample(values, times, times, dtype="float64", return_mask=True)
+    assert_type(doubles, npt.NDArray[Any])
+    assert_type(rbc.resample(torch.zeros(3, 1), times, times, dtype="float64"), torch.Tensor)
+
     rbc.resample(values, times, times, method="spline")  # type: ignore
     rbc.resample(values, times, times, bounds="wrap")  # type: ignore
     rbc.resample(values, times, times, smoothing=3)  # type: ignore
@@ -72,6 +78,7 @@ def mixed_fusion(floats: Array, doubles: npt.NDArray[np.float64], flag: bool) ->
     one = [rbc.Stream(floats, doubles)]
     assert_type(rbc.fuse(one, doubles, return_mask=flag), Union[Array, tuple[Array, Any]])
     assert_type(rbc.report({"arm": one[0]}).streams["arm"].rate, float)
+    assert_type(rbc.fuse(one, doubles, dtype="float16"), npt.NDArray[Any])
     clock = rbc.clock(one, 50, span="union")
     rbc.fuse(one, clock)
     bits: npt.NDArray[np.bool_] = np.zeros((3, 2), np.bool_)
@@ -93,7 +100,7 @@ def clouds(points: Array) -> None:
     rbc.voxelize_sparse(points, **grid)
     voxels = rbc.voxelize_sparse(points, origin=points[0], voxel_size=(1, 1, 2), shape=shape)
     assert_type(voxels.trimmed(), rbc.SparseVoxels[Array])
-    assert_type(voxels.features, Union[Array, None])
+    assert_type(voxels.features, Union[Array, Any])
     tsdf, weight, dropped = rbc.voxelize_tsdf(
         points,
         [0, 0, 0],
@@ -107,6 +114,25 @@ def clouds(points: Array) -> None:
 
     rbc.voxelize(points, voxel_size=size, shape=shape)  # type: ignore
     rbc.voxelize_sparse(points, (0, 0, 0), size, shape)  # type: ignore
+
+
+def normalization(values: Array, tensor: torch.Tensor) -> None:
+    results = rbc.statistics_files.read_lerobot("meta/stats.json")
+    assert_type(results, dict[str, rbc.StatisticsResult])
+    made = rbc.Normalization.of(results["action"], "quantiles", style="octo", mask=[True, False])
+    assert_type(made.apply(values), Array)
+    assert_type(made.invert(tensor), torch.Tensor)
+    assert_type(made.apply([[1.0, 2.0]]), npt.NDArray[np.float64])
+    times: npt.NDArray[np.float64] = np.zeros(3)
+    rbc.resample(values, times, times, mean=made.mean, std=made.std)
+    rbc.Normalization(shift=[0.0, 1.0], scale=values, bias=-1, low=-1, high=1).to_dict()
+    rbc.statistics_files.write_gr00t("stats.json", {"state": results["action"].row(3)})
+
+    rbc.Normalization.of(results["action"], "zscore")  # type: ignore
+    rbc.Normalization.of(results["action"], "mean_std", style="act")  # type: ignore
+    rbc.Normalization("0", 1)  # type: ignore
+    rbc.statistics_files.write_openpi("stats.json", [results["action"]])  # type: ignore
+    made.apply(3.0)  # type: ignore
 
 
 def gradients(values: torch.Tensor) -> None:
@@ -139,6 +165,14 @@ def operators(points: torch.Tensor) -> None:
 
     rbc.torch.voxelize(points, voxel_size=size, shape=shape)  # type: ignore
     rbc.torch.voxelize_sparse(points, origin=(0, 0, 0), voxel_size=size)  # type: ignore
+
+
+def rotations(quaternions: Array) -> None:
+    assert_type(rbc.convert_rotations(quaternions, "quat_xyzw", "rot6d_rows"), Array)
+    matrices = rbc.convert_rotations(quaternions, "quat_xyzw", "matrix", dtype="float64")
+    assert_type(matrices, npt.NDArray[Any])
+
+    rbc.convert_rotations(quaternions, "quat", "matrix")  # type: ignore
 
 
 def contexts() -> None:

@@ -6,6 +6,7 @@
 
 #include "expect.h"
 #include "run.h"
+#include "sanitizers.h"
 
 namespace support {
 
@@ -73,7 +74,7 @@ std::vector<Case> fewer(const std::vector<Case>& cases, bool when) {
 }
 template <class Case>
 std::vector<Case> fewerWhenSanitized(const std::vector<Case>& cases) {
-  return fewer(cases, RBC_TEST_SANITIZED);
+  return fewer(cases, kSanitized);
 }
 
 // The first level is held against the reference, the others against its bits. All on one thread.
@@ -82,7 +83,7 @@ void checkAtEveryLevel(const std::vector<Case>& cases) {
   std::vector<Context> contexts;
   for (const int32_t level : simdLevels()) contexts.push_back(cpuContext(1, level));
   Failures failures;
-  for (const Case& c : fewer(cases, RBC_TEST_RACES_ALONE)) {
+  for (const Case& c : fewer(cases, kThreadSanitizer)) {
     const auto in = inputsOf(c);
     failures.add(isRight(contexts[0], in));
     for (size_t i = 1; i < contexts.size(); ++i) {

@@ -8,25 +8,6 @@
 
 #include "robocache/base.h"
 
-// Sanitizers bring an allocator of their own, and are slow.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define RBC_TEST_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define RBC_TEST_SANITIZED 1
-#endif
-#endif
-#if !defined(RBC_TEST_SANITIZED)
-#define RBC_TEST_SANITIZED 0
-#endif
-
-// Looks for races alone: what one thread does is for the other sanitizers.
-#if defined(__SANITIZE_THREAD__)
-#define RBC_TEST_RACES_ALONE 1
-#else
-#define RBC_TEST_RACES_ALONE 0
-#endif
-
 namespace support {
 
 // doctest prints a char pointer as an address.

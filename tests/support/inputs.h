@@ -20,12 +20,20 @@ struct StreamInputs {
   Array offsets;
   Array mean;
   Array inv_std;
+  Array sample_mask;
 
   // The samples of a row: [begin, begin + count) along the sample dimension.
   int64_t begin(int64_t b) const { return offsets.ndim() == 0 ? 0 : indexAt(offsets, b); }
   int64_t count(int64_t b) const {
     if (offsets.ndim() != 0) return indexAt(offsets, b + 1) - indexAt(offsets, b);
     return lengths.ndim() != 0 ? indexAt(lengths, b) : values.extent(values.ndim() - 2);
+  }
+
+  // Of the values, counted along the sample dimension.
+  bool isMissing(int64_t b, int64_t sample) const {
+    if (sample_mask.ndim() == 0) return false;
+    return (sample_mask.ndim() == 2 ? sample_mask.get({b, sample}) : sample_mask.get({sample})) ==
+           0;
   }
 
   static int64_t indexAt(const Array& array, int64_t i) {
@@ -317,6 +325,41 @@ inline Array makeAffine(const StreamCase& c, const SharedCase& shared, Random& r
   return array;
 }
 
+// ---- missing samples ----------------------------------------------------------------------------
+
+// Draws which samples are missing. Values of those that no row has are NaN, or all bits set: they would
+// be seen wherever one is used.
+inline void makeSampleMask(const StreamCase& c, const SharedCase& shared, Random random,
+                           StreamInputs* in) {
+  const int64_t samples = in->values.extent(in->values.ndim() - 2);
+  const bool many = shared.batched && !c.packed && !c.shared_sample_mask;
+  in->sample_mask =
+      Array(c.sample_mask_dtype,
+            many ? std::vector<int64_t>{shared.batch, samples} : std::vector<int64_t>{samples},
+            c.sample_mask_layout, shared.flush);
+  int64_t left = 0;  // of the run
+  bool missing = false;
+  in->sample_mask.each([&](std::byte* p) {
+    if (left-- <= 0) {
+      missing = random.chance(c.missing);
+      left = c.in_runs ? random.below(80) : 0;
+    }
+    const auto yes = same(c.sample_mask_dtype, kU8) ? 1 + random.below(255) : 1;
+    *p = static_cast<std::byte>(missing ? 0 : yes);
+  });
+  if (c.values_layout == Layout::kBroadcast) return;  // other rows have the same values
+  const bool batched = in->values.ndim() == 3;
+  for (int64_t b = 0; b < (batched ? shared.batch : 1); ++b) {
+    for (int64_t i = 0; i < samples; ++i) {
+      for (int64_t d = 0; d < c.channels && in->isMissing(b, i); ++d) {
+        const uint64_t bits = isFloat(c.values) ? formatOf(c.values).nan() : ~uint64_t{0};
+        const uint64_t poison = same(c.values, kBool) ? 1 : bits;
+        batched ? in->values.set({b, i, d}, poison) : in->values.set({i, d}, poison);
+      }
+    }
+  }
+}
+
 // ---- a stream -----------------------------------------------------------------------------------
 
 // `rows` gets the times of each row of the batch, on the clock of the queries.
@@ -386,7 +429,8 @@ inline StreamInputs makeStream(const StreamCase& c, const SharedCase& shared, Ra
   if (c.mean) in.mean = makeAffine(c, shared, random, -1, 1);
   if (c.inv_std) in.inv_std = makeAffine(c, shared, random, 0.5, 2);
 
-  for (Array* array : {&in.values, &in.times, &in.lengths, &in.offsets})
+  if (c.missing != 0) makeSampleMask(c, shared, Random(random.bits()), &in);
+  for (Array* array : {&in.values, &in.times, &in.lengths, &in.offsets, &in.sample_mask})
     array->memory().forbidWrites();
   return in;
 }

@@ -35,14 +35,23 @@ class Elements {
     precision_.moderate = double_ ? 1e100L : 1e12L;
   }
 
+  // The samples of row b that are not missing: the rules hear of no others, and number them from 0.
+  const std::vector<int64_t>& enter(int64_t b) {
+    places_.clear();
+    for (int64_t i = in_.begin(b); i < in_.begin(b) + in_.count(b); ++i) {
+      if (!in_.isMissing(b, i)) places_.push_back(i);
+    }
+    return places_;
+  }
+
   // "" or what is wrong with channel d of row b, by a method of the group that begins at `begin`.
   std::string error(const Answer& answer, const rbcChannelGroup& group, int64_t b, int64_t d,
                     uint64_t actual) const {
     if (answer.kind == Kind::kInvalid || isNoRotation(answer, group, b, d)) {
       return differs(encode(shared_.out, c_.fill_value), actual);
     }
-    const int64_t i1 = in_.begin(b) + answer.sample[0];
-    const int64_t i2 = in_.begin(b) + answer.sample[1];
+    const int64_t i1 = placeOf(answer.sample[0]);
+    const int64_t i2 = placeOf(answer.sample[1]);
     if (!isFloat(shared_.out)) return differs(raw(b, i1, d), actual);
     const long double v1 = value(b, i1, d);
     if (answer.kind == Kind::kSample) return differs(finished(v1, d), actual);
@@ -50,8 +59,8 @@ class Elements {
     const bool before = answer.exact.before > 0;
     const bool after = answer.exact.after > 0;
     const long double v2 = value(b, i2, d);
-    const long double v[4] = {before ? value(b, i1 - 1, d) : v1, v1, v2,
-                              after ? value(b, i2 + 1, d) : v1};
+    const long double v[4] = {before ? value(b, placeOf(answer.sample[0] - 1), d) : v1, v1, v2,
+                              after ? value(b, placeOf(answer.sample[1] + 1), d) : v1};
     if (group.method == RBC_METHOD_LINEAR) {
       const uint64_t expected = finished(stated(v1, v2, answer.weight), d);
       if (actual != expected) return differs(expected, actual);
@@ -85,7 +94,7 @@ class Elements {
     for (int i = 0; i < (answer.kind == Kind::kBetween && w != 0 ? 2 : 1); ++i) {
       bool zero = true;
       for (int64_t k = base; k < base + 4; ++k) {
-        const long double x = value(b, in_.begin(b) + answer.sample[i], k);
+        const long double x = value(b, placeOf(answer.sample[i]), k);
         if (!std::isfinite(x)) return true;
         zero = zero && x == 0;
       }
@@ -95,6 +104,7 @@ class Elements {
   }
 
  private:
+  int64_t placeOf(int64_t sample) const { return places_[static_cast<size_t>(sample)]; }
   uint64_t raw(int64_t b, int64_t i, int64_t d) const {
     return in_.values.ndim() == 3 ? in_.values.get({b, i, d}) : in_.values.get({i, d});
   }
@@ -154,8 +164,8 @@ class Elements {
     long double q1[4];
     long double q2[4];
     for (int64_t k = 0; k < 4; ++k) {
-      q1[k] = value(b, in_.begin(b) + answer.sample[0], base + k);
-      q2[k] = value(b, in_.begin(b) + answer.sample[1], base + k);
+      q1[k] = value(b, placeOf(answer.sample[0]), base + k);
+      q2[k] = value(b, placeOf(answer.sample[1]), base + k);
     }
     if (!allModerate(q1, 0, 3) || !allModerate(q2, 0, 3)) return "";
     const Bounds bounds = slerpBounds(q1, q2, static_cast<int>(d - base), answer.exact, precision_);
@@ -208,6 +218,7 @@ class Elements {
   const SharedCase& shared_;
   const bool double_;
   Precision precision_;
+  std::vector<int64_t> places_;  // of the row that was entered
 };
 
 // ---- the whole output ---------------------------------------------------------------------------
@@ -264,12 +275,11 @@ std::string firstErrorOf(const SharedCase& c, const SharedInputs& shared,
   for (int64_t n = 0; n < N; ++n) {
     const StreamCase& own = *streams[static_cast<size_t>(n)].c;
     const StreamInputs& in = *streams[static_cast<size_t>(n)].in;
-    const Elements elements(in, own, c);
+    Elements elements(in, own, c);
     const std::vector<rbcChannelGroup> segments = own.segments();
     for (int64_t b = 0; b < c.batch; ++b) {
       std::vector<Time> t;
-      for (int64_t i = 0; i < in.count(b); ++i)
-        t.push_back(timeAt<Time>(in.times, b, in.begin(b) + i));
+      for (const int64_t place : elements.enter(b)) t.push_back(timeAt<Time>(in.times, b, place));
       for (int64_t k = 0; k < c.queries; ++k) {
         const Time q = timeAt<Time>(shared.query_times, b, k);
         AnswersTo<Time> answers(own, t, q, k < shared.queryCount(b));

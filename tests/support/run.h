@@ -153,6 +153,7 @@ class PlacedStream {
     place(offsets_, in.offsets);
     place(mean_, in.mean);
     place(inv_std_, in.inv_std);
+    place(sample_mask_, in.sample_mask);
   }
 
   const rbcTensor* values() const { return values_.get(); }
@@ -163,6 +164,7 @@ class PlacedStream {
     params->offsets = offsets_ ? offsets_->get() : nullptr;
     params->mean = mean_ ? mean_->get() : nullptr;
     params->inv_std = inv_std_ ? inv_std_->get() : nullptr;
+    params->sample_mask = sample_mask_ ? sample_mask_->get() : nullptr;
   }
 
  private:
@@ -172,6 +174,7 @@ class PlacedStream {
   std::optional<Placed> offsets_;
   std::optional<Placed> mean_;
   std::optional<Placed> inv_std_;
+  std::optional<Placed> sample_mask_;
 };
 
 // The tensors of a call that its streams share.

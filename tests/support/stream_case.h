@@ -65,11 +65,16 @@ struct StreamCase {
   bool lengths = false;
   bool absent = false;  // of length 0 in every row; needs lengths
   bool packed = false;
+  double missing = 0;    // the share of samples that sample_mask leaves out; 0: it is null
+  bool in_runs = false;  // long ones of missing samples, not one here and one there
+  bool shared_sample_mask = false;  // [S] instead of [B,S]
+  rbcDType sample_mask_dtype = kBool;
   TimePattern pattern = TimePattern::kJittered;
 
   Layout values_layout = Layout::kContiguous;
   Layout times_layout = Layout::kContiguous;
   Layout affine_layout = Layout::kContiguous;
+  Layout sample_mask_layout = Layout::kContiguous;
 
   bool uses(int32_t wanted) const {
     if (groups.empty()) return method == wanted;
@@ -157,6 +162,10 @@ inline std::string describeStream(const StreamCase& c) {
   s += " fill " + std::to_string(c.fill_value);
   if (c.no_rotations != 0) s += " no rotations " + std::to_string(c.no_rotations);
   if (c.mean || c.inv_std) s += " affine " + nameOf(c.affine);
+  if (c.missing != 0) {
+    s += " missing " + std::to_string(c.missing) + " " + nameOf(c.sample_mask_layout) +
+         (c.in_runs ? " in runs" : "") + (c.shared_sample_mask ? " in all rows" : "");
+  }
   s += detail::flagged({{c.mean, "mean"},
                         {c.inv_std, "inv_std"},
                         {c.shared_times, "shared times"},
@@ -241,6 +250,13 @@ inline StreamCase randomStream(Random& random, const SharedCase& shared, bool in
   c.values_layout = random.pick(kLayouts);
   c.times_layout = random.pick(kLayouts);
   c.affine_layout = random.pick(kLayouts);
+  if (random.chance(0.35)) {
+    c.missing = random.chance(0.1) ? 1 : random.uniform(0, 1);
+    c.in_runs = random.chance(0.4);
+    c.shared_sample_mask = !c.packed && shared.batched && random.chance(0.3);
+    c.sample_mask_dtype = random.chance(0.5) ? kBool : kU8;
+    if (random.chance(0.5)) c.sample_mask_layout = random.pick(kLayouts);
+  }
   return c;
 }
 

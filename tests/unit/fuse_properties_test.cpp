@@ -22,8 +22,8 @@ using support::StreamCase;
 using support::StreamInputs;
 
 StreamInputs copyOf(const StreamInputs& in) {
-  return {copyOf(in.values),  copyOf(in.times), copyOf(in.lengths),
-          copyOf(in.offsets), copyOf(in.mean),  copyOf(in.inv_std)};
+  return {copyOf(in.values), copyOf(in.times),   copyOf(in.lengths),    copyOf(in.offsets),
+          copyOf(in.mean),   copyOf(in.inv_std), copyOf(in.sample_mask)};
 }
 
 // One stream of a fusion as a call of rbcResample; it must have no clock offset.
@@ -273,7 +273,7 @@ TEST_CASE("resample cpu: mean and inv_std are a subtraction and a multiplication
     c.no_rotations = 0;
     c.query_lengths = false;
     c.samples = std::max<int64_t>(c.samples, 2);
-    if (c.lengths || c.packed || c.specials || !std::isinf(c.tolerance) ||
+    if (c.lengths || c.packed || c.missing != 0 || c.specials || !std::isinf(c.tolerance) ||
         c.bounds != RBC_BOUNDS_HOLD)
       continue;  // nothing is invalid in what is left
     ResampleInputs in = support::makeInputs(c);

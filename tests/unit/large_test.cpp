@@ -4,6 +4,7 @@
 #include "robocache/robocache.hpp"
 #include "support/expect.h"
 #include "support/run.h"
+#include "support/sanitizers.h"
 #include "support/sparse_array.h"
 
 namespace {

@@ -10,6 +10,7 @@
 
 #include "support/expect.h"
 #include "support/run.h"
+#include "support/sanitizers.h"
 
 namespace {
 
@@ -33,19 +34,10 @@ bool gives(const Context& context, const ResampleInputs& in, const ResampleOutpu
 }
 
 // ThreadSanitizer does not know the threads that a forked child starts.
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kCanFork = false;
-#else
-constexpr bool kCanFork = true;
-#endif
-
-// GCC 12's AddressSanitizer does not free its allocator's locks in a child: a thread that the child
-// lacks may hold one for good.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kCanForkAmongThreads = false;
-#else
-constexpr bool kCanForkAmongThreads = kCanFork;
-#endif
+constexpr bool kCanFork = !support::kThreadSanitizer;
+// AddressSanitizer does not free its allocator's locks in a child: a thread that the child lacks may
+// hold one for good.
+constexpr bool kCanForkAmongThreads = !support::kSanitized;
 
 // A number of /proc/self/status, by a format with its name.
 int ofThisProcess(const char* format) {
@@ -248,7 +240,7 @@ TEST_CASE("threads: contexts come and go without leaving threads behind") {
 }
 
 TEST_CASE("threads: a warm-up that starts none says so, calls work, and a later one starts them") {
-  if (RBC_TEST_SANITIZED) SKIP_BECAUSE("a sanitizer makes the stacks of threads");
+  if (support::kSanitized) SKIP_BECAUSE("a sanitizer makes the stacks of threads");
   const ResampleInputs in = largeInputs();
   const ResampleOutput expected = support::run(support::cpuContext(1), in).output;
   const Context context = support::cpuContext(4);
@@ -271,7 +263,7 @@ TEST_CASE("threads: a warm-up that starts none says so, calls work, and a later 
 }
 
 TEST_CASE("threads: a warm-up that starts some says how many, and a later one starts the rest") {
-  if (RBC_TEST_SANITIZED) SKIP_BECAUSE("a sanitizer makes the stacks of threads");
+  if (support::kSanitized) SKIP_BECAUSE("a sanitizer makes the stacks of threads");
   const ResampleInputs in = largeInputs();
   const ResampleOutput expected = support::run(support::cpuContext(1), in).output;
   const Context context = support::cpuContext(9);

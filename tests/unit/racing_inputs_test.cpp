@@ -1,4 +1,4 @@
-// Offsets and lengths that another thread writes during the calls. The results are anybody's guess,
+// Offsets, lengths and masks that another thread writes during the calls. The results are anybody's guess,
 // but nothing may be read or written outside the tensors: what a call verified is what it uses.
 #include <atomic>
 #include <thread>
@@ -7,6 +7,7 @@
 #include "support/expect.h"
 #include "support/random.h"
 #include "support/run.h"
+#include "support/sanitizers.h"
 
 namespace {
 
@@ -79,16 +80,11 @@ void setGrid(rbcVoxelGrid* grid) {
   }
 }
 
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kRacesAreErrors = true;
-#else
-constexpr bool kRacesAreErrors = false;
-#endif
-
 }  // namespace
 
 TEST_CASE("racing inputs: offsets of points") {
-  if (kRacesAreErrors) SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
+  if (support::kThreadSanitizer)
+    SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
   for (const int threads : {1, 3}) {
     const Context context = support::cpuContext(threads);
     const RacingOffsets racing;
@@ -150,7 +146,8 @@ TEST_CASE("racing inputs: offsets of points") {
 }
 
 TEST_CASE("racing inputs: offsets of samples") {
-  if (kRacesAreErrors) SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
+  if (support::kThreadSanitizer)
+    SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
   for (const int threads : {1, 3}) {
     const Context context = support::cpuContext(threads);
     const RacingOffsets racing;
@@ -174,4 +171,56 @@ TEST_CASE("racing inputs: offsets of samples") {
       });
     }
   }
+}
+
+TEST_CASE("racing inputs: masks of samples") {
+  if (support::kThreadSanitizer)
+    SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
+  constexpr int64_t kSamples = 100;
+  constexpr int64_t kQueries = 300;
+  const Array mask(support::kU8, {kSamples});
+  std::memset(mask.memory().data(), 1, mask.memory().bytes());
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    support::Random random(9);
+    auto* const bytes = reinterpret_cast<uint8_t*>(mask.memory().data());
+    while (!stop.load(std::memory_order_relaxed)) {
+      // A run at once, at the ends as often as between them; now and then all of it.
+      const int64_t begin = random.chance(0.3) ? 0 : random.below(kSamples);
+      const int64_t end =
+          random.chance(0.3) ? kSamples : begin + random.below(kSamples - begin + 1);
+      const auto byte = static_cast<uint8_t>(random.chance(0.5) ? 1 : 0);
+      for (int64_t i = begin; i < end; ++i) __atomic_store_n(bytes + i, byte, __ATOMIC_RELAXED);
+    }
+  });
+  // Inaccessible pages stand right before and behind the values.
+  for (const auto flush : {support::Flush::kBegin, support::Flush::kEnd}) {
+    const Array values(support::kF32, {kSamples, 1024}, support::Layout::kContiguous, flush);
+    std::memset(values.memory().data(), 0, values.memory().bytes());
+    Array times(support::kF64, {kSamples}, support::Layout::kContiguous, flush);
+    for (int64_t i = 0; i < kSamples; ++i) {
+      reinterpret_cast<double*>(times.memory().data())[i] = static_cast<double>(i);
+    }
+    Array queries(support::kF64, {kQueries});
+    for (int64_t i = 0; i < kQueries; ++i) {
+      reinterpret_cast<double*>(queries.memory().data())[i] = static_cast<double>(i) / 2 - 20;
+    }
+    const Array out(support::kF32, {kQueries, 1024});
+    const rbcTensor tensors[] = {values.tensor(), times.tensor(), queries.tensor(), out.tensor(),
+                                 mask.tensor()};
+    const Context context = support::cpuContext(1);
+    for (int32_t method = RBC_METHOD_LINEAR; method <= RBC_METHOD_ANGLE; ++method) {
+      rbcResampleParams params = rbcResampleParamsInit();
+      params.method = method;
+      params.sample_mask = &tensors[4];
+      if (method == RBC_METHOD_LINEAR) params.bounds = RBC_BOUNDS_EXTRAPOLATE;
+      if (method == RBC_METHOD_ANGLE) params.max_gap = 30;
+      for (int i = 0; i < 100; ++i) {
+        CHECK(rbcResample(context.get(), &tensors[0], &tensors[1], &tensors[2], &tensors[3],
+                          nullptr, &params) == RBC_STATUS_SUCCESS);
+      }
+    }
+  }
+  stop = true;
+  writer.join();
 }

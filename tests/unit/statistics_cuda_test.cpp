@@ -152,7 +152,7 @@ Results resultsOf(const Context& context, const Case& c, const Arguments& a) {
   params.lengths = lengths ? lengths->get() : nullptr;
   params.offsets = offsets ? offsets->get() : nullptr;
   params.mask = mask ? mask->get() : nullptr;
-  params.quantiles = num_levels > 0 ? &levels : nullptr;
+  params.levels = num_levels > 0 ? &levels : nullptr;
   params.ddof = c.ddof;
   const int64_t channels = c.shape.back();
   std::vector<int64_t> shape = {channels};
@@ -303,7 +303,7 @@ TEST_CASE("statistics cuda: without samples, without channels, and 2^32 + 3 of t
   int64_t levels_shape = 1;
   const rbcTensor levels = {&level, {RBC_DEVICE_CPU, 0}, 1, kF64, &levels_shape, nullptr, 0};
   rbcStatisticsParams params = rbcStatisticsParamsInit();
-  params.quantiles = &levels;
+  params.levels = &levels;
   Array count(kI64, {1}), mean(kF64, {1}), std(kF64, {1}), median(kF64, {1, 1});
   const Placed placed_count(cuda, count, true), placed_mean(cuda, mean, true),
       placed_std(cuda, std, true), placed_median(cuda, median, true);

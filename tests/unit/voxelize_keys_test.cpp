@@ -6,6 +6,7 @@
 #include "support/expect.h"
 #include "support/random.h"
 #include "support/run.h"
+#include "support/sanitizers.h"
 
 namespace {
 
@@ -138,7 +139,7 @@ void checkWidths(const Context& context) {
 }  // namespace
 
 TEST_CASE("voxelize sparse cpu: keys of every width") {
-  if (RBC_TEST_RACES_ALONE) SKIP_BECAUSE("ThreadSanitizer finds nothing in one thread");
+  if (support::kThreadSanitizer) SKIP_BECAUSE("ThreadSanitizer finds nothing in one thread");
   checkWidths(support::cpuContext(1));
 }
 

@@ -13,6 +13,7 @@
 #include "support/expect.h"
 #include "support/random.h"
 #include "support/run.h"
+#include "support/sanitizers.h"
 #include "support/sparse_array.h"
 
 namespace {

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from . import statistics_files
 from ._associate import associate
 from ._clock import clock
 from ._context import Context, ContextInfo
@@ -31,6 +32,7 @@ from ._frames import fuse_frames, resample_frame
 from ._fuse import fuse
 from ._info import Info, info
 from ._masks import channel_mask
+from ._normalization import Normalization
 from ._report import Report, StreamReport, report
 from ._resample import resample
 from ._rotations import convert_rotations
@@ -61,6 +63,7 @@ __all__ = [
     "ContextInfo",
     "Grid",
     "Info",
+    "Normalization",
     "RangeWarning",
     "Report",
     "RoboCacheError",
@@ -82,6 +85,7 @@ __all__ = [
     "resample",
     "resample_frame",
     "statistics",
+    "statistics_files",
     "voxelize",
     "voxelize_sparse",
     "voxelize_tsdf",

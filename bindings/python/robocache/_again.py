@@ -5,6 +5,7 @@ Plain arrays go straight to the library, and nothing here costs them anything.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -101,6 +102,21 @@ def limits_of(max_gap: Any, tolerance: Any, unit: Unit | None) -> tuple[Any, Any
         if tolerance is not None:
             tolerance = ticks_of(tolerance, "tolerance", unit)
     return max_gap, tolerance
+
+
+def refuse_mapped(**arrays: Any) -> None:
+    """What torch.vmap and its like give the function that they map has no memory of its own."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    for name, array in arrays.items():
+        if isinstance(array, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(
+            array
+        ):
+            raise ValueError(
+                f"{name}: is mapped by torch.vmap or transformed by torch.func, "
+                "for which there is robocache.torch.resample"
+            )
 
 
 def one_for_each(values: Any, times: Any, query_times: Any, offsets: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 import threading
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -43,6 +44,10 @@ _MOST_BYTES = 2**63 - 1  # more than there are
 _MOST_THREADS = 2**31 - 1
 
 CPU = -1  # the device id of the CPU, beside those of CUDA from 0
+
+# Where Python runs handlers of signals. In a forked child it is the thread that forked.
+_core.handle_signals_on(threading.main_thread().ident)
+os.register_at_fork(after_in_child=lambda: _core.handle_signals_on(threading.get_ident()))
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,7 @@ class Context:
         self._stream = 0 if stream is None else _stream_handle(stream)
         _core.ContextParams_stream_set(params, self._stream)
         self._handle = _core.rbc_context_create(params)
+        _core.watch_signals(self._handle)
         info = self._raw_info()
         self._device_id = info.device_id if info.backend == _core.BACKEND_CUDA else CPU
 

@@ -40,6 +40,7 @@ class Status(enum.IntEnum):
     CUDA_ERROR = _core.STATUS_CUDA_ERROR
     NOT_AVAILABLE = _core.STATUS_NOT_AVAILABLE
     INTERNAL = _core.STATUS_INTERNAL
+    CANCELLED = _core.STATUS_CANCELLED
 
 
 class RoboCacheError(RuntimeError):

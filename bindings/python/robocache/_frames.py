@@ -162,6 +162,7 @@ def fuse_frames(
 
 @dataclass
 class _Table:
+    name: str  # of the argument
     times: Any
     columns: dict[str, Any]
 
@@ -175,14 +176,14 @@ def _table_of(frame: Any, name: str, time: str | None) -> _Table:
         if time not in frame.columns:
             raise ValueError(f"{name}: has no column {time!r}")
         rest = frame.drop(columns=time) if library_of(frame) == "pandas" else frame.drop(time)
-        return _Table(frame[time], dict(columns_of(rest, name)))
+        return _Table(name, frame[time], dict(columns_of(rest, name)))
     if library_of(frame) == "polars":
         raise ValueError(f"{name}: is of polars, which has no index; write time= with the column")
     if isinstance(frame.index, sys.modules["pandas"].RangeIndex):
         raise ValueError(
             f"{name}: its index counts rows; write time= with the column of times, or set_index"
         )
-    return _Table(frame.index, dict(columns_of(frame, name)))
+    return _Table(name, frame.index, dict(columns_of(frame, name)))
 
 
 class _Methods:
@@ -249,7 +250,7 @@ def _resampled(
         found.update(zip(names, out.T))
         valid = mask if valid is None else valid & mask
     if valid is None:
-        raise ValueError("frame: has no columns beside its times")
+        raise ValueError(f"{table.name}: has no columns beside its times")
     return {column: found[column] for column in table.columns}, valid
 
 

@@ -121,7 +121,7 @@ class Framework:
             array = np.asarray(items)
         except REFUSALS as error:  # rows of different lengths
             raise blamed(error, name) from error
-        kinds = "iuf" if dtype.startswith("float") else "iu"
+        kinds = {"f": "iuf", "b": "b"}.get(dtype[0], "iu")
         if array.size > 0 and array.dtype.kind not in kinds:
             raise TypeError(
                 f"{name}: is a {type(items).__name__} of {array.dtype}, expected {dtype}"

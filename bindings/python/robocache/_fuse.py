@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
-    from ._types import CallOptions
+    from ._types import CallOptions, UntypedCallOptions
 
 _MOST_STREAMS = _core.FUSE_MAX_STREAMS
 
@@ -34,6 +34,37 @@ _UNCHECKED, _CHECKED = _new(), _new()
 _set_flags(_CHECKED, _core.CHECK_TIMES)
 
 
+# With a dtype what NumPy's arrays hold is another than that of values.
+@overload
+def fuse(
+    streams: Sequence[Stream[NDArray[Any]]],
+    query_times: Times,
+    *,
+    dtype: Any,
+    out: None = ...,
+    return_mask: Literal[False] = ...,
+    **options: Unpack[UntypedCallOptions],
+) -> NDArray[Any]: ...
+@overload
+def fuse(
+    streams: Sequence[Stream[NDArray[Any]]],
+    query_times: Times,
+    *,
+    dtype: Any,
+    out: None = ...,
+    return_mask: Literal[True],
+    **options: Unpack[UntypedCallOptions],
+) -> tuple[NDArray[Any], NDArray[np.bool_]]: ...
+@overload
+def fuse(
+    streams: Sequence[Stream[NDArray[Any]]],
+    query_times: Times,
+    *,
+    dtype: Any,
+    out: None = ...,
+    return_mask: bool,
+    **options: Unpack[UntypedCallOptions],
+) -> NDArray[Any] | tuple[NDArray[Any], NDArray[np.bool_]]: ...
 @overload
 def fuse(
     streams: Sequence[Stream[Array]],
@@ -139,7 +170,7 @@ def fuse(
         dtypes, rates and numbers of channels.
     query_times : array or list [B,T], or [T] shared by the batch
         The dtype and the unit of the streams' times, in any order. [B,T] beside streams without a
-        batch are B clocks for one recording, which is not copied.
+        batch are B clocks for one recording, which is not copied, but by JAX.
     query_lengths : array or list [B] of int32 or int64
         How many queries of each row are valid; None: all.
     dtype
@@ -232,6 +263,8 @@ def fuse(
                 warn_of(told)
         elif check_times and context._device_id != CPU:
             _look_at_ranges(native, query_times, query_lengths)
+        if ordered and owner is None and mask is None and not framework.converts:
+            return result  # as in finished, without the call
         return finished(framework, context, ordered, "values", owner, result, mask)
     except (TypeError, ValueError):
         again = streams_again(streams, asked)
@@ -268,7 +301,7 @@ def _look_at_ranges(native: Any, query_times: Any, query_lengths: Any) -> None:
     hosted = []
     for stream, values, times, options, *_ in native:
         lengths, offsets = on_host(options[1], "lengths"), on_host(options[3], "offsets")
-        plain = (UNCHECKED[0], lengths, None, offsets, None, None, None)
+        plain = (UNCHECKED[0], lengths, None, offsets, None, None, None, None)
         empty = np.empty((*values.shape[:-1], 0))
         own = (stream, empty, on_host(times, "times"), plain, 0, 0)
         hosted.append(SimpleNamespace(_native=own, _unit=None))

@@ -36,15 +36,20 @@ def times_of(given: Any, name: str) -> tuple[Any, Unit | None]:
     return given, None
 
 
+def _way_out(name: str) -> str:
+    rows = "such queries" if name == "query_times" else "such rows from times and values"
+    return f"drop {rows}"
+
+
 def _ticks(array: Any, name: str, zoned: bool = False) -> tuple[Any, Unit | None]:
     """Of an array of NumPy; integers become int64."""
     dtype = array.dtype
     if dtype.kind == "O":
         first = array.flat[0] if array.size else None
-        raise TypeError(
-            f"{name}: dtype is object, of {type(first).__name__}; "
-            f"write np.asarray({name}.tolist(), 'datetime64[ns]') or pd.to_datetime({name})"
-        )
+        way_out = f"np.asarray({name}.tolist(), 'datetime64[ns]') or pd.to_datetime({name})"
+        if isinstance(first, float):
+            way_out = f"np.asarray({name}.tolist())"
+        raise TypeError(f"{name}: dtype is object, of {type(first).__name__}; write {way_out}")
     if dtype.names:
         raise TypeError(
             f"{name}: has the fields {', '.join(dtype.names)}, expected one of them, "
@@ -61,7 +66,7 @@ def _ticks(array: Any, name: str, zoned: bool = False) -> tuple[Any, Unit | None
     if missing.any():
         where = np.argwhere(missing)[0].tolist()
         at = where[0] if len(where) == 1 else where
-        raise ValueError(f"{name}: is NaT at index {at}; drop such rows from times and values")
+        raise ValueError(f"{name}: is NaT at index {at}; {_way_out(name)}")
     return array.astype(dtype.newbyteorder("="), copy=False).view("int64"), unit
 
 
@@ -153,8 +158,7 @@ def _pandas_times(given: Any, name: str) -> tuple[Any, Unit | None]:
         return _pyarrow_times(sys.modules["pyarrow"].array(given), name)
     if dtype.kind in "iufb" and given.hasnans:
         raise ValueError(
-            f"{name}: is missing at index {int(given.isna().to_numpy().argmax())}; "
-            "drop such rows from times and values"
+            f"{name}: is missing at index {int(given.isna().to_numpy().argmax())}; {_way_out(name)}"
         )
     return _ticks(given.to_numpy(getattr(dtype, "numpy_dtype", None)), name)
 
@@ -169,9 +173,7 @@ def _polars_times(given: Any, name: str) -> tuple[Any, Unit | None]:
         raise refusal(given, name)
     missing = given.is_null()
     if missing.any():
-        raise ValueError(
-            f"{name}: is missing at index {missing.arg_max()}; drop such rows from times and values"
-        )
+        raise ValueError(f"{name}: is missing at index {missing.arg_max()}; {_way_out(name)}")
     dtype = given.dtype
     if dtype in (polars.Datetime, polars.Duration):
         kind = "datetime64" if dtype == polars.Datetime else "timedelta64"
@@ -188,7 +190,7 @@ def _pyarrow_times(given: Any, name: str) -> tuple[Any, Unit | None]:
     if given.null_count > 0:
         where = given.is_null().to_numpy(zero_copy_only=False) if is_flat(given) else None
         at = "" if where is None else f" at index {int(where.argmax())}"
-        raise ValueError(f"{name}: is missing{at}; drop such rows from times and values")
+        raise ValueError(f"{name}: is missing{at}; {_way_out(name)}")
     kind, unit = given.type, None
     if pyarrow.types.is_timestamp(kind):
         unit = Unit("datetime64", kind.unit, zoned=kind.tz is not None)

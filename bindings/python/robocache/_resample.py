@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
-from ._again import taken_again
+from ._again import refuse_mapped, taken_again
 from ._context import CPU, Context
 from ._dtypes import NAME_OF_PAIR, dtype_name, refuse_dtype
 from ._frameworks import facts_of
 from ._host import on_host
+from ._missing import is_masked, mask_of, taken_apart
 from ._operation import array_of, begin, finished, joined, writable
 from ._options import ZERO
 from ._rules import CHECKED, HOLD, LINEAR, UNCHECKED, rules
@@ -21,8 +22,10 @@ from ._types import (
     Duration,
     Indices,
     Method,
+    Missing,
     Numbers,
     Out,
+    SampleMask,
     SupportsDLPack,
     Table,
     Times,
@@ -34,12 +37,49 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
-    from ._types import CallOptions, StreamOptions
+    from ._types import CallOptions, StreamOptions, UntypedCallOptions
 
     class _Options(StreamOptions, CallOptions, total=False):
         pass
 
+    class _UntypedOptions(StreamOptions, UntypedCallOptions, total=False):
+        pass
 
+
+# With a dtype what NumPy's arrays hold is another than that of values.
+@overload
+def resample(
+    values: NDArray[Any] | Table,
+    times: Times,
+    query_times: Times,
+    *,
+    dtype: Any,
+    out: None = ...,
+    return_mask: Literal[False] = ...,
+    **options: Unpack[_UntypedOptions],
+) -> NDArray[Any]: ...
+@overload
+def resample(
+    values: NDArray[Any] | Table,
+    times: Times,
+    query_times: Times,
+    *,
+    dtype: Any,
+    out: None = ...,
+    return_mask: Literal[True],
+    **options: Unpack[_UntypedOptions],
+) -> tuple[NDArray[Any], NDArray[np.bool_]]: ...
+@overload
+def resample(
+    values: NDArray[Any] | Table,
+    times: Times,
+    query_times: Times,
+    *,
+    dtype: Any,
+    out: None = ...,
+    return_mask: bool,
+    **options: Unpack[_UntypedOptions],
+) -> NDArray[Any] | tuple[NDArray[Any], NDArray[np.bool_]]: ...
 @overload
 def resample(
     values: Array,
@@ -139,6 +179,8 @@ def resample(
     lengths: Indices | None = None,
     query_lengths: Indices | None = None,
     offsets: Indices | None = None,
+    sample_mask: SampleMask | None = None,
+    missing: Missing | None = None,
     bounds: Bounds = "hold",
     fill_value: float = ZERO,
     max_gap: Duration | None = None,
@@ -167,7 +209,7 @@ def resample(
         pyarrow, and lists of dates are int64 ticks of their unit.
     query_times : array or list [B,T], or [T] shared by the batch
         The dtype and the unit of ``times``, in any order. [B,T] beside values [S,D] are B clocks
-        for one recording, which is not copied.
+        for one recording, which is not copied, but by JAX.
     method
         Of all channels: "linear", "nearest" (a tie goes to the earlier sample), "previous"
         (zero-order hold), "next", "cubic" (Catmull-Rom at the samples' own times), "pchip"
@@ -181,6 +223,12 @@ def resample(
         How many queries of each row are valid; None: all.
     offsets : array or list [B+1] of int32 or int64
         Where each trajectory begins in packed ``values`` and ``times``, and where the last ends.
+    sample_mask : array or list [B,S], or [S] shared by the batch; [N] packed
+        bool or uint8: where it is False a sample is missing, as if it were not there. Its time must
+        ascend with the others all the same. None: none is.
+    missing
+        "nan": samples of which a channel is NaN are missing too. None: NaN propagates. Samples of a
+        masked array of NumPy of which a channel is masked always are.
     bounds
         What queries outside a trajectory's first and last time get: "hold" the edge sample, "fill"
         ``fill_value``, "extrapolate" (linear alone) the line through the two outermost distinct
@@ -275,11 +323,15 @@ def resample(
             query_lengths = array_of(framework, query_lengths, "query_lengths", values)
         if offsets is not None:
             offsets = array_of(framework, offsets, "offsets", values)
+        if sample_mask is not None or missing is not None:
+            sample_mask = mask_of(framework, values, sample_mask, missing)
         if mean is not None:
             mean = mean_of(framework, mean, values)
         if std is not None:
             std = inverse_of(framework, std, values)
-        if context._device_id != CPU and (mean is not None or std is not None):
+        if context._device_id != CPU and (
+            mean is not None or std is not None or missing is not None
+        ):
             ordered = joined(context, framework, values) and ordered
 
         shape: tuple[int, ...] = ()
@@ -294,7 +346,7 @@ def resample(
             result = out
         mask = framework.empty(values, shape[:-1], "bool", context) if return_mask else None
 
-        options = (params, lengths, query_lengths, offsets, mean, std, groups)
+        options = (params, lengths, query_lengths, offsets, mean, std, groups, sample_mask)
         try:
             told = _core.rbc_resample(
                 context._handle, values, times, query_times, result, mask, options
@@ -309,9 +361,16 @@ def resample(
                 warn_of(told)
         elif check_times and context._device_id != CPU:
             _look_at_ranges(values, times, query_times, lengths, query_lengths, offsets, tolerance)
+        if ordered and owner is None and mask is None and not framework.converts:
+            return result  # as in finished, without the call
         return finished(framework, context, ordered, "values", owner, result, mask)
     except (TypeError, ValueError):
-        again = taken_again(values, times, asked, offsets, max_gap, tolerance)
+        refuse_mapped(values=values, times=times, query_times=asked)
+        if is_masked(values):
+            values, sample_mask = taken_apart(values, sample_mask)
+            again: Any = (values, times, asked, max_gap, tolerance)
+        else:
+            again = taken_again(values, times, asked, offsets, max_gap, tolerance)
         if again is None:
             raise
     values, times, query_times, max_gap, tolerance = again
@@ -324,6 +383,8 @@ def resample(
         lengths=lengths,
         query_lengths=query_lengths,
         offsets=offsets,
+        sample_mask=sample_mask,
+        missing=missing,
         bounds=bounds,
         fill_value=fill_value,
         max_gap=max_gap,

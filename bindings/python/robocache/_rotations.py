@@ -12,6 +12,8 @@ from ._options import code_of
 from ._types import Array, Out, SupportsDLPack
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ._context import Context
 
     _Extrinsic = Literal[
@@ -51,6 +53,16 @@ def _channels(name: str) -> int:
     return 6 if name.startswith("rot6d") else _OTHER_CHANNELS.get(name, 3)
 
 
+@overload
+def convert_rotations(
+    rotations: NDArray[Any],
+    source: _Representation,
+    target: _Representation,
+    *,
+    dtype: Any,
+    out: None = ...,
+    backend: str | Context | None = ...,
+) -> NDArray[Any]: ...
 @overload
 def convert_rotations(
     rotations: Array,

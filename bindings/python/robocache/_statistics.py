@@ -113,6 +113,8 @@ def statistics(
     rows: tuple[int, ...] = ()
     if per_row:
         packed = indexes[1] is not None
+        if not packed and len(shape) < 3:
+            raise ValueError("per_row: is set, expected values [B,S,D] or offsets")
         rows = batch_of(shape, indexes[1], context) if packed else tuple(shape[:1])
     channels = tuple(shape[-1:])
     arrays = [
@@ -124,8 +126,8 @@ def statistics(
     _core.rbc_statistics(
         context._handle, values, (params, *indexes, levels), (_new_result(), *arrays)
     )
-    finish = finished(framework, context, ordered, "values", None, tuple(arrays))
-    return StatisticsResult(*finish, levels=tuple(levels.tolist()), ddof=int(ddof))
+    filled = finished(framework, context, ordered, "values", None, tuple(arrays))
+    return _result(filled, tuple(levels.tolist()), int(ddof))
 
 
 class StatisticsAccumulator:
@@ -177,7 +179,7 @@ class StatisticsAccumulator:
         _set_accumulator_ddof(params, _ddof(ddof))
         context = _context_of(backend)
         handle = _core.rbc_statistics_accumulator_create(
-            context._handle, (params, _levels(quantiles))
+            context._handle, (params, _levels(quantiles), None)
         )
         self._adopt(context, handle)
 
@@ -269,7 +271,7 @@ class StatisticsAccumulator:
         _core.rbc_statistics_accumulator_result(
             self._context._handle, self._handle, (_new_result(), *arrays)
         )
-        return StatisticsResult(*arrays, levels=self._levels, ddof=self._ddof)
+        return _result(arrays, self._levels, self._ddof)
 
     def to_bytes(self) -> bytes:
         """The state, for :meth:`from_bytes` in any process, on any device and machine."""
@@ -302,6 +304,11 @@ class StatisticsAccumulator:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.to_bytes(),)
+
+
+def _result(arrays: Sequence[Any], levels: tuple[float, ...], ddof: int) -> StatisticsResult:
+    tallied, nonfinite, low, high, mean, std, quantiles = arrays
+    return StatisticsResult(tallied, nonfinite, low, high, mean, std, quantiles, levels, ddof)
 
 
 def _restored(data: bytes) -> StatisticsAccumulator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +39,7 @@ class StatisticsResult:
     mean: Any
     std: Any  #: the standard deviation
     quantiles: Any  #: [Q,D] or [B,Q,D], in the order of ``levels``
-    levels: tuple[float, ...] = ()  #: of the quantiles, from 0 to 1
+    levels: Sequence[float] = ()  #: of the quantiles, from 0 to 1; a tuple once it is made
     ddof: int = 0  #: ``std`` divides by the count less this
 
     def __post_init__(self) -> None:

@@ -14,12 +14,24 @@ from ._arrays import LIBRARY_TYPES, framework_of
 from ._dtypes import DTYPES, dtype_name
 from ._errors import REFUSALS, shown
 from ._frameworks import facts_of
+from ._missing import is_masked, mask_of, taken_apart
 from ._operation import array_of
 from ._options import ZERO
 from ._rules import rules
 from ._scales import inverse_of, mean_of
 from ._tables import library_of
-from ._types import Array_co, Bounds, Duration, Indices, Method, Numbers, Table, Times
+from ._types import (
+    Array_co,
+    Bounds,
+    Duration,
+    Indices,
+    Method,
+    Missing,
+    Numbers,
+    SampleMask,
+    Table,
+    Times,
+)
 from ._units import is_length, no_unit, ticks_of
 
 if TYPE_CHECKING:
@@ -54,9 +66,11 @@ class Stream(Generic[Array_co]):
     times : array [B,S], or [S] shared by the batch; [N] packed
         float32, float64 or int64, or with a unit, as for :func:`resample`; ascending in each row;
         the same dtype and unit in every stream of a call.
-    method, lengths, offsets, bounds, fill_value, max_gap, tolerance, mean, std
-        As for :func:`resample`. Lists become arrays, and 1 / ``std`` is taken, when the stream is
-        made. Where a stream is absent from some of the batch its length is 0.
+    method, lengths, offsets, sample_mask, missing
+    bounds, fill_value, max_gap, tolerance, mean, std
+        As for :func:`resample`. Lists become arrays, 1 / ``std`` is taken, and ``missing`` looks
+        for NaN, when the stream is made. Where a stream is absent from some of the batch its length
+        is 0.
     clock_offset
         In the unit of ``times``: a sample at t lies at t + ``clock_offset`` on the clock of the
         query times. An int of ticks for int64 times, or a length of time if they have a unit; else
@@ -82,6 +96,8 @@ class Stream(Generic[Array_co]):
     method: Method
     lengths: Indices | None
     offsets: Indices | None
+    sample_mask: SampleMask | None
+    missing: Missing | None
     bounds: Bounds
     fill_value: float
     max_gap: Duration | None
@@ -116,6 +132,8 @@ class Stream(Generic[Array_co]):
         method: Method = "linear",
         lengths: Indices | None = None,
         offsets: Indices | None = None,
+        sample_mask: SampleMask | None = None,
+        missing: Missing | None = None,
         bounds: Bounds = "hold",
         fill_value: float = ZERO,
         max_gap: Duration | None = None,
@@ -131,6 +149,8 @@ class Stream(Generic[Array_co]):
             method=method,
             lengths=lengths,
             offsets=offsets,
+            sample_mask=sample_mask,
+            missing=missing,
             bounds=bounds,
             fill_value=fill_value,
             max_gap=max_gap,
@@ -142,6 +162,8 @@ class Stream(Generic[Array_co]):
         unit = None
         framework = LIBRARY_TYPES.get(type(values))
         if framework is None or type(times) not in LIBRARY_TYPES or not _are_plain(times.dtype):
+            if is_masked(values):
+                values, sample_mask = taken_apart(values, sample_mask)
             values, times, unit = sampled(values, times)
             max_gap, tolerance = limits_of(max_gap, tolerance, unit)
             if unit is not None:
@@ -157,13 +179,15 @@ class Stream(Generic[Array_co]):
             lengths = array_of(framework, lengths, "lengths", values)
         if offsets is not None:
             offsets = array_of(framework, offsets, "offsets", values)
+        if sample_mask is not None or missing is not None:
+            sample_mask = mask_of(framework, values, sample_mask, missing)
         if mean is not None:
             mean = mean_of(framework, mean, values)
         inv_std = None if std is None else inverse_of(framework, std, values)
         none = type(clock_offset) in (int, float) and clock_offset == 0
         stream = _NO_OFFSET if none else _with_offset(*_offset(clock_offset, times))
         # As the extension takes a stream, and what it adds to a result that is to be made.
-        options = (params, lengths, None, offsets, mean, inv_std, groups)
+        options = (params, lengths, None, offsets, mean, inv_std, groups, sample_mask)
         bits, channels = _bits_and_channels(values)
         if unit is not None:
             bits |= HAS_UNIT

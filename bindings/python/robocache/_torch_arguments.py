@@ -9,6 +9,7 @@ from torch.utils.dlpack import from_dlpack
 
 from ._arrays import SEQUENCES, framework_of
 from ._errors import REFUSALS, blamed
+from ._missing import require_missing
 from ._operation import array_of, queries
 
 _OWN = frozenset([torch.Tensor, torch.nn.Parameter])
@@ -88,6 +89,23 @@ def indices(given: Any, name: str, beside: torch.Tensor) -> Any:
     if is_compiling():
         return _numbers(given, name, torch.int64, beside)
     return array(array_of(framework_of(beside, name), given, name, beside), name)
+
+
+def sample_mask(given: Any, missing: Any, name: str, values: torch.Tensor) -> Any:
+    """Which samples are there, as a tensor of bool, or None: all of them."""
+    mask = None
+    if given is not None:
+        if is_compiling() and not isinstance(given, torch.Tensor):
+            mask = torch.tensor(given, device=values.device) != 0
+        elif is_compiling():
+            mask = given
+        else:
+            mask = array(array_of(framework_of(values, name), given, name, values, "bool"), name)
+    require_missing(missing)
+    if missing is None or not values.is_floating_point():
+        return mask
+    there = ~values.detach().isnan().any(-1)
+    return there if mask is None else there & (mask != 0)
 
 
 def scale(given: Any, name: str, beside: torch.Tensor) -> Any:

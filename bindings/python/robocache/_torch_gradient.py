@@ -77,6 +77,13 @@ class Weights:
         if method != "linear" and rules.get("bounds") == "extrapolate":
             rules["bounds"] = "hold"  # as of groups beside a linear one
         position = torch.arange(samples, device=like.device)[:, None]
+        place = None
+        mask = self.arrays.get("sample_mask")
+        if mask is not None:
+            there = mask != 0  # they have a number each, and stand at a place
+            place = there.to(torch.uint8).argsort(dim=-1, descending=True, stable=True)
+            place = place.expand(*batch, samples)
+            position = (there.cumsum(-1) - 1).expand(*batch, samples)[..., None]
 
         # Each count-th sample is 1, for each phase of that: one sample of a window has one of them.
         phases = torch.arange(count, device=like.device)
@@ -91,6 +98,9 @@ class Weights:
         position = position.expand(*batch, samples, 1)
         start = first + self._resampled(position, query_times=queries, method=method, **rules)
         sample = (start + (phases - start) % count).clamp_(0, samples - 1)
+        if place is not None:
+            found = place.gather(-1, sample.flatten(-2)) if batch else place[sample]
+            sample = found.view_as(sample)
         if batch:
             sample += samples * torch.arange(batch[0], device=like.device)[:, None, None]
         for phase in range(count):

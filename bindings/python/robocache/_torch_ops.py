@@ -36,30 +36,50 @@ _VOXELS = ("coords", "counts", "features", "grouped", "point_to_voxel", "num_vox
 
 # ---- resample, and the gradient of it -----------------------------------------------------------
 
-_OPTIONAL = ("lengths", "query_lengths", "offsets", "mean", "std")
 
-
-def _resample_kernel(values: Any, times: Any, query_times: Any, *more: Any) -> tuple[Any, Any]:
-    *arrays, text = more
+def _resample_kernel(
+    values: Any,
+    times: Any,
+    query_times: Any,
+    lengths: Any = None,
+    query_lengths: Any = None,
+    offsets: Any = None,
+    mean: Any = None,
+    std: Any = None,
+    sample_mask: Any = None,
+    text: str = "",
+) -> tuple[Any, Any]:
     options = decode(text)
-    out = _plain_resample(values, times, query_times, **dict(zip(_OPTIONAL, arrays)), **options)
+    out = _plain_resample(
+        values,
+        times,
+        query_times,
+        lengths=lengths,
+        query_lengths=query_lengths,
+        offsets=offsets,
+        mean=mean,
+        std=std,
+        sample_mask=sample_mask,
+        **options,
+    )
     return out if options.get("return_mask") else (out, _nothing(values))
 
 
-def _resample_fake(values: Any, times: Any, query_times: Any, *more: Any) -> tuple[Any, Any]:
-    *arrays, text = more
+def _resample_fake(*given: Any) -> tuple[Any, Any]:
+    values, _, query_times, _, _, offsets, _, _, _, text = vmap.with_defaults(given)
     options = decode(text)
-    shape = _rows(values, query_times, offsets=arrays[2])
+    shape = _rows(values, query_times, offsets)
     out = values.new_empty((*shape, values.shape[-1]), dtype=_dtype(options, values.dtype))
     return out, _bools(values, shape, options)
 
 
 def _resample_setup(ctx: Any, *given: Any) -> None:
-    values, times, query_times, lengths, query_lengths, offsets, mean, std, text = given
+    given = vmap.with_defaults(given)
+    values, times, query_times, lengths, query_lengths, offsets, mean, std, mask, text = given
     _refuse_gradients(times=times, query_times=query_times, mean=mean, std=std)
     options = decode(text)
     require_linear(options.get("method", "linear"))
-    ctx.save_for_backward(times, query_times, lengths, query_lengths, offsets, std)
+    ctx.save_for_backward(times, query_times, lengths, query_lengths, offsets, std, mask)
     ctx.shape, ctx.dtype = values.shape, values.dtype
     ctx.options = encode({**options, **UNCHECKED}, "resample")  # the context may be gone by then
 
@@ -71,10 +91,10 @@ def _resample_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
 
 def _backward_kernel(
     gradient: Any, times: Any, query_times: Any, *more: Any
-) -> Any:  # of lengths, query_lengths, offsets, std, shape, dtype, options
-    lengths, query_lengths, offsets, std, shape, dtype, text = more
+) -> Any:  # of lengths, query_lengths, offsets, std, sample_mask, shape, dtype, options
+    lengths, query_lengths, offsets, std, mask, shape, dtype, text = more
     arrays = {"times": times, "query_times": query_times, "lengths": lengths}
-    arrays.update(query_lengths=query_lengths, offsets=offsets)
+    arrays.update(query_lengths=query_lengths, offsets=offsets, sample_mask=mask)
     return Weights(arrays, std, decode(text)).transposed(gradient, shape, dtype)
 
 
@@ -92,8 +112,8 @@ def _backward_setup(ctx: Any, *given: Any) -> None:
 
 
 def _backward_gradient(ctx: Any, values: Any) -> tuple[Any, ...]:
-    *arrays, std = ctx.saved_tensors
-    gradient, _ = OPS.resample(values, *arrays, None, std, ctx.options)
+    *arrays, std, mask = ctx.saved_tensors
+    gradient, _ = OPS.resample(values, *arrays, None, std, mask, ctx.options)
     return (gradient,)
 
 
@@ -102,11 +122,12 @@ def _backward_gradient(ctx: Any, values: Any) -> tuple[Any, ...]:
 
 def _fuse_kernel(
     values: Any, times: Any, query_times: Any, *more: Any
-) -> tuple[Any, Any]:  # of lists of lengths, offsets, means and stds, query_lengths and options
+) -> tuple[Any, Any]:  # of lists of lengths, offsets, means, stds and masks, and of the whole call
     *lists, query_lengths, rules, text = more
     streams = []
-    for each, own, lengths, offsets, mean, std, rule in zip(values, times, *lists, rules):
+    for each, own, lengths, offsets, mean, std, present, rule in zip(values, times, *lists, rules):
         arrays = {"lengths": lengths, "offsets": offsets, "mean": mean, "std": std}
+        arrays["sample_mask"] = present
         streams.append(Stream(each, own, **arrays, **decode(rule)))
     options = decode(text)
     out = _plain_fuse(streams, query_times, query_lengths=query_lengths, **options)
@@ -128,14 +149,15 @@ def _fuse_fake(
 
 
 def _fuse_setup(ctx: Any, *given: Any) -> None:
-    values, times, query_times, lengths, offsets, means, stds, query_lengths, rules, _ = given
+    values, times, query_times, lengths, offsets, means, stds, masks, *shared = given
+    query_lengths, rules, _ = shared
     _refuse_gradients(query_times=query_times)
     for n, rule in enumerate(rules):
         within = f"streams[{n}]."
         _refuse_gradients(within, times=times[n], mean=means[n], std=stds[n])
         if values[n].requires_grad:
             require_linear(decode(rule).get("method", "linear"), within)
-    ctx.save_for_backward(query_times, query_lengths, *times, *lengths, *offsets, *stds)
+    ctx.save_for_backward(query_times, query_lengths, *times, *lengths, *offsets, *stds, *masks)
     ctx.values = [(each.shape, each.dtype) for each in values]
     ctx.rules = rules
 
@@ -148,12 +170,12 @@ def _fuse_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
     for n, (shape, dtype) in enumerate(ctx.values):
         end = begin + shape[-1]
         if ctx.wanted[n]:
-            options = decode(ctx.rules[n])
+            options = dict(decode(ctx.rules[n]))
             queries = _looked_up(query_times, options.pop("clock_offset", 0))
-            times, lengths, offsets, std = lists[n::count]
+            times, lengths, offsets, std, mask = lists[n::count]
             gradients[n] = OPS.resample_backward(
                 gradient[..., begin:end],
-                *(times, queries, lengths, query_lengths, offsets, std, shape, dtype),
+                *(times, queries, lengths, query_lengths, offsets, std, mask, shape, dtype),
                 encode(options, "resample"),
             )
         begin = end
@@ -271,7 +293,7 @@ def _bools(like: Any, shape: tuple[Any, ...], options: dict[str, Any]) -> Any:
 
 def _nothing(like: Any) -> Any:
     """In place of a mask that nobody asked for: the results of an operator are always as many."""
-    return like.new_empty((0,), dtype=torch.bool)
+    return torch.empty(0, dtype=torch.bool, device=like.device)
 
 
 def _refuse_gradients(within: str = "", **arrays: Any) -> None:
@@ -299,7 +321,8 @@ def _register(
         _LIBRARY.impl(name, kernel, device)
     torch.library.register_fake(f"robocache::{name}", fake, lib=_LIBRARY)
     operator = getattr(torch.ops.robocache, name).default
-    _LIBRARY.impl(name, _autograd(operator, setup, gradient), "Autograd", with_keyset=True)
+    over = _autograd(operator, kernel, setup, gradient)
+    _LIBRARY.impl(name, over, "Autograd", with_keyset=True)
     if hasattr(torch.library, "register_vmap"):  # from torch 2.5
         rule = getattr(vmap, name)
 
@@ -310,7 +333,7 @@ def _register(
     return operator
 
 
-def _autograd(operator: Any, setup: Any, gradient: Any) -> Any:
+def _autograd(operator: Any, plain: Any, setup: Any, gradient: Any) -> Any:
     """The kernel of autograd: ``setup`` keeps what ``gradient`` needs, of all the arguments.
 
     The first argument has gradients, a tensor or a list of them. torch.library.register_autograd
@@ -339,13 +362,28 @@ def _autograd(operator: Any, setup: Any, gradient: Any) -> Any:
             return operator.redispatch(keyset & torch._C._after_autograd_keyset, *given)
 
     def kernel(keyset: Any, *given: Any) -> Any:
-        if torch.is_grad_enabled() and torch._C._any_requires_grad(*given):
+        if is_grad_enabled() and any_requires_grad(*given):
             tensors = given[0] if isinstance(given[0], (list, tuple)) else given[:1]
             with enable_single_level_autograd_function():
                 return Function.apply(keyset, given, *tensors)
-        return below(keyset, given)
+        keys = keyset.raw_repr()
+        if keys not in direct:
+            direct[keys] = _leads_to_kernel(keyset)
+        return plain(*given) if direct[keys] else below(keyset, given)
+
+    direct: dict[int, bool] = {}  # by what a set of keys is
+    is_grad_enabled, any_requires_grad = torch.is_grad_enabled, torch._C._any_requires_grad
 
     return kernel
+
+
+def _leads_to_kernel(keyset: Any) -> bool:
+    """Whether torch's dispatcher would go on with the plain call, on a way that takes 4 us."""
+    Key = torch._C.DispatchKey
+    keys = keyset & torch._C._after_autograd_keyset
+    for without_effect in (Key.ADInplaceOrView, Key.BackendSelect):
+        keys = keys.remove(without_effect)
+    return keys.highestPriorityTypeId() in (Key.CPU, Key.CUDA)
 
 
 class OPS:
@@ -353,24 +391,25 @@ class OPS:
 
     resample = _register(
         "resample",
-        "Tensor values, Tensor times, Tensor query_times, Tensor? lengths, Tensor? query_lengths, "
-        "Tensor? offsets, Tensor? mean, Tensor? std, str options",
+        "Tensor values, Tensor times, Tensor query_times, Tensor? lengths=None, "
+        "Tensor? query_lengths=None, Tensor? offsets=None, Tensor? mean=None, Tensor? std=None, "
+        "Tensor? sample_mask=None, str options=''",
         "(Tensor, Tensor)",
         *(_resample_kernel, _resample_fake, _resample_setup, _resample_gradient),
     )
     resample_backward = _register(
         "resample_backward",
         "Tensor gradient, Tensor times, Tensor query_times, Tensor? lengths, "
-        "Tensor? query_lengths, Tensor? offsets, Tensor? std, SymInt[] shape, ScalarType dtype, "
-        "str options",
+        "Tensor? query_lengths, Tensor? offsets, Tensor? std, Tensor? sample_mask, "
+        "SymInt[] shape, ScalarType dtype, str options",
         "Tensor",
         *(_backward_kernel, _backward_fake, _backward_setup, _backward_gradient),
     )
     fuse = _register(
         "fuse",
         "Tensor[] values, Tensor[] times, Tensor query_times, Tensor?[] lengths, "
-        "Tensor?[] offsets, Tensor?[] mean, Tensor?[] std, Tensor? query_lengths, "
-        "str[] streams, str options",
+        "Tensor?[] offsets, Tensor?[] mean, Tensor?[] std, Tensor?[] sample_mask, "
+        "Tensor? query_lengths, str[] streams, str options",
         "(Tensor, Tensor)",
         *(_fuse_kernel, _fuse_fake, _fuse_setup, _fuse_gradient),
     )

@@ -39,20 +39,21 @@ def encode(options: dict[str, Any], operation: str) -> str:
 
 
 def decode(text: str) -> dict[str, Any]:
-    """Options as the plain call takes them, in a dict of the caller's own."""
-    options = dict(_decoded(text))
-    backend = options.get("backend")
-    if backend is not None and backend.startswith(_OF_CONTEXT):
-        options["backend"] = _context_of(int(backend[len(_OF_CONTEXT) :]))
+    """Options as the plain call takes them, in a dict that others read too."""
+    options = _decoded(text)
+    if "backend" in options:
+        backend = options["backend"]
+        if backend is not None and backend.startswith(_OF_CONTEXT):
+            return {**options, "backend": _context_of(int(backend[len(_OF_CONTEXT) :]))}
     return options
 
 
 @functools.lru_cache(maxsize=1024)
-def _decoded(text: str) -> tuple[tuple[str, Any], ...]:
+def _decoded(text: str) -> dict[str, Any]:
     parts = [part.partition("=")[::2] for part in text.split(";")] if text else []
-    return tuple(
-        (name, None if written == "None" else _KINDS[name][1](written)) for name, written in parts
-    )
+    return {
+        name: None if written == "None" else _KINDS[name][1](written) for name, written in parts
+    }
 
 
 # ---- each kind of option: how it is written, and how it is read ----------------------------------

@@ -13,8 +13,14 @@ import torch
 from ._torch_options import decode
 
 
+def with_defaults(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """All arguments of resample: torch leaves out last ones that are as its schema has them."""
+    return given + (None, None, None, None, None, None, "")[len(given) - 3 :]
+
+
 def resample(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    values, times, query_times, lengths, query_lengths, offsets, mean, std, options = given
+    dims, given = (*dims, *[None] * (10 - len(dims))), with_defaults(given)
+    values, times, query_times, lengths, query_lengths, offsets, mean, std, mask, options = given
     batch = _batch_of(values, dims[0])
     rows = _rows(size, batch, lengths, query_lengths)
     if rows is None or offsets is not None or _mapped(dims[6:8]):
@@ -23,13 +29,13 @@ def resample(operator: Any, size: int, dims: Any, given: Any) -> Any:
         rows(values, dims[0], 2),
         *[rows(*each, 1) for each in zip((times, query_times), dims[1:3])],
         *[rows(*each, 0) for each in zip((lengths, query_lengths), dims[3:5])],
-        *(None, mean, std, options),
+        *(None, mean, std, rows(mask, dims[8], 1), options),
     )
     return _unfolded(size, batch, results, decode(options).get("return_mask"))
 
 
 def resample_backward(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    gradient, times, query_times, lengths, query_lengths, offsets, std, *more = given
+    gradient, times, query_times, lengths, query_lengths, offsets, std, mask, *more = given
     shape, dtype, options = more
     batch = shape[0] if len(shape) == 3 else None
     rows = _rows(size, batch, lengths, query_lengths)
@@ -39,13 +45,14 @@ def resample_backward(operator: Any, size: int, dims: Any, given: Any) -> Any:
         rows(gradient, dims[0], 2),
         *[rows(*each, 1) for each in zip((times, query_times), dims[1:3])],
         *[rows(*each, 0) for each in zip((lengths, query_lengths), dims[3:5])],
-        *(None, std, [size * (1 if batch is None else batch), *shape[-2:]], dtype, options),
+        *(None, std, rows(mask, dims[7], 1)),
+        *([size * (1 if batch is None else batch), *shape[-2:]], dtype, options),
     )
     return _unfolded(size, batch, (result,), False)[0][0], 0
 
 
 def fuse(operator: Any, size: int, dims: Any, given: Any) -> Any:
-    values, times, query_times, lengths, offsets, mean, std, query_lengths, *options = given
+    values, times, query_times, lengths, offsets, mean, std, masks, query_lengths, *options = given
     batch = _batch_of(values[0], dims[0][0])
     rows = _rows(size, batch, *lengths, query_lengths)
     if rows is None or any(each is not None for each in offsets) or _mapped(dims[5:7]):
@@ -55,7 +62,8 @@ def fuse(operator: Any, size: int, dims: Any, given: Any) -> Any:
         [rows(*each, 1) for each in zip(times, dims[1])],
         rows(query_times, dims[2], 1),
         [rows(*each, 0) for each in zip(lengths, dims[3])],
-        *(offsets, mean, std, rows(query_lengths, dims[7], 0), *options),
+        *(offsets, mean, std, [rows(*each, 1) for each in zip(masks, dims[7])]),
+        *(rows(query_lengths, dims[8], 0), *options),
     )
     return _unfolded(size, batch, results, decode(options[-1]).get("return_mask"))
 

@@ -32,8 +32,11 @@ Table = Union[SupportsToNumpy, Sequence[Sequence[Any]]]  # what becomes an array
 Times = Union[SupportsDLPack, SupportsToNumpy, Sequence[Any]]
 Duration = Union[float, datetime.timedelta, "np.timedelta64"]
 Indices = Union[SupportsDLPack, Sequence[int]]
+SampleMask = Union[SupportsDLPack, SupportsToNumpy, Sequence[bool], Sequence[Sequence[bool]]]
+Missing = Literal["nan"]
 MethodName = Literal["linear", "nearest", "previous", "next", "cubic", "pchip", "slerp", "angle"]
-Method = Union[MethodName, Sequence[tuple[int, int, MethodName]]]
+# Of groups any name passes: a list of them in a variable has no literals for its type.
+Method = Union[MethodName, Sequence[tuple[int, int, str]]]
 Bounds = Literal["hold", "fill", "extrapolate"]
 Numbers3 = Union[Sequence[float], SupportsDLPack]
 Reduction = Literal["sum", "mean", "max", "min"]
@@ -54,6 +57,8 @@ if TYPE_CHECKING:
         method: Method
         lengths: Indices | None
         offsets: Indices | None
+        sample_mask: SampleMask | None
+        missing: Missing | None
         bounds: Bounds
         fill_value: float
         max_gap: Duration | None
@@ -61,11 +66,13 @@ if TYPE_CHECKING:
         mean: Numbers | None
         std: Numbers | None
 
-    class CallOptions(TypedDict, total=False):
+    class UntypedCallOptions(TypedDict, total=False):
         query_lengths: Indices | None
-        dtype: Any
         check_times: bool | None
         backend: str | Context | None
+
+    class CallOptions(UntypedCallOptions, total=False):
+        dtype: Any
 
     class CloudOptions(TypedDict, total=False):
         lengths: Indices | None

@@ -35,8 +35,9 @@ class SparseVoxels(Generic[Array]):
 
     coords: Array  #: [M,4] int32: cloud, x, y, z
     counts: Array  #: [M] int32: points in the voxel; with ``grouped`` those that it has
-    features: Array | None  #: [M,F]: reduced over all points of the voxel; None without ``reduce``
-    grouped: Array | None  #: [M,P,F]: of its first P points, then 0; None without ``max_points``
+    # Or Any: None only for who asks for none, and others need not look.
+    features: Array | Any  #: [M,F]: reduced over all points of the voxel; None without ``reduce``
+    grouped: Array | Any  #: [M,P,F]: of its first P points, then 0; None without ``max_points``
     point_to_voxel: Array  #: [B,N] or [N], as the points, int64: a row of ``coords``, or -1
     num_voxels: Array  #: [] int64: the rows that are voxels
     dropped: Array  #: [B], [] without batch; int64: points in no voxel of the grid

@@ -22,11 +22,12 @@ from ._torch_arguments import (
     query_array,
     require_no_output,
     require_tensor,
+    sample_mask,
     scale,
     seen,
 )
-from ._torch_ops import OPS
 from ._torch_clouds import voxelize, voxelize_sparse
+from ._torch_ops import OPS
 from ._torch_options import asked, encode
 from ._units import require_one_unit, ticks_of
 
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
         Duration,
         Indices,
         Method,
+        Missing,
         Numbers,
+        SampleMask,
         Times,
     )
 
@@ -98,8 +101,10 @@ def resample(
         ``values`` must not require a gradient.
     return_mask
         Also return a bool tensor [B,T]: True where a value was interpolated or met exactly.
-    lengths, query_lengths, offsets, bounds, fill_value, max_gap, tolerance, mean, std, dtype
-        As for :func:`robocache.resample`. Where ``fill_value`` is written, the gradient is 0.
+    lengths, query_lengths, offsets, sample_mask, missing
+    bounds, fill_value, max_gap, tolerance, mean, std, dtype
+        As for :func:`robocache.resample`. Where ``fill_value`` is written, the gradient is 0, and
+        so is that of samples that are missing.
     check_times, backend
         As for :func:`robocache.resample`, when it goes forward. Backward nothing is verified again,
         and the device and the stream are those of the gradient.
@@ -153,6 +158,9 @@ def resample(
             for n in ("lengths", "query_lengths", "offsets")
         ],
         *[scale(options.pop(name, None), name, values) for name in ("mean", "std")],
+        sample_mask(
+            options.pop("sample_mask", None), options.pop("missing", None), "sample_mask", values
+        ),
     ]
     text = encode(asked(options, return_mask=return_mask), "resample")
     out, mask = OPS.resample(values, times, query_times, *arrays, text)
@@ -171,6 +179,7 @@ _RULES = {
     "tolerance": None,
     "clock_offset": 0,
 }
+_OPTIONS = (*_LISTS, "sample_mask", "missing", *_RULES)
 
 
 class Stream(_stream.Stream[torch.Tensor]):
@@ -203,6 +212,8 @@ class Stream(_stream.Stream[torch.Tensor]):
         method: Method = "linear",
         lengths: Indices | None = None,
         offsets: Indices | None = None,
+        sample_mask: SampleMask | None = None,
+        missing: Missing | None = None,
         bounds: Bounds = "hold",
         fill_value: float = 0.0,
         max_gap: Duration | None = None,
@@ -220,6 +231,8 @@ class Stream(_stream.Stream[torch.Tensor]):
             "method": method,
             "lengths": lengths,
             "offsets": offsets,
+            "sample_mask": sample_mask,
+            "missing": missing,
             "bounds": bounds,
             "fill_value": fill_value,
             "max_gap": max_gap,
@@ -234,7 +247,7 @@ class Stream(_stream.Stream[torch.Tensor]):
     @functools.cached_property
     def _plain(self) -> Any:
         """What the plain operation takes."""
-        options = {name: getattr(self, name) for name in (*_LISTS, *_RULES)}
+        options = {name: getattr(self, name) for name in _OPTIONS}
         return _stream.Stream(self.values, self.times, **options)
 
     @property
@@ -246,8 +259,8 @@ class Stream(_stream.Stream[torch.Tensor]):
         return self._plain._unit
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        names = (*_LISTS, *_RULES)
-        return _remade, (self.values, self.times, {name: getattr(self, name) for name in names})
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        return _remade, (self.values, self.times, options)
 
 
 def _remade(values: Any, times: Any, options: dict[str, Any]) -> Stream:
@@ -338,6 +351,14 @@ def fuse(streams: Any, query_times: Any, *, return_mask: bool = False, **options
         ]
         for name, take in _LISTS.items()
     ]
+    lists.append(
+        [
+            sample_mask(
+                stream.sample_mask, stream.missing, f"streams[{n}].sample_mask", values[n]
+            )
+            for n, stream in enumerate(streams)
+        ]
+    )
     values = [
         for_each(each, own, query_times, stream.offsets)
         for each, own, stream in zip(values, times, streams)

@@ -85,9 +85,8 @@ HWY_INLINE void writeRow(const Pair<In>& rows, const Pair<In>& next, Compute<In>
 #endif
 
 template <class In>
-Pair<In> pairOf(const RowTask& row, const RowTile& tile) {
-  const std::byte* right = row.w == 0 ? row.sample : row.sample + tile.sample_bytes;
-  return {reinterpret_cast<const In*>(row.sample), reinterpret_cast<const In*>(right)};
+Pair<In> pairOf(const RowTask& row) {
+  return {reinterpret_cast<const In*>(row.sample), reinterpret_cast<const In*>(row.right)};
 }
 
 #if HWY_TARGET != HWY_STATIC_TARGET
@@ -110,11 +109,11 @@ HWY_INLINE void rowsOfTwo(D d, const RowTile& tile) {
     }
     if (tile.ahead > 0) {
       const RowTask& next = tile.rows[std::min(i + tile.ahead, tile.known - 1)];
-      const Pair<In> soon = pairOf<In>(next.sample != nullptr ? next : row, tile);
+      const Pair<In> soon = pairOf<In>(next.sample != nullptr ? next : row);
       prefetch(soon, 0);
       if (second > 0) prefetch(soon, second);
     }
-    const Pair<In> in = pairOf<In>(row, tile);
+    const Pair<In> in = pairOf<In>(row);
     const V w(static_cast<Compute<In>>(row.w));
     const auto none = w == V(0);
     const auto write = [&](int64_t c) HWY_ATTR {
@@ -152,7 +151,7 @@ void directRows(const RowTile& tile) {
       continue;
     }
     const RowTask& next = tile.rows[std::min(i + tile.ahead, tile.known - 1)];
-    writeRow(pairOf<In>(row, tile), pairOf<In>(next.sample != nullptr ? next : row, tile),
+    writeRow(pairOf<In>(row), pairOf<In>(next.sample != nullptr ? next : row),
              static_cast<Compute<In>>(row.w), out, tile.channels, tile.nontemporal);
   }
 }
@@ -169,7 +168,7 @@ void stridedRows(const RowTile& tile) {
   Row rows[kMaxRows];
   for (int i = 0; i < tile.count; ++i) {
     const RowTask& row = tile.rows[i];
-    rows[i] = {row.sample != nullptr ? pairOf<In>(row, tile) : Pair<In>{nullptr, nullptr},
+    rows[i] = {row.sample != nullptr ? pairOf<In>(row) : Pair<In>{nullptr, nullptr},
                static_cast<Compute<In>>(row.w), reinterpret_cast<Out*>(row.out)};
   }
   const Out fill = fillOf<Out>(tile);

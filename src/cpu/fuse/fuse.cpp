@@ -22,6 +22,7 @@ constexpr int64_t kQueryBytes = 512;
 constexpr int64_t kThreadBytes = 1 << 20;
 constexpr int64_t kChunkBytes = 128 << 10;
 constexpr int64_t kChunksPerThread = 8;
+constexpr int64_t kMaxChunkBytes = 16 << 20;  // some 5 ms, after which a call can be interrupted
 // Larger outputs go past the caches: 5 to 20 % faster, as their lines need not be read first.
 constexpr int64_t kNontemporalBytes = 16 << 20;
 // Of out, that all streams write before the next rows: where a line holds channels of several, they
@@ -88,12 +89,13 @@ void runAll(CpuState& state, const Plan& plan) {
     columns += columnsOf(p, s);
   }
   const int64_t threads = std::clamp<int64_t>(bytes / kThreadBytes, 1, state.pool.threads());
-  if (threads == 1) {
+  if (threads == 1 && bytes <= kMaxChunkBytes) {
     runPart<Time>(plan, {0, queries, 0, columns}, state.pool.memory());
     return;
   }
   // Where queries are few, streams and channels are cut as well.
-  const int64_t chunks = std::min(threads * kChunksPerThread, bytes / kChunkBytes);
+  const int64_t chunks = std::max(std::min(threads * kChunksPerThread, bytes / kChunkBytes),
+                                  ceilDiv(bytes, kMaxChunkBytes));
   const int64_t query_parts = std::min(chunks, queries);
   const int64_t column_parts = std::min(ceilDiv(chunks, query_parts), columns);
   state.pool.parallelFor(

@@ -14,8 +14,15 @@ namespace rbc::cpu {
 // the rows around it.
 struct RowTask {
   const std::byte* sample;  // null: write the fill value
+  const std::byte* right;   // the neighbour; `sample` itself if w is 0
   std::byte* out;
   double w;
+};
+
+// The rows beside these two, for methods that take four.
+struct OuterRows {
+  const std::byte* before;
+  const std::byte* after;
 };
 
 inline constexpr int kMaxRows = 64;
@@ -35,16 +42,16 @@ struct RowBuffers {
 struct RowTile {
   const RowTask* rows;
   const Weights<double>* weights;  // of each row, where the method takes four
-  int count;                       // kMaxRows at most
-  int known;                       // `count`, or more: rows that will be due next
-  int ahead;                       // how many rows before their use to prefetch them
+  const OuterRows* outer;  // likewise; null: each is as far from its neighbour as the others
+  int count;               // kMaxRows at most
+  int known;               // `count`, or more: rows that will be due next
+  int ahead;               // how many rows before their use to prefetch them
   bool nontemporal;  // write past the caches; all rows of out are aligned and whole cache lines
   Method method;
   DType in;
   DType out;
   int64_t channels;
-  int64_t sample_bytes;  // from a sample to the next
-  int64_t in_stride;     // from channel to channel, in elements
+  int64_t in_stride;  // from channel to channel, in elements
   int64_t out_stride;
   uint64_t fill_bits;
   int64_t first_channel;  // into mean and inv_std
@@ -58,6 +65,14 @@ struct RowTile {
 template <class Out>
 Out fillOf(const RowTile& tile) {
   return elementOf<Out>(tile.fill_bits);
+}
+
+// Of row i, whose w is not 0: as far as its weights say that they have a place.
+inline OuterRows outerRowsOf(const RowTile& tile, int i) {
+  if (tile.outer != nullptr) return tile.outer[i];
+  const RowTask& row = tile.rows[i];
+  const ptrdiff_t step = row.right - row.sample;
+  return {row.sample - step, row.right + step};
 }
 
 using RowsFunction = void (*)(const RowTile& tile);

@@ -138,8 +138,7 @@ void shortRowsTo(const RowTile& tile) {
       copyFew(row.sample, in_bytes, raw[0] + count * in_bytes);
       if (!step) {
         const auto own = static_cast<Number>(row.w);  // 0, even where row.w is not quite
-        copyFew(row.sample + (own != 0 ? tile.sample_bytes : 0), in_bytes,
-                raw[1] + count * in_bytes);
+        copyFew(own != 0 ? row.right : row.sample, in_bytes, raw[1] + count * in_bytes);
         // In whole vectors: the next row goes over what is too much.
         fillBlock<V>(weights, w + count * weights, [&](int64_t) HWY_ATTR { return V(own); });
         blends |= own != 0;

@@ -27,10 +27,13 @@ namespace HWY_NAMESPACE {
 HWY_INLINE void prefetchRows(const RowTile& tile, int i, int64_t first_byte, int64_t bytes) {
   const RowTask& task = tile.rows[i];
   if (task.sample == nullptr) return;
-  const std::byte* row = task.sample + first_byte;
-  const int rows = task.w == 0 ? 1 : takesFour(tile.method) && tile.weights[i].after ? 3 : 2;
-  for (int k = 0; k < rows; ++k, row += tile.sample_bytes) {
-    for (int64_t byte = 0; byte < bytes; byte += 64) hwy::Prefetch(row + byte);
+  const std::byte* rows[3] = {task.sample, task.right};
+  int count = task.w == 0 ? 1 : 2;
+  if (count == 2 && takesFour(tile.method) && tile.weights[i].after) {
+    rows[count++] = outerRowsOf(tile, i).after;
+  }
+  for (int k = 0; k < count; ++k) {
+    for (int64_t byte = 0; byte < bytes; byte += 64) hwy::Prefetch(rows[k] + first_byte + byte);
   }
 }
 
@@ -64,11 +67,10 @@ void stagedRowsTo(const RowTile& tile) {
         std::fill_n(out, count, fillOf<Out>(tile));
         continue;
       }
-      const auto read = [&](int64_t sample) {
-        return widen(row.sample + (sample - 1) * tile.sample_bytes, first, count, whole,
-                     buffers.samples[sample]);
+      const auto read = [&](const std::byte* from, int sample) {
+        return widen(from, first, count, whole, buffers.samples[sample]);
       };
-      const Number* values = read(1);
+      const Number* values = read(row.sample, 1);
       const Number* const v1 = values;
       const Number* v2 = values;
       bool valid = true;  // beyond doubt
@@ -76,10 +78,10 @@ void stagedRowsTo(const RowTile& tile) {
       if (w != 0) {
         const Weights<Number> k =
             four ? tile.weights[i].as<Number>() : Weights<Number>{w, {}, false, false};
-        v2 = read(2);
+        v2 = read(row.right, 2);
         Samples<Number> samples = {{v1, v1, v2, v1}};
-        if (k.before) samples.v[0] = read(0);
-        if (k.after) samples.v[3] = read(3);
+        if (k.before) samples.v[0] = read(outerRowsOf(tile, i).before, 0);
+        if (k.after) samples.v[3] = read(outerRowsOf(tile, i).after, 3);
         if (slerps) {
           valid = slerpBlock(samples, k, count, result);
         } else {

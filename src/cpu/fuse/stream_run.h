@@ -96,7 +96,16 @@ class StreamRun {
       const RowRange samples = samplesOf(stream_, b);
       const auto* times = static_cast<const Time*>(stream_.times) + b * stream_.times_stride[0] +
                           samples.begin * stride;
-      runRow({times, stride}, samples, b, begin, end);
+      const uint8_t* mask = stream_.sample_mask;
+      if (mask == nullptr) {
+        runRow({times, stride}, AllSamples{}, samples, b, begin, end);
+      } else {
+        mask += b * stream_.sample_mask_stride[0] + samples.begin * stream_.sample_mask_stride[1];
+        const ValidSamples<int64_t> valid = {mask, stream_.sample_mask_stride[1]};
+        const SampleRange<int64_t> part = trimmed(valid, samples.count);
+        runRow({times + part.begin * stride, stride}, valid.shifted(part.begin),
+               {samples.begin + part.begin, part.count}, b, begin, end);
+      }
       first += end - begin;
     }
     flush(0);
@@ -116,6 +125,12 @@ class StreamRun {
     Rows rows;
   };
 
+  // The run of missing samples that was passed last: all between `left` and `right`, which count.
+  struct Missing {
+    int64_t left = 0;
+    int64_t right = 0;
+  };
+
   // A row of the batch, in bytes where elements may be of any type.
   struct BatchRow {
     const std::byte* values;
@@ -129,9 +144,11 @@ class StreamRun {
     int64_t samples;
   };
 
-  // Queries first .. last - 1 of row b against its samples, whose times are given.
-  void runRow(const TimeRow<Time>& times, const RowRange& samples, int64_t b, int64_t first,
-              int64_t last) {
+  // Queries first .. last - 1 of row b against its samples, whose times are given, and which of them
+  // count.
+  template <class Valid>
+  void runRow(const TimeRow<Time>& times, const Valid& valid_samples, const RowRange& samples,
+              int64_t b, int64_t first, int64_t last) {
     const FuseProblem& p = problem_;
     const FuseStream& s = stream_;
     const int64_t sample_bytes = s.values_stride[1] * in_size_;
@@ -150,15 +167,17 @@ class StreamRun {
     const int64_t valid = clampIndex(queriesOf(p, b), first, last);
     const TimesInOrder<Time> in_order(times, samples.count);
     Pace pace;
+    Missing missing;
     while (first < valid) {
       const int64_t end = std::min(valid, first + capacity_ - count_);
       const int count = static_cast<int>(end - first);
       const int64_t stride = row.queries.stride;
       find_brackets_(in_order, {row.queries.first + first * stride, stride}, row.clock_offset,
                      count, &pace, &brackets_);
+      if constexpr (!Valid::kAll) passMissing(times, valid_samples, samples.count, count, &missing);
       if (row.mask != nullptr) std::fill_n(masks_, count, true);
       for (int i = 0; i < num_segments_; ++i) {
-        setTasks(row, times, segments_[i], first, count, i * capacity_ + count_);
+        setTasks(row, times, valid_samples, segments_[i], first, count, i * capacity_ + count_);
       }
       if (row.mask != nullptr) {
         for (int k = 0; k < count; ++k) row.mask[(first + k) * row.mask_stride] = masks_[k];
@@ -172,7 +191,7 @@ class StreamRun {
     for (int64_t t = valid; t < last; ++t) {
       for (int i = 0; i < num_segments_; ++i) {
         tasks_[i * capacity_ + count_] = {
-            nullptr, row.out + t * row.query_bytes + segments_[i].out_bytes, 0};
+            nullptr, nullptr, row.out + t * row.query_bytes + segments_[i].out_bytes, 0};
       }
       if (row.mask != nullptr) row.mask[t * row.mask_stride] = 0;
       if (values_in_mask_) mask_at_[count_] = row.mask + t * row.mask_stride;
@@ -180,9 +199,43 @@ class StreamRun {
     }
   }
 
+  // Moves the brackets of `count` queries to the samples that count.
+  void passMissing(const TimeRow<Time>& times, const ValidSamples<int64_t>& valid, int64_t n,
+                   int count, Missing* missing) {
+    Brackets<Time>& found = brackets_;
+    for (int k = 0; k < count; ++k) {
+      const int64_t i = found.i[k];
+      steps_[k] = 1;
+      if (i < 0 || i + 1 >= n) continue;  // the last sample of a row counts
+      const bool left = valid.counts(i);
+      const bool right = valid.counts(i + 1);
+      if (left & right) continue;  // not &&: what is missing could not be predicted
+      if (i < missing->left || i >= missing->right) {
+        *missing = {valid.upTo(i), valid.from(i + 1, n)};
+      }
+      if (missing->left < 0 || missing->right >= n) {  // the mask has changed since
+        found.i[k] = -1;
+        found.all = false;
+        continue;
+      }
+      found.i[k] = missing->left;
+      found.t0[k] = times[missing->left];
+      found.t1[k] = times[missing->right];
+      steps_[k] = missing->right - missing->left;
+    }
+  }
+
+  // From the left to the right sample of query k's bracket.
+  template <class Valid>
+  int64_t stepOf(const Valid&, int k) const {
+    if constexpr (Valid::kAll) return 1;
+    return steps_[k];
+  }
+
   // The tasks of queries first .. first + count - 1, whose brackets were found, from `at` on.
-  void setTasks(const BatchRow& row, const TimeRow<Time>& times, const Segment& segment,
-                int64_t first, int count, int at) {
+  template <class Valid>
+  void setTasks(const BatchRow& row, const TimeRow<Time>& times, const Valid& valid,
+                const Segment& segment, int64_t first, int count, int at) {
     const Brackets<Time>& found = brackets_;
     const Rules<Time> rules = segment.rules;
     const std::byte* values = row.values + segment.in_bytes;
@@ -197,36 +250,63 @@ class StreamRun {
             Math::ratio(Math::span(found.q[k], found.t0[k]), Math::span(found.t1[k], found.t0[k]));
       }
       for (int k = 0; k < count; ++k) {
-        tasks[k] = {values + found.i[k] * row.sample_bytes, out + k * row.query_bytes, w[k]};
+        const int64_t right = w[k] == 0 ? found.i[k] : found.i[k] + stepOf(valid, k);
+        tasks[k] = {values + found.i[k] * row.sample_bytes, values + right * row.sample_bytes,
+                    out + k * row.query_bytes, w[k]};
       }
       for (int k = 0; k < count && four; ++k) {
-        weights_[at + k] =
-            weightsOf(rules.method, times, row.samples, SamplePosition{found.i[k], w[k], true});
+        setFour(times, valid, row, values, rules.method, {found.i[k], w[k], true}, at + k);
       }
     } else {
       for (int k = 0; k < count; ++k) {
-        const SamplePosition position = positionAt(times, row.samples, k, rules);
-        tasks[k] = {position.index < 0 ? nullptr : values + position.index * row.sample_bytes,
-                    out + k * row.query_bytes, position.weight};
+        const SamplePosition position = positionAt(times, valid, row.samples, k, rules);
+        const std::byte* sample = nullptr;
+        if (position.index >= 0) sample = values + position.index * row.sample_bytes;
+        const std::byte* right = sample;
+        if (position.weight != 0) {
+          right = values + rightOf(valid, row.samples, position.index) * row.sample_bytes;
+        }
+        tasks[k] = {sample, right, out + k * row.query_bytes, position.weight};
         masks_[k] &= position.mask;
         // Of the position: where times hold a NaN it may have a place though its query has none.
-        if (four) weights_[at + k] = weightsOf(rules.method, times, row.samples, position);
+        if (four) setFour(times, valid, row, values, rules.method, position, at + k);
       }
     }
   }
 
-  SamplePosition positionAt(const TimeRow<Time>& times, int64_t n, int k,
+  // What a method that takes four has to know of task `at`.
+  template <class Valid>
+  void setFour(const TimeRow<Time>& times, const Valid& valid, const BatchRow& row,
+               const std::byte* values, Method method, const SamplePosition& position, int at) {
+    const int64_t n = row.samples;
+    if constexpr (Valid::kAll) {
+      weights_[at] = weightsOf(method, times, n, position);
+    } else {
+      Neighbours<int64_t> beside = {};
+      if (position.weight != 0) beside = neighboursOf(valid, n, position.index);
+      weights_[at] = weightsOf(method, times, n, position, beside);
+      const auto sample = [&](int64_t i) { return values + i * row.sample_bytes; };
+      outer_[at] = {weights_[at].before ? sample(beside.before) : nullptr,
+                    weights_[at].after ? sample(beside.after) : nullptr};
+    }
+  }
+
+  template <class Valid>
+  SamplePosition positionAt(const TimeRow<Time>& times, const Valid& valid, int64_t n, int k,
                             const Rules<Time>& rules) const {
     const Time q = brackets_.q[k];
     const int64_t i = brackets_.i[k];
-    if (i < 0) return outside(times, n, q, rules);
-    return positionIn(Bracket<Time, int64_t>{i, brackets_.t0[k], brackets_.t1[k]}, n, q, rules);
+    if (i < 0) return outside(times, valid, n, q, rules);
+    return positionIn(Bracket<Time, int64_t>{i, brackets_.t0[k], brackets_.t1[k]}, n, q, rules,
+                      stepOf(valid, k));
   }
 
-  __attribute__((noinline)) static SamplePosition outside(const TimeRow<Time>& times, int64_t n,
-                                                          Time q, const Rules<Time>& rules) {
+  template <class Valid>
+  __attribute__((noinline)) static SamplePosition outside(const TimeRow<Time>& times,
+                                                          const Valid& valid, int64_t n, Time q,
+                                                          const Rules<Time>& rules) {
     int64_t guess = -1;
-    return positionOf(times, n, q, rules, &guess);
+    return positionOf(times, n, q, rules, &guess, valid);
   }
 
   // Computes the tasks but for the last `keep`, which stay: there is always a row to prefetch.
@@ -240,6 +320,7 @@ class StreamRun {
       const RowTile tile = {
           tasks_ + i * capacity_,
           weights_ + i * capacity_,
+          stream_.sample_mask != nullptr ? outer_ + i * capacity_ : nullptr,
           count,
           count_,
           rowsAhead(channels * in_size_),
@@ -248,7 +329,6 @@ class StreamRun {
           stream_.values_dtype,
           p.out_dtype,
           channels,
-          stream_.values_stride[1] * in_size_,
           stream_.values_stride[2],
           p.out_stride[2],
           stream_.fill_bits,
@@ -260,8 +340,11 @@ class StreamRun {
       };
       segment.rows(tile);
       std::copy_n(tile.rows + count, keep, tasks_ + i * capacity_);
-      std::copy_n(tile.weights + count, takesFour(tile.method) ? keep : 0,
-                  weights_ + i * capacity_);
+      const int keep_weights = takesFour(tile.method) ? keep : 0;
+      std::copy_n(tile.weights + count, keep_weights, weights_ + i * capacity_);
+      if (tile.outer != nullptr) {
+        std::copy_n(tile.outer + count, keep_weights, outer_ + i * capacity_);
+      }
     }
     if (values_in_mask_ && count > 0) {
       for (int k = 0; k < count; ++k) {
@@ -286,6 +369,8 @@ class StreamRun {
   int count_ = 0;
   Segment segments_[kMaxSegments];
   Brackets<Time> brackets_;
+  int64_t
+      steps_[kMaxRows];  // from the left sample of each to the right one, where some are missing
   bool masks_[kMaxRows] = {};  // of the queries in brackets_
   // Of the queries that are under way, where values have a say in the mask.
   bool invalid_[kMaxRows];
@@ -293,6 +378,7 @@ class StreamRun {
   // `capacity_` of each segment.
   RowTask tasks_[kTasks];
   Weights<double> weights_[kTasks];
+  OuterRows outer_[kTasks];  // where samples may be missing
   RowBuffers buffers_;
 };
 

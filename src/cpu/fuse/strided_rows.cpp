@@ -46,7 +46,7 @@ class Compact {
   Compact(const RowTile& tile, RowsFunction rows) : tile_(tile), part_(tile), rows_(rows) {
     part_.rows = tasks_;
     part_.nontemporal = false;
-    part_.sample_bytes = kRowBytes;
+    part_.outer = nullptr;
   }
 
   // Channels first .. first + channels - 1 of rows begin .. begin + count - 1.
@@ -60,18 +60,21 @@ class Compact {
       const RowTask& row = tile_.rows[begin + i];
       CompactRow& compact = compact_[i];
       writes[i] = {compact.out, row.out + out_offset};
-      tasks_[i] = {row.sample == nullptr ? nullptr : compact.samples[1], compact.out, row.w};
-      if (row.sample == nullptr) continue;
-      const auto read = [&](int64_t step) {
-        reads[num_reads++] = {row.sample + step * tile_.sample_bytes + in_offset,
-                              compact.samples[1 + step]};
-      };
       const bool between = row.w != 0;
-      const bool four = between && takesFour(tile_.method);
-      if (four && tile_.weights[begin + i].before) read(-1);
-      read(0);
-      if (between) read(1);
-      if (four && tile_.weights[begin + i].after) read(2);
+      tasks_[i] = {row.sample == nullptr ? nullptr : compact.samples[1],
+                   compact.samples[between ? 2 : 1], compact.out, row.w};
+      if (row.sample == nullptr) continue;
+      const auto read = [&](const std::byte* from, int sample) {
+        reads[num_reads++] = {from + in_offset, compact.samples[sample]};
+      };
+      read(row.sample, 1);
+      if (!between) continue;
+      read(row.right, 2);
+      if (!takesFour(tile_.method)) continue;
+      const Weights<double>& weights = tile_.weights[begin + i];
+      const OuterRows outer = outerRowsOf(tile_, begin + i);
+      if (weights.before) read(outer.before, 0);
+      if (weights.after) read(outer.after, 3);
     }
     moveFunction(tile_.in)(reads, num_reads, tile_.in_stride, 1, channels);
     part_.weights = tile_.weights + begin;

@@ -25,9 +25,10 @@ void PointCounter::write(const PointCounter& counter, const VoxelLine& line,
   }
 }
 
-PointCounter::PointCounter(const VoxelizeProblem& p, const DenseVoxels& voxels,
-                           const PointSort& sort)
-    : voxels_(voxels),
+PointCounter::PointCounter(const ThreadPool& pool, const VoxelizeProblem& p,
+                           const DenseVoxels& voxels, const PointSort& sort)
+    : pool_(pool),
+      voxels_(voxels),
       sort_(sort),
       empty_bits_(p.empty_bits),
       most_(p.mode == VoxelMode::kOccupancy ? 1 : UINT32_MAX) {
@@ -47,9 +48,13 @@ void PointCounter::count(int64_t bucket, Counters* counters) const {
       }
       uint32_t* counts = counters->counts;
       std::fill_n(counts, past - first, 0u);
-      for (; entry != last && static_cast<int64_t>(entry->key) < past; ++entry) {
-        ++counts[static_cast<int64_t>(entry->key) - first];
-      }
+      const auto* const begin = entry;
+      pool_.inPieces(last - begin, [&](int64_t, int64_t piece_end) {
+        const auto* const piece_last = begin + piece_end;
+        for (; entry != piece_last && static_cast<int64_t>(entry->key) < past; ++entry) {
+          ++counts[static_cast<int64_t>(entry->key) - first];
+        }
+      });
       for (int64_t key = first; key < past;) {
         const VoxelLine line = voxels_.lineAt(key, past);
         write_(*this, line, counts + (key - first));

@@ -16,7 +16,8 @@ struct Counters {
 // Writes a bucket's voxels. The points are sorted by all but the lowest kCounterBits of their keys.
 class PointCounter {
  public:
-  PointCounter(const VoxelizeProblem& problem, const DenseVoxels& voxels, const PointSort& sort);
+  PointCounter(const ThreadPool& pool, const VoxelizeProblem& problem, const DenseVoxels& voxels,
+               const PointSort& sort);
 
   void count(int64_t bucket, Counters* counters) const;
 
@@ -29,6 +30,7 @@ class PointCounter {
   template <class Out>
   static void write(const PointCounter& counter, const VoxelLine& line, const uint32_t* counts);
 
+  const ThreadPool& pool_;
   const DenseVoxels& voxels_;
   const PointSort& sort_;
   uint64_t empty_bits_;

@@ -38,13 +38,13 @@ class PointGroups {
   // Calls visit(number, group) for the groups of a bucket, and rows.prefetch(point) some points
   // before.
   template <class Rows, class Visitor>
-  void visit(int64_t bucket, const Rows& rows, Visitor&& visit) const {
+  void visit(const ThreadPool& pool, int64_t bucket, const Rows& rows, Visitor&& visit) const {
     const int64_t count = sort_.count(bucket);
     const int64_t groups = before_[bucket + 1] - before_[bucket];
     sort_.visit(bucket, [&](const auto* entries, std::byte* free) {
       const Lists lists = listsIn(free, count);
       int64_t fetched = 0;
-      for (int64_t g = 0; g < groups; ++g) {
+      for (int64_t g = 0; g < groups && !pool.stopsAt(g); ++g) {
         const int64_t begin = lists.begins[g];
         const int64_t end = g + 1 < groups ? lists.begins[g + 1] : count;
         for (; fetched < std::min(end + kPointsAhead, count); ++fetched) {
@@ -69,7 +69,7 @@ class PointGroups {
     auto* points = reinterpret_cast<int32_t*>(free);
     return {points, points + count};
   }
-  int64_t listGroups(int64_t bucket) const;
+  int64_t listGroups(const ThreadPool& pool, int64_t bucket) const;
 
   PointSort sort_;
   int64_t* before_ = nullptr;

@@ -46,6 +46,7 @@ void FeatureReducer::sum(const Rows& rows, const Block& block, VoxelMode mode, d
   std::fill_n(largest, block.features, OrderKey<Number>{0});
   std::fill_n(sums, block.features, Fixed<Number>{});
   for (int64_t i = 0; i < block.count; ++i) {
+    if (rows.pool.stopsAt(i)) return;
     const In* row = rowOf<In>(rows, block, i);
     for (int64_t f = 0; f < block.features; ++f) {
       largest[f] = std::max(largest[f], magnitude(widen(row[f * rows.stride])));
@@ -59,6 +60,7 @@ void FeatureReducer::sum(const Rows& rows, const Block& block, VoxelMode mode, d
     shifts[f] = sum.shift;
   }
   for (int64_t i = 0; i < block.count; ++i) {
+    if (rows.pool.stopsAt(i)) return;
     const In* row = rowOf<In>(rows, block, i);
     if (finite) {
       for (int64_t f = 0; f < block.features; ++f) {
@@ -85,6 +87,7 @@ void FeatureReducer::extreme(const Rows& rows, const Block& block, VoxelMode mod
   OrderKey<Number> most[kBlock];
   std::fill_n(most, block.features, kMinKey<Number>);
   for (int64_t i = 0; i < block.count; ++i) {
+    if (rows.pool.stopsAt(i)) return;
     const In* row = rowOf<In>(rows, block, i);
     for (int64_t f = 0; f < block.features; ++f) {
       most[f] = std::max(most[f], orderKey(widen(row[f * rows.stride]), minimum));
@@ -101,10 +104,12 @@ void FeatureReducer::write(const double* results, int64_t count, std::byte* out,
   for (int64_t f = 0; f < count; ++f) row[f * stride] = narrow<Out>(results[f]);
 }
 
-FeatureReducer::FeatureReducer(const PointClouds& points, const Features& features, VoxelMode mode,
-                               DType out)
-    : rows_{static_cast<const std::byte*>(features.data),
-            PointRows(points, features.stride[0], features.stride[1]), features.stride[2],
+FeatureReducer::FeatureReducer(const ThreadPool& pool, const PointClouds& points,
+                               const Features& features, VoxelMode mode, DType out)
+    : rows_{pool,
+            static_cast<const std::byte*>(features.data),
+            PointRows(points, features.stride[0], features.stride[1]),
+            features.stride[2],
             sizeOf(features.dtype),
             std::max<int64_t>(features.count - 1, 0) * features.stride[2] * sizeOf(features.dtype)},
       features_(features.count),

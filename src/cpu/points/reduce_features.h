@@ -2,6 +2,7 @@
 #pragma once
 
 #include "points/point_rows.h"
+#include "runtime/thread_pool.h"
 #include "voxel_problem.h"
 
 namespace rbc::cpu {
@@ -15,7 +16,8 @@ struct FeatureRow {
 // Writes rows of any float dtype.
 class FeatureReducer {
  public:
-  FeatureReducer(const PointClouds& points, const Features& features, VoxelMode mode, DType out);
+  FeatureReducer(const ThreadPool& pool, const PointClouds& points, const Features& features,
+                 VoxelMode mode, DType out);
 
   // Asks for a point's row. To be inlined: GCC takes a function that only prefetches for one of no
   // effect, and calls to it away.
@@ -35,6 +37,7 @@ class FeatureReducer {
  private:
   // The features' rows, in bytes but for the offsets and the stride.
   struct Rows {
+    const ThreadPool& pool;
     const std::byte* data;
     PointRows offsets;
     int64_t stride;  // from feature to feature

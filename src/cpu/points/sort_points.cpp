@@ -17,6 +17,7 @@ constexpr int kMaxDigitBits = 8;  // of a pass
 constexpr int64_t kThreadPoints = 2048;
 constexpr int64_t kChunksPerThread = 4;
 constexpr int64_t kMinChunk = 512;
+constexpr int64_t kMaxChunk = 1 << 20;  // some 10 ms, after which a call can be interrupted
 
 // The bits of the numbers 0 .. count - 1.
 int bitsOf(int64_t count) {
@@ -46,7 +47,8 @@ PointSort::PointSort(const KeySpace& space, int64_t least_buckets, int unsorted_
   unsorted_bits_ = std::min(unsorted_bits, shift_);
   passes_ = static_cast<int>(ceilDiv(shift_ - unsorted_bits_, kMaxDigitBits));
   // No more counts than points.
-  chunk_points_ = std::max({ceilDiv(points_, threads_ * kChunksPerThread), buckets_, kMinChunk});
+  chunk_points_ = std::max(
+      {std::min(ceilDiv(points_, threads_ * kChunksPerThread), kMaxChunk), buckets_, kMinChunk});
   chunks_ = ceilDiv(points_, chunk_points_);
 }
 
@@ -103,7 +105,7 @@ void PointSort::sortAs(CpuState& state, const Parts& parts, const Output<1>& dro
   });
   if (passes_ == 0) return;
   state.pool.parallelFor(buckets_, threads_,
-                         [&](int64_t bucket) { sortBucket<Key>(parts, bucket); });
+                         [&](int64_t bucket) { sortBucket<Key>(state.pool, parts, bucket); });
 }
 
 // Counts become places: by bucket, then by chunk.
@@ -131,7 +133,7 @@ void PointSort::placeBuckets(const Parts& parts) {
 
 // From the lowest digit up, each pass stable.
 template <class Key>
-void PointSort::sortBucket(const Parts& parts, int64_t bucket) const {
+void PointSort::sortBucket(const ThreadPool& pool, const Parts& parts, int64_t bucket) const {
   const int64_t count = this->count(bucket);
   if (count == 0) return;
   auto* from = reinterpret_cast<PointEntry<Key>*>(parts.entries[0]) + begins_[bucket];
@@ -145,14 +147,20 @@ void PointSort::sortBucket(const Parts& parts, int64_t bucket) const {
     };
     uint32_t places[1 << kMaxDigitBits];
     std::fill_n(places, digits, 0u);
-    for (int64_t i = 0; i < count; ++i) ++places[digitOf(from[i])];
+    const bool counted = pool.inPieces(count, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) ++places[digitOf(from[i])];
+    });
+    if (!counted) return;
     uint32_t place = 0;
     for (int digit = 0; digit < digits; ++digit) {
       const uint32_t next = place + places[digit];
       places[digit] = place;
       place = next;
     }
-    for (int64_t i = 0; i < count; ++i) to[places[digitOf(from[i])]++] = from[i];
+    const bool taken = pool.inPieces(count, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[places[digitOf(from[i])]++] = from[i];
+    });
+    if (!taken) return;
     std::swap(from, to);
     low = high;
   }

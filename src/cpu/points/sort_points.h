@@ -66,7 +66,7 @@ class PointSort {
   void sortAs(CpuState& state, const Parts& parts, const Output<1>& dropped);
   void placeBuckets(const Parts& parts);
   template <class Key>
-  void sortBucket(const Parts& parts, int64_t bucket) const;
+  void sortBucket(const ThreadPool& pool, const Parts& parts, int64_t bucket) const;
 
   const KeySpace& space_;
   int64_t points_;

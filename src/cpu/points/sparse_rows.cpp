@@ -37,10 +37,11 @@ DType floatOf(const Output<Rank>& out) {
 
 }  // namespace
 
-SparseRows::SparseRows(const SparseProblem& p)
-    : p_(p),
-      reduced_(p.points, p.features, p.reduce, floatOf(p.reduced)),
-      grouped_(p.points, p.features, p.reduce, floatOf(p.grouped)),
+SparseRows::SparseRows(const ThreadPool& pool, const SparseProblem& p)
+    : pool_(pool),
+      p_(p),
+      reduced_(pool, p.points, p.features, p.reduce, floatOf(p.reduced)),
+      grouped_(pool, p.points, p.features, p.reduce, floatOf(p.grouped)),
       points_(p.points, p.point_to_voxel.stride[0], p.point_to_voxel.stride[1]) {}
 
 void SparseRows::write(int64_t row, const PointGroup& group) const {
@@ -53,7 +54,9 @@ void SparseRows::write(int64_t row, const PointGroup& group) const {
     for (int64_t i = given; i < p_.max_points; ++i) grouped_.clear(groupedAt(row, i));
   }
   if (p_.point_to_voxel.data != nullptr) {
-    for (int64_t i = 0; i < group.count; ++i) writePoint(group.points[i], row);
+    for (int64_t i = 0; i < group.count && !pool_.stopsAt(i); ++i) {
+      writePoint(group.points[i], row);
+    }
   }
 }
 

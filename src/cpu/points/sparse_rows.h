@@ -12,7 +12,7 @@ namespace rbc::cpu {
 
 class SparseRows {
  public:
-  explicit SparseRows(const SparseProblem& p);
+  SparseRows(const ThreadPool& pool, const SparseProblem& p);
 
   // Asks for what write() reads of a point.
   __attribute__((always_inline)) void prefetch(int32_t point) const {
@@ -36,6 +36,7 @@ class SparseRows {
   FeatureRow reducedAt(int64_t row) const;
   FeatureRow groupedAt(int64_t row, int64_t i) const;
 
+  const ThreadPool& pool_;
   const SparseProblem& p_;
   FeatureReducer reduced_;
   FeatureReducer grouped_;

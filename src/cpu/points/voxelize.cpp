@@ -40,7 +40,7 @@ void countPoints(CpuState& state, const VoxelizeProblem& p, const DenseVoxels& v
                  void* scratch) {
   PointSort sort = sortFor(voxels, state.pool.threads());
   sort.sort(state, scratch, p.dropped);
-  const PointCounter counter(p, voxels, sort);
+  const PointCounter counter(state.pool, p, voxels, sort);
   state.pool.parallelFor(
       sort.buckets(), writingThreads(p, state.pool, sort),
       [&](int64_t bucket, ThreadMemory& memory) { counter.count(bucket, memory.as<Counters>()); });
@@ -51,11 +51,11 @@ void reduceFeatures(CpuState& state, const VoxelizeProblem& p, const DenseVoxels
   PointGroups groups = groupsFor(p, voxels, state.pool.threads());
   groups.group(state, scratch, p.dropped);
   if (p.features.count == 0) return;  // however many voxels there are
-  const FeatureReducer reducer(p.points, p.features, p.mode, p.out.dtype);
+  const FeatureReducer reducer(state.pool, p.points, p.features, p.mode, p.out.dtype);
   const PointSort& sort = groups.sort();
   state.pool.parallelFor(sort.buckets(), writingThreads(p, state.pool, sort), [&](int64_t bucket) {
     DenseCursor cursor(voxels, sort.firstKey(bucket), sort.firstKey(bucket + 1));
-    groups.visit(bucket, reducer, [&](int64_t, const PointGroup& group) {
+    groups.visit(state.pool, bucket, reducer, [&](int64_t, const PointGroup& group) {
       reducer.reduce(group.points, group.count, {cursor.moveTo(group.key), p.out.stride[4]});
     });
     cursor.finish();

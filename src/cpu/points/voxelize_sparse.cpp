@@ -43,19 +43,23 @@ void visitChunks(ThreadPool& pool, int64_t count, int64_t chunk, Visitor&& visit
 template <class Rows, class Visitor>
 void visitGroups(ThreadPool& pool, const PointGroups& groups, const Rows& rows, Visitor&& visit) {
   pool.parallelFor(groups.sort().buckets(), groups.sort().threads(),
-                   [&](int64_t bucket) { groups.visit(bucket, rows, visit); });
+                   [&](int64_t bucket) { groups.visit(pool, bucket, rows, visit); });
 }
 
 void orderByFirstPoint(ThreadPool& pool, const PointGroups& groups, int64_t points, int32_t* rows) {
-  std::fill_n(rows, points, 0);
+  visitChunks(pool, points, kChunkPoints,
+              [&](int64_t begin, int64_t end) { std::fill(rows + begin, rows + end, 0); });
   visitGroups(pool, groups, NoRows{},
               [&](int64_t, const PointGroup& group) { rows[group.points[0]] = 1; });
   int32_t row = 0;
-  for (int64_t i = 0; i < points; ++i) {
-    const int32_t next = row + rows[i];
-    rows[i] = row;
-    row = next;
-  }
+  pool.parallelFor(ceilDiv(points, kChunkPoints), 1, [&](int64_t chunk) {
+    const int64_t end = std::min(points, (chunk + 1) * kChunkPoints);
+    for (int64_t i = chunk * kChunkPoints; i < end; ++i) {
+      const int32_t next = row + rows[i];
+      rows[i] = row;
+      row = next;
+    }
+  });
 }
 
 size_t bytes(const BackendState& state, const SparseProblem& p) {
@@ -75,7 +79,7 @@ void run(BackendState& backend_state, const SparseProblem& p, Scratch scratch) {
   const int64_t kept = std::min(voxels, p.capacity);
   *static_cast<int64_t*>(p.num_voxels.data) = kept;
 
-  const SparseRows rows(p);
+  const SparseRows rows(pool, p);
   if (p.point_to_voxel.data != nullptr) {
     visitChunks(pool, p.points.total(), kChunkPoints,
                 [&](int64_t begin, int64_t end) { rows.clearPoints(begin, end); });

@@ -125,12 +125,9 @@ void observeAll(CpuState& state, const TsdfProblem& p, const Sums& sums) {
       static_cast<int64_t>(static_cast<double>(kChunkVisits) / visitsOf(field)), 1);
   const int64_t chunks = ceilDiv(total, chunk);
   const int threads = usefulThreads(state, chunks);
-  if (threads == 1) {
-    if (total > 0) observe<false, Storage>(p, field, sums, 0, total);
-    return;
-  }
+  const auto observeChunk = threads == 1 ? observe<false, Storage> : observe<true, Storage>;
   state.pool.parallelFor(chunks, threads, [&](int64_t i) {
-    observe<true, Storage>(p, field, sums, i * chunk, std::min(total, (i + 1) * chunk));
+    observeChunk(p, field, sums, i * chunk, std::min(total, (i + 1) * chunk));
   });
 }
 

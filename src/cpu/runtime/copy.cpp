@@ -81,13 +81,20 @@ void copy(BackendState& state, const View& source, const View& destination) {
   const Copy copy = simplified(source, destination);
   const bool compact =
       copy.ndim == 0 || (copy.ndim == 1 && copy.from[0] == size && copy.to[0] == size);
-  if (!compact) {
-    copyFrom(copy, 0, copyLineFor(size), source.data, destination.data);
-    return;
-  }
   const int64_t bytes = source.count * size;
   const int64_t chunks = ceilDiv(bytes, kChunkBytes);
   ThreadPool& pool = cpuState(state).pool;
+  if (!compact) {  // one thread; in chunks of the first dimension, after which it can be interrupted
+    const int64_t extent = copy.shape[0];
+    const int64_t slices = ceilDiv(extent, std::min(chunks, extent));
+    pool.parallelFor(ceilDiv(extent, slices), 1, [&](int64_t i) {
+      Copy slab = copy;
+      slab.shape[0] = std::min(slices, extent - i * slices);
+      copyFrom(slab, 0, copyLineFor(size), source.data + i * slices * copy.from[0],
+               destination.data + i * slices * copy.to[0]);
+    });
+    return;
+  }
   pool.parallelFor(chunks, pool.threads(), [&](int64_t i) {
     const int64_t begin = i * kChunkBytes;
     std::memcpy(destination.data + begin, source.data + begin,

@@ -9,7 +9,7 @@
 namespace rbc::cpu {
 
 struct CpuState : BackendState {
-  CpuState(int threads, SimdLevel level) : simd(level), pool(threads) {}
+  CpuState(int threads, SimdLevel level) : simd(level), pool(threads, interrupt) {}
 
   const SimdLevel simd;
   ThreadPool pool;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <exception>
@@ -55,6 +56,9 @@ class SignalsBlocked {
 }  // namespace
 
 struct ThreadPool::Workers {
+  static constexpr int64_t kPatience = 20000000;  // of who waits and has a function to ask
+
+  Interrupt& interrupt;
   std::mutex mutex;
   std::condition_variable work_posted;
   std::condition_variable work_done;
@@ -68,11 +72,29 @@ struct ThreadPool::Workers {
   std::vector<std::thread> workers;
   void* next_abandoned = nullptr;
 
+  explicit Workers(Interrupt& the_interrupt) : interrupt(the_interrupt) {}
+
   void takeChunks(const Job& from, ThreadMemory& memory) noexcept {
-    for (;;) {
+    for (bool first = true;; first = false) {
       const int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-      if (i >= from.chunks) return;
+      if (i >= from.chunks || (!first && interrupt.stopped())) return;
       from.call(from.context, i, memory);
+    }
+  }
+
+  // On the thread that posted the job: until no worker is in it.
+  void waitUntilDone() noexcept {
+    const auto isDone = [&] { return working.load(std::memory_order_acquire) == 0; };
+    if (spinUntil(isDone)) return;
+    std::unique_lock<std::mutex> lock(mutex);
+    if (!interrupt.isSet()) {
+      work_done.wait(lock, isDone);
+      return;
+    }
+    while (!work_done.wait_for(lock, std::chrono::nanoseconds(kPatience), isDone)) {
+      lock.unlock();
+      interrupt.stopped();
+      lock.lock();
     }
   }
 
@@ -113,8 +135,11 @@ std::atomic<void*> abandoned{nullptr};
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads)
-    : threads_(threads), memory_(new ThreadMemory), fork_generation_(forkGeneration()) {}
+ThreadPool::ThreadPool(int threads, Interrupt& interrupt)
+    : threads_(threads),
+      interrupt_(interrupt),
+      memory_(new ThreadMemory),
+      fork_generation_(forkGeneration()) {}
 
 void ThreadPool::leaveParentsWorkers() noexcept {
   if (fork_generation_ == forkGeneration()) return;
@@ -139,7 +164,7 @@ ThreadPool::~ThreadPool() {
 int ThreadPool::start() noexcept {
   leaveParentsWorkers();
   if (threads_ <= 1) return 0;
-  if (workers_ == nullptr) workers_ = new (std::nothrow) Workers;
+  if (workers_ == nullptr) workers_ = new (std::nothrow) Workers(interrupt_);
   if (workers_ == nullptr) return 0;
   const SignalsBlocked blocked;
   try {
@@ -162,7 +187,7 @@ void ThreadPool::run(const Job& job, int threads) noexcept {
   if (workers_ == nullptr)
     start();  // once: a refused thread costs each call more than it would give
   if (workers_ == nullptr) {
-    for (int64_t i = 0; i < job.chunks; ++i) job.call(job.context, i, *memory_);
+    runHere(job);
     return;
   }
   Workers& own = *workers_;
@@ -185,10 +210,7 @@ void ThreadPool::run(const Job& job, int threads) noexcept {
     const std::lock_guard<std::mutex> lock(own.mutex);
     own.seats = 0;  // who wakes up late finds nothing to do
   }
-  const auto isDone = [&] { return own.working.load(std::memory_order_acquire) == 0; };
-  if (spinUntil(isDone)) return;
-  std::unique_lock<std::mutex> lock(own.mutex);
-  own.work_done.wait(lock, isDone);
+  own.waitUntilDone();
 }
 
 }  // namespace rbc::cpu

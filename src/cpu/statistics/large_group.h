@@ -352,7 +352,8 @@ class LargeGroup {
         if (static_cast<Key>(key >> kDigit) == prefix) table_[key & (kTableSize - 1)] += times;
       });
       int64_t digit = 0;
-      while (rank >= table_[digit]) rank -= table_[digit++];
+      // Values that change during the call may leave it too few of them.
+      while (digit < kTableSize - 1 && rank >= table_[digit]) rank -= table_[digit++];
       prefix = static_cast<Key>(prefix << kDigit | static_cast<Key>(digit));
     }
     return fromValueKey<Number>(prefix);

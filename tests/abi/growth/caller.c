@@ -167,6 +167,12 @@ static void checkErrors(void) {
   checkRefused(&sparse_params->struct_size, operations[3].run, "params: " TOO_SMALL "136 ");
   checkRefused(&sparse_voxels->struct_size, operations[3].run, "voxels: " TOO_SMALL "104 ");
   checkRefused(&tsdf_params->struct_size, operations[4].run, "params: " TOO_SMALL "152 ");
+#if !defined(RBC_TEST_HEADERS_0_1)
+  checkRefused(&statistics_params->struct_size, operations[5].run, "params: " TOO_SMALL "80 ");
+  checkRefused(&statistics_result->struct_size, operations[5].run, "result: " TOO_SMALL "96 ");
+  checkRefused(&accumulator_params->struct_size, operations[6].run, "params: " TOO_SMALL "72 ");
+  checkRefused(&update_params->struct_size, operations[6].run, "params: " TOO_SMALL "64 ");
+#endif
 }
 
 int main(int argc, char** argv) {

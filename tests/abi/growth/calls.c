@@ -30,6 +30,12 @@ rbcVoxelizeParams* voxelize_params;
 rbcVoxelizeSparseParams* sparse_params;
 rbcSparseVoxels* sparse_voxels;
 rbcTsdfParams* tsdf_params;
+#if !defined(RBC_TEST_HEADERS_0_1)
+rbcStatisticsParams* statistics_params;
+rbcStatisticsResult* statistics_result;
+rbcStatisticsAccumulatorParams* accumulator_params;
+rbcStatisticsUpdateParams* update_params;
+#endif
 rbcContext_t context;
 size_t bytes_held;
 
@@ -270,6 +276,91 @@ static int tsdfIsRight(void) {
          SAME(weight, ((float[4]){0.5f, 0.5f, 0.5f, 0.5f})) && unseen == 0;
 }
 
+#if !defined(RBC_TEST_HEADERS_0_1)
+
+/* ---- statistics: a masked sample, a level; at once, and by an accumulator ------------------- */
+
+static float readings[4] = {1, 2, 99, 6};
+static uint8_t reading_mask[4] = {1, 1, 0, 1};
+static double level[1] = {0.5};
+static double mean_reading[1];
+static double median_reading[1];
+TENSOR(readings_tensor, readings, FLOAT, 32, 2, 4, 1);
+TENSOR(reading_mask_tensor, reading_mask, UINT, 8, 1, 4);
+TENSOR(level_tensor, level, FLOAT, 64, 1, 1);
+TENSOR(mean_reading_tensor, mean_reading, FLOAT, 64, 1, 1);
+TENSOR(median_reading_tensor, median_reading, FLOAT, 64, 2, 1, 1);
+
+static void prepareStatistics(void) {
+  *statistics_params = rbcStatisticsParamsInit();
+  statistics_params->mask = &reading_mask_tensor;
+  statistics_params->levels = &level_tensor;
+  *statistics_result = rbcStatisticsResultInit();
+  statistics_result->mean = &mean_reading_tensor;
+  statistics_result->quantiles = &median_reading_tensor;
+  *accumulator_params = rbcStatisticsAccumulatorParamsInit();
+  accumulator_params->channels = 1;
+  accumulator_params->levels = &level_tensor;
+  *update_params = rbcStatisticsUpdateParamsInit();
+  update_params->mask = &reading_mask_tensor;
+}
+
+static rbcStatus_t statistics(void) {
+  mean_reading[0] = median_reading[0] = -1;
+  return rbcStatistics(context, &readings_tensor, statistics_params, statistics_result);
+}
+
+static rbcStatus_t statisticsWorkspace(size_t* bytes) {
+  return rbcStatisticsWorkspaceSize(context, &readings_tensor, statistics_params, statistics_result,
+                                    bytes);
+}
+
+static int statisticsAreRight(void) { return mean_reading[0] == 3 && median_reading[0] == 2; }
+
+/* What fails first ends it; memory is given back in any case. */
+static rbcStatus_t accumulate(size_t* workspace) {
+  rbcStatisticsAccumulator_t accumulator = NULL;
+  rbcStatisticsAccumulator_t again = NULL;
+  rbcStatus_t status = rbcStatisticsAccumulatorCreate(context, accumulator_params, &accumulator);
+  int32_t more = 1;
+  static unsigned char bytes[4096];
+  size_t size = 0;
+  mean_reading[0] = median_reading[0] = -1;
+  if (status == RBC_STATUS_SUCCESS && workspace != NULL) {
+    status = rbcStatisticsAccumulatorUpdateWorkspaceSize(context, accumulator, &readings_tensor,
+                                                         update_params, workspace);
+    more = 0;
+  }
+  while (status == RBC_STATUS_SUCCESS && more == 1) {
+    status = rbcStatisticsAccumulatorUpdate(context, accumulator, &readings_tensor, update_params);
+    if (status == RBC_STATUS_SUCCESS) {
+      status = rbcStatisticsAccumulatorNextPass(context, accumulator, &more);
+    }
+  }
+  if (status == RBC_STATUS_SUCCESS && workspace == NULL) {
+    rbcStatisticsAccumulatorInfo info = rbcStatisticsAccumulatorInfoInit();
+    status = rbcStatisticsAccumulatorGetInfo(accumulator, &info);
+    require(info.channels == 1 && info.levels[0] == 0.5, "rbcStatisticsAccumulatorGetInfo");
+    if (status == RBC_STATUS_SUCCESS) {
+      status = rbcStatisticsAccumulatorExport(context, accumulator, bytes, sizeof bytes, &size);
+    }
+    if (status == RBC_STATUS_SUCCESS) {
+      status = rbcStatisticsAccumulatorImport(context, bytes, size, &again);
+    }
+    if (status == RBC_STATUS_SUCCESS) {
+      status = rbcStatisticsAccumulatorResult(context, again, statistics_result);
+    }
+  }
+  rbcStatisticsAccumulatorDestroy(again);
+  rbcStatisticsAccumulatorDestroy(accumulator);
+  return status;
+}
+
+static rbcStatus_t accumulator(void) { return accumulate(NULL); }
+static rbcStatus_t accumulatorWorkspace(size_t* bytes) { return accumulate(bytes); }
+
+#endif
+
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 const Operation operations[OPERATIONS] = {
@@ -278,6 +369,10 @@ const Operation operations[OPERATIONS] = {
     {"voxelize", voxelize, voxelizeWorkspace, voxelizeIsRight},
     {"voxelize sparse", voxelizeSparse, voxelizeSparseWorkspace, voxelizeSparseIsRight},
     {"tsdf", tsdf, tsdfWorkspace, tsdfIsRight},
+#if !defined(RBC_TEST_HEADERS_0_1)
+    {"statistics", statistics, statisticsWorkspace, statisticsAreRight},
+    {"accumulator", accumulator, accumulatorWorkspace, statisticsAreRight},
+#endif
 };
 
 static void* allocate(void* held, size_t bytes, size_t alignment, void* stream) {
@@ -313,6 +408,13 @@ void prepare(void) {
   prepareVoxelize();
   prepareSparse();
   prepareTsdf();
+#if !defined(RBC_TEST_HEADERS_0_1)
+  statistics_params = room(sizeof *statistics_params);
+  statistics_result = room(sizeof *statistics_result);
+  accumulator_params = room(sizeof *accumulator_params);
+  update_params = room(sizeof *update_params);
+  prepareStatistics();
+#endif
   *context_params = rbcContextParamsInit();
   context_params->backend = RBC_BACKEND_CPU;
   context_params->num_threads = 2;

@@ -18,6 +18,12 @@ extern rbcVoxelizeParams* voxelize_params;
 extern rbcVoxelizeSparseParams* sparse_params;
 extern rbcSparseVoxels* sparse_voxels;
 extern rbcTsdfParams* tsdf_params;
+#if !defined(RBC_TEST_HEADERS_0_1) /* what 0.2 brought */
+extern rbcStatisticsParams* statistics_params;
+extern rbcStatisticsResult* statistics_result;
+extern rbcStatisticsAccumulatorParams* accumulator_params;
+extern rbcStatisticsUpdateParams* update_params;
+#endif
 
 extern rbcContext_t context;
 
@@ -28,7 +34,11 @@ typedef struct Operation {
   int (*right)(void); /* whether run() left the expected results, all of them */
 } Operation;
 
+#if defined(RBC_TEST_HEADERS_0_1)
 enum { OPERATIONS = 5 };
+#else
+enum { OPERATIONS = 7 };
+#endif
 extern const Operation operations[OPERATIONS];
 
 /* Sets the structs up and creates the context. */

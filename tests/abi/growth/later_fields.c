@@ -56,6 +56,10 @@ int main(int argc, char** argv) {
   CHECK(rbcVoxelizeSparseParams, sparse_params, operations[3].run, "params");
   CHECK(rbcSparseVoxels, sparse_voxels, operations[3].run, "voxels");
   CHECK(rbcTsdfParams, tsdf_params, operations[4].run, "params");
+  CHECK(rbcStatisticsParams, statistics_params, operations[5].run, "params");
+  CHECK(rbcStatisticsResult, statistics_result, operations[5].run, "result");
+  CHECK(rbcStatisticsAccumulatorParams, accumulator_params, operations[6].run, "params");
+  CHECK(rbcStatisticsUpdateParams, update_params, operations[6].run, "params");
 
   /* A library that does not know a field of rbcContextInfo leaves it as it was; one that does
    * writes it: 0. */

@@ -1,0 +1,307 @@
+"""The files in which LeRobot, openpi and GR00T keep statistics, read and written.
+
+Reading refuses whatever is not as it should be, with the key. Writing goes through a new file that
+takes the place of the old one at once, and numbers come back as the same float64.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Mapping
+
+from ._statistics_json import (
+    Path,
+    count_of,
+    entry,
+    features,
+    key_of,
+    lists_of,
+    member,
+    parsed,
+    read_feature,
+    replace,
+    text_of,
+)
+from ._statistics_result import StatisticsResult
+
+__all__ = [
+    "read_gr00t",
+    "read_lerobot",
+    "read_lerobot_episodes",
+    "read_openpi",
+    "write_gr00t",
+    "write_lerobot",
+    "write_lerobot_episodes",
+    "write_openpi",
+]
+
+_LEROBOT = ("min", "max", "mean", "std", "count")
+_GR00T = ("mean", "std", "min", "max", "q01", "q99")
+
+
+def read_lerobot(path: Path) -> dict[str, StatisticsResult]:
+    """Read LeRobot's ``meta/stats.json``.
+
+    Quantiles (q01, q10 and so on) are optional, since older files have none. An image's (C,1,1) is
+    [C].
+
+    Parameters
+    ----------
+    path
+        The file, or the folder of the data set.
+
+    Returns
+    -------
+    dict
+        :class:`~robocache.StatisticsResult` by feature.
+
+    Raises
+    ------
+    ValueError
+        The file is no JSON, or a key is missing, of another length, or no number. The message
+        begins with the key.
+    TypeError
+        What stands under a key is of another kind.
+    OSError
+        The file cannot be read.
+    """
+    file = _file(path, "meta/stats.json")
+    return {
+        name: read_feature(feature, name, _LEROBOT)
+        for name, feature in entry(parsed(text_of(file), file), file).items()
+    }
+
+
+def write_lerobot(
+    path: Path, results: Mapping[str, StatisticsResult], *, images: Collection[str] | None = None
+) -> None:
+    """Write LeRobot's ``meta/stats.json``.
+
+    Parameters
+    ----------
+    path
+        The file, or the folder of the data set.
+    results
+        :class:`~robocache.StatisticsResult` by feature. LeRobot takes the quantiles of 1, 10, 50,
+        90 and 99 % from there, and images from 0 to 1. Its one count is that of the channel with
+        the most finite values.
+    images
+        The features that are images, written as (C,1,1); None: those with "image" in their name,
+        by which LeRobot tells them itself.
+
+    Raises
+    ------
+    ValueError
+        A number is NaN or infinite, or a quantile is of no whole percent.
+    TypeError
+        ``results`` is no dict of statistics.
+    OSError
+        The file cannot be written; the old one is still there.
+    """
+    _write(_file(path, "meta/stats.json"), _lerobot(results, images))
+
+
+def read_lerobot_episodes(path: Path) -> dict[int, dict[str, StatisticsResult]]:
+    """Read the statistics of each episode, ``meta/episodes_stats.jsonl`` of LeRobot v2.1.
+
+    Parameters
+    ----------
+    path
+        The file, or the folder of the data set.
+
+    Returns
+    -------
+    dict
+        For each episode's index :class:`~robocache.StatisticsResult` by feature.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        As :func:`read_lerobot`, with the line before the key.
+    """
+    file = _file(path, "meta/episodes_stats.jsonl")
+    episodes: dict[int, dict[str, StatisticsResult]] = {}
+    for number, line in enumerate(text_of(file).split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"line {number}"
+        episode = entry(parsed(line, f"{file}: {where}"), where)
+        index = member(episode, "episode_index", where)
+        if not isinstance(index, int) or isinstance(index, bool) or index < 0:
+            raise TypeError(f"{where}.episode_index: is {index!r}, expected an index")
+        if index in episodes:
+            raise ValueError(f"{where}.episode_index: is {index} once more")
+        stats = entry(member(episode, "stats", where), f"{where}.stats")
+        episodes[index] = {
+            name: read_feature(feature, f"{where}.stats.{name}", _LEROBOT)
+            for name, feature in stats.items()
+        }
+    return episodes
+
+
+def write_lerobot_episodes(
+    path: Path,
+    episodes: Mapping[int, Mapping[str, StatisticsResult]],
+    *,
+    images: Collection[str] | None = None,
+) -> None:
+    """Write the statistics of each episode, ``meta/episodes_stats.jsonl`` of LeRobot v2.1.
+
+    Parameters
+    ----------
+    path
+        The file, or the folder of the data set.
+    episodes
+        For each episode's index :class:`~robocache.StatisticsResult` by feature, of which
+        :meth:`~robocache.StatisticsResult.row` gives one of many.
+    images
+        As for :func:`write_lerobot`.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        As :func:`write_lerobot`.
+    """
+    if not isinstance(episodes, Mapping):
+        raise TypeError(f"episodes: is a {type(episodes).__name__}, expected a dict")
+    lines = [
+        json.dumps({"episode_index": int(index), "stats": _lerobot(results, images)})
+        for index, results in episodes.items()
+    ]
+    replace(_file(path, "meta/episodes_stats.jsonl"), "".join(f"{line}\n" for line in lines))
+
+
+def read_openpi(path: Path) -> dict[str, StatisticsResult]:
+    """Read openpi's ``norm_stats.json``, which has mean and std, and mostly q01 and q99.
+
+    Parameters
+    ----------
+    path
+        The file, or its folder.
+
+    Returns
+    -------
+    dict
+        :class:`~robocache.StatisticsResult` by key. Counts are -1, min and max NaN: the file tells
+        neither.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        As :func:`read_lerobot`.
+    """
+    file = _file(path, "norm_stats.json")
+    top = entry(parsed(text_of(file), file), file)
+    keys = entry(member(top, "norm_stats", file), "norm_stats")
+    return {
+        name: read_feature(each, f"norm_stats.{name}", ("mean", "std"), ("q01", "q99"))
+        for name, each in keys.items()
+    }
+
+
+def write_openpi(path: Path, results: Mapping[str, StatisticsResult]) -> None:
+    """Write openpi's ``norm_stats.json``.
+
+    Parameters
+    ----------
+    path
+        The file, or its folder.
+    results
+        :class:`~robocache.StatisticsResult` by key, such as "state" and "actions". Without a
+        quantile of 1 or 99 % its place is null, as openpi has it.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        As :func:`write_lerobot`.
+    """
+    keys: dict[str, dict[str, object]] = {}
+    for name, result in features(results):
+        keys[name] = {key: lists_of(getattr(result, key), f"{name}.{key}") for key in _GR00T[:2]}
+        for key, level in (("q01", 0.01), ("q99", 0.99)):
+            known = level in result.levels
+            keys[name][key] = _quantile(result, level, f"{name}.{key}") if known else None
+    _write(_file(path, "norm_stats.json"), {"norm_stats": keys}, indent=2)
+
+
+def read_gr00t(path: Path) -> dict[str, StatisticsResult]:
+    """Read GR00T's ``meta/stats.json``, or its file of relative actions.
+
+    Parameters
+    ----------
+    path
+        The file, or the folder of the data set. In ``meta/relative_stats.json`` each step of the
+        horizon is a row: [T,D].
+
+    Returns
+    -------
+    dict
+        :class:`~robocache.StatisticsResult` by feature. Counts are -1: the file does not tell them.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        As :func:`read_lerobot`.
+    """
+    file = _file(path, "meta/stats.json")
+    return {
+        name: read_feature(feature, name, _GR00T, ("q01", "q99"))
+        for name, feature in entry(parsed(text_of(file), file), file).items()
+    }
+
+
+def write_gr00t(path: Path, results: Mapping[str, StatisticsResult]) -> None:
+    """Write GR00T's ``meta/stats.json``, or its file of relative actions.
+
+    Parameters
+    ----------
+    path
+        The file, or the folder of the data set.
+    results
+        :class:`~robocache.StatisticsResult` by feature, with the quantiles of 1 and 99 %.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        As :func:`write_lerobot`.
+    """
+    written = {}
+    for name, result in features(results):
+        written[name] = {key: lists_of(getattr(result, key), f"{name}.{key}") for key in _GR00T[:4]}
+        written[name]["q01"] = _quantile(result, 0.01, f"{name}.q01")
+        written[name]["q99"] = _quantile(result, 0.99, f"{name}.q99")
+    _write(_file(path, "meta/stats.json"), written)
+
+
+def _lerobot(
+    results: Mapping[str, StatisticsResult], images: Collection[str] | None
+) -> dict[str, dict[str, object]]:
+    written: dict[str, dict[str, object]] = {}
+    for name, result in features(results):
+        image = "image" in name if images is None else name in images
+        feature: dict[str, object] = {}
+        for key in _LEROBOT[:4]:
+            feature[key] = lists_of(getattr(result, key), f"{name}.{key}", image=image)
+        feature["count"] = count_of(result, f"{name}.count")
+        for level in result.levels:
+            key = key_of(level, f"{name}.levels")
+            feature[key] = lists_of(result.quantile(level), f"{name}.{key}", image=image)
+        written[name] = feature
+    return written
+
+
+def _quantile(result: StatisticsResult, level: float, where: str) -> object:
+    if level not in result.levels:
+        raise ValueError(f"{where}: is not known, and the file needs it")
+    return lists_of(result.quantile(level), where)
+
+
+def _write(file: str, content: object, indent: int = 4) -> None:
+    replace(file, json.dumps(content, indent=indent, allow_nan=False) + "\n")
+
+
+def _file(path: Path, inside: str) -> str:
+    """The file itself, or where it stands in a folder."""
+    given = os.fspath(path)
+    return os.path.join(given, inside) if os.path.isdir(given) else given

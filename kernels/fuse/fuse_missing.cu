@@ -1,0 +1,22 @@
+// The kernel of any fusion where samples may be missing: a source file of its own, to compile beside
+// the others.
+
+#include "fuse/fuse_missing.h"
+
+#include "fuse/fuse_any_launch.cuh"
+#include "runtime/load_kernels.h"
+
+namespace rbc::cuda {
+
+using namespace any;
+
+cudaError_t launchMissing(const FuseProblem& p, const LaunchDevice& device,
+                          cudaStream_t cuda_stream) {
+  return visitOut(p.out_dtype, [&](auto tag) {
+    return launch<typename decltype(tag)::type, Masked>(p, device, cuda_stream);
+  });
+}
+
+cudaError_t loadFuseMissing() { return loadKernelsBeside(fuseKernel<Words, Masked>); }
+
+}  // namespace rbc::cuda

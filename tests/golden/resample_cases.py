@@ -1,0 +1,277 @@
+"""Cases of rbcResample."""
+
+import numpy as np
+from streams import (
+    BOUNDS,
+    STREAM_CHOICES,
+    interpolated,
+    put_stream,
+    quaternions,
+    with_no_rotations,
+    without,
+)
+from vectors import DTYPES, EPOCH, Case, ascending, dyadic, queries
+
+SIGNATURE = "values:in times:in query_times:in out:out mask:out params:struct"
+CHOICES = STREAM_CHOICES
+FLAGS = ("check_times",)
+
+
+def resample(name, values, times, query_times, dtype, mask="u8", flags=0, **options):
+    case = Case(f"resample/{name}", "resample")
+    out, valid = interpolated(values, times, query_times, dtype, **options)
+    if flags:
+        case.set(flags=flags)
+    put_stream(case, options)
+    case.input(values=values, times=times, query_times=query_times)
+    case.input(query_lengths=options.get("query_lengths"))
+    case.output(out=out, mask=None if mask is None else valid.astype(DTYPES[mask]))
+    return case
+
+
+def cases():
+    random = np.random.RandomState(1)
+
+    times = ascending(random, (2, 6), "f32")
+    times[1, 3] = times[1, 2]  # equal times: the last counts
+    asked = queries(random, (2, 9), "f32", 12)
+    asked[0, 4] = np.nan
+    asked[1, :2] = times[1, 2], times[1, 5]
+    values = dyadic(random, (2, 6, 3), "f32")
+    yield resample("linear f32, times f32, NaN query, equal times", values, times, asked, "f32")
+
+    yield resample(
+        "linear f16 to f32, times f64, extrapolated, shared times, bool mask",
+        dyadic(random, (3, 5, 2), "f16"),
+        ascending(random, (5,), "f64"),
+        queries(random, (7,), "f64", 10),
+        "f32",
+        mask="bool",
+        bounds="extrapolate",
+    )
+    yield resample(
+        "linear bf16 to f16, affine, outside filled, checked",
+        dyadic(random, (2, 5, 3), "bf16"),
+        ascending(random, (2, 5), "f32"),
+        queries(random, (2, 8), "f32", 10),
+        "f16",
+        flags=1,
+        bounds="fill",
+        fill_value=-2.5,
+        mean=np.array([0.5, -1, 0.25], np.float32),
+        std=np.array([2, 0.5, 4], np.float32),
+    )
+    yield resample(
+        "linear f64, times i64 (nanoseconds), lengths, query_lengths",
+        dyadic(random, (3, 6, 2), "f64", 30),
+        ascending(random, (3, 6), "i64", EPOCH),
+        queries(random, (3, 7), "i64", 12, EPOCH),
+        "f64",
+        lengths=np.array([6, 0, 3], np.int32),
+        query_lengths=np.array([7, 4, 5], np.int64),
+        fill_value=np.nan,
+    )
+    yield resample(
+        "linear f32, max_gap, without batch, no mask",
+        dyadic(random, (7, 2), "f32"),
+        ascending(random, (7,), "f64"),
+        queries(random, (11,), "f64", 14),
+        "f32",
+        mask=None,
+        max_gap=2.0,
+        fill_value=9.0,
+    )
+    values = dyadic(random, (1, 5, 3), "f32")
+    values[0, 1, 0], values[0, 2, 1], values[0, 3, 2] = np.nan, np.inf, -np.inf
+    yield resample(
+        "linear f32, values that are NaN and infinite",
+        values,
+        np.arange(5, dtype=np.float32)[None],
+        np.array([[0.5, 1, 1.5, 2, 2.5, 3, 3.25]], np.float32),
+        "f32",
+    )
+    yield resample(
+        "linear f32 to bf16, packed by offsets, with an empty row",
+        dyadic(random, (9, 2), "f32"),
+        np.concatenate([ascending(random, (4,), "f64"), ascending(random, (5,), "f64")]),
+        queries(random, (3, 5), "f64", 8),
+        "bf16",
+        offsets=np.array([0, 4, 4, 9], np.int64),
+    )
+    steps = np.array([0, 4, 8, 8, 20], np.int64) * 1_000_000 + EPOCH
+    asked = np.array([-9, -1, 0, 1, 2, 3, 6, 8, 13, 14, 15, 22, 30], np.int64) * 1_000_000 + EPOCH
+    for method in ("nearest", "previous", "next"):
+        for more in ({}, {"tolerance": 2e6, "fill_value": -1.0}):
+            what = "tolerance" if more else "hold"
+            yield resample(
+                f"{method} f32, times i64, {what}",
+                dyadic(random, (5, 2), "f32"),
+                steps,
+                asked,
+                "f32",
+                method=method,
+                **more,
+            )
+    for method, dtype in (
+        ("previous", "bool"),
+        ("next", "u8"),
+        ("nearest", "i8"),
+        ("previous", "i16"),
+        ("nearest", "i32"),
+        ("next", "i64"),
+    ):
+        high = {"bool": 2, "u8": 256}.get(dtype, 128)
+        yield resample(
+            f"{method} {dtype}, outside filled, max_gap",
+            random.randint(0 if dtype in ("bool", "u8") else -128, high, (2, 5, 2)).astype(
+                DTYPES[dtype]
+            ),
+            ascending(random, (2, 5), "f32"),
+            queries(random, (2, 6), "f32", 10),
+            dtype,
+            method=method,
+            bounds="fill",
+            max_gap=3.0,
+            fill_value=1.0,
+        )
+    yield resample(
+        "previous i16 to f16, affine",
+        random.randint(-500, 500, (2, 4, 2)).astype(np.int16),
+        ascending(random, (2, 4), "f64"),
+        queries(random, (5,), "f64", 8),
+        "f16",
+        method="previous",
+        mean=np.array([4, -8], np.float32),
+        std=np.array([8, 16], np.float32),
+    )
+    for method, dtype, out_dtype in (
+        ("cubic", "f32", "bf16"),
+        ("cubic", "f64", "f32"),
+        ("pchip", "bf16", "bf16"),
+        ("pchip", "f64", "f32"),
+        ("angle", "f32", "bf16"),
+        ("angle", "f64", "f32"),
+    ):
+        yield resample(
+            f"{method} {dtype} to {out_dtype}",
+            dyadic(random, (2, 7, 2), dtype),
+            ascending(random, (2, 7), "f64"),
+            queries(random, (2, 8), "f64", 12),
+            out_dtype,
+            method=method,
+        )
+    for dtype, out_dtype in (("f32", "bf16"), ("f64", "f32")):
+        yield resample(
+            f"slerp {dtype} to {out_dtype}",
+            quaternions(random, (2, 5), dtype),
+            ascending(random, (2, 5), "f64"),
+            queries(random, (2, 6), "f64", 10),
+            out_dtype,
+            method="slerp",
+        )
+    for dtype, out_dtype in (("f32", "bf16"), ("f64", "f32")):
+        yield resample(
+            f"slerp {dtype} to {out_dtype}, zeros, NaN and infinities",
+            with_no_rotations(np.random.RandomState(3), (2, 9), dtype),
+            np.tile(np.arange(9.0), (2, 1)),
+            np.array([-1, 0, 0.5, 1, 1.25, 2, 2.5, 3, 3.75, 4, 5.5, 6, 6.5, 7.5, 8, 9]),
+            out_dtype,
+            method="slerp",
+            fill_value=-2.0,
+            mean=np.array([0.5, 0, 0.25, 0, 0, 0, 1, 0], np.float32),
+        )
+    pose = np.concatenate(
+        [
+            dyadic(random, (6, 3), "f32"),
+            quaternions(random, (6,), "f32"),
+            np.array([[0], [1], [1], [0], [0], [1]], np.float32),
+        ],
+        axis=-1,
+    )
+    yield resample(
+        "a pose in groups: linear, slerp, previous; f32 to bf16",
+        pose,
+        ascending(random, (6,), "f64"),
+        queries(random, (8,), "f64", 12),
+        "bf16",
+        method=[(0, 3, "linear"), (3, 4, "slerp"), (7, 1, "previous")],
+        mean=np.array([1, 0.5, 0, 0, 0, 0, 0, 0], np.float32),
+        std=np.array([0.5, 2, 1, 1, 1, 1, 1, 1], np.float32),
+    )
+    for name, (batch, samples, asked, channels) in {
+        "no batch rows": (0, 3, 2, 2),
+        "no samples": (2, 0, 3, 2),
+        "no queries": (2, 3, 0, 2),
+        "no channels": (2, 3, 2, 0),
+    }.items():
+        yield resample(
+            name,
+            np.zeros((batch, samples, channels), np.float32),
+            np.tile(np.arange(samples, dtype=np.float32), (batch, 1)),
+            np.zeros((batch, asked), np.float32),
+            "f32",
+            fill_value=4.5,
+        )
+    yield from missing_cases()
+
+
+def missing_cases():
+    """Where samples are missing. What is between the others are powers of two: lines stay exact."""
+    random = np.random.RandomState(8)
+    times = np.array([0, 1, 2, 2, 2, 4, 8, 9])
+    # Equal times of which the last is missing; the ends; all of a row; none.
+    there = np.array(
+        [
+            [1, 0, 1, 1, 0, 1, 1, 0],
+            [0, 1, 0, 0, 1, 0, 0, 0],
+            [0, 0, 0, 0, 0, 0, 0, 0],
+            [1, 1, 1, 1, 1, 1, 1, 1],
+        ],
+        np.uint8,
+    )
+    asked = np.array([-1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 7, 8, 8.5, 9, 10])
+    for bounds in BOUNDS:
+        yield resample(
+            f"missing samples, linear f32, {bounds}, equal times",
+            without(dyadic(random, (4, 8, 3), "f32"), there),
+            times.astype(np.float32),
+            asked.astype(np.float32),
+            "f32",
+            flags=1,
+            sample_mask=there * np.uint8(3),
+            bounds=bounds,
+            fill_value=-7.0,
+        )
+    for method, more in (
+        ("nearest", {"tolerance": 1.0}),
+        ("previous", {"max_gap": 4.0}),
+        ("next", {"bounds": "fill"}),
+    ):
+        yield resample(
+            f"missing samples, {method} i16, packed",
+            without(random.randint(-500, 500, (9, 2)).astype(np.int16), there[:1, [0, *range(8)]]),
+            np.array([0, 2, 4, 6, 0, 1, 2, 3, 4]) * 1.0,
+            np.tile(np.arange(-1, 8) / 1.0, (3, 1)),
+            "i16",
+            offsets=np.array([0, 4, 6, 9], np.int64),
+            sample_mask=there[0, [0, *range(8)]] != 0,
+            method=method,
+            fill_value=99.0,
+            **more,
+        )
+    for method in ("cubic", "pchip", "angle", "slerp"):
+        width = 4 if method == "slerp" else 2
+        values = dyadic(random, (2, 9, width), "f64")
+        if method == "slerp":
+            values = quaternions(random, (2, 9), "f64")
+        there = np.array([1, 1, 0, 1, 0, 0, 1, 1, 0], bool)
+        yield resample(
+            f"missing samples, {method} f64 to f32, one mask for all, lengths",
+            without(values, np.tile(there, (2, 1))),
+            ascending(random, (2, 9), "i64", EPOCH),
+            queries(random, (2, 9), "i64", 16, EPOCH),
+            "f32",
+            sample_mask=there,
+            method=method,
+            lengths=np.array([9, 7], np.int32),
+        )

@@ -1,0 +1,72 @@
+"""What the cases of resample and fuse share: the reference's answers, and a stream's parameters."""
+
+import numpy as np
+from vectors import DTYPES, rounded
+
+import reference
+
+METHODS = ["linear", "nearest", "previous", "next", "cubic", "pchip", "slerp", "angle"]
+BOUNDS = ["hold", "fill", "extrapolate"]
+EXACT = {"linear", "nearest", "previous", "next"}  # on the inputs of vectors.py
+STREAM_CHOICES = {"method": METHODS, "bounds": BOUNDS}
+
+
+def interpolated(values, times, query_times, dtype, **options):
+    """Out in `dtype`, and the mask; sure to be right to the bit."""
+    out_dtype = DTYPES[dtype]
+    with np.errstate(all="ignore"):
+        out, mask = reference.resample(
+            values, times, query_times, floats=out_dtype.kind not in "iub", **options
+        )
+    if out.dtype.kind in "iub":
+        return out.astype(out_dtype), mask
+    method = options.get("method", "linear")
+    bound = reference.error_bound(values, times, out, "float64", method)
+    for begin, count, name in [(0, None, method)] if isinstance(method, str) else method:
+        if name in EXACT:
+            bound[..., begin : None if count is None else begin + count] = 0
+    # The fill value, or a sample; of quaternions one may be none, and those beside it have a value.
+    exact = np.repeat(~mask[..., None], out.shape[-1], axis=-1)
+    if "slerp" in str(method):
+        exact &= out == options.get("fill_value", 0.0)
+    bound[exact] = 0
+    for apart in (out - bound, out + bound):
+        np.testing.assert_array_equal(rounded(apart, out_dtype), rounded(out, out_dtype))
+    computed_in_f64 = values.dtype in (np.float64, np.int32, np.int64)
+    return rounded(out if computed_in_f64 else rounded(out, np.float32), out_dtype), mask
+
+
+def put_stream(case, options):
+    """The params of a stream, from keywords of the reference."""
+    method = options.get("method", "linear")
+    if isinstance(method, str):
+        case.set(method=METHODS.index(method))
+    else:
+        case.lines += [f"group {begin} {n} {METHODS.index(name)}" for begin, n, name in method]
+    if "bounds" in options:
+        case.set(bounds=BOUNDS.index(options["bounds"]))
+    case.set(**{k: options[k] for k in ("fill_value", "max_gap", "tolerance") if k in options})
+    case.input(**{k: options.get(k) for k in ("lengths", "offsets", "mean", "sample_mask")})
+    if "std" in options:
+        case.input(inv_std=1 / options["std"])
+
+
+def quaternions(random, shape, dtype):
+    q = random.randint(-64, 64, (*shape, 4)) + np.array([0.5, 0.25, 0, 0])
+    return (q / np.linalg.norm(q, axis=-1, keepdims=True)).astype(DTYPES[dtype])
+
+
+def with_no_rotations(random, shape, dtype):
+    """Two quaternions a sample, some of them none; such may be the last."""
+    q = np.stack([quaternions(random, shape, dtype) for _ in range(2)], axis=-2)
+    q[0, 1, 0], q[0, 4, 1], q[0, 8, 1] = 0, [0, -0.0, 0, -0.0], 0
+    q[1, 0, 0, 2], q[1, 3, 1, 3], q[1, 6, 0, 0] = np.nan, np.inf, -np.inf
+    return q.reshape(*shape, 8)
+
+
+def without(values, there):
+    """With what none may use where samples are missing."""
+    odd = np.nan if values.dtype.kind == "f" else 12345
+    rows = np.reshape(there, values.shape[:-1]) if values.ndim == 3 else np.ravel(there)
+    values[rows == 0] = odd
+    return values

@@ -1,0 +1,61 @@
+"""Cases of rbcVoxelize."""
+
+import numpy as np
+from clouds import GRID, MODES, cloud, ragged
+from vectors import DTYPES, Case, dyadic
+
+import voxel_reference
+
+SIGNATURE = "points:in features:in out:out dropped:out params:struct"
+CHOICES = {"mode": MODES}
+
+
+def voxelize(name, points, mode, dtype, features=None, empty_value=None, **options):
+    case = Case(f"voxelize/{name}", "voxelize")
+    out, dropped = voxel_reference.dense(
+        points,
+        features,
+        mode=mode,
+        dtype=DTYPES[dtype],
+        empty_value=empty_value or 0,
+        **ragged(options),
+        **GRID,
+    )
+    case.set(mode=MODES.index(mode))
+    if empty_value is not None:
+        case.set(empty_value=empty_value)
+    case.grid(**GRID)
+    case.input(points=points, features=features, **ragged(options))
+    case.output(out=out, dropped=np.asarray(dropped, np.int64))
+    return case
+
+
+def cases():
+    random = np.random.RandomState(3)
+    padded = {"lengths": np.array([12, 7], np.int64)}
+    packed = {"offsets": np.array([0, 9, 9, 20], np.int32)}
+
+    points = cloud(random, (2, 12), "f32")
+    yield voxelize("occupancy u8, padded", points, "occupancy", "u8", **padded)
+    yield voxelize("count i32, padded", points, "count", "i32", **padded)
+    yield voxelize("count f16, whole rows, empty_value -1", points, "count", "f16", None, -1.0)
+    points = cloud(random, (20,), "f32")
+    yield voxelize("occupancy bool, packed", points, "occupancy", "bool", **packed)
+    yield voxelize("count i64, packed, empty_value 7", points, "count", "i64", None, 7.0, **packed)
+    features = (random.standard_normal((20, 3)) * 10).astype(np.float32)
+    yield voxelize("sum f32, packed", points, "sum", "f32", features, **packed)
+    yield voxelize("mean f32 to f64, packed", points, "mean", "f64", features, **packed)
+    points, features = cloud(random, (2, 12), "f32"), dyadic(random, (2, 12, 2), "f16")
+    features -= np.float16(5)  # the largest are negative, too
+    yield voxelize("max f16 to f32, padded", points, "max", "f32", features, **padded)
+    yield voxelize("min f16, empty NaN, padded", points, "min", "f16", features, np.nan, **padded)
+    features = dyadic(random, (2, 12, 2), "f32")
+    features[0, 2, 0], features[0, 5, 1], features[1, 0, 1] = np.nan, np.inf, -np.inf
+    yield voxelize("mean f32 to bf16, NaN and infinite features", points, "mean", "bf16", features)
+    points = cloud(random, (24,), "f64", 4)
+    yield voxelize("mean of f64 points themselves, without batch", points, "mean", "f64")
+    yield voxelize("sum of f64 points to f32, without batch", points, "sum", "f32")
+    points = cloud(random, (24,), "f16", 4)
+    yield voxelize("max of f16 points, without batch", points, "max", "f16", None, -9.0)
+    points = np.zeros((2, 0, 3), np.float32)
+    yield voxelize("no points", points, "occupancy", "u8")

@@ -1,0 +1,32 @@
+// Which sanitizers the tests run under: GCC tells by macros, Clang by features.
+#pragma once
+
+#if defined(__SANITIZE_ADDRESS__)
+#define RBC_TEST_ADDRESS_SANITIZER 1
+#elif defined(__SANITIZE_THREAD__)
+#define RBC_TEST_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define RBC_TEST_ADDRESS_SANITIZER 1
+#elif __has_feature(thread_sanitizer)
+#define RBC_TEST_THREAD_SANITIZER 1
+#endif
+#endif
+
+#if !defined(RBC_TEST_ADDRESS_SANITIZER)
+#define RBC_TEST_ADDRESS_SANITIZER 0
+#endif
+#if !defined(RBC_TEST_THREAD_SANITIZER)
+#define RBC_TEST_THREAD_SANITIZER 0
+#endif
+// They bring an allocator of their own, and are slow.
+#define RBC_TEST_SANITIZED (RBC_TEST_ADDRESS_SANITIZER || RBC_TEST_THREAD_SANITIZER)
+
+namespace support {
+
+inline constexpr bool kAddressSanitizer = RBC_TEST_ADDRESS_SANITIZER;
+// Looks for races alone: what one thread does is for the other sanitizers.
+inline constexpr bool kThreadSanitizer = RBC_TEST_THREAD_SANITIZER;
+inline constexpr bool kSanitized = RBC_TEST_SANITIZED;
+
+}  // namespace support
