@@ -119,6 +119,17 @@ __device__ __forceinline__ ValueKey<Number> keyOrLast(Number x) {
   return isFinite(x) ? valueKey(x) : ~ValueKey<Number>{0};  // no finite number has that one
 }
 
+// What does not count comes last.
+template <class Number, int kCount>
+__device__ __forceinline__ void readKeys(const AnyReader<Number>& reader,
+                                         const int64_t (&at)[kCount],
+                                         ValueKey<Number> (&keys)[kCount]) {
+  Number x[kCount];
+  reader.readAt(at, x);
+#pragma unroll
+  for (int j = 0; j < kCount; ++j) keys[j] = keyOrLast(x[j]);
+}
+
 // A block has a channel of a group.
 template <class Number>
 __global__ void __launch_bounds__(kSortThreads) sampleMany(const __grid_constant__ Arguments a) {
@@ -147,19 +158,20 @@ __global__ void __launch_bounds__(kSortThreads) sampleMany(const __grid_constant
     Key keys[kItems];
     int valid = 0;
     const double step = static_cast<double>(range.count) / kSize;
+    int64_t at[kItems];
 #pragma unroll
     for (int j = 0; j < kItems; ++j) {
       const int64_t sample = j * kSortThreads + t;
-      int64_t at = sample;
+      at[j] = sample;
       if (!whole) {  // one of each stretch, not at even distances
         const uint64_t hash =
             static_cast<uint64_t>(sample + 1) * 0x9e3779b97f4a7c15ull >> 32 & 0xffffffffull;
-        at = static_cast<int64_t>(
+        at[j] = static_cast<int64_t>(
             (static_cast<double>(sample) + static_cast<double>(hash) * 0x1p-32) * step);
-        at = at < range.count ? at : range.count - 1;
+        at[j] = at[j] < range.count ? at[j] : range.count - 1;
       }
-      keys[j] = keyOrLast(at < range.count ? reader.readOne(at) : NotANumber<Number>::value());
     }
+    readKeys(reader, at, keys);
     Sort(memory.sort).Sort(keys);
     __syncthreads();
 #pragma unroll
@@ -213,11 +225,10 @@ __global__ void __launch_bounds__(kFewThreads) sortFew(const __grid_constant__ A
     if (range.count > kFew) continue;
     const AnyReader<Number> reader(p.samples, range, channel);
     Key keys[kItems];
+    int64_t at[kItems];
 #pragma unroll
-    for (int j = 0; j < kItems; ++j) {
-      const int at = j * kWarp + lane;
-      keys[j] = keyOrLast(at < range.count ? reader.readOne(at) : NotANumber<Number>::value());
-    }
+    for (int j = 0; j < kItems; ++j) at[j] = j * kWarp + lane;
+    readKeys(reader, at, keys);
     Sort(memory[warp].sort).Sort(keys, [](Key x, Key y) { return x < y; });
     __syncwarp();
 #pragma unroll

@@ -137,18 +137,28 @@ struct AnyReader {
   }
 
   __device__ __forceinline__ uint32_t read(int64_t first, int step, Number (&x)[kBatch]) const {
-    int64_t offset[kBatch];
+    int64_t at[kBatch];
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) at[j] = first + j * static_cast<int64_t>(step);
+    return readAt(at, x);
+  }
+
+  // Samples anywhere; all of them are on their way together.
+  template <int kCount>
+  __device__ __forceinline__ uint32_t readAt(const int64_t (&at)[kCount],
+                                             Number (&x)[kCount]) const {
+    int64_t offset[kCount];
     uint32_t valid = 0;
 #pragma unroll
-    for (int j = 0; j < kBatch; ++j) {
+    for (int j = 0; j < kCount; ++j) {
       offset[j] = 0;
-      valid |= (locate(first + j * static_cast<int64_t>(step), &offset[j]) ? 1u : 0u) << j;
+      valid |= (locate(at[j], &offset[j]) ? 1u : 0u) << j;
     }
     visitStorageOf<Number>(s.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const T* data = static_cast<const T*>(s.data);
 #pragma unroll
-      for (int j = 0; j < kBatch; ++j) {
+      for (int j = 0; j < kCount; ++j) {
         x[j] =
             (valid >> j & 1) != 0 ? widen(load<T>(data + offset[j])) : NotANumber<Number>::value();
       }
