@@ -63,7 +63,7 @@ struct PassMemory {
     int tops[kThreads];
   };
   std::conditional_t<kKeep, KeptTable<Number>, char> table;
-  KeptCounts<kKeep> counts;
+  std::conditional_t<kKeep, KeptLists<Number>, char> lists;
 };
 
 struct NoKeeper {
@@ -82,8 +82,6 @@ __global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number
   const Lanes lanes = {a.plan.width, a.plan.phases};
   const int step = lanes.phases;
   const bool has_lane = lanes.phase() < lanes.phases;
-  if constexpr (kKeep) Keeper::clear(memory.counts);
-  __syncthreads();
   for (int64_t u = blockIdx.x; u < a.plan.units(); u += gridDim.x) {
     const Unit unit = unitOf(a.plan, u);
     const int64_t channel = unit.first_channel + lanes.channel();
@@ -108,7 +106,9 @@ __global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number
     }
     if constexpr (kKeep) {
       const int64_t left = a.samples.channels - unit.first_channel;
-      memory.table.fill(brackets, left < lanes.width ? static_cast<int>(left) : lanes.width);
+      const int count = left < lanes.width ? static_cast<int>(left) : lanes.width;
+      memory.lists.fill(brackets, count);
+      memory.table.fill(brackets, count);
     }
     const int most_batches = kMoments ? Sums::mostBatches(lanes.phases, kBatch) : 1 << 24;
     int batches = 0;
@@ -152,20 +152,20 @@ __global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number
       }
       if constexpr (kKeep) {
         if (__syncthreads_or(keeper.isFull())) {
-          keeper.flushKept(memory.kept, memory.counts, lanes);
+          keeper.flushKept(memory.kept, memory.lists, lanes);
         }
       }
       if (++batches == most_batches) {
         batches = 0;
         if constexpr (kKeep) {
-          keeper.flushKept(memory.kept, memory.counts, lanes);
+          keeper.flushKept(memory.kept, memory.lists, lanes);
           keeper.flushCounts(a.found + index, memory.fields, lanes, active);
         }
         if constexpr (kMoments) sums.flush(a.moments + index, memory.fields, lanes, active);
       }
     }
     if constexpr (kKeep) {
-      keeper.flushKept(memory.kept, memory.counts, lanes);
+      keeper.flushKept(memory.kept, memory.lists, lanes);
       keeper.flushCounts(a.found + index, memory.fields, lanes, active);
     }
     if constexpr (kMoments) sums.flush(a.moments + index, memory.fields, lanes, active);

@@ -32,28 +32,46 @@ struct KeptTable<float> {
   }
 };
 
-template <bool kKeep>
-struct KeptCounts {
-  static constexpr int kLists = kKeep ? kMostKeepWidth * kMostBrackets : 1;
-  uint32_t count[kLists];
-  uint32_t base[kLists];
-  uint32_t at_low[kLists];
-  uint32_t at_high[kLists];
+// The brackets of a block's channels, and what a flush counts for them.
+template <class Number>
+struct KeptLists {
+  static constexpr int kCount = kMostKeepWidth * kMostBrackets;
+  Number low[kCount];
+  Number high[kCount];
+  int64_t start[kCount];
+  uint32_t capacity[kCount];
+  uint32_t count[kCount];
+  uint32_t base[kCount];
+  uint32_t at_low[kCount];
+  uint32_t at_high[kCount];
+
+  // Of so many channels. All threads take part.
+  __device__ __forceinline__ void fill(const Brackets<Number>* brackets, int channels) {
+    for (int l = static_cast<int>(threadIdx.x); l < kCount; l += kThreads) {
+      count[l] = at_low[l] = at_high[l] = 0;
+      if (l >= channels * kMostBrackets) continue;
+      const Brackets<Number>& of = brackets[l / kMostBrackets];
+      const int b = l % kMostBrackets;
+      low[l] = of.low[b];
+      high[l] = of.high[b];
+      start[l] = of.start[b];
+      // As many places as a base can tell.
+      capacity[l] =
+          static_cast<uint32_t>(of.capacity[b] < kMostPlaces ? of.capacity[b] : kMostPlaces);
+    }
+    __syncthreads();
+  }
+
+  static constexpr int64_t kMostPlaces = 0x7fffffff;
 };
 
 template <class Number>
 class KeepBetween {
  public:
-  static __device__ __forceinline__ void clear(KeptCounts<true>& counts) {
-    for (int i = static_cast<int>(threadIdx.x); i < KeptCounts<true>::kLists; i += kThreads) {
-      counts.count[i] = counts.at_low[i] = counts.at_high[i] = 0;
-    }
-  }
-
   // `found` is of the block's first channel, the brackets are of the thread's.
   __device__ __forceinline__ KeepBetween(const Brackets<Number>* brackets, Found* found,
                                          Number* lists, Lanes lanes, bool active)
-      : brackets_(brackets), found_(found), lists_(lists), depth_(0), map_(mapOf(brackets)) {
+      : found_(found), lists_(lists), depth_(0), map_(mapOf(brackets)) {
 #pragma unroll
     for (int b = 0; b < kMostBrackets; ++b) {
       low_[b] = brackets->low[b];
@@ -102,64 +120,64 @@ class KeepBetween {
   __device__ __forceinline__ bool isFull() const { return depth_ > kKeptDepth<Number> - kBatch; }
 
   // Writes what was put aside to the lists. All threads of the block take part.
-  __device__ __forceinline__ void flushKept(const KeptMemory<Number>& memory,
-                                            KeptCounts<true>& counts, Lanes lanes) {
+  __device__ __forceinline__ void flushKept(KeptMemory<Number>& memory, KeptLists<Number>& lists,
+                                            Lanes lanes) {
+    constexpr bool kFloat = sizeof(Number) == 4;
     const int t = static_cast<int>(threadIdx.x);
-    const int list = lanes.channel() * kMostBrackets;
-    uint32_t place[kMostBrackets] = {};
+    const int list = lanes.channel() * kMostBrackets - 1;
+    if constexpr (kFloat) addGaps();
+    uint32_t counts = 0;  // of brackets, side by side as of gaps
+    int kept = 0;
 #pragma unroll 1
     for (int e = 0; e < depth_; ++e) {
       const Number x = memory[e][t];
-#pragma unroll
-      for (int b = 0; b < kMostBrackets; ++b) {
-        if constexpr (sizeof(Number) == 4) {
-          if (!(x >= low_[b])) ++below_[b];
-        }
-        if (x == low_[b]) {
-          atomicAdd(&counts.at_low[list + b], 1u);
-        } else if (x == high_[b]) {
-          atomicAdd(&counts.at_high[list + b], 1u);
-        } else if (x > low_[b] && x < high_[b]) {
-          ++place[b];
-        }
+      const int n = bracketsFrom(x);
+      if constexpr (kFloat) gaps_ += 1u << (kGapBits * n);  // below all others
+      if (n == 0) continue;
+      const Number high = lists.high[list + n];
+      if (x == lists.low[list + n]) {
+        atomicAdd(&lists.at_low[list + n], 1u);
+      } else if (x == high) {
+        atomicAdd(&lists.at_high[list + n], 1u);
+      } else if (x < high) {
+        memory[kept++][t] = x;
+        counts += 1u << (kGapBits * (n - 1));
       }
     }
+    if constexpr (kFloat) addGaps();
+    uint32_t place[kMostBrackets];
 #pragma unroll
     for (int b = 0; b < kMostBrackets; ++b) {
-      if (place[b] > 0) place[b] = atomicAdd(&counts.count[list + b], place[b]);
+      const uint32_t count = counts >> (kGapBits * b) & kMostInGap;
+      place[b] = count > 0 ? atomicAdd(&lists.count[list + 1 + b], count) : 0;
     }
     __syncthreads();
 #pragma unroll 1
     for (int l = t; l < lanes.width * kMostBrackets; l += kThreads) {
       Found& found = found_[l / kMostBrackets];
       const int b = l % kMostBrackets;
-      const uint32_t count = counts.count[l];
+      const uint32_t count = lists.count[l];
       if (count > 0) {
         // Of a list that overflows nothing is read, so that its places need not be right.
         const unsigned long long base =
             atomicAdd(&found.kept[b], static_cast<unsigned long long>(count));
-        counts.base[l] = static_cast<uint32_t>(base < kNowhere ? base : kNowhere);
-        counts.count[l] = 0;
+        lists.base[l] = static_cast<uint32_t>(base < kNowhere ? base : kNowhere);
+        lists.count[l] = 0;
       }
-      addCount(&found.at_low[b], &counts.at_low[l]);
-      addCount(&found.at_high[b], &counts.at_high[l]);
+      addCount(&found.at_low[b], &lists.at_low[l]);
+      addCount(&found.at_high[b], &lists.at_high[l]);
     }
     __syncthreads();
 #pragma unroll 1
-    for (int e = 0; e < depth_; ++e) {
+    for (int e = 0; e < kept; ++e) {
       const Number x = memory[e][t];
-      int at = -1;
-      uint32_t to = 0;
+      const int n = bracketsFrom(x);
+      uint32_t to = lists.base[list + n];
 #pragma unroll
       for (int b = 0; b < kMostBrackets; ++b) {
-        if (x > low_[b] && x < high_[b]) {
-          at = b;
-          to = place[b]++;
-        }
+        if (n == b + 1) to += place[b]++;
       }
-      if (at < 0) continue;
-      const int64_t i = static_cast<int64_t>(counts.base[list + at]) + to;
-      if (i < brackets_->capacity[at]) lists_[brackets_->start[at] + i] = x;
+      if (to < lists.capacity[list + n]) lists_[lists.start[list + n] + to] = x;
     }
     depth_ = 0;
     __syncthreads();
@@ -198,6 +216,14 @@ class KeepBetween {
       static_cast<void>(brackets);
       return NoMap{};
     }
+  }
+
+  // How many brackets begin at or before x.
+  __device__ __forceinline__ int bracketsFrom(Number x) const {
+    int n = 0;
+#pragma unroll
+    for (int b = 0; b < kMostBrackets; ++b) n += x >= low_[b] ? 1 : 0;
+    return n;
   }
 
   static __device__ __forceinline__ void addCount(unsigned long long* to, uint32_t* from) {
@@ -261,10 +287,9 @@ class KeepBetween {
 
   static constexpr int kBatchesInGap = kMostInGap / kBatch;
 
-  // No list is as long.
-  static constexpr unsigned long long kNowhere = 0xffffffffull;
+  // No list is as long, and a few more do not overflow.
+  static constexpr unsigned long long kNowhere = 0xf0000000ull;
 
-  const Brackets<Number>* brackets_;
   Found* found_;  // of the block's first channel
   Number* lists_;
   Number low_[kMostBrackets];
