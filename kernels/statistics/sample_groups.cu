@@ -1,5 +1,6 @@
 #include "statistics/sample_groups.h"
 
+#include <algorithm>
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/warp/warp_merge_sort.cuh>
 
@@ -254,7 +255,11 @@ cudaError_t launchOf(Arguments arguments, bool many, const LaunchDevice& device,
                          kFewThreads, device, cuda_stream);
   }
   if (error == cudaSuccess && many) {
-    error = launchBlocks(sampleMany<Number>, &arguments, all, kSortThreads, device, cuda_stream);
+    // Of rows that have few samples after all there is nothing to do: no block for each of them.
+    constexpr int64_t kBlocks = 16;  // of a multiprocessor
+    error = launchBlocks(sampleMany<Number>, &arguments,
+                         std::min(all, device.multiprocessors * kBlocks), kSortThreads, device,
+                         cuda_stream);
   }
   return error;
 }

@@ -1,5 +1,7 @@
 #include "statistics/select_quantiles.h"
 
+#include <algorithm>
+
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
@@ -152,7 +154,9 @@ cudaError_t launchSelect(const StatisticsProblem& problem, const LevelsOfRead& l
                          found,           kept,
                          refined.refined, refined.values,
                          finish_blocks,   finish != nullptr ? *finish : kAllLimbs};
-  const int64_t blocks = finish_blocks + all * levels.count;
+  constexpr int64_t kBlocks = 32;  // of a multiprocessor
+  const int64_t blocks =
+      std::min(finish_blocks + all * levels.count, device.multiprocessors * kBlocks);
   return launchBlocks(computesInDouble(problem.samples.dtype) ? select<double> : select<float>,
                       &arguments, blocks, kSelectThreads, device, cuda_stream);
 }
