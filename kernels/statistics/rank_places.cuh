@@ -91,7 +91,30 @@ struct Refined {
   uint64_t high;  // 0: there was none
   int64_t before;
   unsigned long long count;
+  uint64_t found[2];  // the keys themselves, if they are known by now
+  uint64_t is_found;
 };
+
+// The lowest bits of a dtype's keys, which follow from the sign.
+__device__ __forceinline__ int emptyKeyBits(DType dtype) {
+  switch (dtype) {
+    case DType::BF16:
+    case DType::Bool:
+    case DType::I8:
+    case DType::U8: return 16;
+    case DType::F16: return 13;
+    case DType::I16:
+    case DType::U16: return 8;
+    default: return 0;
+  }
+}
+
+// The key of such a dtype, other than that of -0, between two that are not further apart than those bits tell, if there is one.
+__device__ __forceinline__ uint32_t onlyKey(uint32_t low, uint32_t high, int empty_bits) {
+  const uint32_t mask = (1u << empty_bits) - 1;
+  const uint32_t negative = low | mask;
+  return negative <= high && negative < 0x7fffffffu ? negative : high & ~mask;
+}
 
 inline constexpr int64_t kMostRefined = 4096;
 inline constexpr int64_t kFewKept = 8192;  // that are looked through as they are

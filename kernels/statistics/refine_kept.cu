@@ -164,6 +164,19 @@ __global__ void __launch_bounds__(kRefineThreads) collectKept(const __grid_const
   const Key end = list.low + (static_cast<Key>(bin[1]) << shift) + ((Key{1} << shift) - 1);
   const Key last = end < first || end > list.high ? list.high : end;
   Refined& refined = a.refined[i];
+  // Values of few bits are often alike: there is one of them in a bin, or none.
+  if constexpr (sizeof(Number) == 4) {
+    const int empty_bits = emptyKeyBits(a.problem.samples.dtype);
+    if (empty_bits > 0 && shift <= empty_bits) {
+      if (slice > 0 || t > 0) return;
+      for (int which = 0; which < 2; ++which) {
+        const Key bin_low = list.low + (static_cast<Key>(bin[which]) << shift);
+        refined.found[which] = onlyKey(bin_low, bin_low + ((Key{1} << shift) - 1), empty_bits);
+      }
+      refined.is_found = 1;
+      return;
+    }
+  }
   Number* const values = static_cast<Number*>(a.values) + i * kMostRefined;
   list.visitSlice(slice, [&](Number x) {
     const Key key = valueKey(x);

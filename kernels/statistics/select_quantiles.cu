@@ -128,6 +128,12 @@ __global__ void __launch_bounds__(kSelectThreads) select(const __grid_constant__
       RankPlaces<Number> places = placesOf(brackets, a.found[index], rank);
       if (places.bracket < 0) {
         selectAny<Number>(memory, p, range, channel, m, rank, places.found);
+      } else if (places.is_inner && a.refined != nullptr && a.refined[i].is_found != 0) {
+        for (int k = 0; k < 2; ++k) {
+          if (places.each_is_inner[k]) {
+            places.found[k] = static_cast<ValueKey<Number>>(a.refined[i].found[k]);
+          }
+        }
       } else if (places.is_inner) {
         selectKept<Number>(memory, Bracket<Number>(brackets, a.found[index], places.bracket),
                            static_cast<const Number*>(a.kept) + brackets.start[places.bracket],
