@@ -31,6 +31,8 @@ cudaError_t loadVoxelize();
 cudaError_t loadVoxelizeSparse();
 cudaError_t loadTsdf();
 cudaError_t loadConvertRotations();
+cudaError_t loadStatistics();
+cudaError_t loadAccumulate();
 
 namespace {
 
@@ -69,9 +71,10 @@ cudaError_t findEarlyLaunches(LaunchDevice* launch) {
 
 // All of them, so that no call is slow or waits for being the first, and any may be captured.
 cudaError_t loadKernels(const LaunchDevice& device) {
-  for (const auto load : {loadCheckTimes, loadClearCounts, loadConvertRotations, loadCopy, loadFuse,
-                          loadFuseMissing, loadFuseRows, loadGroupPoints, loadReduceVoxels,
-                          loadTsdf, loadVoxelize, loadVoxelizeSparse}) {
+  for (const auto load :
+       {loadAccumulate, loadCheckTimes, loadClearCounts, loadConvertRotations, loadCopy, loadFuse,
+        loadFuseMissing, loadFuseRows, loadGroupPoints, loadReduceVoxels, loadStatistics, loadTsdf,
+        loadVoxelize, loadVoxelizeSparse}) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }

@@ -56,53 +56,79 @@ RBC_HD double roundToF64(uint128 significand, int exponent, bool more) {
 // Limbs from the lowest that is not 0 to the highest, as a magnitude.
 template <class Limbs>
 struct Magnitude {
-  uint32_t limb[Limbs::kCount];
-  int low = 0;
+  uint32_t limb[Limbs::kCount];  // from low to high
+  int low = Limbs::kCount;
   int high = -1;  // less than low: 0
   bool negative;
 
-  RBC_HD explicit Magnitude(const int64_t (&limbs)[Limbs::kCount]) {
-    negative = limbs[Limbs::kCount - 1] < 0;
-    low = Limbs::kCount;
-    uint64_t carry = negative ? 1 : 0;
-    for (int k = 0; k < Limbs::kCount; ++k) {
-      const auto bits = static_cast<uint32_t>(limbs[k]);
-      const uint64_t all = (negative ? ~bits : bits) + carry;
+  RBC_HD explicit Magnitude(const int64_t (&limbs)[Limbs::kCount])
+      : Magnitude(limbs, 0, Limbs::kCount) {}
+
+  // Of so many limbs from the first on; the others are 0. They need not be normalized.
+  RBC_HD Magnitude(const int64_t* limbs, int first, int count) {
+    int64_t carry = 0;
+    for (int k = first; k < first + count; ++k) {
+      const int64_t all = limbs[k] + carry;
       limb[k] = static_cast<uint32_t>(all);
       carry = all >> 32;
       if (limb[k] == 0) continue;
       if (low > k) low = k;
       high = k;
     }
+    negative = carry < 0;
+    if (!negative || high < 0) return;
+    // The complement: of what is above the lowest limb all bits, whether or not they were set.
+    limb[low] = 0 - limb[low];
+    high = low;
+    for (int k = low + 1; k < first + count; ++k) {
+      limb[k] = ~limb[k];
+      if (limb[k] != 0) high = k;
+    }
   }
 };
 
-// The next 16 bits of a long division by n <= kMostSamples.
-RBC_HD uint32_t divideDigit(uint32_t digit, uint64_t n, uint64_t* remainder) {
-  const uint64_t all = *remainder << 16 | digit;
-  const uint64_t quotient = all / n;
-  *remainder = all - quotient * n;
-  return static_cast<uint32_t>(quotient);
-}
+// A number that others are divided by, again and again: at most kMostSamples.
+struct Divisor {
+  int64_t n;
+  double inverse;
 
-RBC_HD uint32_t divideLimb(uint32_t limb, uint64_t n, uint64_t* remainder) {
-  const uint32_t high = divideDigit(limb >> 16, n, remainder);
-  return high << 16 | divideDigit(limb & 0xffff, n, remainder);
-}
+  RBC_HD explicit Divisor(int64_t number)
+      : n(number), inverse(1.0 / static_cast<double>(number)) {}
+
+  // The next 16 bits of a long division: by the inverse, which is off by one at most.
+  RBC_HD uint32_t digit(uint32_t next, int64_t* remainder) const {
+    const int64_t all = *remainder << 16 | next;  // less than 2^56
+    auto quotient = static_cast<int64_t>(static_cast<double>(all) * inverse);
+    int64_t rest = all - quotient * n;
+    if (rest < 0) {
+      rest += n;
+      --quotient;
+    } else if (rest >= n) {
+      rest -= n;
+      ++quotient;
+    }
+    *remainder = rest;
+    return static_cast<uint32_t>(quotient);
+  }
+  RBC_HD uint32_t limb(uint32_t next, int64_t* remainder) const {
+    const uint32_t high = digit(next >> 16, remainder);
+    return high << 16 | digit(next & 0xffff, remainder);
+  }
+};
 
 RBC_HD double notANumber() { return canonical(bitCast<double>(~uint64_t{0})); }
 
-// The sums are normalized.
-RBC_HD double exactMean(const Moments& moments) {
+RBC_HD double exactMean(const Moments& moments, const LimbSpan& span = kAllLimbs) {
   if (moments.count == 0) return notANumber();
-  const Magnitude<SumLimbs> sum(moments.sum);
+  const Magnitude<SumLimbs> sum(moments.sum, span.first_sum, span.sums);
+  const Divisor divisor(moments.count);
   // Four limbs: 56 bits of the quotient at least, if there are as many.
   const int base = sum.high >= 3 ? sum.high - 3 : 0;
   uint128 quotient = 0;
-  uint64_t remainder = 0;
+  int64_t remainder = 0;
   for (int k = sum.high; k >= base; --k) {
-    quotient =
-        quotient << 32 | divideLimb(sum.limb[k], static_cast<uint64_t>(moments.count), &remainder);
+    const uint32_t limb = k >= sum.low ? sum.limb[k] : 0;
+    quotient = quotient << 32 | divisor.limb(limb, &remainder);
   }
   const double mean =
       roundToF64(quotient, 32 * base - SumLimbs::kUnit, remainder != 0 || sum.low < base);
@@ -127,9 +153,9 @@ struct Spread {
 
   RBC_HD uint32_t limbAt(int k) const { return k >= low ? limb[k] : 0; }
 
-  RBC_HD explicit Spread(const Moments& moments) {
-    const Magnitude<SumLimbs> sum(moments.sum);
-    const Magnitude<SquareLimbs> squares(moments.squares);
+  RBC_HD Spread(const Moments& moments, const LimbSpan& span) {
+    const Magnitude<SumLimbs> sum(moments.sum, span.first_sum, span.sums);
+    const Magnitude<SquareLimbs> squares(moments.squares, span.first_square, span.squares);
     const int first = squares.low < 2 * sum.low ? squares.low : 2 * sum.low;
     const int last = (squares.high > 2 * sum.high ? squares.high : 2 * sum.high) + 2;
     int128 carry = 0;
@@ -151,24 +177,25 @@ struct Spread {
   }
 };
 
-RBC_HD double exactStd(const Moments& moments, int ddof) {
+RBC_HD double exactStd(const Moments& moments, int ddof, const LimbSpan& span = kAllLimbs) {
   if (moments.count <= ddof) return notANumber();
-  const Spread spread(moments);
+  const Spread spread(moments, span);
   if (spread.high < 0) return 0;
   // Eight limbs, divided by n (n - ddof): 142 bits of the quotient at least, if there are as many.
   constexpr int kLimbs = 8;
   const int base = spread.high >= kLimbs - 1 ? spread.high - (kLimbs - 1) : 0;
   uint32_t quotient[kLimbs] = {};
   bool more = spread.low < base;
-  uint64_t remainder = 0;
+  const Divisor by_count(moments.count);
+  const Divisor by_freedom(moments.count - ddof);
+  int64_t remainder = 0;
   for (int k = spread.high; k >= base; --k) {
-    quotient[k - base] =
-        divideLimb(spread.limbAt(k), static_cast<uint64_t>(moments.count), &remainder);
+    quotient[k - base] = by_count.limb(spread.limbAt(k), &remainder);
   }
   more = more || remainder != 0;
   remainder = 0;
   for (int k = spread.high - base; k >= 0; --k) {
-    quotient[k] = divideLimb(quotient[k], static_cast<uint64_t>(moments.count - ddof), &remainder);
+    quotient[k] = by_freedom.limb(quotient[k], &remainder);
   }
   more = more || remainder != 0;
 

@@ -29,6 +29,15 @@ struct SquareLimbs {
 // Additions to a limb, of less than 2^32 each, between two normalizations.
 inline constexpr int64_t kMostLimbAdditions = int64_t{1} << 30;
 
+// The limbs that may not be 0: count of them from first on.
+struct LimbSpan {
+  int first_sum;
+  int sums;
+  int first_square;
+  int squares;
+};
+inline constexpr LimbSpan kAllLimbs = {0, SumLimbs::kCount, 0, SquareLimbs::kCount};
+
 // The statistics of a channel but for its quantiles. As keys of value_key.h, min and max do not
 // depend on what came first either.
 struct Moments {

@@ -1,0 +1,20 @@
+#include "runtime/load_kernels.h"
+#include "statistics/channel_pass_launch.cuh"
+
+namespace rbc::cuda {
+namespace statistics {
+
+cudaError_t launchPassDouble(PassKind kind, PassArguments& arguments, int64_t blocks,
+                             const LaunchDevice& device, cudaStream_t cuda_stream) {
+  const bool plain =
+      arguments.samples.dtype == DType::F64 && isPlain(arguments.samples, arguments.per_row);
+  return plain ? launchPassOf<PlainReader<double>>(kind, arguments, blocks, device, cuda_stream)
+               : launchPassOf<AnyReader<double>>(kind, arguments, blocks, device, cuda_stream);
+}
+
+cudaError_t loadPassDouble() {
+  return loadKernelsBeside(passChannels<PlainReader<double>, true, false>);
+}
+
+}  // namespace statistics
+}  // namespace rbc::cuda

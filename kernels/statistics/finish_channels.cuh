@@ -1,0 +1,46 @@
+// Results of exact sums. One thread takes long for them, so that they are best worked out beside
+// something else.
+#pragma once
+
+#include "exact_moments.h"
+#include "statistics/write_quantiles.cuh"
+
+namespace rbc::cuda {
+namespace statistics {
+
+inline constexpr int kFinishChannels = 32;  // of a block
+inline constexpr int kFinishThreads = 64;   // that it takes
+
+// Groups' moments, whose limbs need not be normalized.
+struct FinishArguments {
+  StatisticsProblem problem;
+  const Moments* moments;
+  LimbSpan span;
+};
+
+// Block i of those that finish. Threads of one warp take the same way: the first warp has the means, the
+// second one the deviations.
+inline __device__ __noinline__ void finishChannels(const StatisticsProblem& p,
+                                                   const Moments* moments, const LimbSpan& span,
+                                                   int64_t block) {
+  const int t = static_cast<int>(threadIdx.x);
+  if (t >= kFinishThreads) return;
+  const int64_t i = block * kFinishChannels + t % kFinishChannels;
+  const int64_t channels = p.samples.channels;
+  if (i >= p.groups() * channels) return;
+  const int64_t group = i / channels;
+  const int64_t channel = i - group * channels;
+  const Moments& m = moments[i];
+  if (t < kFinishChannels) {
+    put(p.count, group, channel, m.count);
+    put(p.nonfinite, group, channel, m.nonfinite);
+    put(p.min, group, channel, smallest(m));
+    put(p.max, group, channel, largest(m));
+    if (p.mean.data != nullptr) put(p.mean, group, channel, exactMean(m, span));
+  } else if (p.std.data != nullptr) {
+    put(p.std, group, channel, exactStd(m, p.ddof, span));
+  }
+}
+
+}  // namespace statistics
+}  // namespace rbc::cuda

@@ -1,0 +1,284 @@
+// Counts the values below the brackets of a channel and keeps those within.
+//
+// A thread counts what is certainly outside of brackets, and puts the rest aside in shared memory, so that
+// the many values take few instructions. Once some thread has put much aside, the block finds the brackets
+// of all of it, makes room in the lists of these by one addition each, and writes it there.
+#pragma once
+
+#include "statistics/bracket_table.cuh"
+#include "statistics/reduce_channels.cuh"
+#include "statistics/sample_readers.cuh"
+
+namespace rbc::cuda {
+namespace statistics {
+
+// What a thread puts aside at most.
+template <class Number>
+inline constexpr int kKeptDepth = sizeof(Number) == 4 ? 24 : 16;
+
+template <class Number>
+using KeptMemory = Number[kKeptDepth<Number>][kThreads];
+
+// Of doubles there is no table.
+template <class Number>
+struct KeptTable {
+  __device__ __forceinline__ void fill(const Brackets<Number>*, int) {}
+};
+template <>
+struct KeptTable<float> {
+  CellTable cells;
+  __device__ __forceinline__ void fill(const Brackets<float>* brackets, int count) {
+    fillCells(cells, brackets, count);
+  }
+};
+
+template <bool kKeep>
+struct KeptCounts {
+  static constexpr int kLists = kKeep ? kMostKeepWidth * kMostBrackets : 1;
+  uint32_t count[kLists];
+  uint32_t base[kLists];
+  uint32_t at_low[kLists];
+  uint32_t at_high[kLists];
+};
+
+template <class Number>
+class KeepBetween {
+ public:
+  static __device__ __forceinline__ void clear(KeptCounts<true>& counts) {
+    for (int i = static_cast<int>(threadIdx.x); i < KeptCounts<true>::kLists; i += kThreads) {
+      counts.count[i] = counts.at_low[i] = counts.at_high[i] = 0;
+    }
+  }
+
+  // `found` is of the block's first channel, the brackets are of the thread's.
+  __device__ __forceinline__ KeepBetween(const Brackets<Number>* brackets, Found* found,
+                                         Number* lists, Lanes lanes, bool active)
+      : brackets_(brackets), found_(found), lists_(lists), depth_(0), map_(mapOf(brackets)) {
+#pragma unroll
+    for (int b = 0; b < kMostBrackets; ++b) {
+      low_[b] = brackets->low[b];
+      high_[b] = brackets->high[b];
+      below_[b] = 0;
+    }
+    frequent_ = brackets->frequent;
+    frequents_ = below_all_ = 0;
+    cells_ = active ? lanes.channel() * kCellStride : 0;
+    batches_ = 0;
+    gaps_ = 0;
+  }
+
+  // Of numbers that may be infinite, or NaN: see addBelowAll().
+  template <int kCount>
+  __device__ __forceinline__ void add(const Number (&x)[kCount], KeptMemory<Number>& memory,
+                                      const KeptTable<Number>& table) {
+    if constexpr (sizeof(Number) == 4) {
+      addFloats(x, memory, table);
+    } else {
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) {
+        if (x[j] == frequent_) {
+          ++frequents_;
+          continue;
+        }
+        bool within = false;
+#pragma unroll
+        for (int b = 0; b < kMostBrackets; ++b) {
+          const bool below = !(x[j] >= low_[b]);
+          if (below) ++below_[b];
+          within = within | (!below & (x[j] <= high_[b]));
+        }
+        if (within) {
+          memory[depth_][threadIdx.x] = x[j];
+          ++depth_;
+        }
+      }
+    }
+  }
+
+  // How many of them were NaN or the negative infinity, which do not count.
+  __device__ __forceinline__ void addBelowAll(int32_t count) { below_all_ += count; }
+
+  // Whether another batch may be too much.
+  __device__ __forceinline__ bool isFull() const { return depth_ > kKeptDepth<Number> - kBatch; }
+
+  // Writes what was put aside to the lists. All threads of the block take part.
+  __device__ __forceinline__ void flushKept(const KeptMemory<Number>& memory,
+                                            KeptCounts<true>& counts, Lanes lanes) {
+    const int t = static_cast<int>(threadIdx.x);
+    const int list = lanes.channel() * kMostBrackets;
+    uint32_t place[kMostBrackets] = {};
+#pragma unroll 1
+    for (int e = 0; e < depth_; ++e) {
+      const Number x = memory[e][t];
+#pragma unroll
+      for (int b = 0; b < kMostBrackets; ++b) {
+        if constexpr (sizeof(Number) == 4) {
+          if (!(x >= low_[b])) ++below_[b];
+        }
+        if (x == low_[b]) {
+          atomicAdd(&counts.at_low[list + b], 1u);
+        } else if (x == high_[b]) {
+          atomicAdd(&counts.at_high[list + b], 1u);
+        } else if (x > low_[b] && x < high_[b]) {
+          ++place[b];
+        }
+      }
+    }
+#pragma unroll
+    for (int b = 0; b < kMostBrackets; ++b) {
+      if (place[b] > 0) place[b] = atomicAdd(&counts.count[list + b], place[b]);
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int l = t; l < lanes.width * kMostBrackets; l += kThreads) {
+      Found& found = found_[l / kMostBrackets];
+      const int b = l % kMostBrackets;
+      const uint32_t count = counts.count[l];
+      if (count > 0) {
+        // Of a list that overflows nothing is read, so that its places need not be right.
+        const unsigned long long base =
+            atomicAdd(&found.kept[b], static_cast<unsigned long long>(count));
+        counts.base[l] = static_cast<uint32_t>(base < kNowhere ? base : kNowhere);
+        counts.count[l] = 0;
+      }
+      addCount(&found.at_low[b], &counts.at_low[l]);
+      addCount(&found.at_high[b], &counts.at_high[l]);
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int e = 0; e < depth_; ++e) {
+      const Number x = memory[e][t];
+      int at = -1;
+      uint32_t to = 0;
+#pragma unroll
+      for (int b = 0; b < kMostBrackets; ++b) {
+        if (x > low_[b] && x < high_[b]) {
+          at = b;
+          to = place[b]++;
+        }
+      }
+      if (at < 0) continue;
+      const int64_t i = static_cast<int64_t>(counts.base[list + at]) + to;
+      if (i < brackets_->capacity[at]) lists_[brackets_->start[at] + i] = x;
+    }
+    depth_ = 0;
+    __syncthreads();
+  }
+
+  // All threads of the block take part.
+  __device__ __forceinline__ void flushCounts(Found* found, FieldMemory& memory, Lanes lanes,
+                                              bool active) {
+    if constexpr (sizeof(Number) == 4) addGaps();
+    int64_t counts[kMostBrackets + 1];
+#pragma unroll
+    for (int b = 0; b < kMostBrackets; ++b) {
+      const int32_t frequent = frequent_ < low_[b] ? frequents_ : 0;
+      counts[b] = active ? int64_t{below_[b]} + frequent - below_all_ : 0;
+    }
+    counts[kMostBrackets] = active ? frequents_ : 0;
+    sumChannels(counts, memory, lanes);
+    if (active && lanes.phase() == 0) {
+#pragma unroll
+      for (int b = 0; b < kMostBrackets; ++b) {
+        atomicAdd(&found->below[b], static_cast<unsigned long long>(counts[b]));
+      }
+      atomicAdd(&found->frequent, static_cast<unsigned long long>(counts[kMostBrackets]));
+    }
+#pragma unroll
+    for (int b = 0; b < kMostBrackets; ++b) below_[b] = 0;
+    frequents_ = below_all_ = 0;
+  }
+
+ private:
+  struct NoMap {};
+  static __device__ __forceinline__ auto mapOf(const Brackets<Number>* brackets) {
+    if constexpr (sizeof(Number) == 4) {
+      return CellMap(*brackets);
+    } else {
+      static_cast<void>(brackets);
+      return NoMap{};
+    }
+  }
+
+  static __device__ __forceinline__ void addCount(unsigned long long* to, uint32_t* from) {
+    if (*from == 0) return;
+    atomicAdd(to, static_cast<unsigned long long>(*from));
+    *from = 0;
+  }
+
+  template <int kCount>
+  __device__ __forceinline__ void addFloats(const float (&x)[kCount], KeptMemory<float>& memory,
+                                            const KeptTable<float>& table) {
+    static_assert(kCount * kBatchesInGap <= kMostInGap);
+#if defined(__CUDA_ARCH__)
+    constexpr uint32_t kStep = kThreads * sizeof(float);
+    const auto first = static_cast<uint32_t>(__cvta_generic_to_shared(&memory[0][threadIdx.x]));
+    uint32_t place = first + static_cast<uint32_t>(depth_) * kStep;
+#endif
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      const uint32_t entry = table.cells[cells_ + map_.cellOf(x[j])];
+      gaps_ += entry;
+#if defined(__CUDA_ARCH__)
+      // What stands below, without branches.
+      asm volatile(
+          "{\n\t"
+          ".reg .pred p, q;\n\t"
+          "setp.eq.f32 p, %2, %3;\n\t"
+          "@p add.s32 %0, %0, 1;\n\t"
+          "setp.lt.and.s32 q, %4, 0, !p;\n\t"
+          "@q st.shared.f32 [%1], %2;\n\t"
+          "@q add.s32 %1, %1, %5;\n\t"
+          "}"
+          : "+r"(frequents_), "+r"(place)
+          : "f"(x[j]), "f"(frequent_), "r"(entry), "n"(kStep)
+          : "memory");
+#else
+      if (x[j] == frequent_) {
+        ++frequents_;
+      } else if (static_cast<int32_t>(entry) < 0) {
+        memory[depth_++][threadIdx.x] = x[j];
+      }
+#endif
+    }
+#if defined(__CUDA_ARCH__)
+    depth_ = static_cast<int32_t>((place - first) / kStep);
+#endif
+    if (++batches_ == kBatchesInGap) addGaps();
+  }
+
+  // What lies in a gap is below the brackets after it.
+  __device__ __forceinline__ void addGaps() {
+    int32_t below = 0;
+#pragma unroll
+    for (int b = 0; b < kMostBrackets; ++b) {
+      below += static_cast<int32_t>(gaps_ >> (kGapBits * b) & kMostInGap);
+      below_[b] += below;
+    }
+    gaps_ = 0;
+    batches_ = 0;
+  }
+
+  static constexpr int kBatchesInGap = kMostInGap / kBatch;
+
+  // No list is as long.
+  static constexpr unsigned long long kNowhere = 0xffffffffull;
+
+  const Brackets<Number>* brackets_;
+  Found* found_;  // of the block's first channel
+  Number* lists_;
+  Number low_[kMostBrackets];
+  Number high_[kMostBrackets];
+  Number frequent_;
+  int32_t below_[kMostBrackets];
+  int32_t frequents_;
+  int32_t below_all_;
+  std::conditional_t<sizeof(Number) == 4, CellMap, NoMap> map_;
+  int32_t cells_;
+  int32_t batches_;
+  uint32_t gaps_;
+  int32_t depth_;
+};
+
+}  // namespace statistics
+}  // namespace rbc::cuda

@@ -1,0 +1,163 @@
+#include "statistics/select_quantiles.h"
+
+#include "runtime/launch.h"
+#include "runtime/load_kernels.h"
+#include "runtime/pdl.cuh"
+#include "statistics/brackets.cuh"
+#include "statistics/finish_channels.cuh"
+#include "statistics/rank_places.cuh"
+#include "statistics/sample_groups.h"
+#include "statistics/sample_readers.cuh"
+#include "statistics/select_ranks.cuh"
+#include "statistics/write_quantiles.cuh"
+
+namespace rbc::cuda {
+namespace statistics {
+namespace {
+
+struct Arguments {
+  StatisticsProblem problem;
+  LevelsOfRead levels;
+  const Moments* moments;
+  const void* brackets;
+  const Found* found;
+  const void* kept;
+  const Refined* refined;  // of each list, or null
+  const void* refined_values;
+  int64_t finish_blocks;  // the first ones have the moments to do
+  LimbSpan span;
+};
+
+// The inner ranks among a bracket's values; all threads take part.
+template <class Number>
+__device__ __forceinline__ void selectKept(SelectMemory& memory, const Bracket<Number>& bracket,
+                                           const Number* kept, const Refined* refined,
+                                           const Number* refined_values,
+                                           RankPlaces<Number>& places) {
+  using Key = ValueKey<Number>;
+  int64_t count = bracket.kept;
+  auto low = static_cast<Key>(valueKey(bracket.low) + 1);
+  auto high = static_cast<Key>(valueKey(bracket.high) - 1);
+  int64_t wanted[2] = {places.inner[0], places.inner[1]};
+  if (refined != nullptr && refined->high != 0 &&
+      refined->count <= static_cast<unsigned long long>(kMostRefined)) {
+    count = static_cast<int64_t>(refined->count);
+    low = static_cast<Key>(refined->low);
+    high = static_cast<Key>(refined->high);
+    wanted[0] -= refined->before;
+    wanted[1] -= refined->before;
+    kept = refined_values;
+  }
+  Key keys[2];
+  const auto source = [&](auto&& visit) {
+    constexpr int kTurn = kSelectThreads * kBatch;
+    const int t = static_cast<int>(threadIdx.x);
+    for (int64_t first = t; first < count; first += kTurn) {
+      Number x[kBatch];
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        const int64_t i = first + j * kSelectThreads;
+        x[j] = i < count ? load<Number>(kept + i) : NotANumber<Number>::value();
+      }
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        if (isFinite(x[j])) visit(valueKey(x[j]), 1ull);
+      }
+    }
+    if (t == 0 && bracket.frequents > 0) {
+      visit(valueKey(bracket.frequent), static_cast<unsigned long long>(bracket.frequents));
+    }
+  };
+  selectTwo<Key>(memory, low, high, wanted, source, keys);
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    if (places.each_is_inner[i]) places.found[i] = keys[i];
+  }
+}
+
+// The same of all samples.
+template <class Number>
+__device__ __noinline__ void selectAny(SelectMemory& memory, const StatisticsProblem& p,
+                                       const GroupRange& range, int64_t channel, const Moments& m,
+                                       const int64_t (&rank)[2], ValueKey<Number> (&found)[2]) {
+  using Key = ValueKey<Number>;
+  const AnyReader<Number> reader(p.samples, range, channel);
+  const auto source = [&](auto&& visit) {
+    constexpr int kTurn = kSelectThreads * kBatch;
+    for (int64_t first = threadIdx.x; first < range.count; first += kTurn) {
+      Number x[kBatch];
+      reader.read(first, kSelectThreads, x);
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        if (isFinite(x[j])) visit(valueKey(x[j]), 1ull);
+      }
+    }
+  };
+  selectTwo<Key>(memory, valueKey(static_cast<Number>(smallest(m))),
+                 valueKey(static_cast<Number>(largest(m))), rank, source, found);
+}
+
+// A block has a level of a channel of a group.
+template <class Number>
+__global__ void __launch_bounds__(kSelectThreads) select(const __grid_constant__ Arguments a) {
+  __shared__ SelectMemory memory;
+  waitForLaunchesAhead();
+  const StatisticsProblem& p = a.problem;
+  const int64_t channels = p.samples.channels;
+  const int64_t all = p.groups() * channels * a.levels.count;
+  for (int64_t block = blockIdx.x; block < a.finish_blocks + all; block += gridDim.x) {
+    if (block < a.finish_blocks) {
+      finishChannels(p, a.moments, a.span, block);
+      continue;
+    }
+    const int64_t i = block - a.finish_blocks;
+    const int64_t index = i / a.levels.count;
+    const int level = static_cast<int>(i - index * a.levels.count);
+    const int64_t group = index / channels;
+    const int64_t channel = index - group * channels;
+    const GroupRange range = rangeOfGroup(p.samples, p.per_row, group);
+    if (range.count <= kSampleOf<Number>) continue;  // these have been sorted whole
+    const Moments& m = a.moments[index];
+    double value = notANumber();
+    if (m.count > 0) {
+      const QuantilePlace place = quantilePlace(a.levels.level[level], m.count);
+      const int64_t rank[2] = {place.lower, place.upper};
+      const Brackets<Number>& brackets = static_cast<const Brackets<Number>*>(a.brackets)[index];
+      RankPlaces<Number> places = placesOf(brackets, a.found[index], rank);
+      if (places.bracket < 0) {
+        selectAny<Number>(memory, p, range, channel, m, rank, places.found);
+      } else if (places.is_inner) {
+        selectKept<Number>(memory, Bracket<Number>(brackets, a.found[index], places.bracket),
+                           static_cast<const Number*>(a.kept) + brackets.start[places.bracket],
+                           a.refined != nullptr ? a.refined + i : nullptr,
+                           static_cast<const Number*>(a.refined_values) + i * kMostRefined, places);
+      }
+      value = quantileBetween(static_cast<double>(fromValueKey<Number>(places.found[0])),
+                              static_cast<double>(fromValueKey<Number>(places.found[1])), place.t);
+    }
+    if (threadIdx.x == 0) putQuantile(p, group, a.levels.index[level], channel, value);
+  }
+}
+
+}  // namespace
+
+cudaError_t launchSelect(const StatisticsProblem& problem, const LevelsOfRead& levels,
+                         const Moments* moments, const void* brackets, const Found* found,
+                         const void* kept, const RefineMemory& refined, const LimbSpan* finish,
+                         const LaunchDevice& device, cudaStream_t cuda_stream) {
+  const int64_t all = problem.groups() * problem.samples.channels;
+  const int64_t finish_blocks = finish != nullptr ? ceilDiv(all, kFinishChannels) : 0;
+  Arguments arguments = {problem,         levels,
+                         moments,         brackets,
+                         found,           kept,
+                         refined.refined, refined.values,
+                         finish_blocks,   finish != nullptr ? *finish : kAllLimbs};
+  const int64_t blocks = finish_blocks + all * levels.count;
+  return launchBlocks(computesInDouble(problem.samples.dtype) ? select<double> : select<float>,
+                      &arguments, blocks, kSelectThreads, device, cuda_stream);
+}
+
+cudaError_t loadSelectQuantiles() { return loadKernelsBeside(select<float>); }
+
+}  // namespace statistics
+}  // namespace rbc::cuda
