@@ -242,7 +242,8 @@ def _class(argument, declared):
     """The type of an argument in C#: an array of what a count follows."""
     number, struct = re.search(rf"(?:(\w+)|const rbc(\w+)\*) {argument}\b", declared).groups()
     if number is not None:
-        return _NUMBERS[number]
+        handle = number.removeprefix("rbc").removesuffix("_t")
+        return _NUMBERS[number] if number in _NUMBERS else handle
     return struct.replace("Output", "Tensor") + "[]" * (f"num_{argument}" in declared)
 
 

@@ -214,6 +214,10 @@ PINNED(const rbcOutput*, true)
 %apply void* VOID_INT_PTR { const void* data };
 %ignore rbcStatisticsAccumulatorInfo::levels;
 %rename(GetLevel) rbcStatisticsAccumulatorInfo::level;
+%csmethodmodifiers rbcStatisticsAccumulatorInfo::level "
+  /// <summary>The level of a quantile.</summary>
+  /// <param name=\"i\">Which, from 0; -1 is told of one that there is not.</param>
+  public";
 %extend rbcStatisticsAccumulatorInfo {
   double level(int32_t i) { return i >= 0 && i < $self->num_levels ? $self->levels[i] : -1; }
 }

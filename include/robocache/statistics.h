@@ -199,8 +199,9 @@ static inline rbcStatisticsUpdateParams rbcStatisticsUpdateParamsInit(void) {
 /*
  * Adds samples: in the first pass to the statistics, in a later one to what resolves the quantiles.
  *
- *   values   as for rbcStatistics, of the accumulator's channels and dtype
- *   params   null: defaults
+ *   accumulator  of the context
+ *   values       as for rbcStatistics, of the accumulator's channels and dtype
+ *   params       null: defaults
  *
  * After NextPass has given more = 0 in a pass after the first there is nothing more to add: that is
  * INVALID_ARGUMENT. So are more than 2^40 samples. A failed call leaves the state as it was.

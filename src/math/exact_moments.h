@@ -208,6 +208,7 @@ RBC_HD double exactStd(const Moments& moments, int ddof, const LimbSpan& span = 
   uint128 leading = 0;
   for (int k = kLimbs - 1; k >= 0; --k) {
     const int place = 32 * k - shift;
+    if (quotient[k] == 0) continue;
     if (place >= 0) {
       leading |= static_cast<uint128>(quotient[k]) << place;
     } else if (place > -32) {
