@@ -93,7 +93,7 @@ REFUSED = {
         "values: dtype is object, expected a float",
     ),
     "masked times": (
-        lambda: resampled(times=np.ma.masked_less(TIMES, 0.5)),
+        lambda: resampled(times=np.ma.masked_less(TICKS, 1)),
         "times: is a masked array, and its mask would be lost; write times.filled",
     ),
     "values with fields": (lambda: resampled(FIELDS), r"values: dtype is \[\('a', '<f4'\)"),
