@@ -8,8 +8,8 @@ smallest of the low ones and the largest of the high ones. Moments can be merged
 cannot. The tables are in Markdown: what the recording's published statistics of episodes come to,
 beside the exact statistics of all rows.
 
-The quantiles of the episodes are exact here, by numpy.quantile, so that only the merging is left to
-be off. LeRobot's own are of histograms.
+The quantiles of the episodes are exact here as well, so that only the merging is left to be off.
+LeRobot's own are of histograms.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from __future__ import annotations
 import argparse
 import os
 import pathlib
-from decimal import Decimal, localcontext
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -27,26 +25,6 @@ import robocache as rbc
 
 FEATURES = ("observation.state", "action")
 LEVELS = (0.01, 0.1, 0.5, 0.9, 0.99)
-UNIT = 149  # all numbers of float32 are integers times 2^-149
-
-
-def exact(values: np.ndarray) -> rbc.StatisticsResult:
-    """Of rows [S,D] of float32: sums without an error, each result rounded once."""
-    means, stds = [], []
-    for channel in np.ldexp(values.astype(np.float64), UNIT).T:
-        integers = [int(value) for value in channel]
-        n, total = len(integers), sum(integers)
-        means.append(float(Fraction(total, n << UNIT)))
-        squares = n * sum(value * value for value in integers) - total * total
-        with localcontext() as context:
-            context.prec = 100
-            stds.append(float((Decimal(squares) / (n * n << 2 * UNIT)).sqrt()))
-    rows = np.full(values.shape[1], len(values))
-    wide = values.astype(np.float64)
-    quantiles = np.quantile(wide, LEVELS, axis=0)
-    return rbc.StatisticsResult(
-        rows, 0 * rows, wide.min(axis=0), wide.max(axis=0), means, stds, quantiles, LEVELS
-    )
 
 
 def merged_moments(episodes: list[rbc.StatisticsResult]) -> dict[str, np.ndarray]:
@@ -118,8 +96,11 @@ def main() -> None:
     outside = [["feature", "q01 and q99", "values outside", "least channel", "most channel"]]
     for feature in FEATURES:
         values = np.load(folder / f"{feature}.npy").astype(np.float32, casting="same_kind")
-        truth = exact(values)  # what a library of statistics would give in this line
-        episodes = [exact(values[index == episode]) for episode in sorted(published)]
+        truth = rbc.statistics(values, quantiles=LEVELS)
+        episodes = [
+            rbc.statistics(values[index == episode], quantiles=LEVELS)
+            for episode in sorted(published)
+        ]
         moments = merged_moments([published[episode][feature] for episode in sorted(published)])
         merged = {("weighted mean" if n == "mean" else "pooled", n): m for n, m in moments.items()}
         ends = {"exact": truth.quantiles}

@@ -4,15 +4,16 @@
     python benchmarks/peers.py --device cpu --cores 2
     python benchmarks/peers.py --only fuse
     python benchmarks/peers.py --case "sparse mean/1M 1000x1000x40 uniform"
+    python benchmarks/peers.py --case "1M of 14 f32 normal quantiles"
     python benchmarks/peers.py --case "32,500,250,256 bf16" --case "B=1: 8 streams 100x7 -> 1 f32"
 
 A case is B,S,T,D and the dtype of the values: B rows of S samples of D channels, each put onto a
 clock of T evenly spaced queries; with a method after it that is not linear, on the CPU alone; or a
-fusion of streams, each SxD, onto one such clock; or what clouds of points become on a grid. The
-usual ones stand in benchmarks/cases.txt. robocache_bench makes the data, and has to be built.
-Every peer must first give RoboCache's answer. Then each takes a sample in turn, round after round,
-so that what disturbs the machine disturbs all; the table has medians, the JSON file the quartiles
-as well.
+fusion of streams, each SxD, onto one such clock; or what clouds of points become on a grid; or the
+statistics of channels. The usual ones stand in benchmarks/cases.txt. robocache_bench makes the
+data, and has to be built. Every peer must first give RoboCache's answer, or in statistics it is
+told how far off it is. Then each takes a sample in turn, round after round, so that what disturbs
+the machine disturbs all; the table has medians, the JSON file the quartiles as well.
 
 On CUDA times are the device's: events around many calls, or around replays of a graph of many
 calls; JAX, which has streams of its own, is timed by the host over many calls. On the CPU they are
@@ -95,8 +96,8 @@ def parse_arguments() -> argparse.Namespace:
         type=re.compile,
         default=re.compile(""),
         metavar="REGEX",
-        help="of the usual cases those whose resample/NAME, fuse/NAME, methods/NAME or "
-        "voxelize/NAME has it",
+        help="of the usual cases those whose resample/NAME, fuse/NAME, methods/NAME, "
+        "voxelize/NAME or statistics/NAME has it",
     )
     text = "samples of each peer (default %(default)s)"
     parser.add_argument("--rounds", type=int, default=15, help=text)

@@ -156,11 +156,15 @@ def render_peers(result: Result) -> list[str]:
         for case in result["cases"]
         for name, peer in {"floor": {"median_us": case["floor_us"]}, **case["peers"]}.items()
     ]
-    frame = timed(rows, "op", "case", "device", "peer").drop_duplicates(["op", "case", "peer"])
+    frame = timed(rows, "op", "case", "device", "peer", "off").drop_duplicates(
+        ["op", "case", "peer"]
+    )
     parts = [facts(result["environment"])]
     for op, rows in frame.groupby("op", sort=False):
         kinds = rows["case"].str.extract("^([^/]*)/")[0].fillna("")  # of clouds what they become
         parts += [peer_table(op, kind, some) for kind, some in rows.groupby(kinds, sort=False)]
+        if rows["off"].notna().any():
+            parts.append(off_table(op, rows.dropna(subset="off")))
         for peer, some in rows.dropna(subset="compile_s").groupby("peer", sort=False):
             calls = text(some, "compile_s", "{case}: {compile_s} s")
             parts.append(f"First call of {peer}: " + "; ".join(calls))
@@ -187,6 +191,15 @@ def peer_table(op: str, kind: str, rows: DataFrame) -> str:
     titles = {"peer": f"{f'{op} {kind}'.strip()}, {rows['device'].iloc[0]}, us"}
     titles |= {case: case.removeprefix(f"{kind}/") for case in rows["case"].unique()}
     return table(cells.reset_index(), titles)
+
+
+def off_table(op: str, rows: DataFrame) -> str:
+    """How far the answers are off, cases side by side."""
+    told = rows["off"].map(lambda off: ", ".join(f"{k} {v:.1g}" for k, v in off.items()))
+    grid = rows.assign(told=told).pivot(index="peer", columns="case", values="told")
+    titles = {"peer": f"{op}, off by, in standard deviations"}
+    titles |= {case: case for case in rows["case"].unique()}
+    return table(grid.reindex(rows["peer"].unique()).reset_index(), titles)
 
 
 def changing_shapes(frame: DataFrame) -> list[str]:

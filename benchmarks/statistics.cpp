@@ -1,6 +1,7 @@
 // Cases of rbcStatistics. Their names: samples, channels, dtype, the numbers and what is wanted of them,
 // such as 10M of 14 f32 normal quantiles. Rows of a batch, each by itself: 1000x300 of 14 f32 ...
-//   normal     around 0; clustered: of every other channel 70 % are 0, and one stands still
+//   normal     around 0; clustered: of every other channel 70 % are 0, and one stands still;
+//              steady: 500, with a deviation of 0.01
 //   moments    count, nonfinite, min, max, mean, std; quantiles: also five levels
 
 #include <algorithm>
@@ -26,6 +27,7 @@ struct StatisticsCase : Case {
   int64_t channels = 0;
   rbcDType dtype = support::kF32;
   bool clustered = false;
+  bool steady = false;
   bool quantiles = false;
 
   int64_t total() const { return std::max<int64_t>(rows, 1) * samples; }
@@ -117,6 +119,7 @@ class StatisticsData : public Data {
       double x = normal(random);
       if (c_.clustered && channel % 2 == 1 && random.chance(0.7)) x = 0;
       if (c_.clustered && channel == 0) x = 1.5;
+      if (c_.steady) x = 500 + 0.01 * x;
       uint64_t bits = 0;
       if (support::same(c_.dtype, support::kF32)) {  // millions of them
         const auto rounded = static_cast<float>(x);
@@ -162,6 +165,7 @@ std::shared_ptr<Case> parseStatistics(const std::string& name) {
   }
   c->dtype = *found;
   c->clustered = std::strcmp(numbers, "clustered") == 0;
+  c->steady = std::strcmp(numbers, "steady") == 0;
   c->quantiles = std::strcmp(wanted, "quantiles") == 0;
   c->kernels = 24;
   return c;

@@ -45,7 +45,8 @@ class Case:
     """What robocache_bench tells of a case, as attributes, and its arrays.
 
     Of resampling: method, dtype, batch, queries, channels; of voxels: result, clouds, points of
-    each, columns, features, shape, origin, voxel_size. Of both bytes and in_range.
+    each, columns, features, shape, origin, voxel_size; of statistics: quantiles. Of all bytes and
+    in_range.
     """
 
     def __init__(self, name: str) -> None:
@@ -67,8 +68,9 @@ class Case:
             low = np.float32(np.array(self.origin) + 0.5 * self.voxel_size)
             np.maximum(points[:, :3], low, out=points[:, :3])
             points[0, :3] = low
-        elif self.method not in _METHODS or {kind for kind, _ in self._arrays} != _KINDS:
-            raise SystemExit(f"peers.py: {name!r} has no peers")
+        elif not self.statistics:
+            if self.method not in _METHODS or {kind for kind, _ in self._arrays} != _KINDS:
+                raise SystemExit(f"peers.py: {name!r} has no peers")
 
     def __str__(self) -> str:
         return self.name
@@ -78,10 +80,16 @@ class Case:
         return "/" in self.name
 
     @property
+    def statistics(self) -> bool:
+        return " of " in self.name
+
+    @property
     def op(self) -> str:
         """The table that it stands in."""
         if self.voxels:
             return "voxelize"
+        if self.statistics:
+            return "statistics"
         return (
             "fuse" if "->" in self.name else "methods" if self.name.count(" ") > 1 else "resample"
         )
@@ -103,7 +111,7 @@ class Case:
 
     def data(self, torch: Any = None, device: str = "cpu") -> tuple[Any, ...]:
         """Values and times of each stream, and query times; or points, features or None, offsets
-        or None: tensors if torch is given, else NumPy's.
+        or None; or values alone: tensors if torch is given, else NumPy's.
         """
 
         def convert(array: Any) -> Any:
@@ -113,12 +121,14 @@ class Case:
                 array = array.view(torch.bfloat16) if of_bf16 else array
             elif of_bf16:
                 raise SystemExit("peers.py: NumPy has no bf16; choose f16, f32 or f64 on the CPU")
-            if self.voxels or len(array) == self.batch:
+            if self.voxels or self.statistics or len(array) == self.batch:
                 return array
             return array[np.arange(self.batch) % len(array)]
 
         if self.voxels:
             kinds = ("points", "features", "offsets")
             return tuple(convert(found[0]) if (found := self._all(k)) else None for k in kinds)
+        if self.statistics:
+            return (convert(self._all("values")[0]),)
         values, times = ([convert(a) for a in self._all(kind)] for kind in ("values", "times"))
         return values, times, convert(self._all("query_times")[0])

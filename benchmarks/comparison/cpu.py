@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import ours, voxels, with_jax, with_scipy
+from . import ours, statistics_peers, voxels, with_jax, with_scipy
 from .cases import Case
 from .environment import import_or_none
 from .timing import SAMPLE_SECONDS, Peer, Work, bind, host_samples, nothing
@@ -39,6 +39,8 @@ class Cpu:
 
         if case.voxels:
             return voxels.cpu_peers(case, self.torch)
+        if case.statistics:
+            return statistics_peers.cpu_peers(case, self.torch)
         arrays = case.data()
         out = np.empty((case.batch, case.queries, case.channels), arrays[0][0].dtype)
         one_thread = robocache.Context("cpu", threads=1)
@@ -70,9 +72,13 @@ class Cpu:
         )
         return peers + with_jax.peers(case, arrays, np.asarray)
 
-    def require_same(self, actual: Any, expected: Any, case: Case) -> None:
+    def require_same(self, actual: Any, expected: Any, case: Case) -> dict[str, float] | None:
+        """Where peers may be wrong: how far they are off."""
+        if case.statistics:
+            return statistics_peers.off_by(actual, expected)
         if case.voxels:
-            return voxels.require_same(actual, expected, case)
+            voxels.require_same(actual, expected, case)
+            return None
         tolerance = 2e-3 if case.dtype == "f16" else 2e-6
         actual, expected = np.asarray(actual), np.asarray(expected)
         if case.method == "slerp":  # q and -q are one rotation
@@ -80,6 +86,7 @@ class Cpu:
             actual, expected = actual.reshape(quaternions), expected.reshape(quaternions)
             actual = actual * np.sign((actual * expected).sum(-1, keepdims=True))
         np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=4 * tolerance)
+        return None
 
     def times(self, peer: Peer) -> int:
         peer.times = 1

@@ -6,7 +6,7 @@ import statistics
 import time
 from typing import Any
 
-from . import ours, voxels, with_cupy, with_jax, with_torch
+from . import ours, statistics_peers, voxels, with_cupy, with_jax, with_torch
 from .cases import Case
 from .timing import SAMPLE_SECONDS, Peer, Work, bind, guarded
 
@@ -36,6 +36,8 @@ class Cuda:
         calls_per_graph = max(1, min(64, int(100e-6 / max(floor, 2e-6))))
         if case.voxels:
             return voxels.cuda_peers(case, self.graph, calls_per_graph)
+        if case.statistics:
+            return statistics_peers.cuda_peers(case, self.graph, calls_per_graph)
         if case.method != "linear":
             raise SystemExit("peers.py: methods other than linear have peers on the CPU alone")
         arrays = case.data(torch, "cuda")
@@ -92,13 +94,18 @@ class Cuda:
 
         return Peer(name, graph.replay, replay_once, calls, error=guarded(capture))
 
-    def require_same(self, actual: Any, expected: Any, case: Case) -> None:
+    def require_same(self, actual: Any, expected: Any, case: Case) -> dict[str, float] | None:
+        """Where peers may be wrong: how far they are off."""
+        if case.statistics:
+            return statistics_peers.off_by(actual, expected)
         if case.voxels:
-            return voxels.require_same(actual, expected, case)
+            voxels.require_same(actual, expected, case)
+            return None
         tolerance = {"f16": 2e-3, "bf16": 1.6e-2}.get(case.dtype, 2e-6)
         atol = tolerance if case.dtype == "bf16" else 4 * tolerance
         for a, e in zip(actual.split(256), expected.split(256)):
             self.torch.testing.assert_close(a, e, rtol=tolerance, atol=atol)
+        return None
 
     def times(self, peer: Peer) -> int:
         peer.times = 1

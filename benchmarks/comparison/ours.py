@@ -9,6 +9,8 @@ import robocache as rbc
 from .cases import Case
 from .timing import Work
 
+LEVELS = (0.01, 0.1, 0.5, 0.9, 0.99)  # of statistics
+
 
 def call(case: Case, values: list[Any], times: list[Any], queries: Any, **options: Any) -> Work:
     """One call for the whole case. The streams of a fusion are described once, ahead of it."""
@@ -32,3 +34,15 @@ def voxelize(case: Case, points: Any, features: Any, offsets: Any, **options: An
         return voxels.coords, voxels.features, voxels.num_voxels
 
     return sparse
+
+
+def statistics(case: Case, values: Any, **options: Any) -> Work:
+    """min, max, mean, std and, where the case has them, quantiles."""
+    options.update(quantiles=LEVELS if case.quantiles else (), per_row=values.ndim == 3)
+
+    def work() -> tuple[Any, ...]:
+        result = rbc.statistics(values, **options)
+        moments = (result.min, result.max, result.mean, result.std)
+        return (*moments, result.quantiles) if case.quantiles else moments
+
+    return work

@@ -26,6 +26,7 @@ class Peer:
     error: str | None = None
     own_seconds: Callable[[], float] | None = None  # takes the time of work() by itself
     skipped: str | None = None  # why it cannot be had here
+    off: dict[str, float] | None = None  # how far, where a peer may be wrong
 
     def answer(self) -> Any:
         return (self.result or self.work)()
@@ -35,8 +36,12 @@ class Peer:
             return {"skipped": self.skipped}
         if self.error is not None:
             return {"error": self.error}
-        compiled = {} if self.compile_seconds is None else {"compile_s": self.compile_seconds}
-        return {**summarize(self.samples), **compiled}
+        more: dict[str, Any] = {}
+        if self.compile_seconds is not None:
+            more["compile_s"] = self.compile_seconds
+        if self.off is not None:
+            more["off"] = self.off
+        return {**summarize(self.samples), **more}
 
 
 def attempt(name: str, make: Callable[[], Peer]) -> Peer:
@@ -63,8 +68,7 @@ def time_peers(bench: Any, case: Any, peers: list[Peer], rounds: int) -> dict[st
     expected = peers[0].answer()
     here = [peer for peer in peers if peer.skipped is None]
     for peer in tqdm(here, desc=f"{case}: check", leave=False, disable=None):
-        check = bind(lambda p: bench.require_same(p.answer(), expected, case), peer)
-        peer.error = peer.error or guarded(check)
+        peer.error = peer.error or guarded(bind(_check, bench, peer, expected, case))
     alive = [peer for peer in here if peer.error is None]
     for peer in alive:
         if peer.own_seconds is None:
@@ -73,6 +77,10 @@ def time_peers(bench: Any, case: Any, peers: list[Peer], rounds: int) -> dict[st
         for peer in alive:
             peer.samples.append((peer.own_seconds or bind(bench.seconds, peer))())
     return {peer.name: peer.summary() for peer in peers}
+
+
+def _check(bench: Any, peer: Peer, expected: Any, case: Any) -> None:
+    peer.off = bench.require_same(peer.answer(), expected, case)
 
 
 def host_samples(work: Work, finish: Work, calls: int, rounds: int) -> dict[str, Any]:

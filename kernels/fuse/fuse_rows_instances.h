@@ -91,6 +91,7 @@ inline constexpr Form kForms[] = {
     // With missing samples there are few, which do for one stream as well: fuse_any does the rest.
     {Kind::kLine, kFewStreams, 16, DTypes::kTraining, 8, 2, 2, 1024, 1, true},
     {Kind::kTwoRows, kFewStreams, 16, DTypes::kTraining, 7, 2, 2, 2048, 1, true},
+    {Kind::kLine, 1, kSingle, DTypes::kTraining, 8, 7, 2, 2048, 4, true},
     {Kind::kLine, kFewStreams, kSingle, DTypes::kTraining, 8, 4, 2, 2048, 1, true},
 };
 

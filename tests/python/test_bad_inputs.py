@@ -92,9 +92,9 @@ REFUSED = {
         lambda: resampled(np.array([[1], [1, 2]], object), [0.0, 1.0], [0.5]),
         "values: dtype is object, expected a float",
     ),
-    "a masked array": (
-        lambda: resampled(np.ma.masked_invalid(VALUES)),
-        "values: is a masked array, and its mask would be lost; write values.filled",
+    "masked times": (
+        lambda: resampled(times=np.ma.masked_less(TICKS, 1)),
+        "times: is a masked array, and its mask would be lost; write times.filled",
     ),
     "values with fields": (lambda: resampled(FIELDS), r"values: dtype is \[\('a', '<f4'\)"),
     "times with fields": (

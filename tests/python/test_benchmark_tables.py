@@ -115,6 +115,18 @@ def test_peers() -> None:
     ]
 
 
+def test_peers_that_are_off() -> None:
+    off = {"mean": 1.23e-7, "std": 0.0}
+    peers = {"robocache": timed(10), "NumPy": timed(30, off=off)}
+    case = {"op": "statistics", "device": "cpu", "floor_us": 1.0, "peers": peers}
+    cases = [{"case": name, **case} for name in ("b", "a")]
+    lines = lines_of(render.render({"environment": {}, "cases": cases, "overhead": []}))
+    assert lines[-2:] == [
+        ["statistics, off by, in standard deviations", "b", "a"],
+        ["NumPy", "mean 1e-07, std 0", "mean 1e-07, std 0"],
+    ]
+
+
 def test_training() -> None:
     ways = {
         "robocache": {**timed(200, alignment_us=1, share=0.005), "episodes/s": 100.0},

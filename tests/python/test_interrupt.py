@@ -15,6 +15,7 @@ import numpy as np
 import robocache as rbc
 from numpy.lib.stride_tricks import as_strided
 faulthandler.dump_traceback_later(60, exit=True)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
 context = rbc.Context("cpu", threads={threads})
 many = 1 << 40
 

@@ -1,9 +1,8 @@
-"""benchmarks/merged_statistics.py: the exact statistics, LeRobot's rules, and the whole of it."""
+"""benchmarks/merged_statistics.py: LeRobot's rules, and the whole of it."""
 
 import os
 import subprocess
 import sys
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -14,33 +13,6 @@ import robocache as rbc
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.append(str(BENCHMARKS))
 import merged_statistics as merging  # noqa: E402
-
-
-def values_of(seed, rows=60, channels=3):
-    random = np.random.default_rng(seed)
-    return (1e3 + random.standard_normal((rows, channels)) * [1, 0, 5]).astype(np.float32)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        values_of(0),
-        np.float32([[1e6 + 5, 3e38, 1e-45], [1e6 - 5, -3e38, 0], [1e6, 2.9e38, 3e-45]]),
-        np.float32([[0.1, -7, 1e-30]]),
-    ],
-)
-def test_exact(values):
-    result = merging.exact(values)
-    for d in range(values.shape[1]):
-        channel = [Fraction(float(value)) for value in values[:, d]]
-        mean = sum(channel) / len(channel)
-        variance = sum((value - mean) ** 2 for value in channel) / len(channel)
-        assert result.mean[d] == float(mean)
-        # The root is the nearest float64 if the variance lies between the middles around it.
-        below, above = (np.nextafter(result.std[d], to) for to in (-np.inf, np.inf))
-        ends = [(Fraction(float(result.std[d])) + Fraction(float(e))) / 2 for e in (below, above)]
-        assert (ends[0] <= 0 or ends[0] ** 2 <= variance) and variance <= ends[1] ** 2
-    assert result.count.tolist() == [len(values)] * values.shape[1]
 
 
 def one(count, mean, std, quantiles):
@@ -79,7 +51,7 @@ def test_two_episodes(tmp_path):
     np.save(tmp_path / "episode_index.npy", np.arange(2).repeat(101))
     rbc.statistics_files.write_lerobot_episodes(
         tmp_path / "episodes_stats.jsonl",
-        {i: dict.fromkeys(merging.FEATURES, merging.exact(rows)) for i, rows in enumerate(each)},
+        {i: dict.fromkeys(merging.FEATURES, rbc.statistics(rows)) for i, rows in enumerate(each)},
     )
     code, out, err = run(tmp_path)
     assert code == 0, err

@@ -23,17 +23,17 @@ class Parameters:
 
     def beside(self, values: Any) -> tuple[Any, dict[str, Any], Any]:
         """Values in the dtype of the arithmetic, the parameters beside them, the result's dtype."""
-        if type(values) in SEQUENCES:
-            import numpy as np
+        import numpy as np
 
+        if type(values) in SEQUENCES:
             try:
                 values = np.asarray(values, np.float64)
             except REFUSALS as error:
                 raise blamed(error, "values") from None
-        roots = [base.__module__.partition(".")[0] for base in type(values).__mro__]
-        if "torch" in roots:
+        # By what torch.compile can trace in all its versions.
+        if hasattr(values, "__torch_function__"):
             values, p, kind = self._beside_torch(values)
-        elif "numpy" in roots and hasattr(values, "dtype"):
+        elif isinstance(values, (np.ndarray, np.generic)):
             values, p, kind = self._beside_numpy(values)
         else:
             raise TypeError(
