@@ -8,7 +8,6 @@
 #include "statistics/keep_between.cuh"
 #include "statistics/pass_plan.h"
 #include "statistics/sample_readers.cuh"
-#include "statistics/sample_stages.cuh"
 
 namespace rbc::cuda {
 namespace statistics {
@@ -56,17 +55,8 @@ __device__ __forceinline__ int windowTop(const Reader& reader, bool active, Lane
   return active ? tops[lanes.channel()] + 1 : 0;  // room for numbers of twice the size
 }
 
-struct NoStages {
-  using Memory = char;
-};
-
-template <class Reader>
-using StagesOf =
-    std::conditional_t<kIsStaged<Reader>, SampleStages<typename Reader::Storage>, NoStages>;
-
-template <class Reader, class Number, bool kKeep>
+template <class Number, bool kKeep>
 struct PassMemory {
-  typename StagesOf<Reader>::Memory stages;
   union {
     FieldMemory fields;
     std::conditional_t<kKeep, KeptMemory<Number>, char> kept;
@@ -81,24 +71,13 @@ struct NoKeeper {
   __device__ __forceinline__ explicit NoKeeper(const Arguments&...) {}
 };
 
-template <class Reader, class Memory>
-__device__ __forceinline__ StagesOf<Reader> makeStages(const Samples& samples, Memory& memory,
-                                                       Lanes lanes, int64_t first_tile,
-                                                       int64_t parts) {
-  if constexpr (kIsStaged<Reader>) {
-    return StagesOf<Reader>(samples, memory, lanes, first_tile, parts);
-  } else {
-    return {};
-  }
-}
-
 template <class Reader, bool kMoments, bool kKeep>
 __global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number>())
     passChannels(const __grid_constant__ PassArguments a) {
   using Number = typename Reader::Number;
   using Sums = ChannelSums<Reader>;
   using Keeper = KeepBetween<Number>;
-  __shared__ PassMemory<Reader, Number, kKeep> memory;
+  __shared__ PassMemory<Number, kKeep> memory;
   waitForLaunchesAhead();
   const Lanes lanes = {a.plan.width, a.plan.phases};
   const int step = lanes.phases;
@@ -135,13 +114,11 @@ __global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number
     int batches = 0;
     // The next numbers are on their way meanwhile, unless there is so much to do with each that other
     // warps are enough to wait for.
-    constexpr bool kStaged = kIsStaged<Reader>;
-    constexpr bool kAhead = !kKeep && !kStaged;
+    constexpr bool kAhead = !kKeep;
     Number next[kBatch];
     uint32_t next_valid = 0;
     int64_t first = unit.part * of_tile + lanes.phase();
     if (kAhead && active) next_valid = reader.read(first, step, next);
-    auto stages = makeStages<Reader>(a.samples, memory.stages, lanes, unit.part, a.plan.parts);
     for (int64_t tile = unit.part; tile < tiles; tile += a.plan.parts) {
       Number x[kBatch];
       uint32_t valid = next_valid;
@@ -149,13 +126,6 @@ __global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number
       if constexpr (kAhead) {
 #pragma unroll
         for (int j = 0; j < kBatch; ++j) x[j] = next[j];
-      } else if constexpr (kStaged) {
-        if (stages.advance()) {
-          if (active) stages.read(x);
-          valid = (1u << kBatch) - 1;
-        } else if (active) {
-          valid = reader.read(first, step, x);
-        }
       } else if (active) {
         valid = reader.read(first, step, x);
       }
@@ -194,7 +164,6 @@ __global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number
         if constexpr (kMoments) sums.flush(a.moments + index, memory.fields, lanes, active);
       }
     }
-    if constexpr (kStaged) stages.finish();
     if constexpr (kKeep) {
       keeper.flushKept(memory.kept, memory.lists, lanes);
       keeper.flushCounts(a.found + index, memory.fields, lanes, active);

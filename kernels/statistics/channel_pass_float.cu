@@ -6,7 +6,7 @@ namespace statistics {
 
 cudaError_t launchPassFloat(PassKind kind, PassArguments& arguments, int64_t blocks,
                             const LaunchDevice& device, cudaStream_t cuda_stream) {
-  return launchPlainPass<float>(kind, arguments, blocks, device, cuda_stream);
+  return launchPassOf<PlainReader<float>>(kind, arguments, blocks, device, cuda_stream);
 }
 
 cudaError_t loadPassFloat() {

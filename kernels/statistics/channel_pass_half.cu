@@ -7,8 +7,8 @@ namespace statistics {
 cudaError_t launchPassHalf(PassKind kind, PassArguments& arguments, int64_t blocks,
                            const LaunchDevice& device, cudaStream_t cuda_stream) {
   return arguments.samples.dtype == DType::BF16
-             ? launchPlainPass<bf16>(kind, arguments, blocks, device, cuda_stream)
-             : launchPlainPass<f16>(kind, arguments, blocks, device, cuda_stream);
+             ? launchPassOf<PlainReader<bf16>>(kind, arguments, blocks, device, cuda_stream)
+             : launchPassOf<PlainReader<f16>>(kind, arguments, blocks, device, cuda_stream);
 }
 
 cudaError_t loadPassHalf() {

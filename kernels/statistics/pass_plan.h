@@ -70,14 +70,5 @@ inline PassPlan planPass(const Samples& s, int64_t groups, int64_t wave, int thr
   return plan;
 }
 
-// Whether tiles of a plan are whole words that lie one after the other.
-inline bool isDense(const Samples& s, const PassPlan& plan, int batch) {
-  constexpr int64_t kWordBytes = 16;
-  const int64_t bytes = int64_t{plan.phases} * plan.width * batch * sizeOf(s.dtype);
-  return plan.chunks == 1 && plan.groups == 1 && !s.packed() && s.batch == 1 &&
-         (s.channels == 1 || s.channel_stride == 1) && s.axis[0].stride == s.channels &&
-         reinterpret_cast<uintptr_t>(s.data) % kWordBytes == 0 && bytes % kWordBytes == 0;
-}
-
 }  // namespace statistics
 }  // namespace rbc::cuda

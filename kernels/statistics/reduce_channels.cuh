@@ -7,7 +7,7 @@ namespace rbc::cuda {
 namespace statistics {
 
 inline constexpr int kThreads = 256;
-inline constexpr int kMostFields = 8;  // at a time
+inline constexpr int kMostFields = 12;  // at a time
 
 // Thread t has the channel t % width and the phase t / width of `phases`; others are idle.
 struct Lanes {
