@@ -180,11 +180,11 @@ TEST_CASE("accumulator: pieces, orders and merges give the same bytes in every p
 
 TEST_CASE("accumulator: any number of bits in the first pass") {
   const std::vector<Context> contexts = cpuContexts();
-  for (const int32_t bits : {8, 11, 20}) {
-    for (const Kind& kind : {kKinds[0], kKinds[2], kKinds[3], kKinds[9]}) {
-      checkPasses(contexts, kind, bits);
-    }
+  for (const Kind& kind : {kKinds[0], kKinds[2], kKinds[3], kKinds[9]}) {
+    checkPasses(contexts, kind, 11);
   }
+  checkPasses(contexts, kKinds[2], 8);
+  checkPasses(contexts, kKinds[3], 20);  // 8 MiB a channel
 }
 
 TEST_CASE("accumulator: CUDA and the CPU in one merge") {
