@@ -7,6 +7,7 @@
 #include "support/accumulator.h"
 #include "support/expect.h"
 #include "support/random.h"
+#include "support/sanitizers.h"
 
 namespace {
 
@@ -174,11 +175,13 @@ std::vector<Context> cpuContexts() {
 }  // namespace
 
 TEST_CASE("accumulator: pieces, orders and merges give the same bytes in every pass") {
+  if (support::kThreadSanitizer) SKIP_BECAUSE("its tables take minutes; others have threads");
   const std::vector<Context> contexts = cpuContexts();
   for (const Kind& kind : kKinds) checkPasses(contexts, kind, 0);
 }
 
 TEST_CASE("accumulator: any number of bits in the first pass") {
+  if (support::kThreadSanitizer) SKIP_BECAUSE("its tables take minutes; others have threads");
   const std::vector<Context> contexts = cpuContexts();
   for (const Kind& kind : {kKinds[0], kKinds[2], kKinds[3], kKinds[9]}) {
     checkPasses(contexts, kind, 11);
