@@ -50,7 +50,9 @@ def cdr_of(message: bytes) -> Encoding:
     """The kind of CDR that the first bytes of a message tell."""
     kind = int.from_bytes(message[:2], "big")
     if len(message) < 4 or kind not in _CDR:
-        raise CannotDecode(f"its messages begin with {message[:4].hex() or 'nothing'}: no plain CDR")
+        raise CannotDecode(
+            f"its messages begin with {message[:4].hex() or 'nothing'}: no plain CDR"
+        )
     return _CDR[kind]
 
 

@@ -90,7 +90,12 @@ class Mcap:
         except (struct.error, IndexError, UnicodeDecodeError):
             self.damage.found(self.path, f"byte {begin}", "the summary cannot be read")
             return False
-        if self.chunks or chunked == 0 and self.counts is not None and not sum(self.counts.values()):
+        if (
+            self.chunks
+            or chunked == 0
+            and self.counts is not None
+            and not sum(self.counts.values())
+        ):
             self.chunks.sort(key=lambda chunk: chunk.at)
             return bool(self.channels) or not self.chunks
         return False
@@ -99,7 +104,9 @@ class Mcap:
         _, _, begin, length = struct.unpack_from("<4Q", data, at)
         channels = frozenset(_map(data, at + 32, "<HQ"))
         if not 8 <= begin <= begin + length <= self.size:
-            self.damage.found(self.path, f"byte {begin}", "the index tells of a chunk beyond the end")
+            self.damage.found(
+                self.path, f"byte {begin}", "the index tells of a chunk beyond the end"
+            )
             return
         self.chunks.append(_Chunk(begin, length - 9, channels or None))
 

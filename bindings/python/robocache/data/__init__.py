@@ -1,0 +1,27 @@
+"""Recordings and data sets from disk: opened by their content, inspected, aligned, saved.
+
+>>> import tempfile, numpy as np
+>>> import robocache as rbc
+>>> folder = tempfile.mkdtemp()
+"""
+
+from __future__ import annotations
+
+from ._episodes import Episodes, TrackInfo
+from ._errors import FormatError, LeftOut, Problem
+from ._open import open
+from ._recording import RecordedStream, Recording
+from ._source import Piece, StreamInfo
+
+__all__ = [
+    "Episodes",
+    "FormatError",
+    "LeftOut",
+    "Piece",
+    "Problem",
+    "RecordedStream",
+    "Recording",
+    "StreamInfo",
+    "TrackInfo",
+    "open",
+]

@@ -1,0 +1,102 @@
+"""LeRobot data sets, v2.0 to v3.0: what ``meta`` tells, and the tracks of their features."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from .._track import Track
+from ._episodes import About, Episodes, OnDisk, TrackInfo
+from ._errors import FormatError, LeftOut, needed
+from ._folders import Folder
+from ._lerobot_meta import Feature, Info, episodes_of, info_of
+from ._open import Options
+
+if TYPE_CHECKING:
+    from ._lerobot_meta import Plan
+
+# What tells of the order of rows alone: checked against the episodes, and not kept.
+_BOOKKEEPING = ("frame_index", "episode_index", "index")
+_TIME = "timestamp"
+
+
+def sniff(path: str) -> bool:
+    return os.path.isfile(os.path.join(path, "meta", "info.json"))
+
+
+def open(path: str, options: Options) -> Episodes:
+    needed("pyarrow.parquet", "lerobot", "a LeRobot data set")
+    folder = Folder(path, options.follow_links)
+    info = info_of(folder)
+    plan = episodes_of(folder, info, options.damage)
+    infos, left_out = _tracks_of(info)
+    if not infos:
+        raise FormatError(info.path, "features", "has no feature of numbers, and no video")
+    read = functools.partial(_read, info, plan, options, infos)
+    about = About(
+        format=f"LeRobot {info.version}",
+        rate=info.fps,
+        info=info.told,
+        left_out=tuple(left_out),
+        problems=options.damage.problems,
+        stored=functools.partial(_stored, path, tuple(infos)),
+    )
+    return Episodes.made(
+        OnDisk(infos, plan.lengths, read), tasks=plan.tasks, source=path, about=about
+    )
+
+
+def _tracks_of(info: Info) -> tuple[dict[str, TrackInfo], list[LeftOut]]:
+    infos, left_out = {}, []
+    for name, feature in info.features.items():
+        if feature.is_video:
+            infos[name] = TrackInfo(None, "", 0)
+        elif name == _TIME:
+            continue
+        elif name in _BOOKKEEPING:
+            left_out.append(LeftOut(name, "the order of rows, which the episodes tell"))
+        elif feature.is_number:
+            infos[name] = TrackInfo(feature.names, feature.dtype, feature.channels)
+        else:
+            left_out.append(LeftOut(name, f"is of {feature.dtype}"))
+    return infos, left_out
+
+
+def _read(
+    info: Info, plan: Plan, options: Options, infos: dict[str, TrackInfo], names: Any, chosen: Any
+) -> dict[str, Track]:
+    """Tracks of the chosen episodes."""
+    import numpy as np
+
+    from ._lerobot_data import read_columns
+
+    numbers: list[Feature] = [info.features[n] for n in names if not info.features[n].is_video]
+    if _TIME in info.features:
+        numbers.append(info.features[_TIME])
+    columns, lengths = read_columns(info, plan, numbers, chosen, options)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    times = columns.pop(_TIME, None)
+    times = None if times is None else times[:, 0].astype(np.float64)
+    tracks = {}
+    for name in names:
+        if info.features[name].is_video:
+            files = [plan.video(name, e) for e in chosen.tolist()]
+            at = np.zeros(int(offsets[-1])) if times is None else times
+            tracks[name] = Track(None, offsets, times=at, files=files)
+        else:
+            tracks[name] = Track(columns[name], offsets, times=times, names=infos[name].names)
+    return tracks
+
+
+def _stored(path: str, names: Collection[str]) -> dict[str, Any]:
+    from ..statistics_files import read_lerobot
+
+    file = os.path.join(path, "meta", "stats.json")
+    if not os.path.exists(file):
+        return {}
+    try:
+        return read_lerobot(file)
+    except (ValueError, TypeError) as error:
+        raise FormatError(file, "", str(error)) from None
