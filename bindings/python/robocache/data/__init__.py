@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from . import checks
 from ._episodes import Episodes, TrackInfo
 from ._errors import FormatError, LeftOut, Problem
 from ._open import open
@@ -23,5 +24,6 @@ __all__ = [
     "Recording",
     "StreamInfo",
     "TrackInfo",
+    "checks",
     "open",
 ]

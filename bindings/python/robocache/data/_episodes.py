@@ -7,17 +7,16 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Callable
 
-from .._episodes import Episodes as InMemory
+from .. import Episodes as InMemory
+from .. import Track
 from .._text_table import text_table
-from .._track import Track
-from .._track_checks import chosen_episodes
 from ._errors import LeftOut, Problem, some
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from .._report import Report
+    from .. import Report
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,7 @@ class About:
     """What is known of a data set besides its tracks."""
 
     format: str = "episodes in memory"
+    unit: str | None = None  # of times that do not tell it
     rate: float | None = None  # frames a second, as the data set says
     info: Mapping[str, Any] = field(default_factory=dict)  # what its files tell: the robot, ...
     left_out: tuple[LeftOut, ...] = ()
@@ -136,6 +136,11 @@ class Episodes(InMemory):
         return self._about.rate
 
     @property
+    def unit(self) -> str | None:
+        """The unit of times that do not tell it, such as "s"; None where it is not known."""
+        return self._about.unit
+
+    @property
     def info(self) -> Mapping[str, Any]:
         """What else the data set tells: its robot, its attributes."""
         return MappingProxyType(dict(self._about.info))
@@ -211,7 +216,7 @@ class Episodes(InMemory):
         TypeError
             They are no numbers.
         """
-        chosen = chosen_episodes(slice(None) if indices is None else indices, self.num_episodes)
+        chosen = _chosen(indices, self.num_episodes)
         names = tuple(self._tracks) if tracks is None else tuple(tracks)
         for name in names:
             if name not in self:
@@ -285,3 +290,21 @@ class Episodes(InMemory):
         rate = "" if self.rate is None else f" at {self.rate:g} Hz"
         head = f"{len(self)} episodes{source}, {self.format}, {total} frames{rate}, not read yet"
         return f"{head}\n{text_table(rows)}"
+
+
+def _chosen(indices: Any, count: int) -> Any:
+    """Numbers of episodes, of all that NumPy takes for them."""
+    import numpy as np
+
+    numbers = np.arange(count)
+    if indices is None:
+        return numbers
+    asked = indices if isinstance(indices, slice) else np.asarray(indices)
+    if not isinstance(asked, slice):
+        asked = asked.astype(np.int64) if asked.size == 0 else asked
+        if asked.dtype.kind not in "iub" or asked.ndim > 1:
+            raise TypeError(f"indices: is {indices!r}, expected numbers of episodes")
+    try:
+        return np.atleast_1d(numbers[asked])
+    except IndexError as error:
+        raise IndexError(f"indices: there are {count} episodes: {error}") from None

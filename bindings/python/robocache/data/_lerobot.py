@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from .._track import Track
+from .. import Track
 from ._episodes import About, Episodes, OnDisk, TrackInfo
 from ._errors import FormatError, LeftOut, needed
 from ._folders import Folder
@@ -37,6 +37,7 @@ def open(path: str, options: Options) -> Episodes:
     read = functools.partial(_read, info, plan, options, infos)
     about = About(
         format=f"LeRobot {info.version}",
+        unit="s",
         rate=info.fps,
         info=info.told,
         left_out=tuple(left_out),

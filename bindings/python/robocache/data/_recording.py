@@ -6,18 +6,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .._errors import shown
-from .._report import Report, report
-from .._stream import Stream
+from .. import Report, Stream, report
 from .._text_table import text_table
+from ._check_times import header_is_good
 from ._errors import LeftOut, Problem, some
 from ._source import Piece, Source, StreamInfo
 
 if TYPE_CHECKING:
     from ._episodes import Episodes
-
-CLOCKS = ("header", "log", "time")
-_FAR = 10_000_000_000  # ns: a header stamp this far from the log time is of another clock
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +162,13 @@ class Recording:
         """Damage that was read around, of what was read so far."""
         return () if self._source is None else tuple(self._source.damage.problems)
 
+    @property
+    def unit(self) -> str | None:
+        """What a tick of integer times is: "ns", "us"; None if that is not known."""
+        if self._source is not None:
+            return self._source.unit
+        return next((stream.unit for stream in self._loaded.values()), None)
+
     def __len__(self) -> int:
         return len(self._chosen)
 
@@ -220,7 +223,7 @@ class Recording:
 
     def _require(self, name: object) -> None:
         if name not in self._chosen:
-            raise KeyError(f"stream: is {shown(name)}, expected one of {some(self._chosen)}")
+            raise KeyError(f"stream: is {name!r}, expected one of {some(self._chosen)}")
 
     def _read(self, names: list[str]) -> None:
         if not names or self._source is None:
@@ -324,12 +327,8 @@ def _own(stream: RecordedStream, clock: str) -> str:
 
 
 def _headers_are_good(stream: RecordedStream) -> bool:
-    import numpy as np
-
     header, log = stream.header_times, stream.log_times
-    if header is None or (header <= 0).any() or (np.diff(header) < 0).any():
-        return False
-    return log is None or bool(abs(float(np.median(header - log))) < _FAR)
+    return header is not None and log is not None and header_is_good(header, log)
 
 
 def _joined(info: StreamInfo, pieces: list[Piece], unit: str | None) -> RecordedStream:
