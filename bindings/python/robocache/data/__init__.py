@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from . import checks
+from ._align import align
 from ._episodes import Episodes, TrackInfo
 from ._errors import FormatError, LeftOut, Problem
 from ._open import open
@@ -24,6 +25,7 @@ __all__ = [
     "Recording",
     "StreamInfo",
     "TrackInfo",
+    "align",
     "checks",
     "open",
 ]

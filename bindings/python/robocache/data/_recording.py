@@ -25,7 +25,8 @@ class RecordedStream:
     names: tuple[str, ...]  #: of the channels, such as "pose.orientation.x"
     values: Any  #: [n,D] in NumPy, in the narrowest dtype that holds all channels
     clocks: Mapping[str, Any]  #: times [n] by clock: "log" and "header", or "time"
-    unit: str | None  #: what a tick of integer times is: "ns", "us"; None if that is not known
+    unit: str | None = None  #: what a tick of integer times is: "ns"; None if that is not known
+    dtypes: tuple[str, ...] | None = None  #: of each channel in the file; None: that of values
 
     @property
     def log_times(self) -> Any:
@@ -63,17 +64,19 @@ class RecordedStream:
 
     def select(self, rows: Any = None, names: Collection[str] | None = None) -> RecordedStream:
         """Some rows, by a slice, indices or a bool array, and some channels, by name."""
-        values, clocks, chosen = self.values, dict(self.clocks), self.names
+        values, clocks, chosen, dtypes = self.values, dict(self.clocks), self.names, self.dtypes
         if names is not None:
             unknown = [name for name in names if name not in self.names]
             if unknown:
                 raise KeyError(f"names: has {unknown[0]!r}, but {self.name} has {some(self.names)}")
             chosen = tuple(names)
-            values = values[:, [self.names.index(name) for name in chosen]]
+            columns = [self.names.index(name) for name in chosen]
+            values = values[:, columns]
+            dtypes = None if dtypes is None else tuple(dtypes[c] for c in columns)
         if rows is not None:
             values = values[rows]
             clocks = {clock: times[rows] for clock, times in clocks.items()}
-        return RecordedStream(self.name, self.kind, chosen, values, clocks, self.unit)
+        return RecordedStream(self.name, self.kind, chosen, values, clocks, self.unit, dtypes)
 
     def __repr__(self) -> str:
         return (
@@ -274,7 +277,7 @@ class Recording:
         for name in chosen:
             stream = self._loaded[name].select(names=(channels or {}).get(name))
             if begin is not None or end is not None:
-                times = stream.times(_own(stream, clock))
+                times = stream.times(clock_of(stream, clock))
                 rows = times >= (begin if begin is not None else times.min(initial=0))
                 stream = stream.select(rows if end is None else rows & (times < end))
             taken.append(stream)
@@ -303,7 +306,7 @@ class Recording:
         for name in self._chosen:
             stream = self[name]
             if len(stream):
-                told[name] = stream.select(names=()).stream(_own(stream, clock))
+                told[name] = stream.select(names=()).stream(clock_of(stream, clock))
         return report(told, unit=unit)
 
     def align(self, rate: Any, **options: Any) -> Episodes:
@@ -319,7 +322,7 @@ class Recording:
         save(self, path, format)
 
 
-def _own(stream: RecordedStream, clock: str) -> str:
+def clock_of(stream: RecordedStream, clock: str) -> str:
     """The clock, or what a stream without it has in its place."""
     if clock in stream.clocks or not stream.clocks:
         return clock
@@ -351,7 +354,7 @@ def _joined(info: StreamInfo, pieces: list[Piece], unit: str | None) -> Recorded
     if log is not None and (np.diff(log) < 0).any():  # written by several threads
         order = np.argsort(log, kind="stable")
         values, clocks = values[order], {name: times[order] for name, times in clocks.items()}
-    return RecordedStream(info.name, info.kind, names, values, clocks, unit)
+    return RecordedStream(info.name, info.kind, names, values, clocks, unit, pieces[0].dtypes)
 
 
 def _concatenated(arrays: list[Any]) -> Any:
