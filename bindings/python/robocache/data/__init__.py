@@ -13,6 +13,7 @@ from ._episodes import Episodes, TrackInfo
 from ._errors import FormatError, LeftOut, Problem
 from ._open import open
 from ._recording import RecordedStream, Recording
+from ._save import save
 from ._source import Piece, StreamInfo
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "align",
     "checks",
     "open",
+    "save",
 ]

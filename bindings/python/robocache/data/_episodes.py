@@ -42,7 +42,7 @@ class TrackInfo:
 
 
 class OnDisk(Mapping[str, Track]):
-    """Tracks that are read, all at once, when the first one is asked for."""
+    """Tracks that are read when they are asked for: all at once, or one by one."""
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class OnDisk(Mapping[str, Track]):
         lengths: NDArray[np.int64],
         read: Callable[[Collection[str], NDArray[np.int64]], dict[str, Track]],
         chosen: NDArray[np.int64] | None = None,
+        one_by_one: bool = False,
     ) -> None:
         import numpy as np
 
@@ -57,28 +58,37 @@ class OnDisk(Mapping[str, Track]):
         self.all_lengths = lengths
         self.chosen = np.arange(len(lengths)) if chosen is None else chosen
         self.read = read
-        self.tracks: dict[str, Track] | None = None
+        self.one_by_one = one_by_one
+        self.tracks: dict[str, Track] = {}
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         return self.all_lengths[self.chosen]
 
-    def load(self) -> dict[str, Track]:
-        if self.tracks is None:
-            self.tracks = self.read(tuple(self.infos), self.chosen)
+    def load(self, names: Collection[str] | None = None) -> dict[str, Track]:
+        names = self.infos if names is None else names
+        unread = tuple(name for name in names if name not in self.tracks)
+        if unread:
+            self.tracks.update(self.read(unread, self.chosen))
         return self.tracks
 
+    @property
+    def is_loaded(self) -> bool:
+        return len(self.tracks) == len(self.infos)
+
     def select(self, chosen: NDArray[np.int64]) -> OnDisk:
-        return OnDisk(self.infos, self.all_lengths, self.read, self.chosen[chosen])
+        return self._with(self.infos, self.chosen[chosen])
 
     def only(self, names: Collection[str]) -> OnDisk:
-        infos = {name: self.infos[name] for name in names}
-        return OnDisk(infos, self.all_lengths, self.read, self.chosen)
+        return self._with({name: self.infos[name] for name in names}, self.chosen)
+
+    def _with(self, infos: Mapping[str, TrackInfo], chosen: NDArray[np.int64]) -> OnDisk:
+        return OnDisk(infos, self.all_lengths, self.read, chosen, self.one_by_one)
 
     def __getitem__(self, name: str) -> Track:
         if name not in self.infos:
             raise KeyError(name)
-        return self.load()[name]
+        return self.load([name] if self.one_by_one else None)[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.infos)
@@ -158,7 +168,7 @@ class Episodes(InMemory):
     @property
     def is_loaded(self) -> bool:
         """Whether the tracks are in memory."""
-        return self._on_disk is None or self._on_disk.tracks is not None
+        return self._on_disk is None or self._on_disk.is_loaded
 
     @property
     def num_episodes(self) -> int:
@@ -262,11 +272,13 @@ class Episodes(InMemory):
 
         return align(self, rate, **options)
 
-    def save(self, path: Any, format: str = "npz") -> None:
+    def save(
+        self, path: Any, format: str = "npz", *, overwrite: bool = False
+    ) -> tuple[LeftOut, ...]:
         """Write every value and stamp: see :func:`robocache.data.save`."""
         from ._save import save
 
-        save(self, path, format)
+        return save(self, path, format, overwrite=overwrite)
 
     @property
     def _on_disk(self) -> OnDisk | None:

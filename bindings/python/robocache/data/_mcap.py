@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ._columns import Rows
-from ._compression import decompressed
+from ._unpacking import decompressed
 from ._errors import Damage, FormatError
 
 if TYPE_CHECKING:

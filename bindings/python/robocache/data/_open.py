@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
 # Modules with sniff(path) -> bool and open(path, options), asked in this order. To add a format is
 # to add its module here.
-FORMATS = ("_rosbag2", "_lerobot")
+FORMATS = (
+    "_rosbag1",
+    "_rosbag2",
+    "_lerobot",
+    "_hdf5",
+    "_zarr_files",
+    "_npz",
+)
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,7 @@ class Options:
     damage: Damage
     progress: bool | None = None
     unit: str | None = None
+    rate: float | None = None
     definitions: Mapping[str, str] = field(default_factory=dict)
     follow_links: bool = False
 
@@ -38,6 +46,7 @@ def open(
     *,
     damaged: str = "refuse",
     unit: str | None = None,
+    rate: float | None = None,
     definitions: Mapping[str, str] | None = None,
     follow_links: bool = False,
     progress: bool | None = None,
@@ -59,6 +68,8 @@ def open(
         ``problems`` tells what could not.
     unit
         Of integer times that do not tell it, as in CSV files: "ns", "us", "ms", "s".
+    rate
+        Rows a second, of data sets that have no times: HDF5, Zarr, arrays of episodes.
     definitions
         Of ROS messages that neither the bag nor the distribution defines: the text of the .msg file
         by name of the type, such as "ackermann_msgs/msg/AckermannDriveStamped".
@@ -82,7 +93,7 @@ def open(
         It cannot be read.
     """
     given = os.fspath(path)
-    options = Options(Damage(damaged), progress, unit, dict(definitions or {}), follow_links)
+    options = Options(Damage(damaged), progress, unit, rate, dict(definitions or {}), follow_links)
     if not os.path.exists(given):
         raise FileNotFoundError(f"{given}: does not exist")
     for name in FORMATS:

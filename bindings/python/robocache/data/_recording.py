@@ -315,11 +315,13 @@ class Recording:
 
         return align(self, rate, **options)
 
-    def save(self, path: Any, format: str = "npz") -> None:
+    def save(
+        self, path: Any, format: str = "npz", *, overwrite: bool = False
+    ) -> tuple[LeftOut, ...]:
         """Write every value and stamp: see :func:`robocache.data.save`."""
         from ._save import save
 
-        save(self, path, format)
+        return save(self, path, format, overwrite=overwrite)
 
 
 def clock_of(stream: RecordedStream, clock: str) -> str:
