@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from . import checks
 from ._align import align
+from ._clouds import PointCloud, PointClouds
 from ._episodes import Episodes, TrackInfo
 from ._errors import FormatError, LeftOut, Problem
 from ._open import open
@@ -21,6 +22,8 @@ __all__ = [
     "FormatError",
     "LeftOut",
     "Piece",
+    "PointCloud",
+    "PointClouds",
     "Problem",
     "RecordedStream",
     "Recording",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Callable
 
 from ._findings import Finding
 
@@ -27,19 +27,19 @@ class Limits:
 def check_times(
     name: str,
     rows: Sequence[Any],
-    per_second: float,
+    per_second: float | None,
     limits: Limits,
     clock: str = "",
     only_order: bool = False,
 ) -> list[Finding]:
     """Times of one stream by one clock: one array an episode, nothing between them.
 
-    ``per_second`` tells how many ticks there are in a second; ``only_order`` leaves out gaps and
+    ``per_second`` tells how many ticks there are in a second, None that it is not known; ``only_order`` leaves out gaps and
     jitter, which another clock of the stream tells.
     """
     import numpy as np
 
-    place = f"{clock} times" if clock else ""
+    place = f"{clock} times" if clock in ("header", "log") else ""
     rows = [row for row in rows if len(row)]
     found: list[Finding] = []
     total = sum(map(len, rows))
@@ -54,24 +54,27 @@ def check_times(
         return [Finding("error", "order", name, place, "times are not finite")]
     if len(steps) == 0:
         return found
-    seconds = steps / per_second
-    found += _order(name, place, rows, seconds)
+    seconds = steps / (per_second or 1.0)
+    words = _seconds if per_second is not None else _ticks
+    found += _order(name, place, rows, seconds, words)
     positive = seconds[seconds > 0]
     if len(positive) == 0 or only_order:
         return found
     period = float(np.median(positive))
     limit = 2.5 * period if limits.gap is None else limits.gap
-    return found + _regularity(name, place, rows, seconds, period, limit, limits, per_second)
+    return found + _regularity(name, place, rows, seconds, period, limit, limits, words)
 
 
-def _order(name: str, place: str, rows: Sequence[Any], seconds: Any) -> list[Finding]:
+def _order(
+    name: str, place: str, rows: Sequence[Any], seconds: Any, words: Callable[[float], str]
+) -> list[Finding]:
     import numpy as np
 
     found = []
     back, repeats = int((seconds < 0).sum()), int((seconds == 0).sum())
     if back:
         at = _where(rows, int(np.argmax(seconds < 0)))
-        worst = _seconds(-float(seconds.min()))
+        worst = words(-float(seconds.min()))
         text = f"{back} times go back, by up to {worst}; the first at {at}"
         found.append(Finding("error", "order", name, place, text))
     if repeats:
@@ -89,7 +92,7 @@ def _regularity(
     period: float,
     limit: float,
     limits: Limits,
-    per_second: float,
+    words: Callable[[float], str],
 ) -> list[Finding]:
     import numpy as np
 
@@ -99,24 +102,22 @@ def _regularity(
     if limits.gap is None and count > _BURSTS * len(seconds):
         mean = float(seconds.mean())
         text = (
-            f"comes in bursts: {_seconds(period)} apart in the median, {_seconds(mean)} in the "
-            f"mean, with {count} pauses of up to {_seconds(float(seconds.max()))}"
+            f"comes in bursts: {words(period)} apart in the median, {words(mean)} in the "
+            f"mean, with {count} pauses of up to {words(float(seconds.max()))}"
         )
         severity = "warning" if len(seconds) >= _MANY else "note"  # not all topics have a rate
         return [Finding(severity, "jitter", name, place, text)]
     if count:
         longest = int(np.argmax(seconds))
         text = (
-            f"{count} gap{'s' if count > 1 else ''} of more than {_seconds(limit)}; the longest "
-            f"of {_seconds(float(seconds[longest]))} at {_where(rows, longest, per_second)}"
+            f"{count} gap{'s' if count > 1 else ''} of more than {words(limit)}; the longest "
+            f"of {words(float(seconds[longest]))} at {_where(rows, longest)}"
         )
         found.append(Finding("warning", "gaps", name, place, text))
     regular = seconds[~gaps & (seconds >= 0)]
     jitter = float(regular.std()) if len(regular) else 0.0
     if jitter > limits.jitter * period:
-        text = (
-            f"intervals vary by {_seconds(jitter)} (standard deviation) around {_seconds(period)}"
-        )
+        text = f"intervals vary by {words(jitter)} (standard deviation) around {words(period)}"
         found.append(Finding("warning", "jitter", name, place, text))
     return found
 
@@ -197,16 +198,18 @@ def check_rate(name: str, rows: Sequence[Any], rate: float) -> list[Finding]:
     return [Finding("warning", "rate", name, f"episode {where}", text)]
 
 
-def _where(rows: Sequence[Any], index: int, per_second: float | None = None) -> str:
+def _where(rows: Sequence[Any], index: int) -> str:
     """The sample after an interval, counted over all rows; of episodes with their number."""
     for number, row in enumerate(rows):
         if index < len(row) - 1:
             at = f"sample {index + 1}"
-            if per_second is not None:
-                at += f", {float(row[index] - row[0]) / per_second:.4g} s in"
             return at if len(rows) == 1 else f"episode {number}, {at}"
         index -= len(row) - 1
     return "the end"
+
+
+def _ticks(value: float) -> str:
+    return f"{value:.4g} ticks"
 
 
 def _seconds(value: float) -> str:

@@ -47,9 +47,7 @@ def open(path: str, options: Options) -> Episodes:
         problems=options.damage.problems,
         stored=functools.partial(_stored, path, tuple(infos)),
     )
-    return Episodes.made(
-        OnDisk(infos, plan.lengths, read), tasks=tasks, source=path, about=about
-    )
+    return Episodes.made(OnDisk(infos, plan.lengths, read), tasks=tasks, source=path, about=about)
 
 
 def _tracks_of(info: Info) -> tuple[dict[str, TrackInfo], list[LeftOut]]:

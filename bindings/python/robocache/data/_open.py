@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
 
@@ -26,6 +26,10 @@ FORMATS = (
     "_hdf5",
     "_zarr_files",
     "_npz",
+    "_pcd",
+    "_tables",
+    "_arrays",
+    "_sweeps",
 )
 
 
@@ -96,23 +100,27 @@ def open(
     options = Options(Damage(damaged), progress, unit, rate, dict(definitions or {}), follow_links)
     if not os.path.exists(given):
         raise FileNotFoundError(f"{given}: does not exist")
-    for name in FORMATS:
+    module = format_of(given, FORMATS)
+    if module is None:
+        raise FormatError(given, "", _unknown(given))
+    return module.open(given, options)
+
+
+def format_of(path: str, formats: Sequence[str]) -> Any:
+    """The module that reads what is there; None if none does."""
+    for name in formats:
         module = importlib.import_module(f".{name}", __package__)
-        if module.sniff(given):
-            return module.open(given, options)
-    raise FormatError(given, "", _unknown(given))
+        if module.sniff(path):
+            return module
+    return None
 
 
 def _unknown(path: str) -> str:
     if not os.path.isdir(path):
         return f"is of no format that is known: it begins with {head(path, 16)!r}"
-    inside = []
-    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
-        for name in FORMATS:
-            module = importlib.import_module(f".{name}", __package__)
-            if module.sniff(entry.path):
-                inside.append(entry.name)
-                break
+    inside = sorted(
+        entry.name for entry in os.scandir(path) if format_of(entry.path, FORMATS) is not None
+    )
     if inside:
         return f"is a folder of several: open one of {', '.join(inside)}"
     return "is a folder of no format that is known"

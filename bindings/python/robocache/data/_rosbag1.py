@@ -10,12 +10,12 @@ from typing import Any, BinaryIO
 
 from ._bags import Bag
 from ._columns import Rows
-from ._unpacking import decompressed
 from ._errors import Damage, FormatError, needed
 from ._mcap import Channel
 from ._open import Options, head
 from ._recording import Recording
 from ._ros_types import normalized
+from ._unpacking import decompressed
 
 MAGIC = b"#ROSBAG V"
 _START = b"#ROSBAG V2.0\n"

@@ -7,7 +7,7 @@
 >>> arm = data.RecordedStream("arm", "joints", ("a", "b"), values, {"log": times}, "ns")
 >>> for finding in data.checks.check(data.Recording.of([arm])):
 ...     print(finding)
-warning: arm log times: 1 gap of more than 25 ms; the longest of 130 ms at sample 40, 0.39 s in
+warning: arm log times: 1 gap of more than 25 ms; the longest of 130 ms at sample 40
 warning: arm: dead: none of its 2 channels ever changes
 """
 
@@ -141,7 +141,7 @@ def _of_recording(recording: Recording, limits: Limits, unit: str | None) -> Sur
         for clock, times in piece.clocks.items():
             clocks[piece.stream].setdefault(clock, []).append(times)
     own = recording.unit or unit
-    ticks = per_second(own)
+    ticks = None if own is None else per_second(own)
     findings = [
         Finding("error", "damage", "", f"{problem.path} {problem.place}".strip(), problem.text)
         for problem in recording.problems
@@ -162,16 +162,14 @@ def _of_recording(recording: Recording, limits: Limits, unit: str | None) -> Sur
             findings += check_clocks(name, of.clocks["header"][0], of.clocks["log"][0])
         first = next(iter(of.clocks.values()), None)
         if first is not None and len(first[0]):
-            ends = (float(first[0].min()) / ticks, float(first[0].max()) / ticks)
-            spans[name] = ends
+            spans[name] = (
+                float(first[0].min()) / (ticks or 1.0),
+                float(first[0].max()) / (ticks or 1.0),
+            )
         findings += of.channels.findings()
-    if own is not None or all(_are_floats(of) for of in streams.values()):
+    if own is not None:
         findings += check_spans(spans)
     return Survey(streams, sorted_findings(findings), own)
-
-
-def _are_floats(of: StreamSurvey) -> bool:
-    return all(row.dtype.kind == "f" for rows in of.clocks.values() for row in rows)
 
 
 def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey:
@@ -201,7 +199,8 @@ def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey
             if any(np.array_equal(times, other) for _, other in seen):
                 continue
             seen.append((name, times))
-            ticks = per_second(unit_of(track) or unit)
+            known = unit_of(track) or unit
+            ticks = None if known is None else per_second(known)
             findings += check_times(name, of.clocks["time"], ticks, limits)
             if episodes.rate is not None and times.dtype.kind == "f":
                 findings += check_rate(name, of.clocks["time"], episodes.rate)
