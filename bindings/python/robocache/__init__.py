@@ -49,14 +49,15 @@ from ._voxelize_sparse import SparseVoxels, voxelize_sparse
 from ._warnings import RangeWarning
 
 if TYPE_CHECKING:
+    from . import data as data
     from . import torch as torch
 else:
 
     def __getattr__(name):
-        if name == "torch":  # robocache.torch imports torch, so it waits until it is asked for
+        if name in ("data", "torch"):  # they take a while to import, and wait until asked for
             import importlib
 
-            return importlib.import_module(".torch", __name__)
+            return importlib.import_module(f".{name}", __name__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

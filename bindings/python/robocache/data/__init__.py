@@ -7,10 +7,14 @@
 
 from __future__ import annotations
 
+from . import checks
+from ._align import align
+from ._clouds import PointCloud, PointClouds
 from ._episodes import Episodes, TrackInfo
 from ._errors import FormatError, LeftOut, Problem
 from ._open import open
 from ._recording import RecordedStream, Recording
+from ._save import save
 from ._source import Piece, StreamInfo
 
 __all__ = [
@@ -18,10 +22,15 @@ __all__ = [
     "FormatError",
     "LeftOut",
     "Piece",
+    "PointCloud",
+    "PointClouds",
     "Problem",
     "RecordedStream",
     "Recording",
     "StreamInfo",
     "TrackInfo",
+    "align",
+    "checks",
     "open",
+    "save",
 ]

@@ -151,4 +151,4 @@ def _pieces(topic: _Topic, decoded: list[Columns]) -> Iterator[Piece]:
         clocks = {"log": columns.log}
         if columns.header is not None:
             clocks["header"] = columns.header
-        yield Piece(topic.name, columns.names, columns.values, clocks)
+        yield Piece(topic.name, columns.names, columns.values, clocks, columns.dtypes)

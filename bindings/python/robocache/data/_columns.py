@@ -58,6 +58,7 @@ class Columns:
     """What messages became."""
 
     names: tuple[str, ...]
+    dtypes: tuple[str, ...]  # of each channel, as it was
     values: Any  # [n,D]
     log: NDArray[np.int64]  # ns
     header: NDArray[np.int64] | None  # ns; None without header.stamp
@@ -77,7 +78,8 @@ class Decoder:
         self.typename, self.types = typename, types
         self.ros1 = serialization == "ros1"
         self.names: tuple[str, ...] | None = None  # once it is known
-        self.dtype: Any = None
+        self.dtypes: tuple[str, ...] = ()  # of the channels
+        self.dtype: Any = None  # that holds all of them
         self.known: list[_Known] = []  # layouts, the last that fitted first
         self.varying: dict[str, set[int]] = {}  # arrays that are no channels: lengths
         self.strings: dict[str, set[str] | None] = {}  # None: many
@@ -114,11 +116,15 @@ class Decoder:
                 for path, count in known.layout.arrays.items():
                     lengths.setdefault(path, set()).add(count)
         self.varying = {path: counts for path, counts in lengths.items() if len(counts) > 1}
-        runs = runs or []
-        names = tuple(name for run in runs for name in run.names if not self._varies(name))
-        dtypes = [run.dtype for run in runs if not all(map(self._varies, run.names))]
-        self.dtype = np.result_type(*dtypes).newbyteorder("=") if dtypes else np.dtype("f4")
-        self.names = names
+        kinds = {
+            name: np.dtype(run.dtype).newbyteorder("=")
+            for run in runs or []
+            for name in run.names
+            if not self._varies(name)
+        }
+        self.dtypes = tuple(kind.name for kind in kinds.values())
+        self.dtype = np.result_type(*set(kinds.values())) if kinds else np.dtype("f4")
+        self.names = tuple(kinds)
 
     def _varies(self, name: str) -> bool:
         return any(name.startswith(path + "[") for path in self.varying)
@@ -186,7 +192,7 @@ class Decoder:
                 header[chosen] = _stamps(of, layout.stamp, known.encoding)
         if not kept.all():
             values, header, rows = values[kept], header[kept], rows.of(kept)
-        return Columns(names, values, rows.times, header if stamped else None)
+        return Columns(names, self.dtypes, values, rows.times, header if stamped else None)
 
     def _fill(self, block: Any, run: Any, column: Any, numbers: Any, source: Any) -> None:
         """Write the numbers of a run into their channels."""

@@ -7,17 +7,16 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Callable
 
-from .._episodes import Episodes as InMemory
+from .. import Episodes as InMemory
+from .. import Track
 from .._text_table import text_table
-from .._track import Track
-from .._track_checks import chosen_episodes
 from ._errors import LeftOut, Problem, some
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from .._report import Report
+    from .. import Report
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,7 @@ class About:
     """What is known of a data set besides its tracks."""
 
     format: str = "episodes in memory"
+    unit: str | None = None  # of times that do not tell it
     rate: float | None = None  # frames a second, as the data set says
     info: Mapping[str, Any] = field(default_factory=dict)  # what its files tell: the robot, ...
     left_out: tuple[LeftOut, ...] = ()
@@ -42,7 +42,7 @@ class TrackInfo:
 
 
 class OnDisk(Mapping[str, Track]):
-    """Tracks that are read, all at once, when the first one is asked for."""
+    """Tracks that are read when they are asked for: all at once, or one by one."""
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class OnDisk(Mapping[str, Track]):
         lengths: NDArray[np.int64],
         read: Callable[[Collection[str], NDArray[np.int64]], dict[str, Track]],
         chosen: NDArray[np.int64] | None = None,
+        one_by_one: bool = False,
     ) -> None:
         import numpy as np
 
@@ -57,28 +58,37 @@ class OnDisk(Mapping[str, Track]):
         self.all_lengths = lengths
         self.chosen = np.arange(len(lengths)) if chosen is None else chosen
         self.read = read
-        self.tracks: dict[str, Track] | None = None
+        self.one_by_one = one_by_one
+        self.tracks: dict[str, Track] = {}
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         return self.all_lengths[self.chosen]
 
-    def load(self) -> dict[str, Track]:
-        if self.tracks is None:
-            self.tracks = self.read(tuple(self.infos), self.chosen)
+    def load(self, names: Collection[str] | None = None) -> dict[str, Track]:
+        names = self.infos if names is None else names
+        unread = tuple(name for name in names if name not in self.tracks)
+        if unread:
+            self.tracks.update(self.read(unread, self.chosen))
         return self.tracks
 
+    @property
+    def is_loaded(self) -> bool:
+        return len(self.tracks) == len(self.infos)
+
     def select(self, chosen: NDArray[np.int64]) -> OnDisk:
-        return OnDisk(self.infos, self.all_lengths, self.read, self.chosen[chosen])
+        return self._with(self.infos, self.chosen[chosen])
 
     def only(self, names: Collection[str]) -> OnDisk:
-        infos = {name: self.infos[name] for name in names}
-        return OnDisk(infos, self.all_lengths, self.read, self.chosen)
+        return self._with({name: self.infos[name] for name in names}, self.chosen)
+
+    def _with(self, infos: Mapping[str, TrackInfo], chosen: NDArray[np.int64]) -> OnDisk:
+        return OnDisk(infos, self.all_lengths, self.read, chosen, self.one_by_one)
 
     def __getitem__(self, name: str) -> Track:
         if name not in self.infos:
             raise KeyError(name)
-        return self.load()[name]
+        return self.load([name] if self.one_by_one else None)[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.infos)
@@ -136,6 +146,11 @@ class Episodes(InMemory):
         return self._about.rate
 
     @property
+    def unit(self) -> str | None:
+        """The unit of times that do not tell it, such as "s"; None where it is not known."""
+        return self._about.unit
+
+    @property
     def info(self) -> Mapping[str, Any]:
         """What else the data set tells: its robot, its attributes."""
         return MappingProxyType(dict(self._about.info))
@@ -153,7 +168,7 @@ class Episodes(InMemory):
     @property
     def is_loaded(self) -> bool:
         """Whether the tracks are in memory."""
-        return self._on_disk is None or self._on_disk.tracks is not None
+        return self._on_disk is None or self._on_disk.is_loaded
 
     @property
     def num_episodes(self) -> int:
@@ -211,7 +226,7 @@ class Episodes(InMemory):
         TypeError
             They are no numbers.
         """
-        chosen = chosen_episodes(slice(None) if indices is None else indices, self.num_episodes)
+        chosen = _chosen(indices, self.num_episodes)
         names = tuple(self._tracks) if tracks is None else tuple(tracks)
         for name in names:
             if name not in self:
@@ -257,11 +272,13 @@ class Episodes(InMemory):
 
         return align(self, rate, **options)
 
-    def save(self, path: Any, format: str = "npz") -> None:
+    def save(
+        self, path: Any, format: str = "npz", *, overwrite: bool = False
+    ) -> tuple[LeftOut, ...]:
         """Write every value and stamp: see :func:`robocache.data.save`."""
         from ._save import save
 
-        save(self, path, format)
+        return save(self, path, format, overwrite=overwrite)
 
     @property
     def _on_disk(self) -> OnDisk | None:
@@ -285,3 +302,21 @@ class Episodes(InMemory):
         rate = "" if self.rate is None else f" at {self.rate:g} Hz"
         head = f"{len(self)} episodes{source}, {self.format}, {total} frames{rate}, not read yet"
         return f"{head}\n{text_table(rows)}"
+
+
+def _chosen(indices: Any, count: int) -> Any:
+    """Numbers of episodes, of all that NumPy takes for them."""
+    import numpy as np
+
+    numbers = np.arange(count)
+    if indices is None:
+        return numbers
+    asked = indices if isinstance(indices, slice) else np.asarray(indices)
+    if not isinstance(asked, slice):
+        asked = asked.astype(np.int64) if asked.size == 0 else asked
+        if asked.dtype.kind not in "iub" or asked.ndim > 1:
+            raise TypeError(f"indices: is {indices!r}, expected numbers of episodes")
+    try:
+        return np.atleast_1d(numbers[asked])
+    except IndexError as error:
+        raise IndexError(f"indices: there are {count} episodes: {error}") from None

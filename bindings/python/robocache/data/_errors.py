@@ -34,7 +34,7 @@ class FormatError(ValueError):
 
 @dataclass(frozen=True)
 class Problem:
-    """Damage that was read around, with ``damaged="keep"``."""
+    """Damage that was read around, with ``damaged="keep"``, or what may well be damage."""
 
     path: str  #: the file
     place: str  #: where in it
@@ -68,6 +68,10 @@ class Damage:
         """Raise, or note it once."""
         if not self.keep:
             raise FormatError(path, place, f"{text}; damaged='keep' reads the rest")
+        self.note(path, place, text)
+
+    def note(self, path: Any, place: str, text: str) -> None:
+        """Keep what may be right or wrong, once."""
         problem = Problem(os.fspath(path), place, text)
         if problem not in self.problems:
             self.problems.append(problem)

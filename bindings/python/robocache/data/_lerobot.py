@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from .._track import Track
+from .. import Track
 from ._episodes import About, Episodes, OnDisk, TrackInfo
 from ._errors import FormatError, LeftOut, needed
 from ._folders import Folder
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # What tells of the order of rows alone: checked against the episodes, and not kept.
 _BOOKKEEPING = ("frame_index", "episode_index", "index")
 _TIME = "timestamp"
+_STAMPS = "robocache.stamps"  # what float32 cannot hold of the times of episodes that save wrote
 
 
 def sniff(path: str) -> bool:
@@ -35,30 +36,33 @@ def open(path: str, options: Options) -> Episodes:
     if not infos:
         raise FormatError(info.path, "features", "has no feature of numbers, and no video")
     read = functools.partial(_read, info, plan, options, infos)
+    own = info.told.get("robocache") or {}
+    tasks = plan.tasks if own.get("tasks", True) else None
     about = About(
         format=f"LeRobot {info.version}",
+        unit="s",
         rate=info.fps,
         info=info.told,
         left_out=tuple(left_out),
         problems=options.damage.problems,
         stored=functools.partial(_stored, path, tuple(infos)),
     )
-    return Episodes.made(
-        OnDisk(infos, plan.lengths, read), tasks=plan.tasks, source=path, about=about
-    )
+    return Episodes.made(OnDisk(infos, plan.lengths, read), tasks=tasks, source=path, about=about)
 
 
 def _tracks_of(info: Info) -> tuple[dict[str, TrackInfo], list[LeftOut]]:
     infos, left_out = {}, []
+    renamed = (info.told.get("robocache") or {}).get("names") or {}
     for name, feature in info.features.items():
         if feature.is_video:
             infos[name] = TrackInfo(None, "", 0)
-        elif name == _TIME:
+        elif name in (_TIME, _STAMPS):
             continue
         elif name in _BOOKKEEPING:
             left_out.append(LeftOut(name, "the order of rows, which the episodes tell"))
         elif feature.is_number:
-            infos[name] = TrackInfo(feature.names, feature.dtype, feature.channels)
+            told = TrackInfo(feature.names, feature.dtype, feature.channels)
+            infos[renamed.get(name, name)] = told
         else:
             left_out.append(LeftOut(name, f"is of {feature.dtype}"))
     return infos, left_out
@@ -72,22 +76,37 @@ def _read(
 
     from ._lerobot_data import read_columns
 
-    numbers: list[Feature] = [info.features[n] for n in names if not info.features[n].is_video]
-    if _TIME in info.features:
-        numbers.append(info.features[_TIME])
+    own = info.told.get("robocache") or {}
+    renamed = {value: key for key, value in (own.get("names") or {}).items()}
+    features = {name: info.features[renamed.get(name, name)] for name in names}
+    clock = _STAMPS if _STAMPS in info.features else _TIME
+    numbers: list[Feature] = [feature for feature in features.values() if not feature.is_video]
+    if clock in info.features:
+        numbers.append(info.features[clock])
     columns, lengths = read_columns(info, plan, numbers, chosen, options)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    times = columns.pop(_TIME, None)
-    times = None if times is None else times[:, 0].astype(np.float64)
+    times = columns.pop(clock, None)
+    if times is not None:
+        times = _times(times[:, 0], own.get("stamps")) if own.get("times", True) else None
     tracks = {}
-    for name in names:
-        if info.features[name].is_video:
-            files = [plan.video(name, e) for e in chosen.tolist()]
+    for name, feature in features.items():
+        if feature.is_video:
+            files = [plan.video(feature.name, e) for e in chosen.tolist()]
             at = np.zeros(int(offsets[-1])) if times is None else times
             tracks[name] = Track(None, offsets, times=at, files=files)
         else:
-            tracks[name] = Track(columns[name], offsets, times=times, names=infos[name].names)
+            values = columns[feature.name]
+            tracks[name] = Track(values, offsets, times=times, names=infos[name].names)
     return tracks
+
+
+def _times(values: Any, unit: str | None) -> Any:
+    """float64 seconds, or what was saved."""
+    import numpy as np
+
+    if unit:
+        return values.view(unit.partition(",")[0].rstrip("]") + "]")
+    return values.astype(np.float64) if values.dtype == np.float32 else values
 
 
 def _stored(path: str, names: Collection[str]) -> dict[str, Any]:

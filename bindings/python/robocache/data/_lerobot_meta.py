@@ -335,8 +335,8 @@ def _task(told: Any) -> Any:
     """A string, several, or None."""
     if isinstance(told, (list, tuple)):
         texts = tuple(str(task) for task in told)
-        return None if not texts else texts[0] if len(texts) == 1 else texts
-    return None if told is None else str(told)
+        return texts if len(texts) > 1 else (texts[0] or None) if texts else None
+    return None if told is None else str(told) or None
 
 
 def _object(path: str) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ._columns import Rows
-from ._compression import decompressed
 from ._errors import Damage, FormatError
+from ._unpacking import decompressed
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
 
@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
 # Modules with sniff(path) -> bool and open(path, options), asked in this order. To add a format is
 # to add its module here.
-FORMATS = ("_rosbag2", "_lerobot")
+FORMATS = (
+    "_rosbag1",
+    "_rosbag2",
+    "_lerobot",
+    "_hdf5",
+    "_zarr_files",
+    "_npz",
+    "_pcd",
+    "_tables",
+    "_arrays",
+    "_sweeps",
+)
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,7 @@ class Options:
     damage: Damage
     progress: bool | None = None
     unit: str | None = None
+    rate: float | None = None
     definitions: Mapping[str, str] = field(default_factory=dict)
     follow_links: bool = False
 
@@ -38,6 +50,7 @@ def open(
     *,
     damaged: str = "refuse",
     unit: str | None = None,
+    rate: float | None = None,
     definitions: Mapping[str, str] | None = None,
     follow_links: bool = False,
     progress: bool | None = None,
@@ -59,6 +72,8 @@ def open(
         ``problems`` tells what could not.
     unit
         Of integer times that do not tell it, as in CSV files: "ns", "us", "ms", "s".
+    rate
+        Rows a second, of data sets that have no times: HDF5, Zarr, arrays of episodes.
     definitions
         Of ROS messages that neither the bag nor the distribution defines: the text of the .msg file
         by name of the type, such as "ackermann_msgs/msg/AckermannDriveStamped".
@@ -82,26 +97,30 @@ def open(
         It cannot be read.
     """
     given = os.fspath(path)
-    options = Options(Damage(damaged), progress, unit, dict(definitions or {}), follow_links)
+    options = Options(Damage(damaged), progress, unit, rate, dict(definitions or {}), follow_links)
     if not os.path.exists(given):
         raise FileNotFoundError(f"{given}: does not exist")
-    for name in FORMATS:
+    module = format_of(given, FORMATS)
+    if module is None:
+        raise FormatError(given, "", _unknown(given))
+    return module.open(given, options)
+
+
+def format_of(path: str, formats: Sequence[str]) -> Any:
+    """The module that reads what is there; None if none does."""
+    for name in formats:
         module = importlib.import_module(f".{name}", __package__)
-        if module.sniff(given):
-            return module.open(given, options)
-    raise FormatError(given, "", _unknown(given))
+        if module.sniff(path):
+            return module
+    return None
 
 
 def _unknown(path: str) -> str:
     if not os.path.isdir(path):
         return f"is of no format that is known: it begins with {head(path, 16)!r}"
-    inside = []
-    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
-        for name in FORMATS:
-            module = importlib.import_module(f".{name}", __package__)
-            if module.sniff(entry.path):
-                inside.append(entry.name)
-                break
+    inside = sorted(
+        entry.name for entry in os.scandir(path) if format_of(entry.path, FORMATS) is not None
+    )
     if inside:
         return f"is a folder of several: open one of {', '.join(inside)}"
     return "is a folder of no format that is known"

@@ -6,18 +6,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .._errors import shown
-from .._report import Report, report
-from .._stream import Stream
+from .. import Report, Stream, report
 from .._text_table import text_table
+from ._check_times import header_is_good
 from ._errors import LeftOut, Problem, some
 from ._source import Piece, Source, StreamInfo
 
 if TYPE_CHECKING:
     from ._episodes import Episodes
-
-CLOCKS = ("header", "log", "time")
-_FAR = 10_000_000_000  # ns: a header stamp this far from the log time is of another clock
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +25,8 @@ class RecordedStream:
     names: tuple[str, ...]  #: of the channels, such as "pose.orientation.x"
     values: Any  #: [n,D] in NumPy, in the narrowest dtype that holds all channels
     clocks: Mapping[str, Any]  #: times [n] by clock: "log" and "header", or "time"
-    unit: str | None  #: what a tick of integer times is: "ns", "us"; None if that is not known
+    unit: str | None = None  #: what a tick of integer times is: "ns"; None if that is not known
+    dtypes: tuple[str, ...] | None = None  #: of each channel in the file; None: that of values
 
     @property
     def log_times(self) -> Any:
@@ -67,17 +64,19 @@ class RecordedStream:
 
     def select(self, rows: Any = None, names: Collection[str] | None = None) -> RecordedStream:
         """Some rows, by a slice, indices or a bool array, and some channels, by name."""
-        values, clocks, chosen = self.values, dict(self.clocks), self.names
+        values, clocks, chosen, dtypes = self.values, dict(self.clocks), self.names, self.dtypes
         if names is not None:
             unknown = [name for name in names if name not in self.names]
             if unknown:
                 raise KeyError(f"names: has {unknown[0]!r}, but {self.name} has {some(self.names)}")
             chosen = tuple(names)
-            values = values[:, [self.names.index(name) for name in chosen]]
+            columns = [self.names.index(name) for name in chosen]
+            values = values[:, columns]
+            dtypes = None if dtypes is None else tuple(dtypes[c] for c in columns)
         if rows is not None:
             values = values[rows]
             clocks = {clock: times[rows] for clock, times in clocks.items()}
-        return RecordedStream(self.name, self.kind, chosen, values, clocks, self.unit)
+        return RecordedStream(self.name, self.kind, chosen, values, clocks, self.unit, dtypes)
 
     def __repr__(self) -> str:
         return (
@@ -166,6 +165,13 @@ class Recording:
         """Damage that was read around, of what was read so far."""
         return () if self._source is None else tuple(self._source.damage.problems)
 
+    @property
+    def unit(self) -> str | None:
+        """What a tick of integer times is: "ns", "us"; None if that is not known."""
+        if self._source is not None:
+            return self._source.unit
+        return next((stream.unit for stream in self._loaded.values()), None)
+
     def __len__(self) -> int:
         return len(self._chosen)
 
@@ -220,7 +226,7 @@ class Recording:
 
     def _require(self, name: object) -> None:
         if name not in self._chosen:
-            raise KeyError(f"stream: is {shown(name)}, expected one of {some(self._chosen)}")
+            raise KeyError(f"stream: is {name!r}, expected one of {some(self._chosen)}")
 
     def _read(self, names: list[str]) -> None:
         if not names or self._source is None:
@@ -271,7 +277,7 @@ class Recording:
         for name in chosen:
             stream = self._loaded[name].select(names=(channels or {}).get(name))
             if begin is not None or end is not None:
-                times = stream.times(_own(stream, clock))
+                times = stream.times(clock_of(stream, clock))
                 rows = times >= (begin if begin is not None else times.min(initial=0))
                 stream = stream.select(rows if end is None else rows & (times < end))
             taken.append(stream)
@@ -300,7 +306,7 @@ class Recording:
         for name in self._chosen:
             stream = self[name]
             if len(stream):
-                told[name] = stream.select(names=()).stream(_own(stream, clock))
+                told[name] = stream.select(names=()).stream(clock_of(stream, clock))
         return report(told, unit=unit)
 
     def align(self, rate: Any, **options: Any) -> Episodes:
@@ -309,14 +315,16 @@ class Recording:
 
         return align(self, rate, **options)
 
-    def save(self, path: Any, format: str = "npz") -> None:
+    def save(
+        self, path: Any, format: str = "npz", *, overwrite: bool = False
+    ) -> tuple[LeftOut, ...]:
         """Write every value and stamp: see :func:`robocache.data.save`."""
         from ._save import save
 
-        save(self, path, format)
+        return save(self, path, format, overwrite=overwrite)
 
 
-def _own(stream: RecordedStream, clock: str) -> str:
+def clock_of(stream: RecordedStream, clock: str) -> str:
     """The clock, or what a stream without it has in its place."""
     if clock in stream.clocks or not stream.clocks:
         return clock
@@ -324,12 +332,8 @@ def _own(stream: RecordedStream, clock: str) -> str:
 
 
 def _headers_are_good(stream: RecordedStream) -> bool:
-    import numpy as np
-
     header, log = stream.header_times, stream.log_times
-    if header is None or (header <= 0).any() or (np.diff(header) < 0).any():
-        return False
-    return log is None or bool(abs(float(np.median(header - log))) < _FAR)
+    return header is not None and log is not None and header_is_good(header, log)
 
 
 def _joined(info: StreamInfo, pieces: list[Piece], unit: str | None) -> RecordedStream:
@@ -352,7 +356,7 @@ def _joined(info: StreamInfo, pieces: list[Piece], unit: str | None) -> Recorded
     if log is not None and (np.diff(log) < 0).any():  # written by several threads
         order = np.argsort(log, kind="stable")
         values, clocks = values[order], {name: times[order] for name, times in clocks.items()}
-    return RecordedStream(info.name, info.kind, names, values, clocks, unit)
+    return RecordedStream(info.name, info.kind, names, values, clocks, unit, pieces[0].dtypes)
 
 
 def _concatenated(arrays: list[Any]) -> Any:

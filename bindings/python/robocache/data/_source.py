@@ -27,6 +27,7 @@ class Piece:
     names: tuple[str, ...]  #: of the channels
     values: Any  #: [n,D], in NumPy
     clocks: Mapping[str, Any]  #: times by clock ("log", "header", "time"), each [n]
+    dtypes: tuple[str, ...] | None = None  #: of each channel, where values holds several kinds
 
     def __len__(self) -> int:
         return len(self.values)
