@@ -16,6 +16,7 @@ from ._open import open
 from ._recording import RecordedStream, Recording
 from ._save import save
 from ._source import Piece, StreamInfo
+from ._sync import SyncResult, sync
 
 __all__ = [
     "Episodes",
@@ -28,9 +29,11 @@ __all__ = [
     "RecordedStream",
     "Recording",
     "StreamInfo",
+    "SyncResult",
     "TrackInfo",
     "align",
     "checks",
     "open",
     "save",
+    "sync",
 ]

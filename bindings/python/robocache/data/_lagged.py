@@ -37,6 +37,12 @@ class Lagged:
         chosen = (self.samples[blocks], self.aa[blocks], self.ab[blocks], self.bb[blocks])
         return Lagged(self.lags, *chosen, self.each)
 
+    def near(self, begin: int, end: int) -> Lagged:
+        """Some of the lags."""
+        some = slice(max(begin, 0), max(end, 0))
+        arrays = (x[:, some] for x in (self.samples, self.aa, self.ab, self.bb))
+        return Lagged(self.lags[some], *arrays, self.each)
+
 
 def lagged(a: Grid, b: Grid, blocks: list[tuple[int, int]], most: int, each: bool) -> Lagged:
     """Sums of blocks (begin, end) of ``a`` with ``b``, over lags of up to ``most`` steps.
@@ -153,15 +159,16 @@ def _squares(aa: Any, ab: Any, bb: Any, each: bool) -> Any:
         least = _RIDGE * np.sqrt(aa.max(axis=0) * bb.max(axis=0))
         product = aa * bb
         good = product > least**2
-        return np.where(good, ab**2 / np.where(good, product, 1.0), 0.0)
-    inner = np.linalg.solve(_root(aa), ab)
-    inner = np.linalg.solve(_root(bb), np.swapaxes(inner, 1, 2))
-    return np.linalg.svd(inner, compute_uv=False) ** 2
+        return np.where(good, np.minimum(ab**2 / np.where(good, product, 1.0), 1.0), 0.0)
+    inner = _inverse_root(aa) @ ab @ _inverse_root(bb)
+    return np.minimum(np.linalg.svd(inner, compute_uv=False) ** 2, 1.0)
 
 
-def _root(covariance: Any) -> Any:
-    """The Cholesky factor, with a little added to each variance."""
+def _inverse_root(covariance: Any) -> Any:
+    """Of symmetric matrices, with small eigenvalues lifted: sums over shifted blocks may have some.
+    """
     import numpy as np
 
-    mean = np.trace(covariance, axis1=1, axis2=2).max() / covariance.shape[-1]
-    return np.linalg.cholesky(covariance + _RIDGE * mean * np.eye(covariance.shape[-1]))
+    values, vectors = np.linalg.eigh(covariance)
+    least = _RIDGE * np.trace(covariance, axis1=1, axis2=2).max()
+    return (vectors / np.sqrt(np.maximum(values, least))[:, None, :]) @ np.swapaxes(vectors, 1, 2)

@@ -23,6 +23,7 @@ _BLOCKS = (8, 48)  # at least, at most, of a recording that is not too short
 _SHORTEST = 0.5  # s of a block
 _GROUPS = 16  # of blocks, of which each is left out once
 _FLOOR = 0.05  # of a step: what interpolation costs
+_NEAR = 16  # steps around a peak
 _MOST_CHANNELS = 16  # of motions in different axes
 
 
@@ -76,7 +77,7 @@ def sync(
     kind_a: str = "auto",
     kind_b: str = "auto",
     match: str = "auto",
-    max_offset: float = 0.5,
+    max_offset: float = 1.0,
     max_drift: float = 0.0,
     clock: str | None = None,
     unit: str | None = None,
@@ -167,7 +168,7 @@ def sync(
     search = _Search(
         _only(moving[0], first), _only(moving[1], second), each, max_offset, max_drift
     )
-    found = search.best()
+    found = search.best(search.of, search.middles)
     lag, drift, score, scores = found
     if abs(lag) > max_offset:
         raise ValueError(
@@ -206,8 +207,10 @@ def _sensor(given: Any, kind: str, name: str, clock: str | None, unit: str | Non
 
     names: Any = None
     cuts = None
+    label = ""
     if isinstance(given, RecordedStream):
         times, values, names = given.times(clock), given.values, given.names
+        label = given.name
         unit = given.unit or unit
     elif isinstance(given, Track):
         from ._episode_tools import host_of
@@ -230,7 +233,7 @@ def _sensor(given: Any, kind: str, name: str, clock: str | None, unit: str | Non
     elif unit is None:
         raise ValueError(f"{name}: its times are integers; pass their unit, such as unit='us'")
     if kind == "auto":
-        kind, chosen = kind_of(names, [] if names is None else quaternions_of(names))
+        kind, chosen = kind_of(names, quaternions_of(names, values.shape[1], label))
         if chosen is not None:
             values, names = values[:, chosen], tuple(names[i] for i in chosen)
     seconds = _seconds(times, per_second(unit))
@@ -328,47 +331,51 @@ class _Search:
         self.lags = self.of.lags
         self.middles = np.array(middles)
         self.middle = float(self.middles.min() + self.middles.max()) / 2
+        self.reach = float(self.middles.max() - self.middles.min()) / 2
         self.drifts = self._drifts(max_drift)
 
     def _drifts(self, most: float) -> Any:
         """Those to try first: at the ends they differ by less than a peak is wide."""
         import numpy as np
 
-        reach = float(self.middles.max() - self.middles.min()) / 2
         if most == 0 or len(self.middles) < _BLOCKS[0]:
             return np.zeros(1)
-        count = int(np.ceil(most * reach / max(4 * self.step, 0.02)))
+        count = int(np.ceil(most * self.reach / max(4 * self.step, 0.02)))
         return np.linspace(-most, most, 2 * max(count, 1) + 1)
 
-    def scores(self, drift: float, blocks: Any = slice(None)) -> tuple[Any, Any]:
-        """Of all lags at one drift, of some of the blocks."""
-        shifts = drift * (self.middles[blocks] - self.middle) / self.step
-        return correlation(self.of.only(blocks), shifts)
-
-    def best(self, blocks: Any = slice(None), around: float | None = None) -> Any:
+    def best(self, of: Lagged, middles: Any, around: float | None = None) -> Any:
         """The lag in s, the drift, the score there, and the scores of all lags at that drift."""
         import numpy as np
 
-        if len(self.drifts) == 1:
-            scores = self.scores(0.0, blocks)[0]
-            lag, score = _peak(scores)
-            return self._lag(lag), 0.0, score, scores
-        width = self.drifts[1] - self.drifts[0]
-        drift = around
-        if drift is None:
-            tried = [_peak(self.scores(d, blocks)[0])[1] for d in self.drifts]
-            drift = self.drifts[int(np.argmax(tried))]
-        for _ in range(4):
-            width /= 3
-            near = drift + width * np.arange(-3, 4)
-            at, _ = _peak(np.array([_peak(self.scores(d, blocks)[0])[1] for d in near]))
-            drift += width * (at - 3)
-        scores = self.scores(drift, blocks)[0]
-        lag, score = _peak(scores)
-        return self._lag(lag), float(drift), score, scores
+        drift = 0.0 if around is None else around
+        if len(self.drifts) > 1:
+            if around is None:
+                tried = [self._height(of, middles, d) for d in self.drifts]
+                drift = float(self.drifts[int(np.argmax(tried))])
+            drift = self._refined(of, middles, drift)
+        scores = self._scores(of, middles, drift)
+        at, score = _peak(scores)
+        return float(at + of.lags[0]) * self.step, drift, score, scores
 
-    def _lag(self, index: float) -> float:
-        return float(index - (len(self.lags) - 1) / 2) * self.step
+    def _refined(self, of: Lagged, middles: Any, drift: float) -> float:
+        """By parabolas of three drifts that come closer, over lags around the peak."""
+        import numpy as np
+
+        width = float(self.drifts[1] - self.drifts[0])
+        at, _ = _peak(self._scores(of, middles, drift))
+        room = _NEAR + int(np.ceil(2 * width * self.reach / self.step))
+        near = of.near(int(at) - room, int(at) + room + 1)
+        for _ in range(4):
+            heights = [self._height(near, middles, drift + width * k) for k in (-1, 0, 1)]
+            drift += width * (_peak(np.array(heights))[0] - 1)
+            width /= 3
+        return drift
+
+    def _scores(self, of: Lagged, middles: Any, drift: float) -> Any:
+        return correlation(of, drift * (middles - self.middle) / self.step)[0]
+
+    def _height(self, of: Lagged, middles: Any, drift: float) -> float:
+        return _peak(self._scores(of, middles, drift))[1]
 
     def jackknife(self, found: Any) -> tuple[float, float]:
         """Standard deviations of lag and drift: from how they move without each group of blocks."""
@@ -381,15 +388,15 @@ class _Search:
         moved = []
         for group in groups:
             rest = np.setdiff1d(alive, group)
-            moved.append(self.best(rest, around=found[1])[:2])
+            moved.append(self.best(self.of.only(rest), self.middles[rest], found[1])[:2])
         spread = np.std(moved, axis=0) * np.sqrt(len(groups) - 1)
         return float(spread[0]), float(spread[1])
 
     def overlap(self, found: Any) -> float:
         import numpy as np
 
-        index = int(np.rint(found[0] / self.step + (len(self.lags) - 1) / 2))
-        return float(self.scores(found[1])[1][index]) * self.step
+        samples = correlation(self.of, found[1] * (self.middles - self.middle) / self.step)[1]
+        return float(samples[int(np.rint(found[0] / self.step)) - self.lags[0]]) * self.step
 
 
 def _on(clock: Any, times: Any, values: Any, gap: float) -> Grid:
