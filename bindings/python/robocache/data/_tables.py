@@ -35,7 +35,7 @@ def sniff(path: str) -> bool:
 
 
 def open(path: str, options: Options) -> Recording:
-    needed("pyarrow", "lerobot", "a table")
+    needed("pyarrow", "tables", "a table")
     files = {os.path.basename(path): path}
     if os.path.isdir(path):
         folder = Folder(path, options.follow_links)
@@ -171,12 +171,12 @@ class _Tables:
 
 def _opened(path: str) -> Any:
     """An Arrow table."""
-    arrow = needed("pyarrow", "lerobot", "a table")
+    arrow = needed("pyarrow", "tables", "a table")
     start = head(path, _LOOK)
     try:
         if start.startswith(_PARQUET):
-            return needed("pyarrow.parquet", "lerobot", "a Parquet file").read_table(path)
-        csv = needed("pyarrow.csv", "lerobot", "a CSV file")
+            return needed("pyarrow.parquet", "tables", "a Parquet file").read_table(path)
+        csv = needed("pyarrow.csv", "tables", "a CSV file")
         size = max(1 << 20, min(os.path.getsize(path) + 1, 1 << 30))  # one block tells the kinds
         return csv.read_csv(
             path,
@@ -192,7 +192,7 @@ def _numbers(path: str, table: Any, name: str) -> tuple[Any, Any, str]:
     """A column as numbers, where it has some, and else the reason why it is left out."""
     import numpy as np
 
-    arrow = needed("pyarrow", "lerobot", "a table")
+    arrow = needed("pyarrow", "tables", "a table")
     chunked = table[name]
     kind = chunked.type
     if arrow.types.is_timestamp(kind) or arrow.types.is_duration(kind):
