@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import data_files
 import numpy as np
 import pytest
 
+import data_files
 import robocache as rbc
 
 pytest.importorskip("rosbags")

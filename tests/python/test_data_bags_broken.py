@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 
-import data_files
 import numpy as np
 import pytest
 
+import data_files
 import robocache as rbc
 
 pytest.importorskip("rosbags")
@@ -57,8 +57,10 @@ def test_cut_off_anywhere(tmp_path, kind):
             kept += rows
             if rows == 0:
                 continue
-            np.testing.assert_array_equal(stream.log_times, whole[name].log_times[:rows])
-            np.testing.assert_array_equal(stream.values, whole[name].values[:rows])
+            both = [n for n in stream.names if n in whole[name].names]
+            of = whole[name].select(slice(rows), both)
+            np.testing.assert_array_equal(stream.log_times, of.log_times)
+            np.testing.assert_array_equal(stream.select(names=of.names).values, of.values)
     assert kept > 1000 or kind == "mcap zstd"  # that one is a single packed chunk
 
 
@@ -74,7 +76,8 @@ def test_a_cut_off_database(tmp_path):
     assert "the rest is lost" in part.problems[0].text
     stream = part["/imu"]
     assert 20 < len(stream) < len(whole["/imu"])
-    np.testing.assert_array_equal(stream.values, whole["/imu"].values[: len(stream)])
+    there = np.isin(whole["/imu"].log_times, stream.log_times)  # a page that is cut loses some
+    np.testing.assert_array_equal(stream.values, whole["/imu"].values[there])
 
 
 def test_a_database_of_something_else(tmp_path):
@@ -91,7 +94,7 @@ def test_any_byte_may_be_wrong(tmp_path, kind):
     path = bag(tmp_path, kind, 40)
     content = bytearray(path.read_bytes())
     rng = np.random.default_rng(1)
-    for _ in range(300):
+    for _ in range(100):
         at = int(rng.integers(13 if kind == "ros1" else 8, len(content)))
         before = content[at]
         content[at] ^= int(rng.integers(1, 256))
