@@ -24,9 +24,9 @@ POINTS {points}
 DATA {data}
 """
 DTYPE = np.dtype(
-    [("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("rgb", "<f4"), ("normal", "<f8", 3), ("label", "<u2"),
-     ("_", "u1", 4)]
-)  # fmt: skip
+    [(name, "<f4") for name in ("x", "y", "z", "rgb")]
+    + [("normal", "<f8", 3), ("label", "<u2"), ("_", "u1", 4)]
+)
 
 
 def records(points=12):
@@ -219,4 +219,4 @@ def test_the_real_ones(recordings):
     assert [len(cloud) for cloud in lidar] == [69088, 69792]
     voxels = rbc.voxelize_sparse(lidar[0].points, voxel_size=1.0, origin=(-50, -50, -5),
                                  shape=(100, 100, 10))  # fmt: skip
-    assert len(voxels.coordinates) > 1000
+    assert len(voxels.coords) > 1000

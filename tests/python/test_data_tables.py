@@ -74,7 +74,7 @@ def test_a_folder_of_csv_and_parquet(tmp_path):
     (tmp_path / "README.md").write_text("a, b\n1, 2\n")
     recording = data.open(tmp_path)
     assert recording.names == ("imu", "pose") and recording.unit == "us"
-    assert [e.place for e in recording.left_out] == ["pose: pose"]
+    assert recording["pose"].names == ("pose[0]", "pose[1]") and recording.left_out == ()
     assert recording.report().streams["imu"].longest_gap == 0.002
 
 
