@@ -96,19 +96,18 @@ def _results(feature: str, columns: dict[str, Any], path: str) -> list[Statistic
             raise ValueError(
                 f"{path}: stats/{feature}/{key}: has shape {own[key].shape}, mean has {shape}"
             )
-    counts = own["count"][:, :1].astype(np.int64)
-    return [
-        StatisticsResult(
-            np.broadcast_to(counts[e], shape[1:]).copy(),
-            np.full(shape[1:], UNKNOWN, np.int64),
-            *(own[key][e] for key in _MOMENTS),
-            quantiles=np.stack([own[key][e] for key in keys])
-            if keys
-            else np.empty((0, *shape[1:])),
-            levels=tuple(int(key[1:]) / 100 for key in keys),
-        )
-        for e in range(shape[0])
-    ]
+    counts = own["count"][:, 0].astype(np.int64)
+    results = []
+    for e in range(shape[0]):
+        told: dict[str, Any] = {key: own[key][e] for key in _MOMENTS}
+        told["count"] = np.full(shape[1:], counts[e], np.int64)
+        told["nonfinite"] = np.full(shape[1:], UNKNOWN, np.int64)
+        told["quantiles"] = np.empty((0, *shape[1:]))
+        if keys:
+            told["quantiles"] = np.stack([own[key][e] for key in keys])
+        told["levels"] = tuple(int(key[1:]) / 100 for key in keys)
+        results.append(StatisticsResult(**told))
+    return results
 
 
 def _array(column: Any, where: str) -> Any:

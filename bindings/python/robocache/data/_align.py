@@ -108,8 +108,8 @@ def _recording(
         raise ValueError("recording: has no stream with samples and channels")
     queries = rate
     if np.ndim(rate) == 0:
-        many = {name: s for name, s in streams.items() if len(s.times) > 1} or streams
-        queries = clock(many, rate, told["span"], unit=None)
+        many = {name: s for name, s in streams.items() if s.values.shape[0] > 1} or streams
+        queries = clock(many, rate, told["span"])
     parts, valid = _fused(streams, queries, told["backend"], {})
     offsets = np.array([0, len(queries)], np.int64)
     tracks = {
@@ -286,23 +286,28 @@ def _stream(
 
     if values.dtype.kind in "iub" and not _picks(method):
         values = values.astype(np.float64)
-    gap = told["max_gap"]
-    if gap is not None and times.dtype.kind in "mM":
-        unit, count = np.datetime_data(times.dtype)
-        gap = np.timedelta64(round(gap * per_second(unit) / count), (unit, count))
-    bounds = "fill" if told["span"] == "union" else "hold"
+    options: Any = {"method": method, "fill_value": float("nan")}
+    options["bounds"] = "fill" if told["span"] == "union" else "hold"
+    if offsets is not None:
+        options["offsets"] = offsets
+    if told["max_gap"] is not None:
+        options["max_gap"] = _gap(told["max_gap"], times.dtype)
     try:
-        return Stream(
-            values,
-            times,
-            method=method,
-            max_gap=gap,
-            bounds=bounds,
-            fill_value=float("nan"),
-            offsets=offsets,
-        )
+        made: Stream[Any] = Stream(values, times, **options)
     except (ValueError, TypeError) as error:
         raise type(error)(f"{name}: {error}") from None
+    return made
+
+
+def _gap(seconds: float, dtype: Any) -> Any:
+    """In the ticks of times with a unit, else as it is."""
+    import numpy as np
+
+    if dtype.kind not in "mM":
+        return seconds
+    unit, count = np.datetime_data(dtype)
+    ticks: Any = round(seconds * per_second(unit) / count)
+    return np.array(ticks).astype(f"timedelta64[{count}{unit}]")[()]
 
 
 def _methods(stream: RecordedStream) -> Any:

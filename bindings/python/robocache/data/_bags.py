@@ -21,8 +21,8 @@ class BagFile(Protocol):
 
     path: str
     size: int
-    channels: Mapping[int, Channel]
-    counts: Mapping[int, int] | None  # messages by channel, where that is known
+    channels: dict[int, Channel]
+    counts: dict[int, int] | None  # messages by channel, where that is known
 
     def pieces(self, wanted: Collection[int]) -> Iterator[tuple[Any, Any, int]]:
         """Channels of messages, the messages, and how many bytes of the file were read."""
@@ -51,7 +51,7 @@ class Bag:
         counts: Mapping[str, int] | None = None,
     ) -> None:
         self.path, self.kind, self.files, self.damage = path, kind, files, damage
-        self.unit = "ns"
+        self.unit: str | None = "ns"
         self.unknown: list[LeftOut] = []
         self.topics: dict[str, _Topic] = {}
         types = Types(definitions)

@@ -34,7 +34,8 @@ def check_times(
 ) -> list[Finding]:
     """Times of one stream by one clock: one array an episode, nothing between them.
 
-    ``per_second`` tells how many ticks there are in a second, None that it is not known; ``only_order`` leaves out gaps and
+    ``per_second`` tells how many ticks there are in a second, None that it is not known;
+    ``only_order`` leaves out gaps and
     jitter, which another clock of the stream tells.
     """
     import numpy as np

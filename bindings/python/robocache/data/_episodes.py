@@ -90,6 +90,9 @@ class OnDisk(Mapping[str, Track]):
             raise KeyError(name)
         return self.load([name] if self.one_by_one else None)[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self.infos
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.infos)
 

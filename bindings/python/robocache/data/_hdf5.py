@@ -99,7 +99,7 @@ def _opened(path: str) -> Any:
         return h5py.File(path, "r")
     except OSError as error:
         text = str(error)
-        if "lock" in text:
+        if "unable to lock" in text:
             raise FormatError(path, "", "is open for writing elsewhere: close it there") from None
         reason = re.search(r"\(([^()]*(\([^()]*\)[^()]*)*)\)", text)
         what = reason[1] if reason else text

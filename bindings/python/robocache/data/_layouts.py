@@ -157,6 +157,8 @@ class _Walk:
             self.layout.strings.append((path, self.at, size - terminated))
             self.skip(size)
             return
+        if name == "byte" and self.encoding is ROS1:
+            name = "int8"  # which ROS 2 has without a sign
         if name not in _SIZES:
             raise CannotDecode(f"{path} is a {name}, which is not read")
         if count == 0:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_NUMBERS = ("float16", "float32", "float64", "int8", "int16", "int32", "int64")
-_NUMBERS += ("uint8", "uint16", "uint32", "uint64", "bool")
+_NUMBERS = {"float16", "float32", "float64", "int8", "int16", "int32", "int64"}
+_NUMBERS |= {"uint8", "uint16", "uint32", "uint64", "bool"}
 _VERSIONS = ("v2.0", "v2.1", "v3.0")
 _V3_PATH = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 _V2_PATH = "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"

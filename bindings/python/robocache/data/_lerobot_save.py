@@ -292,7 +292,7 @@ def _tasks(pyarrow: Any, tasks: list[str]) -> Any:
         )
     ]
     head = {"index_columns": [index], "column_indexes": [], "columns": columns}
-    head["pandas_version"] = "2.0.0"  # type: ignore[assignment]
+    head["pandas_version"] = "2.0.0"
     table = pyarrow.table(
         {
             "task_index": pyarrow.array(range(len(tasks)), pyarrow.int64()),

@@ -111,19 +111,25 @@ class Ros1:
                 self.damage.found(self.path, f"byte {at}", "is cut off within a record")
                 return
             fields, begin, size = record
-            op = fields.get("op", b"\0")[0]
-            if op == _CHUNK:
-                self._chunk(file, at, None)
-                content = self._content(file, self.chunks[-1])
-                if content is None:
-                    self.chunks.pop()
-                else:
-                    self._connections_in(content)
-            elif op == _CONNECTION:
-                self._connection(file, at)
+            try:
+                self._take(file, at, fields.get("op", b""))
+            except (KeyError, struct.error, IndexError):
+                self.damage.found(self.path, f"byte {at}", "has a record that cannot be read")
             at = begin + size
         if at > self.size:
             self.damage.found(self.path, f"byte {self.size}", "is cut off within a record")
+
+    def _take(self, file: BinaryIO, at: int, op: bytes) -> None:
+        """What a record tells of topics and messages."""
+        if op == bytes([_CONNECTION]):
+            self._connection(file, at)
+        elif op == bytes([_CHUNK]):
+            self._chunk(file, at, None)
+            content = self._content(file, self.chunks[-1])
+            if content is None:
+                self.chunks.pop()
+            else:
+                self._connections_in(content)
 
     def _record(self, file: BinaryIO, at: int) -> tuple[dict[str, bytes], int, int] | None:
         """The fields of a record's head, where its data begin, and their size."""
@@ -157,7 +163,7 @@ class Ros1:
 
     def _chunk(self, file: BinaryIO, at: int, channels: frozenset[int] | None) -> None:
         record = self._record(file, at)
-        if record is None or record[0]["op"][0] != _CHUNK:
+        if record is None or record[0].get("op") != bytes([_CHUNK]):
             raise KeyError("chunk")
         fields, begin, size = record
         compression = fields["compression"].decode("ascii", "replace")

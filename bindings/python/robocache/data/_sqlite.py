@@ -14,7 +14,6 @@ from ._errors import Damage, FormatError
 from ._mcap import Channel
 
 _AT_ONCE = 4 << 20  # bytes of messages
-_ROWS = 1024  # asked for at a time
 
 
 def has_messages(path: str) -> bool:
@@ -35,9 +34,11 @@ class Sqlite:
         self.channels: dict[int, Channel] = {}
         self.counts: dict[int, int] | None = None  # to count takes to read the whole file
         try:
-            with closing(_connect(path)) as database:
+            with closing(_connect(path, damage.keep)) as database:
                 self._read_topics(database)
         except sqlite3.Error as error:
+            if not damage.keep:
+                damage.found(path, "table topics", f"cannot be read: {error}")
             raise FormatError(path, "table topics", f"cannot be read: {error}") from None
 
     def _read_topics(self, database: sqlite3.Connection) -> None:
@@ -64,7 +65,7 @@ class Sqlite:
 
         marks = ",".join("?" * len(wanted))
         query = f"SELECT topic_id, timestamp, data FROM messages WHERE topic_id IN ({marks})"
-        with closing(_connect(self.path)) as database:
+        with closing(_connect(self.path, self.damage.keep)) as database:
             cursor = database.execute(query + " ORDER BY id", sorted(wanted))
             read = 0
             more = True
@@ -85,23 +86,24 @@ class Sqlite:
         rows: list[Any] = []
         size = 0
         try:
-            while size < _AT_ONCE:
-                few = cursor.fetchmany(_ROWS)
-                if not few:
-                    return rows, size, False
-                rows += few
-                size += sum(len(row[2]) for row in few)
+            for row in cursor:
+                rows.append(row)
+                size += len(row[2])
+                if size >= _AT_ONCE:
+                    return rows, size, True
         except sqlite3.DatabaseError as error:
             place = f"table messages, after {before + len(rows)} messages"
             self.damage.found(self.path, place, f"{error}: the rest is lost")
-            return rows, size, False
-        return rows, size, True
+        return rows, size, False
 
 
-def _connect(path: str) -> sqlite3.Connection:
+def _connect(path: str, recover: bool = False) -> sqlite3.Connection:
     """For reading alone. A log of writes beside it is taken into account."""
     mode = "mode=ro" if os.path.exists(path + "-wal") else "mode=ro&immutable=1"
-    return sqlite3.connect(f"file:{quote(os.path.abspath(path))}?{mode}", uri=True)
+    database = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?{mode}", uri=True)
+    if recover:  # pages of a file that is cut off, which sqlite refuses to look at else
+        database.execute("PRAGMA writable_schema=ON")
+    return database
 
 
 def _tables(database: sqlite3.Connection) -> set[str]:

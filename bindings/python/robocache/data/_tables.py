@@ -35,7 +35,7 @@ def sniff(path: str) -> bool:
 
 
 def open(path: str, options: Options) -> Recording:
-    needed("pyarrow", "lerobot", "a table")
+    needed("pyarrow", "tables", "a table")
     files = {os.path.basename(path): path}
     if os.path.isdir(path):
         folder = Folder(path, options.follow_links)
@@ -144,8 +144,12 @@ class _Tables:
             values, mask, reason = _numbers(path, table, own)
             if reason:
                 self.found.append(LeftOut(f"{stem}: {own}", reason))
-            else:
-                columns[own], valid[own] = values, mask
+                continue
+            parts = {own: values}
+            if values.ndim == 2:
+                parts = {f"{own}[{i}]": values[:, i] for i in range(values.shape[1])}
+            columns.update(parts)
+            valid.update(dict.fromkeys(parts, mask))
         clock, unit = _clock_of(columns, valid)
         times = columns.pop(clock) if clock is not None else None
         if times is not None and times.dtype.kind not in "fi":
@@ -166,17 +170,19 @@ class _Tables:
                 clocks = {key: given[mask] for key, given in clocks.items()}
             dtypes = [str(columns[own].dtype) for own in members]
             streams[stream] = (members, values, clocks, dtypes)
+        if not groups and times is not None:
+            streams[stem] = ([], np.zeros((len(times), 0), np.float32), {"time": times}, [])
         return _Table(streams, unit)
 
 
 def _opened(path: str) -> Any:
     """An Arrow table."""
-    arrow = needed("pyarrow", "lerobot", "a table")
+    arrow = needed("pyarrow", "tables", "a table")
     start = head(path, _LOOK)
     try:
         if start.startswith(_PARQUET):
-            return needed("pyarrow.parquet", "lerobot", "a Parquet file").read_table(path)
-        csv = needed("pyarrow.csv", "lerobot", "a CSV file")
+            return needed("pyarrow.parquet", "tables", "a Parquet file").read_table(path)
+        csv = needed("pyarrow.csv", "tables", "a CSV file")
         size = max(1 << 20, min(os.path.getsize(path) + 1, 1 << 30))  # one block tells the kinds
         return csv.read_csv(
             path,
@@ -192,7 +198,7 @@ def _numbers(path: str, table: Any, name: str) -> tuple[Any, Any, str]:
     """A column as numbers, where it has some, and else the reason why it is left out."""
     import numpy as np
 
-    arrow = needed("pyarrow", "lerobot", "a table")
+    arrow = needed("pyarrow", "tables", "a table")
     chunked = table[name]
     kind = chunked.type
     if arrow.types.is_timestamp(kind) or arrow.types.is_duration(kind):
@@ -200,6 +206,11 @@ def _numbers(path: str, table: Any, name: str) -> tuple[Any, Any, str]:
         kind = chunked.type
     if arrow.types.is_null(kind):
         return None, None, "has no values"
+    if arrow.types.is_list(kind) or arrow.types.is_fixed_size_list(kind):
+        try:
+            return column(path, table, name), np.ones(table.num_rows, bool), ""
+        except FormatError as error:
+            return None, None, f"is of {kind}: {error.reason}"
     if not (
         arrow.types.is_integer(kind)
         or arrow.types.is_floating(kind)
