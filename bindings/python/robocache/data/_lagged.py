@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,14 +34,16 @@ class Lagged:
 
     def only(self, blocks: Any) -> Lagged:
         """Some of the blocks."""
-        chosen = (self.samples[blocks], self.aa[blocks], self.ab[blocks], self.bb[blocks])
-        return Lagged(self.lags, *chosen, self.each)
+        return self._of(self.lags, lambda x: x[blocks])
 
     def near(self, begin: int, end: int) -> Lagged:
         """Some of the lags."""
         some = slice(max(begin, 0), max(end, 0))
-        arrays = (x[:, some] for x in (self.samples, self.aa, self.ab, self.bb))
-        return Lagged(self.lags[some], *arrays, self.each)
+        return self._of(self.lags[some], lambda x: x[:, some])
+
+    def _of(self, lags: Any, part: Callable[[Any], Any]) -> Lagged:
+        samples, aa, ab, bb = (part(x) for x in (self.samples, self.aa, self.ab, self.bb))
+        return Lagged(lags, samples, aa, ab, bb, self.each)
 
 
 def lagged(a: Grid, b: Grid, blocks: list[tuple[int, int]], most: int, each: bool) -> Lagged:
@@ -54,7 +56,8 @@ def lagged(a: Grid, b: Grid, blocks: list[tuple[int, int]], most: int, each: boo
     import numpy as np
 
     parts = [_block(a, b, begin, end, most, each) for begin, end in blocks]
-    return Lagged(np.arange(-most, most + 1), *(np.stack(arrays) for arrays in zip(*parts)), each)
+    samples, aa, ab, bb = (np.stack(arrays) for arrays in zip(*parts))
+    return Lagged(np.arange(-most, most + 1), samples, aa, ab, bb, each)
 
 
 def joined(parts: list[Lagged]) -> Lagged:
@@ -62,8 +65,8 @@ def joined(parts: list[Lagged]) -> Lagged:
     import numpy as np
 
     names = ("samples", "aa", "ab", "bb")
-    arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-    return Lagged(parts[0].lags, *arrays, parts[0].each)
+    samples, aa, ab, bb = (np.concatenate([getattr(p, name) for p in parts]) for name in names)
+    return Lagged(parts[0].lags, samples, aa, ab, bb, parts[0].each)
 
 
 def blocks_of(begin: int, end: int, length: float) -> Iterator[tuple[int, int]]:
@@ -76,8 +79,8 @@ def blocks_of(begin: int, end: int, length: float) -> Iterator[tuple[int, int]]:
 def correlation(of: Lagged, shifts: Any) -> tuple[Any, Any]:
     """The mean squared correlation [L] of all blocks together, and how many samples meet [L].
 
-    Block k is taken ``shifts[k]`` steps beyond the lag. Without ``each`` it is that of the canonical
-    correlations: of the best linear maps of one motion to the other, whatever their axes are.
+    Block k is taken ``shifts[k]`` steps beyond the lag. Without ``each`` it is that of canonical
+    correlations, of the best linear maps of one motion to the other, whatever their axes are.
     """
     import numpy as np
 
@@ -165,8 +168,7 @@ def _squares(aa: Any, ab: Any, bb: Any, each: bool) -> Any:
 
 
 def _inverse_root(covariance: Any) -> Any:
-    """Of symmetric matrices, with small eigenvalues lifted: sums over shifted blocks may have some.
-    """
+    """Of symmetric matrices, with eigenvalues lifted that sums over shifted blocks may leave."""
     import numpy as np
 
     values, vectors = np.linalg.eigh(covariance)

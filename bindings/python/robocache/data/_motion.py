@@ -1,4 +1,4 @@
-"""What two sensors of one motion have in common: how they turn, how they change, or what they say."""
+"""What two sensors of one motion have in common: how they turn, how they change, what they say."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 KINDS = ("values", "change", "rotation_xyzw", "rotation_wxyz")
 _ANGULAR = re.compile(r"(^|[._])angular([._]?(velocity|rate))?[._][xyz]$|(^|[._])gyro", re.I)
+_GYRO = re.compile(r"angular_?(velocity|rate)|(^|[/_.])gyro$", re.I)
 _GAP = 2.5  # periods
 _FAR = 8.0  # deviations: values beyond are errors of a sensor, such as a pose that jumps
 
@@ -23,7 +24,9 @@ class Motion:
     gap: float  # s: nothing is made up between samples further apart
 
 
-def kind_of(names: Sequence[str] | None, quaternions: Sequence[int]) -> tuple[str, list[int] | None]:
+def kind_of(
+    sensor: str, names: Sequence[str] | None, quaternions: Sequence[int]
+) -> tuple[str, list[int] | None]:
     """What "auto" takes: angular velocities, else how a quaternion turns, else all changes.
 
     Returns the kind, and the channels; None: all.
@@ -31,6 +34,8 @@ def kind_of(names: Sequence[str] | None, quaternions: Sequence[int]) -> tuple[st
     turning = [i for i, name in enumerate(names or ()) if _ANGULAR.search(name)]
     if len(turning) >= 3:
         return "values", turning[:3]
+    if _GYRO.search(sensor):
+        return "values", None
     if quaternions:
         begin = quaternions[0]
         first = (names or ["x"])[begin].lower()
