@@ -124,7 +124,7 @@ class Search:
 
         samples = correlation(self.of, found[1] * (self.middles - self.middle) / self.step)[1]
         index = int(np.rint(found[0] / self.step)) - int(self.lags[0])
-        return float(samples[index]) * self.step
+        return self.step * float(samples[index])
 
 
 def _on(clock: Any, times: Any, values: Any, gap: float) -> Grid:
