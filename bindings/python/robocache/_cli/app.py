@@ -1,10 +1,12 @@
 """The application: its commands, and how it starts and ends."""
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from inspect import cleandoc
+from typing import Annotated, Any, Callable
 
 import typer
 
@@ -12,6 +14,10 @@ from .. import __version__
 from . import common
 from .info import info
 from .inspect import inspect
+from .resample import resample
+from .stats import stats
+from .sync import sync
+from .voxelize import voxelize
 
 app = typer.Typer(
     name="robocache",
@@ -44,11 +50,22 @@ def _options(
     common.debug = common.debug or debug
 
 
+def _paragraphs(command: Callable[..., None]) -> str:
+    """Its docstring, a line a paragraph: the help wraps them to the width of the terminal."""
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", cleandoc(command.__doc__ or ""))
+
+
 for _command, _example in (
     (inspect, "robocache inspect flight.mcap --check"),
+    (sync, "robocache sync drive.bag --a /imu/data --b /odometry"),
+    (stats, "robocache stats my_dataset --check"),
+    (resample, "robocache resample flight.mcap --rate 50 --max-gap 0.1 -o aligned.npz"),
+    (voxelize, "robocache voxelize sweeps --voxel-size 0.2 -o voxels.npz"),
     (info, "robocache info"),
 ):
-    app.command(epilog=f"Example: {_example}")(common.reported(_command))
+    app.command(help=_paragraphs(_command), epilog=f"Example: {_example}")(
+        common.reported(_command)
+    )
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -1,6 +1,7 @@
 """What commands share: how data are opened, the options for that, and how errors are told."""
 
 import functools
+import importlib.util
 import os
 import sys
 import warnings
@@ -10,6 +11,7 @@ from typing import Annotated, Any, Callable, Optional
 import typer
 
 from .. import data as _data
+from .. import info
 
 debug = False  # whether errors come with their tracebacks
 
@@ -55,6 +57,21 @@ _OPTIONS = {
 }
 
 
+Output = Annotated[
+    Path,
+    typer.Option("--output", "-o", help="Where to write.", show_default=False),
+]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace what is there, once all is written.")
+]
+Damaged = Annotated[
+    str, typer.Option(help="refuse: damage is an error; keep: what can be read is.")
+]
+Device = Annotated[
+    str, typer.Option(help="cpu, cuda, cuda:N; auto: a GPU if torch or CuPy can hold data on it.")
+]
+
+
 class Failure(Exception):
     """An error of the command line itself: the message is all there is to say."""
 
@@ -92,6 +109,15 @@ def chosen(names: Optional[list[str]], known: Any) -> list[str]:
         if name not in known:
             raise Failure(f"--stream: there is no {name}, but {', '.join(known)}")
     return names or known
+
+
+def device_of(asked: str) -> str:
+    """Where arrays are to lie. The results are the same bits."""
+    if asked != "auto":
+        return asked
+    libraries = ("torch", "cupy")
+    usable = any(name.startswith("cuda") for name in info().contexts)
+    return "cuda" if usable and any(map(importlib.util.find_spec, libraries)) else "cpu"
 
 
 def reported(command: Callable[..., None]) -> Callable[..., None]:

@@ -11,7 +11,6 @@ from .common import (
     AsJson,
     DataPath,
     Definitions,
-
     FollowLinks,
     Fps,
     Unit,
@@ -88,7 +87,9 @@ def inspect(
     if isinstance(given, (PointCloud, PointClouds)):
         told = inspect_clouds(given)
     else:
-        told = overview(given, checks.survey(given, max_gap=max_gap, jitter=jitter, unit=unit), unit)
+        told = overview(
+            given, checks.survey(given, max_gap=max_gap, jitter=jitter, unit=unit), unit
+        )
     left = [f for f in told["findings"] if f["kind"] not in (ignore or ())]
     told["findings"] = left
     bad = [f for f in left if f["severity"] != "note"]
@@ -130,7 +131,7 @@ def _print(told: dict[str, Any], everything: bool) -> None:
         )
         _more(out, told["left_out"], most)
     out.print()
-    _print_findings(out, told["findings"], most)
+    print_findings(out, told["findings"], most)
 
 
 def _cut(text: str, most: Optional[int]) -> str:
@@ -138,10 +139,9 @@ def _cut(text: str, most: Optional[int]) -> str:
     return text if most is None or len(text) <= _LONG else text[: _LONG - 3] + "..."
 
 
-def _print_findings(out: show.Page, findings: list[dict[str, Any]], most: Optional[int]) -> None:
-    lines = [
-        (f["severity"], show.COLOURS[f["severity"]], finding_text(f)) for f in findings[:most]
-    ]
+def print_findings(out: show.Page, findings: list[dict[str, Any]], most: Optional[int]) -> None:
+    """Each with its severity, and how many there are."""
+    lines = [(f["severity"], show.COLOURS[f["severity"]], finding_text(f)) for f in findings[:most]]
     if lines:
         out.print(show.listed(lines))
     _more(out, findings, most)
@@ -214,6 +214,3 @@ def _cloud_row(name: str, of: dict[str, Any]) -> list[str]:
 
 def _or_dash(value: Any) -> str:
     return "-" if value is None else str(value)
-
-
-

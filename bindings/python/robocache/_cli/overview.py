@@ -1,4 +1,4 @@
-"""What `inspect` tells of a recording or a data set: plain data, of which tables and JSON are made."""
+"""What `inspect` tells of a recording or a data set: the plain data of tables and JSON."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def overview(given: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
 
 
 def survey_clock(survey: Survey) -> str | None:
-    """"header" if all header stamps are good, "log" if there are log times; None of others."""
+    """ "header" if all header stamps are good, "log" if there are log times; None of others."""
     both = [s.clocks for s in survey.streams.values() if {"header", "log"} <= set(s.clocks)]
     if both and all(header_is_good(c["header"][0], c["log"][0]) for c in both):
         return "header"
