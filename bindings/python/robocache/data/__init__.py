@@ -10,6 +10,7 @@ from __future__ import annotations
 from . import checks
 from ._align import align
 from ._clouds import PointCloud, PointClouds
+from ._episode_tools import statistics
 from ._episodes import Episodes, TrackInfo
 from ._errors import FormatError, LeftOut, Problem
 from ._open import open
@@ -33,4 +34,5 @@ __all__ = [
     "checks",
     "open",
     "save",
+    "statistics",
 ]
