@@ -246,3 +246,21 @@ def test_real_data_of_all_formats(recordings):
             continue
         opened = data.open(path)
         assert len(opened) > 0, path
+
+
+def test_docstrings():
+    import doctest
+    import inspect
+
+    from test_docstrings import parameters_of
+
+    for function in (data.open, data.align, data.save, data.statistics, data.checks.check):
+        documented = inspect.getdoc(function)
+        assert set(parameters_of(documented)) == set(inspect.signature(function).parameters)
+    for name in data.__all__:
+        assert inspect.getdoc(getattr(data, name)), name
+    result = doctest.testmod(data.checks, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0 and result.attempted > 0
+    pytest.importorskip("pyarrow")
+    result = doctest.testmod(data, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0 and result.attempted > 0

@@ -1,8 +1,12 @@
 """Recordings and data sets from disk: opened by their content, inspected, aligned, saved.
 
->>> import tempfile, numpy as np
+>>> import pathlib, tempfile
 >>> import robocache as rbc
->>> folder = tempfile.mkdtemp()
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "arm.csv"
+>>> _ = path.write_text("time_us,shoulder,elbow\\n0,0.5,1\\n10000,0.6,1.1\\n20000,0.7,1.2\\n")
+>>> recording = rbc.data.open(path)
+>>> recording.align(200)["arm"].values[1]
+array([0.55, 1.05])
 """
 
 from __future__ import annotations
