@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..data import FormatError, PointCloud, PointClouds
+from ..data._overview import disk_size
 from ..data.checks import Finding
-from .overview import disk_size
 
 
 def clouds_of(given: PointCloud | PointClouds) -> list[tuple[str, Any]]:

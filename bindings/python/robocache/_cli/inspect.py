@@ -5,6 +5,8 @@ from typing import Annotated, Any, Optional
 import typer
 
 from ..data import PointCloud, PointClouds, checks
+from ..data._overview import overview
+from ..data._words import duration, number, plural, size
 from . import show
 from .clouds import inspect_clouds
 from .common import (
@@ -17,7 +19,6 @@ from .common import (
     in_cli_words,
     open_data,
 )
-from .overview import overview
 
 KINDS = (
     "clock",
@@ -146,7 +147,7 @@ def print_findings(out: show.Page, findings: list[dict[str, Any]], most: Optiona
         out.print(show.listed(lines))
     _more(out, findings, most)
     counts = [
-        show.plural(sum(f["severity"] == severity for f in findings), severity)
+        plural(sum(f["severity"] == severity for f in findings), severity)
         for severity in ("error", "warning", "note")
         if any(f["severity"] == severity for f in findings)
     ]
@@ -170,24 +171,24 @@ def head_parts(told: dict[str, Any]) -> list[str]:
     """Format, size, length and numbers."""
     parts = [told["format"]]
     if told["size_bytes"] is not None:
-        parts.append(show.size(told["size_bytes"]))
+        parts.append(size(told["size_bytes"]))
     samples = sum(of["samples"] for of in told["streams"].values())
     if told["kind"] == "recording":
         if told["duration"] is not None:
-            length = show.duration(told["duration"], told["time_unit"] == "ticks")
+            length = duration(told["duration"], told["time_unit"] == "ticks")
             since = f" from {told['begin_utc']} UTC" if told["begin_utc"] else ""
             parts.append(length + since)
-        parts += [show.plural(len(told["streams"]), "stream"), show.plural(samples, "sample")]
+        parts += [plural(len(told["streams"]), "stream"), plural(samples, "sample")]
     elif told["kind"] == "episodes":
-        parts.append(show.plural(told["episodes"], "episode"))
+        parts.append(plural(told["episodes"], "episode"))
         if told["shortest"] is not None:
             parts.append(f"{told['frames']} frames ({told['shortest']} to {told['longest']} each)")
         if told["rate"] is not None:
             parts.append(f"{told['rate']:g} Hz")
         if told["tasks"]:
-            parts.append(show.plural(told["tasks"], "task"))
+            parts.append(plural(told["tasks"], "task"))
     else:
-        parts += [show.plural(len(told["streams"]), "cloud"), show.plural(samples, "point")]
+        parts += [plural(len(told["streams"]), "cloud"), plural(samples, "point")]
     return parts
 
 
@@ -198,11 +199,11 @@ def _row(name: str, of: dict[str, Any], ticks: bool) -> list[str]:
         name,
         str(of["samples"]),
         _or_dash(of["channels"]),
-        show.number(of["rate"], 4),
-        show.duration(of["period"], ticks),
-        show.duration(of["jitter"], ticks),
+        number(of["rate"], 4),
+        duration(of["period"], ticks),
+        duration(of["jitter"], ticks),
         str(of["gaps"]),
-        show.duration(of["longest_gap"], ticks),
+        duration(of["longest_gap"], ticks),
         "-" if of["coverage"] is None else f"{of['coverage']:.0%}",
     ]
 

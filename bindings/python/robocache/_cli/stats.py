@@ -8,6 +8,7 @@ import typer
 
 from .. import StatisticsAccumulator, StatisticsResult, data, statistics_files
 from ..data import Episodes, Recording
+from ..data._words import number
 from . import show
 from .common import (
     AsJson,
@@ -169,7 +170,7 @@ def _print(
                 result.std[c],
             ]
             bad = [str(int(result.nonfinite[c]))] if with_bad else []
-            rows.append([channel, *(show.number(x, 4) for x in shown), *bad])
+            rows.append([channel, *(number(x, 4) for x in shown), *bad])
         out.print(show.table([*head, *(["bad"] if with_bad else [])], rows))
         if most is not None and len(channels) > most:
             out.print(f"... and {len(channels) - most} more: --all shows them")

@@ -8,6 +8,7 @@ import typer
 from .. import voxelize as dense
 from .. import voxelize_sparse
 from ..data import PointCloud, PointClouds
+from ..data._overview import disk_size
 from ..data._progress import progress
 from ..data._writing import written_beside
 from . import show
@@ -21,7 +22,6 @@ from .common import (
     Overwrite,
     open_data,
 )
-from .overview import disk_size
 
 _MODES = ("occupancy", "count", "sum", "mean", "max", "min")
 _MOST_CELLS = 1 << 31

@@ -100,14 +100,16 @@ def _recording(
         times = stream.times(own)
         if times is None:
             raise ValueError(f"{name}: has no times")
-        times = times.view(f"timedelta64[{unit}]") if unit and times.dtype.kind == "i" else times
+        if (np.diff(times) < 0).any():
+            raise ValueError(f"{name}: its {own} times go back; take another clock=, or sort it")
+        times = _with_unit(times, unit)
         method = told["methods"].get(name) or _methods(stream)
         streams[name] = _stream(stream.values, times, method, told, name)
     _require_known(told["methods"], streams)
     if not streams:
         raise ValueError("recording: has no stream with samples and channels")
-    queries = rate
-    if np.ndim(rate) == 0:
+    queries = _with_unit(np.asarray(rate), unit)
+    if queries.ndim == 0:
         many = {name: s for name, s in streams.items() if s.values.shape[0] > 1} or streams
         queries = clock(many, rate, told["span"])
     parts, valid = _fused(streams, queries, told["backend"], {})

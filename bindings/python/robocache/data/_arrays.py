@@ -29,7 +29,10 @@ def sniff(path: str) -> bool:
         return next(iter(_files_in(path)), None) is not None
     others = [name for name in FORMATS if name != __name__.rpartition(".")[2]]
     for entry in os.scandir(path):  # a folder of data sets is none itself
-        if entry.is_dir() and format_of(entry.path, others) is not None:
+        if not entry.is_dir():
+            continue
+        is_set = os.path.exists(os.path.join(entry.path, f"{_EPISODE}.npy"))
+        if is_set or format_of(entry.path, others) is not None:
             return False
     return next(iter(_files_in(path)), None) is not None
 

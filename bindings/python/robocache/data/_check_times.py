@@ -115,7 +115,7 @@ def _regularity(
             f"of {words(float(seconds[longest]))} at {_where(rows, longest)}"
         )
         found.append(Finding("warning", "gaps", name, place, text))
-    regular = seconds[~gaps & (seconds >= 0)]
+    regular = seconds[(seconds <= 2.5 * period) & (seconds >= 0)]
     jitter = float(regular.std()) if len(regular) else 0.0
     if jitter > limits.jitter * period:
         text = f"intervals vary by {words(jitter)} (standard deviation) around {words(period)}"

@@ -36,7 +36,10 @@ class Channels:
     def __init__(self, name: str, names: Sequence[str] | None, channels: int) -> None:
         self.name, self.names, self.width = name, names, channels
         self.rows = 0
-        self.count: Any = None
+        self.count: Any = None  # [D], as those that follow, of all samples so far
+        self.nonfinite: Any = None
+        self.low: Any = None
+        self.high: Any = None
         self.quaternions = quaternions_of(names, channels, name)
         self.worst = dict.fromkeys(self.quaternions, (0.0, 0))
         self.off = dict.fromkeys(self.quaternions, 0)

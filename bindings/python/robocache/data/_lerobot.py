@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # What tells of the order of rows alone: checked against the episodes, and not kept.
 _BOOKKEEPING = ("frame_index", "episode_index", "index")
 _TIME = "timestamp"
+_TASK = "task_index"
 _STAMPS = "robocache.stamps"  # what float32 cannot hold of the times of episodes that save wrote
 
 
@@ -52,11 +53,12 @@ def open(path: str, options: Options) -> Episodes:
 
 def _tracks_of(info: Info) -> tuple[dict[str, TrackInfo], list[LeftOut]]:
     infos, left_out = {}, []
-    renamed = (info.told.get("robocache") or {}).get("names") or {}
+    own = info.told.get("robocache") or {}
+    renamed = own.get("names") or {}
     for name, feature in info.features.items():
         if feature.is_video:
             infos[name] = TrackInfo(None, "", 0)
-        elif name in (_TIME, _STAMPS):
+        elif name in (_TIME, _STAMPS) or (name == _TASK and not own.get(_TASK, True)):
             continue
         elif name in _BOOKKEEPING:
             left_out.append(LeftOut(name, "the order of rows, which the episodes tell"))

@@ -217,6 +217,7 @@ class _Writer:
                 "stamps": self.unit,
                 "times": self.times is not None,
                 "tasks": self.has_tasks,
+                "task_index": "task_index" in self.tracks,
             },
         }
         with open(self._path("meta/info.json"), "x", encoding="utf-8") as file:

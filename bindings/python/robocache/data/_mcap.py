@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import struct
 import zlib
@@ -184,11 +185,11 @@ class Mcap:
                 data = self._of(file, chunk)
                 if data is None:
                     continue
-                places = [(at, size) for op, at, size in _records(data) if op == _MESSAGE]
-                table = np.array(places, np.int64).reshape(-1, 2)
-                table = table[table[:, 1] >= 22]
+                flat = itertools.chain.from_iterable(_records(data))
+                table = np.fromiter(flat, np.int64).reshape(-1, 3)
+                table = table[(table[:, 0] == _MESSAGE) & (table[:, 2] >= 22)]
                 content = np.frombuffer(data, np.uint8)
-                rows = Rows(content, table[:, 0], table[:, 1], table[:, 0])
+                rows = Rows(content, table[:, 1], table[:, 2], table[:, 1])
                 channels = rows.field(0, "<u2")
                 times = rows.field(6, "<u8").astype(np.int64)
                 rows = Rows(content, rows.starts + 22, rows.sizes - 22, times)

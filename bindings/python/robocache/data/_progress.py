@@ -65,7 +65,7 @@ class _Bar:
 
 
 def _rich(title: str, total: int) -> Any:
-    """A bar that is running; None without Rich."""
+    """A bar that is running; None without Rich, or a terminal."""
     try:
         from rich.console import Console
         from rich.progress import (
@@ -77,8 +77,11 @@ def _rich(title: str, total: int) -> Any:
         )
     except ModuleNotFoundError:
         return None
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        return None
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
     bar.add_task(title, total=total)
     bar.start()
     return bar

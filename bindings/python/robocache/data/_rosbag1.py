@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import struct
 from collections.abc import Collection, Iterator
@@ -199,7 +200,8 @@ class Ros1:
         """All messages of a chunk. Heads of one size have their fields at the same places."""
         import numpy as np
 
-        table = np.array(list(_records(content)), np.int64).reshape(-1, 4)
+        flat = itertools.chain.from_iterable(_records(content))
+        table = np.fromiter(flat, np.int64).reshape(-1, 4)
         data = np.frombuffer(content, np.uint8)
         channels, times = np.zeros(len(table), np.uint32), np.zeros(len(table), np.int64)
         kept = np.zeros(len(table), bool)

@@ -148,7 +148,7 @@ def _of_recording(recording: Recording, limits: Limits, unit: str | None) -> Sur
     ]
     spans = {}
     for name in recording.names:
-        if name not in streams:
+        if name not in streams or streams[name].samples + _rows(clocks[name]) == 0:
             findings.append(Finding("note", "empty", name, "", "has no samples"))
             continue
         of = streams[name]
@@ -170,6 +170,10 @@ def _of_recording(recording: Recording, limits: Limits, unit: str | None) -> Sur
     if own is not None:
         findings += check_spans(spans)
     return Survey(streams, sorted_findings(findings), own)
+
+
+def _rows(clocks: dict[str, list[Any]]) -> int:
+    return max((sum(map(len, rows)) for rows in clocks.values()), default=0)
 
 
 def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..data import Episodes, Recording
-from ..data._check_times import header_is_good
-from ..data._units import per_second
-from ..data.checks import Survey
+from ._check_times import header_is_good
+from ._episodes import Episodes
+from ._recording import Recording
+from ._units import per_second
+from .checks import Survey
 
 _EPOCH_FROM = 946_684_800.0  # s: earlier times, before 2000, are since something else
 
