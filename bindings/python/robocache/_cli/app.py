@@ -14,6 +14,7 @@ from .. import __version__
 from . import common
 from .info import info
 from .inspect import inspect
+from .report import report
 from .resample import resample
 from .stats import stats
 from .sync import sync
@@ -61,6 +62,7 @@ for _command, _example in (
     (stats, "robocache stats my_dataset --check"),
     (resample, "robocache resample flight.mcap --rate 50 --max-gap 0.1 -o aligned.npz"),
     (voxelize, "robocache voxelize sweeps --voxel-size 0.2 -o voxels.npz"),
+    (report, "robocache report flight.mcap --html flight.html"),
     (info, "robocache info"),
 ):
     app.command(help=_paragraphs(_command), epilog=f"Example: {_example}")(

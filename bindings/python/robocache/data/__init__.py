@@ -19,6 +19,7 @@ from ._episodes import Episodes, TrackInfo
 from ._errors import FormatError, LeftOut, Problem
 from ._open import open
 from ._recording import RecordedStream, Recording
+from ._report_html import report_html
 from ._save import save
 from ._source import Piece, StreamInfo
 from ._sync import SyncResult, sync
@@ -39,6 +40,7 @@ __all__ = [
     "align",
     "checks",
     "open",
+    "report_html",
     "save",
     "statistics",
     "sync",
