@@ -48,7 +48,11 @@ class _Room:
 
     def __init__(self, streams: Sequence[StreamFacts]) -> None:
         self.rows, self.plots = _MOST_ROWS, _MOST_PLOTTED
-        widths = [len(of.envelope[2][0]) for of in streams if of.envelope and len(of.envelope[0])]
+        widths = [
+            of.envelope[2].shape[1] - len(_still(of))
+            for of in streams
+            if of.envelope is not None and len(of.envelope[0])
+        ]
         plotted = min(sum(min(width, _PLOTTED) for width in widths), _MOST_PLOTTED)
         self.stretches = int(min(max(_BYTES / max(10 * plotted, 1), 24), 320))
 
@@ -126,19 +130,24 @@ def _timelines(facts: Facts) -> str:
         else:
             channels = of.told["channels"]
             kind = of.told["type"]
-            middle = f"<span>{kind}{'' if channels is None else f', {channels} channels'}</span>"
-        rate = "" if of.told["rate"] is None else f"{number(of.told['rate'], 4)} "
-        rate += ("" if not rate else "Hz" if not ticks else "a tick") or "no rate"
-        rows.append(
-            f'<div class="row"><a href="#s{i}">{_text(of.name)}</a>{middle}<span>{rate}</span></div>'
-        )
+            width = "" if channels is None else f", {plural(channels, 'channel')}"
+            middle = f"<span>{kind}{width}</span>"
+        link = f'<a href="#s{i}">{_text(of.name)}</a>'
+        rows.append(f'<div class="row">{link}{middle}<span>{_rate(of, ticks)}</span></div>')
     if facts.lengths is not None:
         return f'<h2>Tracks</h2><div class="card">{"".join(rows)}</div>'
     axis = _axis("0", duration(facts.whole[1], ticks))
     clock = {"header": "by header stamps", "log": "by log times"}.get(facts.told["clock"] or "", "")
     words = f'<p class="soft">Blue: samples; red: gaps; {clock or "by their times"}.</p>'
-    last = f'<div class="row"><span></span>{axis}<span></span></div>'
+    last = f'<div class="row last"><span></span>{axis}<span></span></div>'
     return f'<h2>Streams</h2><div class="card">{words}{"".join(rows)}{last}</div>'
+
+
+def _rate(of: StreamFacts, ticks: bool) -> str:
+    rate = of.told["rate"]
+    if rate is None or rate != rate:
+        return "no rate"
+    return f"{number(rate, 4)} {'a tick' if ticks else 'Hz'}"
 
 
 def _axis(*labels: str) -> str:
@@ -166,7 +175,7 @@ def _stream(index: int, of: StreamFacts, facts: Facts, room: _Room) -> str:
     pairs = [(str(told["samples"]), "samples")]
     if told["channels"] is not None:
         pairs.append((str(told["channels"]), "channels"))
-    if told["rate"] is not None:
+    if told["rate"] is not None and told["rate"] == told["rate"]:
         pairs += [
             (number(told["rate"], 4), "a tick" if ticks else "Hz"),
             (duration(told["period"], ticks), "period"),
@@ -217,9 +226,19 @@ def _histogram(of: Intervals, limit: float | None, ticks: bool) -> str:
     label = f"times between samples, {duration(of.begin, ticks)} to {duration(of.end, ticks)}"
     beyond = f", {of.beyond} longer" if of.beyond else ""
     told = "" if not marks else f"dashed: a gap from {duration(limit, ticks)} on"
-    axis = _axis(duration(of.begin, ticks), told, f"{duration(of.end, ticks)}{beyond}")
+    begin, end = _apart(of.begin, of.end, ticks)
+    axis = _axis(begin, told, f"{end}{beyond}")
     title = "Times between samples (logarithmic counts)"
     return f"<h4>{title}</h4>{bars(heights, label, marks)}{axis}"
+
+
+def _apart(begin: float, end: float, ticks: bool) -> tuple[str, str]:
+    """Two lengths of time in as many digits as tell them apart."""
+    for digits in range(3, 10):
+        words = duration(begin, ticks, digits), duration(end, ticks, digits)
+        if words[0] != words[1]:
+            break
+    return words
 
 
 def _channels(of: StreamFacts, facts: Facts, room: _Room) -> str:
@@ -228,27 +247,50 @@ def _channels(of: StreamFacts, facts: Facts, room: _Room) -> str:
     if of.envelope is None or len(of.envelope[0]) == 0:
         return ""
     first, last, low, high = _fewer(of.envelope, room.stretches)
-    channels = low.shape[1]
-    rows, plots = room.take(channels)
+    still = _still(of)
+    moving = [c for c in range(low.shape[1]) if c not in still]
+    rows, plots = room.take(len(moving))
     limit = of.told["gap_limit"] if facts.lengths is None else None
     breaks = np.zeros(len(first), bool)
     if limit is not None and limit == limit:
         breaks[1:] = first[1:] - last[:-1] > limit
     extent = of.extent or (float(first[0]), float(last[-1]))
-    names = of.names or tuple(f"[{c}]" for c in range(channels))
+    names = of.names or tuple(f"[{c}]" for c in range(low.shape[1]))
     parts = []
-    for c in range(rows):
+    for i, c in enumerate(moving[:rows]):
         plot = "<span></span>"
-        if c < plots:
+        if i < plots:
             places = (first + last) / 2
             label = f"{names[c]} over time"
             plot = band(places, low[:, c], high[:, c], breaks, extent, label)
         parts.append(
             f'<div class="channel"><span>{_text(names[c])}</span>{plot}{_numbers(of, c)}</div>'
         )
-    more = f'<p class="soft">and {plural(channels - rows, "channel")} more</p>'
+    if len(moving) > rows:
+        parts.append(f'<p class="soft">and {plural(len(moving) - rows, "channel")} more</p>')
+    if still:
+        parts.append(_constant(of, [names[c] for c in still], still))
     title = "Channels" if facts.lengths is None else "Channels, all episodes one after the other"
-    return f"<h4>{title}</h4>{''.join(parts)}{more if channels > rows else ''}"
+    return f"<h4>{title}</h4>{''.join(parts)}"
+
+
+def _still(of: StreamFacts) -> list[int]:
+    """Channels that never change."""
+    exact = of.exact
+    if exact is None:
+        return []
+    same: list[int] = ((exact.count > 1) & (exact.min == exact.max)).nonzero()[0].tolist()
+    return same
+
+
+def _constant(of: StreamFacts, names: list[str], channels: list[int]) -> str:
+    assert of.exact is not None
+    shown = [
+        f"{_text(name)} = {number(of.exact.min[c])}" for name, c in zip(names[:_ROWS], channels)
+    ]
+    more = f", and {len(names) - _ROWS} more" if len(names) > _ROWS else ""
+    words = "1 channel never changes" if len(names) == 1 else f"{len(names)} channels never change"
+    return f"<details><summary>{words}</summary><p>{', '.join(shown)}{more}</p></details>"
 
 
 def _numbers(of: StreamFacts, c: int) -> str:
@@ -261,8 +303,6 @@ def _numbers(of: StreamFacts, c: int) -> str:
     ]
     if exact.nonfinite[c]:
         parts.append(f'<span class="warning">{int(exact.nonfinite[c])} not finite</span>')
-    elif exact.count[c] > 1 and exact.min[c] == exact.max[c]:
-        parts[1:] = ['<span class="note">never changes</span>']
     return f'<div class="numbers">{"<br>".join(parts)}</div>'
 
 

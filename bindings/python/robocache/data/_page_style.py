@@ -65,6 +65,7 @@ footer{margin-top:40px;color:var(--soft);font-size:.85rem}
 @media(max-width:640px){main{padding:18px 14px 40px}h1{font-size:1.3rem}
 .findings li{grid-template-columns:1fr}
 .row{grid-template-columns:1fr auto}.row>:nth-child(2){grid-column:1/-1;grid-row:2}
+td,th{padding-left:8px}table{font-size:.78rem}.row.last>span{display:none}
 .channel{grid-template-columns:1fr}.numbers{display:flex;flex-wrap:wrap;gap:0 14px}}
 @media print{.card{break-inside:avoid}}
 """

@@ -16,18 +16,18 @@ def number(value: Any, digits: int = 5) -> str:
     return "-" if math.isnan(value) else f"{value:.{digits}g}"
 
 
-def duration(seconds: Any, ticks: bool = False) -> str:
-    """A length of time in three digits, in the unit that suits it."""
+def duration(seconds: Any, ticks: bool = False, digits: int = 3) -> str:
+    """A length of time in some digits, in the unit that suits it."""
     if seconds is None or math.isnan(float(seconds)):
         return "-"
     seconds = float(seconds)
     if ticks:
-        return f"{seconds:.4g}"
-    if abs(seconds) >= 100:
+        return f"{seconds:.{digits + 1}g}"
+    if abs(seconds) >= 100 and digits == 3:
         return f"{seconds:.0f}s"
     for unit, name in _UNITS:
         if abs(seconds) >= unit * 0.9995 or name == "ns":
-            return f"{seconds / unit:.3g}{name}"
+            return f"{seconds / unit:.{digits}g}{name}"
     return "0s"
 
 
