@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import importlib
 from typing import Any
 
 from ._errors import needed
@@ -38,8 +39,11 @@ def _unpack(data: bytes, kind: str) -> bytes:
 
 
 def _zstd(data: bytes) -> Any:
-    try:
-        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-    except ModuleNotFoundError:
-        zstd = needed("backports.zstd", "ros", "a bag compressed with zstd")
-    return zstd.decompress(data)
+    """By what Python has, or what rosbags brings along: the one since 0.11, the other before."""
+    for name in ("compression.zstd", "backports.zstd"):
+        try:
+            return importlib.import_module(name).decompress(data)
+        except ModuleNotFoundError:
+            continue
+    zstandard = needed("zstandard", "ros", "a bag compressed with zstd")
+    return zstandard.ZstdDecompressor().decompressobj().decompress(data)

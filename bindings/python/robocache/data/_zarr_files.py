@@ -131,6 +131,8 @@ def _array(path: str, group: Any, options: Options, name: str) -> Any:
 
     try:
         array = group[name]
+        if array.size == 0:
+            return np.zeros(array.shape, array.dtype)
         missing = array.nchunks - array.nchunks_initialized
         values = None if missing else np.asarray(array[...])
     except KeyError:
@@ -202,6 +204,7 @@ def write(given: Data, part: str) -> Collection[LeftOut]:
     import numpy as np
 
     zarr = needed("zarr", "zarr", "a Zarr store")
+    os.mkdir(part)  # so that an error of it is the system's
     try:
         group = zarr.open_group(part, mode="w", zarr_format=2)
     except TypeError:  # zarr 2 has no other
