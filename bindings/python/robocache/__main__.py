@@ -1,4 +1,4 @@
-"""``python -m robocache``: the command line. ``python -m robocache info`` needs no other package."""
+"""``python -m robocache``: the command line, of which ``info`` needs no other package."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from ._errors import FormatError, LeftOut, Problem
 from ._open import open
 from ._recording import RecordedStream, Recording
 from ._report_html import report_html
+from ._rerun import save_rerun
 from ._save import save
 from ._source import Piece, StreamInfo
 from ._sync import SyncResult, sync
@@ -42,6 +43,7 @@ __all__ = [
     "open",
     "report_html",
     "save",
+    "save_rerun",
     "statistics",
     "sync",
 ]
