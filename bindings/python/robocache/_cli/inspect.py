@@ -114,8 +114,8 @@ def _print(told: dict[str, Any], everything: bool) -> None:
     else:
         ticks = told["time_unit"] == "ticks"
         rows = [_row(name, of, ticks) for name, of in told["streams"].items()]
-        head = ("stream" if told["kind"] == "recording" else "track", "samples", "ch")
-        head += ("Hz" if not ticks else "per tick", "period", "jitter", "gaps", "longest", "cover")
+        head = ["stream" if told["kind"] == "recording" else "track", "samples", "ch"]
+        head += ["rate" if ticks else "Hz", "period", "jitter", "gaps", "longest", "cover"]
         out.print(show.table(head, rows))
         if told["clock"] is not None:
             out.print(f"by {'header stamps' if told['clock'] == 'header' else 'log times'}")

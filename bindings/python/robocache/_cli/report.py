@@ -96,4 +96,4 @@ def _fastest(given: Any, unit: Optional[str]) -> float:
     periods = [of.period for of in given.report(unit=unit).streams.values() if of.period > 0]
     if not periods:
         raise Failure("--rate: is needed, for no stream has a rate")
-    return min(1 / min(periods), _FASTEST)
+    return min(1 / float(min(periods)), _FASTEST)

@@ -122,7 +122,7 @@ def _methods(asked: Optional[list[str]]) -> dict[str, str]:
 
 def _told(output: Path, kind: str, aligned: Episodes, left_out: Any, problems: Any) -> Any:
     valid = aligned["valid"] if "valid" in aligned else None
-    tracks = {}
+    tracks: dict[str, dict[str, Any]] = {}
     for name, track in aligned.tracks.items():
         tracks[name] = {
             "rows": track.num_rows,

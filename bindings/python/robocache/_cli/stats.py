@@ -75,7 +75,7 @@ def stats(
             raise FileExistsError(f"{output}: exists; --overwrite replaces it")
         _WRITERS[write](output, results)
     if as_json:
-        told = {
+        told: dict[str, Any] = {
             "path": str(path),
             "streams": {
                 name: {"names": names[name], **results[name].to_dict()} for name in results

@@ -84,7 +84,7 @@ def sync(
     Such as a gyro against the turning of a pose, or joint states against the actions that commanded
     them: by cross-correlation on a common clock, with an uncertainty.
     """
-    options = {
+    options: Any = {
         "unit": unit,
         "fps": fps,
         "definitions": definition,

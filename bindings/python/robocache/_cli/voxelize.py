@@ -140,7 +140,8 @@ def _voxels(
                 made = {"coords": voxels.coords, "features": voxels.features, "counts": counts}
                 inside, occupied = int(counts.sum()), len(counts)
             else:
-                values, dropped = dense(points, mode=mode, **grid, return_dropped=True)
+                options: Any = {**grid, "mode": mode, "return_dropped": True}
+                values, dropped = dense(points, **options)
                 made = {"grids": values[None]}
                 inside = len(points) - int(np.asarray(dropped).sum())
                 filled = values if values.ndim == 3 else (values != 0).any(axis=-1)

@@ -38,9 +38,9 @@ class Envelope:
         self.parts.append(part)
         self.count += len(part[0])
         while self.count > 2 * self.buckets:
-            whole = tuple(np.concatenate(arrays) for arrays in zip(*self.parts))
+            first, last, low, high = self.result()
             pairs = np.arange(0, self.count, 2)
-            self.parts = [self._reduced(*whole, pairs)]
+            self.parts = [self._reduced(first, last, low, high, pairs)]
             self.count = len(pairs)
             self.width *= 2
 

@@ -14,6 +14,10 @@ from ._units import per_second
 from .checks import Survey
 
 _EPOCH_FROM = 946_684_800.0  # s: earlier times, before 2000, are since something else
+_REGULAR = (
+    *("rate", "period", "jitter", "jitter_p99", "repeats", "disorder"),
+    *("gaps", "gap_limit", "longest_gap", "coverage"),
+)
 
 
 def overview(given: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
@@ -123,6 +127,4 @@ def _tracks(given: Episodes, survey: Survey, regularity: dict[str, Any]) -> dict
 
 
 def _regular(of: dict[str, Any] | None) -> dict[str, Any]:
-    names = ("rate", "period", "jitter", "jitter_p99", "repeats", "disorder", "gaps", "gap_limit")
-    names += ("longest_gap", "coverage")
-    return {name: None if of is None else of[name] for name in names}
+    return {name: None if of is None else of[name] for name in _REGULAR}

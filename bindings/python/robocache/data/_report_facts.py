@@ -102,7 +102,8 @@ def _of_recording(
         streams.append(facts)
         if seen is None:
             continue
-        rows = seen.clocks.get(clock or "") or next(iter(seen.clocks.values()), [])
+        none: list[Any] = []
+        rows = seen.clocks.get(clock or "") or next(iter(seen.clocks.values()), none)
         if rows and len(rows[0]):
             since = (rows[0] - origin) / ticks
             facts.extent = (float(np.min(since)), float(np.max(since)))

@@ -124,7 +124,8 @@ class Search:
 
         samples = correlation(self.of, found[1] * (self.middles - self.middle) / self.step)[1]
         index = int(np.rint(found[0] / self.step)) - int(self.lags[0])
-        return self.step * float(samples[index])
+        overlap: float = self.step * samples[index].item()
+        return overlap
 
 
 def _on(clock: Any, times: Any, values: Any, gap: float) -> Grid:
