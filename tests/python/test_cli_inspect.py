@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
-import recordings_with_faults as faults  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
 
+import recordings_with_faults as faults  # noqa: E402
 from robocache import data  # noqa: E402
 from robocache._cli.app import app  # noqa: E402
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Optional
 import numpy as np
 import typer
 
-from .. import StatisticsAccumulator, StatisticsResult, data, statistics_files
+from .. import StatisticsAccumulator, StatisticsResult, statistics_files
 from ..data import Episodes, Recording
 from ..data._words import number
 from . import show
@@ -24,6 +24,7 @@ from .common import (
     open_data,
 )
 from .inspect import print_findings
+from .stored import compare
 
 _WRITERS = {
     "lerobot": statistics_files.write_lerobot,
@@ -69,7 +70,7 @@ def stats(
         )
     given = open_data(path, definitions=definition, follow_links=follow_links)
     results, names = _computed(given, stream, device)
-    findings = _compared(given, results, names) if check else []
+    findings, compared = compare(given, results, names) if check else ([], 0)
     if write is not None and output is not None:
         if output.exists() and not overwrite:
             raise FileExistsError(f"{output}: exists; --overwrite replaces it")
@@ -82,7 +83,8 @@ def stats(
             },
         }
         if check:
-            told.update(findings=[f.to_dict() for f in findings], ok=not findings)
+            told["findings"] = [found.to_dict() for found in findings]
+            told.update(compared=compared, ok=not findings)
         show.print_json(told)
     else:
         _print(results, names, None if everything else _MOST)
@@ -137,17 +139,6 @@ def _on_host(result: StatisticsResult) -> StatisticsResult:
     arrays = {key: told.pop(key) for key in ("count", "nonfinite", "min", "max", "mean", "std")}
     quantiles = np.asarray(told.pop("quantiles"), np.float64)
     return StatisticsResult(**arrays, quantiles=quantiles, **told)
-
-
-def _compared(given: Any, results: dict[str, StatisticsResult], names: dict[str, Any]) -> list[Any]:
-    stored = given.stored_statistics() if isinstance(given, Episodes) else {}
-    if not stored:
-        raise Failure("--check: no statistics are stored with it")
-    findings = []
-    for name, result in results.items():
-        if name in stored:
-            findings += data.checks.check_statistics(name, stored[name], result, names[name])
-    return findings
 
 
 def _print(
