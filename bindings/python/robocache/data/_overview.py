@@ -30,7 +30,7 @@ def overview(given: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
         except ValueError:  # no samples at all
             regularity = {}
     told: dict[str, Any] = {
-        "path": str(given.path if isinstance(given, Recording) else given.source),
+        "path": str((given.path if isinstance(given, Recording) else given.source) or "in memory"),
         "format": given.format,
         "size_bytes": disk_size(given.path if isinstance(given, Recording) else given.source),
         "time_unit": "s" if survey.unit is not None else "ticks",

@@ -203,7 +203,8 @@ def _gaps(of: StreamFacts, facts: Facts) -> str:
     ticks = _ticks(facts.told)
     longest = sorted(of.gaps, key=lambda gap: gap[0] - gap[1])[:_GAPS]
     rows = [
-        f"<tr><td>{duration(begin, ticks)}</td><td>{duration(end - begin, ticks)}</td></tr>"
+        f"<tr><td>{begin:.10g}{'' if ticks else 's'}</td>"
+        f"<td>{duration(end - begin, ticks)}</td></tr>"
         for begin, end in longest
     ]
     many = f"the longest {len(longest)} of {len(of.gaps)}" if len(of.gaps) > _GAPS else ""

@@ -167,7 +167,7 @@ def _regularity(rows: list[Any], limit: float) -> tuple[list[tuple[float, float]
     begin = float(steps.min())
     if limit == limit:
         end = max(end, min(limit * 1.1, float(steps.max())))
-    if not end > begin:  # all the same
+    if end - begin < 1e-6 * abs(end) + 1e-15:  # all the same
         begin, end = begin - abs(begin) * 0.05 - 1e-12, end + abs(end) * 0.05 + 1e-12
     counts, _ = np.histogram(steps, _BINS, (begin, end))
     return gaps, Intervals(counts, begin, end, int((steps > end).sum()))
