@@ -264,3 +264,17 @@ def test_docstrings():
     pytest.importorskip("pyarrow")
     result = doctest.testmod(data, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0 and result.attempted > 0
+
+
+def test_pickled_before_it_is_read(made):
+    """The way to the data goes along, not the data."""
+    import pickle
+
+    opened = data.open(made[0])
+    copy = pickle.loads(pickle.dumps(opened))
+    if isinstance(opened, data.Recording):
+        assert copy.names == opened.names
+        for name in opened.names:
+            np.testing.assert_array_equal(copy[name].values, opened[name].values)
+    else:
+        assert not copy.is_loaded and copy == opened

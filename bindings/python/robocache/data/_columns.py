@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FIRST = 64  # messages that decide which arrays keep their length
+_FIRST_BYTES = 4 << 20  # or fewer of large ones
 _MOST_LAYOUTS = 256  # that are remembered
 _EXACT = 2**53  # integers above are not all float64
 
@@ -32,6 +33,14 @@ class Rows:
 
     def of(self, chosen: Any) -> Rows:
         return Rows(self.data, self.starts[chosen], self.sizes[chosen], self.times[chosen])
+
+    def alone(self) -> Rows:
+        """The same without the rest of the piece, which may be large."""
+        import numpy as np
+
+        content = b"".join(self.message(i) for i in range(len(self)))
+        starts = np.cumsum(self.sizes) - self.sizes
+        return Rows(np.frombuffer(content, np.uint8), starts, self.sizes, self.times)
 
     def message(self, i: int) -> bytes:
         begin = int(self.starts[i])
@@ -88,12 +97,19 @@ class Decoder:
         self.failed: dict[str, int] = {}  # reasons for which messages were left out, how many
         self.waiting: list[Rows] = []
 
+    def begin(self) -> None:
+        """Before a pass through the messages; what was decided stays."""
+        self.failed.clear()
+        self.waiting.clear()
+
     def feed(self, rows: Rows) -> list[Columns]:
         """Take messages; what comes back may be of messages before, or wait for more."""
         if self.names is not None:
             return [self._decoded(rows)]
-        self.waiting.append(rows)
-        return self.flush() if sum(map(len, self.waiting)) >= _FIRST else []
+        self.waiting.append(rows.alone())
+        enough = sum(map(len, self.waiting)) >= _FIRST
+        enough = enough or sum(len(waiting.data) for waiting in self.waiting) >= _FIRST_BYTES
+        return self.flush() if enough else []
 
     def flush(self) -> list[Columns]:
         """Messages that waited for more."""

@@ -53,6 +53,7 @@ class Mcap:
         self.channels: dict[int, Channel] = {}
         self.counts: dict[int, int] | None = None
         self.chunks: list[_Chunk] = []
+        self.indexed = True
         self.size = os.path.getsize(path)
         with open(path, "rb") as file:
             if file.read(8) != MAGIC:

@@ -53,7 +53,7 @@ class Ros1:
         self.channels: dict[int, Channel] = {}
         self.counts: dict[int, int] | None = None
         self.chunks: list[_Chunk] = []
-        self.templates: dict[int, Any] = {}
+        self.indexed = True
         with _file(path) as file:
             if file.read(len(_START)) != _START:
                 raise FormatError(path, "byte 0", "is no bag of version 2.0")
