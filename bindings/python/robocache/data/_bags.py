@@ -149,7 +149,7 @@ class Bag:
                 wanted = {c for topic in chosen for n, c in topic.channels if n == number}
                 before = 0
                 for channels, rows, size in file.pieces(wanted) if wanted else ():
-                    pieces = []
+                    pieces: list[Piece] = []
                     for topic in chosen:
                         mask = _of_topic(channels, [c for n, c in topic.channels if n == number])
                         if mask.any():
