@@ -106,10 +106,11 @@ class Decoder:
         """Take messages; what comes back may be of messages before, or wait for more."""
         if self.names is not None:
             return [self._decoded(rows)]
-        self.waiting.append(rows.alone())
-        enough = sum(map(len, self.waiting)) >= _FIRST
-        enough = enough or sum(len(waiting.data) for waiting in self.waiting) >= _FIRST_BYTES
-        return self.flush() if enough else []
+        self.waiting.append(rows)
+        if sum(map(len, self.waiting)) >= _FIRST:
+            return self.flush()
+        self.waiting[-1] = rows.alone()
+        return self.flush() if sum(len(w.data) for w in self.waiting) >= _FIRST_BYTES else []
 
     def flush(self) -> list[Columns]:
         """Messages that waited for more."""
@@ -126,8 +127,11 @@ class Decoder:
 
         lengths: dict[str, set[int]] = {}
         runs = None
+        left = _FIRST
         for rows in waiting:
-            for known, _ in self._by_layout(rows, {}):
+            few = rows.of(slice(left))
+            left -= len(few)
+            for known, _ in self._by_layout(few, {}):
                 runs = known.layout.runs if runs is None else runs
                 for path, count in known.layout.arrays.items():
                     lengths.setdefault(path, set()).add(count)
