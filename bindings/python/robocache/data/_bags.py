@@ -14,6 +14,7 @@ from ._ros_types import Types, normalized
 from ._source import Piece, StreamInfo
 
 _SERIALIZATIONS = ("cdr", "ros1")
+_LOOK = 64 << 20  # bytes
 
 
 class BagFile(Protocol):
@@ -21,6 +22,7 @@ class BagFile(Protocol):
 
     path: str
     size: int
+    indexed: bool  # whether pieces reads no more than the chunks with the messages
     channels: dict[int, Channel]
     counts: dict[int, int] | None  # messages by channel, where that is known
 
@@ -112,38 +114,58 @@ class Bag:
         return found
 
     def look(self) -> None:
-        """Read the first messages of each topic, of which the channels are not known yet."""
-        for name, topic in self.topics.items():
-            if topic.decoder.names is None and topic.count != 0 and not topic.looked:
+        """Read the first messages of topics whose channels are not known yet, within limits."""
+        unknown = [
+            topic
+            for topic in self.topics.values()
+            if topic.decoder.names is None and topic.count != 0 and not topic.looked
+        ]
+        # With an index to their chunks one by one, else in one pass from the begin.
+        groups = [[topic] for topic in unknown] if self._are_indexed() else [unknown]
+        for group in filter(None, groups):
+            for topic in group:
                 topic.looked = True
-                for _ in self.pieces([name], shown=False):
+            left = _LOOK
+            for _, size in self._blocks(group, shown=False):
+                left -= size
+                if left < 0 or all(topic.decoder.names is not None for topic in group):
                     break
 
+    def _are_indexed(self) -> bool:
+        return all(file.indexed for file in self.files)
+
     def pieces(self, names: Collection[str], shown: bool | None = None) -> Iterator[Piece]:
-        chosen = [self.topics[name] for name in names]
+        for pieces, _ in self._blocks([self.topics[name] for name in names], shown):
+            yield from pieces
+
+    def _blocks(
+        self, chosen: Sequence[_Topic], shown: bool | None
+    ) -> Iterator[tuple[list[Piece], int]]:
+        """What blocks of the files hold of some topics, and the size of each block."""
         for topic in chosen:
-            topic.decoder.failed.clear()
-            topic.decoder.waiting.clear()
+            topic.decoder.begin()
         with progress(f"Reading {self.kind}", sum(f.size for f in self.files), shown) as read:
             for number, file in enumerate(self.files):
-                of = {channel: t for t in chosen for n, channel in t.channels if n == number}
-                if not of:
-                    read(file.size)
-                    continue
+                wanted = {c for topic in chosen for n, c in topic.channels if n == number}
                 before = 0
-                for channels, rows, size in file.pieces(of.keys()):
-                    for topic in {id(t): t for t in of.values()}.values():
-                        own = [c for n, c in topic.channels if n == number]
-                        mask = channels == own[0]
-                        for other in own[1:]:
-                            mask |= channels == other
+                for channels, rows, size in file.pieces(wanted) if wanted else ():
+                    pieces: list[Piece] = []
+                    for topic in chosen:
+                        mask = _of_topic(channels, [c for n, c in topic.channels if n == number])
                         if mask.any():
-                            yield from _pieces(topic, topic.decoder.feed(rows.of(mask)))
+                            pieces += _pieces(topic, topic.decoder.feed(rows.of(mask)))
                     before += size
                     read(size)
+                    yield pieces, size
                 read(max(0, file.size - before))
-        for topic in chosen:
-            yield from _pieces(topic, topic.decoder.flush())
+        yield [piece for topic in chosen for piece in _pieces(topic, topic.decoder.flush())], 0
+
+
+def _of_topic(channels: Any, own: Sequence[int]) -> Any:
+    """Which messages are of one of some channels."""
+    import numpy as np
+
+    return channels == own[0] if len(own) == 1 else np.isin(channels, own)
 
 
 def _pieces(topic: _Topic, decoded: list[Columns]) -> Iterator[Piece]:

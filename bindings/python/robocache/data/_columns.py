@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FIRST = 64  # messages that decide which arrays keep their length
+_FIRST_BYTES = 4 << 20  # or fewer of large ones
 _MOST_LAYOUTS = 256  # that are remembered
 _EXACT = 2**53  # integers above are not all float64
 
@@ -32,6 +33,14 @@ class Rows:
 
     def of(self, chosen: Any) -> Rows:
         return Rows(self.data, self.starts[chosen], self.sizes[chosen], self.times[chosen])
+
+    def alone(self) -> Rows:
+        """The same without the rest of the piece, which may be large."""
+        import numpy as np
+
+        content = b"".join(self.message(i) for i in range(len(self)))
+        starts = np.cumsum(self.sizes) - self.sizes
+        return Rows(np.frombuffer(content, np.uint8), starts, self.sizes, self.times)
 
     def message(self, i: int) -> bytes:
         begin = int(self.starts[i])
@@ -88,12 +97,20 @@ class Decoder:
         self.failed: dict[str, int] = {}  # reasons for which messages were left out, how many
         self.waiting: list[Rows] = []
 
+    def begin(self) -> None:
+        """Before a pass through the messages; what was decided stays."""
+        self.failed.clear()
+        self.waiting.clear()
+
     def feed(self, rows: Rows) -> list[Columns]:
         """Take messages; what comes back may be of messages before, or wait for more."""
         if self.names is not None:
             return [self._decoded(rows)]
         self.waiting.append(rows)
-        return self.flush() if sum(map(len, self.waiting)) >= _FIRST else []
+        if sum(map(len, self.waiting)) >= _FIRST:
+            return self.flush()
+        self.waiting[-1] = rows.alone()
+        return self.flush() if sum(len(w.data) for w in self.waiting) >= _FIRST_BYTES else []
 
     def flush(self) -> list[Columns]:
         """Messages that waited for more."""
@@ -110,8 +127,11 @@ class Decoder:
 
         lengths: dict[str, set[int]] = {}
         runs = None
+        left = _FIRST
         for rows in waiting:
-            for known, _ in self._by_layout(rows, {}):
+            few = rows.of(slice(left))
+            left -= len(few)
+            for known, _ in self._by_layout(few, {}):
                 runs = known.layout.runs if runs is None else runs
                 for path, count in known.layout.arrays.items():
                     lengths.setdefault(path, set()).add(count)

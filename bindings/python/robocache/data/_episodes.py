@@ -287,11 +287,6 @@ class Episodes(InMemory):
     def _on_disk(self) -> OnDisk | None:
         return self._tracks if isinstance(self._tracks, OnDisk) else None
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickled with its data, not with the way to them."""
-        about = replace(self._about, stored=None)
-        return {**self.__dict__, "_tracks": dict(self.tracks), "_about": about}
-
     def __repr__(self) -> str:
         if self.is_loaded:
             return super().__repr__()

@@ -34,6 +34,7 @@ def open(path: str, options: Options) -> Episodes:
     info = info_of(folder)
     plan = episodes_of(folder, info, options.damage)
     infos, left_out = _tracks_of(info)
+    left_out += _missing_videos(info, plan)
     if not infos:
         raise FormatError(info.path, "features", "has no feature of numbers, and no video")
     read = functools.partial(_read, info, plan, options, infos)
@@ -68,6 +69,26 @@ def _tracks_of(info: Info) -> tuple[dict[str, TrackInfo], list[LeftOut]]:
         else:
             left_out.append(LeftOut(name, f"is of {feature.dtype}"))
     return infos, left_out
+
+
+def _missing_videos(info: Info, plan: Plan) -> list[LeftOut]:
+    """Frames are referred to whether their files are there or not; it is told if not."""
+    found = []
+    listed: dict[str, set[str]] = {}
+    for name, feature in info.features.items():
+        if not feature.is_video:
+            continue
+        told = [plan.video(name, e) for e in range(len(plan.lengths))]
+        files = {file[0] if isinstance(file, tuple) else file for file in told}
+        for directory in {os.path.dirname(file) for file in files if file} - set(listed):
+            is_there = os.path.isdir(directory)
+            listed[directory] = set(os.listdir(directory)) if is_there else set()
+        missing = [
+            f for f in files if not f or os.path.basename(f) not in listed[os.path.dirname(f)]
+        ]
+        if missing:
+            found.append(LeftOut(name, f"{len(missing)} of {len(files)} video files are not there"))
+    return found
 
 
 def _read(

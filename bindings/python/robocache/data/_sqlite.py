@@ -31,6 +31,7 @@ class Sqlite:
     def __init__(self, path: str, damage: Damage) -> None:
         self.path, self.damage = path, damage
         self.size = os.path.getsize(path)
+        self.indexed = False
         self.channels: dict[int, Channel] = {}
         self.counts: dict[int, int] | None = None  # to count takes to read the whole file
         try:

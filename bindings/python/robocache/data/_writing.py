@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -57,12 +56,7 @@ def _sync_file(path: str) -> None:
 
 
 def _remove(part: str) -> None:
-    """All of it. Threads of a library that failed may still be about to end: they get a second."""
-    for _ in range(20):
-        if os.path.isdir(part):
-            shutil.rmtree(part, ignore_errors=True)
-        elif os.path.exists(part):
-            os.unlink(part)
-        if not os.path.exists(part):
-            return
-        time.sleep(0.05)
+    if os.path.isdir(part):
+        shutil.rmtree(part, ignore_errors=True)
+    elif os.path.exists(part):
+        os.unlink(part)

@@ -265,5 +265,6 @@ def _put(group: Any, place: str, array: Any) -> None:
         )
     except AttributeError:  # zarr 2, which writes them
         made = group.create_dataset(place, shape=array.shape, dtype=array.dtype, chunks=chunks)
-    if array.size:
-        made[...] = array
+    # Chunk by chunk: of several at once zarr goes on writing some after one has failed.
+    for begin in range(0, len(array) if array.size else 0, rows):
+        made[begin : begin + rows] = array[begin : begin + rows]
