@@ -12,7 +12,7 @@ namespace windows {
 
 inline constexpr int kWarp = 32;
 inline constexpr int kMostElements = 4;  // of a vector
-inline constexpr int kItems = 4;         // vectors that a lane has on their way at once
+inline constexpr int kItems = 2;         // vectors that a lane has on their way at once
 
 // Bodies of the kernel: how many neighbouring channels a lane takes at once, 4, 2 or 1, and how wide
 // they are on either side. Which of the 16-bit floats they are is told when it runs.
@@ -57,6 +57,7 @@ struct RowsTask {
   bool by_time;  // where the window stands, the times tell
   bool normalizes;
   bool clips;
+  bool offsets_are_64;
   DType in;
   DType out_dtype;
   int32_t first_reference;
@@ -64,19 +65,19 @@ struct RowsTask {
   int32_t num_offsets;
 
   const char* values;
-  int64_t row_step;  // in bytes, as all steps
-  int64_t rows;
-  IndexArray episode_offsets;
-  IndexArray offsets;
-  const uint8_t* sample_mask;
-  int64_t sample_mask_step;
-
+  const char* offsets;
   char* out;
-  int64_t window_step;
-  int64_t offset_step;
   uint8_t* valid;
+  const uint8_t* sample_mask;
+  IndexArray episode_offsets;
+  int64_t rows;  // fewer than 2^31
+  int64_t window_step;
   int64_t valid_window_step;
-  int64_t valid_offset_step;
+  int64_t sample_mask_step;
+  int32_t row_step;  // in bytes, as all steps
+  int32_t offset_stride;
+  int32_t out_step;
+  int32_t valid_step;
   uint64_t fill_bits;
 
   ChannelFactor shift;

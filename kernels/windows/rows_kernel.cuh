@@ -8,6 +8,7 @@
 #pragma once
 
 #include "element_of.h"
+#include "fuse/find_sample.cuh"
 #include "runtime/aligned_vec.cuh"
 #include "runtime/pdl.cuh"
 #include "window_fetch.h"
@@ -70,14 +71,26 @@ __device__ __forceinline__ RowsStand standOf(const RowsLaunch& launch, int n, in
   return {rowsOfEpisode(launch.tasks[n], episode), anchor};
 }
 
-__device__ __forceinline__ GatheredRow rowAt(const RowsTask& task, const RowsStand& stand,
-                                             int64_t o, WindowPad pad) {
-  GatheredRow at = gatheredRow(stand.anchor, task.offsets[o], stand.rows.count, pad);
-  if (at.row < 0) return at;
-  at.row += stand.rows.begin;
-  const bool missing =
-      task.sample_mask != nullptr && task.sample_mask[at.row * task.sample_mask_step] == 0;
-  return missing ? GatheredRow{-1, false, false} : at;
+// A row among all of the stream, of which there are fewer than 2^31.
+struct RowAt {
+  int32_t row;  // -1: there is none, and the element is invalid
+  bool valid;
+  bool after;
+};
+
+__device__ __forceinline__ RowAt rowAt(const RowsTask& task, const RowsStand& stand, int o,
+                                       WindowPad pad) {
+  const char* const offset = stepped(task.offsets, o, task.offset_stride);
+  const int64_t by = task.offsets_are_64 ? __ldg(reinterpret_cast<const long long*>(offset))
+                                         : __ldg(reinterpret_cast<const int*>(offset));
+  const GatheredRow at = gatheredRow(stand.anchor, by, stand.rows.count, pad);
+  RowAt result = {static_cast<int32_t>(at.row), at.valid, at.after};
+  if (result.row < 0) return result;
+  result.row += static_cast<int32_t>(stand.rows.begin);
+  if (task.sample_mask == nullptr || task.sample_mask[result.row * task.sample_mask_step] != 0) {
+    return result;
+  }
+  return {-1, false, false};
 }
 
 // ---- what belongs to a lane's channels ------------------------------------------------------------
@@ -132,9 +145,9 @@ __device__ __forceinline__ bool loadReferences(const RowsLaunch& launch, int n,
     const RowsTask& from = launch.tasks[reference.stream];
     const RowsStand stand =
         reference.stream == n ? own : standOf(launch, reference.stream, window, episode);
-    const GatheredRow at = rowAt(from, stand, reference.offset, WindowPad::kHold);
+    const RowAt at = rowAt(from, stand, reference.offset, WindowPad::kHold);
     all = all && at.row >= 0;
-    const char* row = from.values + at.row * from.row_step;
+    const char* row = stepped(from.values, at.row, from.row_step);
 #pragma unroll
     for (int i = 0; i < kMostElements; ++i) {
       const int c = channel + i;
@@ -246,14 +259,14 @@ __device__ __forceinline__ void copyRows(const RowsTask& task, const RowsExtra& 
       task.out + lane.window * task.window_step + lane.vector * static_cast<int>(sizeof(Result));
   for (int first = lane.begin + lane.row; first < lane.end; first += kItems * task.step) {
     Raw raw[kItems];
-    GatheredRow at[kItems];
+    RowAt at[kItems];
 #pragma unroll
     for (int u = 0; u < kItems; ++u) {  // past the end the last once more: cheaper than a branch
       at[u] = rowAt(task, lane.stand, min(first + u * task.step, lane.end - 1), task.pad);
     }
 #pragma unroll
     for (int u = 0; u < kItems; ++u) {
-      if (at[u].row >= 0) raw[u] = load<Raw>(values + at[u].row * task.row_step);
+      if (at[u].row >= 0) raw[u] = load<Raw>(stepped(values, at[u].row, task.row_step));
     }
 #pragma unroll
     for (int u = 0; u < kItems; ++u) {
@@ -274,12 +287,18 @@ __device__ __forceinline__ void copyRows(const RowsTask& task, const RowsExtra& 
           if ((bad >> i & 1) != 0) result.element[i] = elementOf<Element>(task.fill_bits);
         }
       }
-      store(out + o * task.offset_step, result);
-      if (lane.vector == 0 && task.valid != nullptr) {
-        task.valid[lane.window * task.valid_window_step + o * task.valid_offset_step] =
-            at[u].valid && lane.references ? 1 : 0;
-      }
+      store(stepped(out, o, task.out_step), result);
     }
+  }
+}
+
+// Of the unit's offsets.
+__device__ __forceinline__ void writeValid(const RowsTask& task, const LaneRows& lane) {
+  const auto first = static_cast<int>(threadIdx.x % kWarp);
+  uint8_t* const valid = task.valid + lane.window * task.valid_window_step;
+  for (int o = lane.begin + first; o < lane.end; o += kWarp) {
+    const RowAt at = rowAt(task, lane.stand, o, task.pad);
+    *stepped(valid, o, task.valid_step) = at.valid && lane.references ? 1 : 0;
   }
 }
 
@@ -345,6 +364,7 @@ __device__ __forceinline__ void doRows(const RowsLaunch& launch, int64_t unit) {
         loadReferences(launch, n, lane.stand, window, episode, channel, &factors);
   }
   copyByBody<0>(task, launch.extras[n], lane, factors);
+  if (chunk == 0 && task.valid != nullptr) writeValid(task, lane);
 }
 
 }  // namespace windows

@@ -12,7 +12,7 @@ namespace {
 using namespace windows;
 constexpr int kWarps = 4;
 
-__global__ void __launch_bounds__(kWarp* kWarps, 6)
+__global__ void __launch_bounds__(kWarp* kWarps, 8)
     windowRows(const __grid_constant__ RowsLaunch launch) {
   waitForLaunchesAhead();
   const int64_t unit = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
