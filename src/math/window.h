@@ -13,6 +13,15 @@ enum class WindowPad : uint8_t {
   kNeutral,
 };
 
+// What poses are of: see window_pose.h.
+inline constexpr int kPositionChannels = 3;
+inline constexpr int kMostPoseChannels = kPositionChannels + 9;
+
+enum class PoseKind : uint8_t {
+  kRelative,  // Rr^T (p - pr), Rr^T R
+  kWorld,     // p - pr, R Rr^T
+};
+
 // A row that a window takes as it is.
 struct GatheredRow {
   int64_t row;  // -1: there is none, and the element is invalid
@@ -44,6 +53,13 @@ RBC_HD int64_t lastRowUpTo(const Row& times, int64_t n, Time t) {
 template <class V>
 RBC_HD V normalized(V x, V shift, V scale, V bias) {
   return (x - shift) * scale + bias;
+}
+
+// Not clamp(): it may take 0 for -0. NaN stays.
+template <class V>
+RBC_HD V clipped(V x, V low, V high) {
+  const V at_least = select(x < low, low, x);
+  return select(at_least > high, high, at_least);
 }
 
 }  // namespace rbc

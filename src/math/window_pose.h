@@ -1,17 +1,15 @@
 // Poses relative to another: positions in double, rotations as quaternions of any length.
-#pragma once
+//
+// To read the formulas again for another SIMD level, as those of rotation.h, include it after that.
+#if !defined(RBC_MATH_WINDOW_POSE_H) || defined(RBC_FORMULAS_AGAIN)
+#define RBC_MATH_WINDOW_POSE_H
 
+#if !defined(RBC_FORMULAS_AGAIN)
 #include "rotation.h"
+#include "window.h"
+#endif
 
-namespace rbc {
-
-inline constexpr int kPositionChannels = 3;
-inline constexpr int kMostPoseChannels = kPositionChannels + 9;
-
-enum class PoseKind : uint8_t {
-  kRelative,  // Rr^T (p - pr), Rr^T R
-  kWorld,     // p - pr, R Rr^T
-};
+namespace RBC_FORMULAS {
 
 // Number is double, or DoubleDouble where Euler angles are written: see convertRotation().
 template <class Number>
@@ -29,7 +27,7 @@ RBC_HD bool isRotation(const Quaternion<Number>& of) {
 
 template <class Number>
 RBC_HD Pose<Number> readPose(const RotationFormat& from, const double* in) {
-  return {{in[0], in[1], in[2]}, readRotation<Number>(from, in + kPositionChannels)};
+  return {{in[0], in[1], in[2]}, RBC_FORMULAS::readRotation<Number>(from, in + kPositionChannels)};
 }
 
 template <class Number>
@@ -106,4 +104,6 @@ RBC_HD Pose<Number> afterStep(const Pose<Number>& sum, const Pose<Number>& step)
   return {{sum.p.x + step.p.x, sum.p.y + step.p.y, sum.p.z + step.p.z}, detail::inRange(q, scale)};
 }
 
-}  // namespace rbc
+}  // namespace RBC_FORMULAS
+
+#endif

@@ -260,25 +260,30 @@ RBC_HD const ChannelSegment& methodOf(const WindowProblem& p, const WindowStream
 
 // ---- what becomes of a value ---------------------------------------------------------------------
 
-// After its transform: normalized and clipped, and past the end neutral.
+// Whether a channel of out takes a neutral value past the end.
+RBC_HD bool isNeutral(const WindowStream& s, int64_t d) {
+  return s.pad == WindowPad::kNeutral &&
+         (s.neutral_channels == nullptr || s.neutral_channels[d * s.neutral_channels_stride] != 0);
+}
+
+template <class Number>
+RBC_HD Number neutralAt(const WindowStream& s, int64_t o, int64_t d) {
+  return s.neutral.data != nullptr ? s.neutral.at<Number>(o, d) : Number(0);
+}
+
+// A value after its transform: normalized and clipped, and past the end neutral.
 template <class Number>
 RBC_HD Number finished(const WindowStream& s, int64_t o, int64_t d, Number x, bool after) {
-  if (after && s.pad == WindowPad::kNeutral &&
-      (s.neutral_channels == nullptr || s.neutral_channels[d * s.neutral_channels_stride] != 0)) {
-    return s.neutral.data != nullptr ? s.neutral.at<Number>(o, d) : Number(0);
-  }
+  if (after && isNeutral(s, d)) return neutralAt<Number>(s, o, d);
   if (s.normalizes()) {
     x = normalized(x, s.shift.data != nullptr ? s.shift.at<Number>(o, d) : Number(0),
                    s.scale.data != nullptr ? s.scale.at<Number>(o, d) : Number(1),
                    s.bias.data != nullptr ? s.bias.at<Number>(o, d) : Number(-0.0));
   }
-  if (s.low.data != nullptr) {
-    const Number low = s.low.at<Number>(o, d);
-    x = select(x < low, low, x);
-  }
-  if (s.high.data != nullptr) {
-    const Number high = s.high.at<Number>(o, d);
-    x = select(x > high, high, x);
+  if (s.clips()) {
+    const Number infinity = bitCast<Number>(FloatBits<Number>::kExponent);
+    x = clipped(x, s.low.data != nullptr ? s.low.at<Number>(o, d) : -infinity,
+                s.high.data != nullptr ? s.high.at<Number>(o, d) : infinity);
   }
   return x;
 }
