@@ -32,19 +32,21 @@ __device__ __forceinline__ void writeChannel(const WindowPart& part, int row, in
   }
 }
 
-// Copies channels as they are, of integers: their number may be anything, and so may their strides.
+// Copies channels of integers as they are; neutral ones are 0.
 template <class Word>
 __device__ __forceinline__ void copyWords(const WindowPart& part, const WindowSegment& segment) {
   const WindowStream& s = part.s;
   for (int k = 0; k < part.count; ++k) {
     const int64_t row = part.memory.places[k].row;
+    const Word* const values = static_cast<const Word*>(s.values) + row * s.values_stride[0];
     Word* const out = static_cast<Word*>(s.out.data) + part.window * s.out.stride[0] +
                       (part.first + k) * s.out.stride[1];
     for (int64_t i = laneOfWarp(); i < segment.count; i += kWarp) {
-      out[(segment.out_begin + i) * s.out.stride[2]] =
-          row >= 0 ? static_cast<const Word*>(
-                         s.values)[row * s.values_stride[0] + (segment.begin + i) * s.values_stride[1]]
-                   : elementOf<Word>(s.fill_bits);
+      const int64_t d = segment.out_begin + i;
+      auto word = elementOf<Word>(s.fill_bits);
+      if (row >= 0) word = values[(segment.begin + i) * s.values_stride[1]];
+      if (part.memory.after[k] && isNeutral(s, d)) word = 0;
+      out[d * s.out.stride[2]] = word;
     }
   }
 }

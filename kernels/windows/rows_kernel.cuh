@@ -242,10 +242,7 @@ __device__ __forceinline__ void finish(const RowsTask& task, const LaneFactors& 
   }
   if (task.clips) {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      x[i] = select(x[i] < factors.low[i], factors.low[i], x[i]);
-      x[i] = select(x[i] > factors.high[i], factors.high[i], x[i]);
-    }
+    for (int i = 0; i < kCount; ++i) x[i] = clipped(x[i], factors.low[i], factors.high[i]);
   }
 }
 
