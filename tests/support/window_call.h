@@ -288,7 +288,7 @@ class RandomWindows {
     }
     s.num_offsets = random_.chance(0.02) ? 0 : 1 + random_.below(random_.chance(0.1) ? 90 : 20);
     s.fields.pad = static_cast<int32_t>(random_.below(has_values ? 3 : 2));
-    s.params.fill_value = random_.chance(0.5) ? 0 : 7;
+    s.params.fill_value = random_.chance(0.5) ? 0 : 1;
     if (random_.chance(0.3)) {
       s.sample_mask = Array(random_.chance(0.5) ? kBool : kU8, {rows}, layout(false));
       s.sample_mask.each([&](std::byte* p) { *p = std::byte{random_.chance(0.8)}; });
