@@ -110,8 +110,8 @@ class WindowsCall : public Call {
   }
 
   void operator()(const robocache::Context& context) const override {
-    robocache::check(rbcWindows(context.get(), streams_.data(), count(), episodes_, anchors_,
-                                nullptr));
+    robocache::check(
+        rbcWindows(context.get(), streams_.data(), count(), episodes_, anchors_, nullptr));
   }
 
   void reserve(robocache::Context& context) const override {

@@ -21,10 +21,10 @@ __device__ __forceinline__ void writeChannel(const WindowPart& part, int row, in
   const int64_t at = part.window * s.out.stride[0] + o * s.out.stride[1] + d * s.out.stride[2];
   if (has_value) x = finished(s, o, d, x, part.memory.after[row]);
   switch (s.out.dtype) {
-#define RBC_CASE(name, storage, code, text)                                     \
-  case DType::name:                                                             \
-    static_cast<storage*>(s.out.data)[at] =                                     \
-        has_value ? narrow<storage>(x) : elementOf<storage>(s.fill_bits);       \
+#define RBC_CASE(name, storage, code, text)                               \
+  case DType::name:                                                       \
+    static_cast<storage*>(s.out.data)[at] =                               \
+        has_value ? narrow<storage>(x) : elementOf<storage>(s.fill_bits); \
     return;
     RBC_FLOAT_DTYPES(RBC_CASE)
 #undef RBC_CASE
@@ -60,8 +60,8 @@ __device__ __noinline__ void writeChannels(const WindowPart& part, const WindowS
   visitItems(part.count, count, [&](int row, int i) {
     Number x = 0;
     const int64_t channel = segment.begin + first + i;
-    bool has_value = fetchChannel(part.s, part.memory.places[row], method.method, method.begin,
-                                  channel, &x);
+    bool has_value =
+        fetchChannel(part.s, part.memory.places[row], method.method, method.begin, channel, &x);
     if (segment.kind == WindowKind::kSubtract) {
       has_value = has_value && part.memory.referred[reference + i];
       x = subtracted(x, static_cast<Number>(part.memory.reference[reference + i]), segment.inverse);

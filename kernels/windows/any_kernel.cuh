@@ -15,8 +15,8 @@ namespace windows {
 // What is shared out of a stream: parts of windows, some offsets each.
 struct AnyTask {
   int64_t first_unit;
-  FastDivmod parts;  // of a window
-  int64_t group;     // offsets of a part
+  FastDivmod parts;    // of a window
+  int64_t group;       // offsets of a part
   int32_t word_bytes;  // see WindowPart
 };
 
@@ -41,9 +41,9 @@ struct WindowOf {
   __device__ __forceinline__ const WindowStream& stream() const { return p.streams[n]; }
 };
 
-// Of gathered streams, which have no methods.
-__device__ __forceinline__ ChannelSegment methodOf(const WindowProblem& p, const WindowStream& s,
-                                                   int32_t i) {
+// One of a stream's methods; gathered streams have none, and so one for all channels.
+__device__ __forceinline__ ChannelSegment ownMethod(const WindowProblem& p, const WindowStream& s,
+                                                    int32_t i) {
   if (s.interpolates) return p.methods[s.first_method + i];
   return {0, s.channels, Method::kLinear};
 }
@@ -77,11 +77,12 @@ __device__ __noinline__ bool fetchReferences(const WindowOf<Time>& w, const Wind
   bool all = true;
   __syncwarp();
   for (int i = laneOfWarp(); i < count; i += kWarp) {
-    memory.referred[i] = fetchChannel(w.p, s, reference, segment.reference_begin + first + i,
-                                      &memory.reference[i]);
+    memory.referred[i] =
+        fetchChannel(w.p, s, reference, segment.reference_begin + first + i, &memory.reference[i]);
     all = all && memory.referred[i];
   }
-  return __all_sync(0xffffffffu, all);  // and memory is written
+  __syncwarp();
+  return __all_sync(0xffffffffu, all);
 }
 
 template <class Time>
@@ -97,9 +98,9 @@ struct Methods {
   __device__ __forceinline__ void visit(int64_t begin, int64_t end, Visitor&& visitor) {
     const WindowStream& s = w.stream();
     for (int32_t i = 0; i < count; ++i) {
-      const ChannelSegment method = methodOf(w.p, s, i);
+      const ChannelSegment method = ownMethod(w.p, s, i);
       const int64_t from = begin > method.begin ? begin : method.begin;
-      const int64_t own_end = i + 1 < count ? methodOf(w.p, s, i + 1).begin : s.channels;
+      const int64_t own_end = i + 1 < count ? ownMethod(w.p, s, i + 1).begin : s.channels;
       const int64_t to = end < own_end ? end : own_end;
       if (from >= to) continue;
       if (found != i) findPlaces(w, part, method.method, false);
@@ -155,8 +156,8 @@ __device__ __forceinline__ void stagePoses(const WindowOf<Time>& w, const Window
   __syncwarp();
   if (segment.kind != WindowKind::kStep || segment.inverse) return;
   for (int32_t i = 0; i < methods->count; ++i) {
-    const ChannelSegment method = methodOf(w.p, s, i);
-    const int64_t own_end = i + 1 < methods->count ? methodOf(w.p, s, i + 1).begin : s.channels;
+    const ChannelSegment method = ownMethod(w.p, s, i);
+    const int64_t own_end = i + 1 < methods->count ? ownMethod(w.p, s, i + 1).begin : s.channels;
     const int64_t from = segment.begin > method.begin ? segment.begin : method.begin;
     const int64_t to = end < own_end ? end : own_end;
     if (from >= to) continue;
@@ -179,8 +180,8 @@ __device__ __forceinline__ void doPoses(const WindowOf<Time>& w, const WindowPar
     __shared__ double kept[kMostWarps][kPitch];
     for (int64_t first = 0; first <= part.first; first += kWarp) {
       const bool is_last = first == part.first;
-      const WindowPart steps = {part.s, part.memory, part.window, first,
-                                is_last ? part.count : kWarp, 0};
+      const WindowPart steps = {
+          part.s, part.memory, part.window, first, is_last ? part.count : kWarp, 0};
       Methods<Time> of_steps = {w, steps, methods->count};
       stagePoses(w, steps, segment, &of_steps);
       addSteps(steps, segment, first == 0, kept[threadIdx.x / kWarp], &referred);
@@ -214,8 +215,8 @@ __device__ __forceinline__ void writeRowNumbers(const WindowPart& part) {
   const int row = laneOfWarp();
   if (s.out.data == nullptr || row >= part.count) return;
   const int64_t number = part.memory.places[row].row;
-  static_cast<int64_t*>(s.out.data)[part.window * s.out.stride[0] +
-                                    (part.first + row) * s.out.stride[1]] =
+  static_cast<int64_t*>(
+      s.out.data)[part.window * s.out.stride[0] + (part.first + row) * s.out.stride[1]] =
       number >= 0 ? number : elementOf<int64_t>(s.fill_bits);
 }
 
@@ -228,7 +229,7 @@ __device__ __forceinline__ bool doPart(const WindowOf<Time>& w, const WindowPart
   Methods<Time> methods = {w, part, s.interpolates ? s.num_methods : 1};
   bool valid = true;
   for (int32_t i = methods.count - 1; i >= 0; --i) {  // the first is left in memory
-    findPlaces(w, part, methodOf(w.p, s, i).method, false);
+    findPlaces(w, part, ownMethod(w.p, s, i).method, false);
     valid = valid && row < part.count && memory.places[row].mask;
   }
   methods.found = 0;

@@ -8,7 +8,7 @@ namespace rbc::cuda {
 namespace windows {
 
 inline constexpr int kPitch = kMostPoseChannels + 1;  // odd: rows lie in different banks
-inline constexpr int kReferences = 64;                // channels whose references are fetched at once
+inline constexpr int kReferences = 64;  // channels whose references are fetched at once
 
 inline constexpr int kMostWarps = 4;  // of a block
 
@@ -16,9 +16,9 @@ inline constexpr int kMostWarps = 4;  // of a block
 struct WarpMemory {
   WindowPlace places[kWarp];
   double poses[kWarp][kPitch];
-  double before[kWarp][kPitch];  // the poses that steps begin at
-  double reference[kReferences];   // channels of a reference
-  bool referred[kReferences];      // whether they have values
+  double before[kWarp][kPitch];   // the poses that steps begin at
+  double reference[kReferences];  // channels of a reference
+  bool referred[kReferences];     // whether they have values
   bool valid[kWarp];
   bool whole[kWarp];  // all channels have values
   bool after[kWarp];  // past the end
@@ -30,8 +30,8 @@ struct WindowPart {
   const WindowStream& s;
   WarpMemory& memory;
   int64_t window;
-  int64_t first;  // offset
-  int count;      // of rows
+  int64_t first;   // offset
+  int count;       // of rows
   int word_bytes;  // of an output of integers, which are copied; else 0
 };
 

@@ -33,8 +33,8 @@ __device__ __forceinline__ void take(const double* from, Pose<DoubleDouble>* pos
 
 // Reads a pose of channels; false, if its rotation is none.
 template <class Number>
-__device__ __noinline__ bool readChannels(const RotationFormat& rotation, const double* from,
-                                             Pose<Number>* pose) {
+__device__ __noinline__ bool poseAt(const RotationFormat& rotation, const double* from,
+                                    Pose<Number>* pose) {
   double values[kMostPoseChannels];
   const int count = kPositionChannels + channelsOf(rotation.kind);
 #pragma unroll
@@ -44,8 +44,8 @@ __device__ __noinline__ bool readChannels(const RotationFormat& rotation, const 
 }
 
 template <class Number>
-__device__ __noinline__ void writeChannels(const RotationFormat& rotation,
-                                              const Pose<Number>& pose, double* to) {
+__device__ __noinline__ void putPose(const RotationFormat& rotation, const Pose<Number>& pose,
+                                     double* to) {
   double values[kMostPoseChannels];
   writePose(rotation, pose, values);
   const int count = kPositionChannels + channelsOf(rotation.kind);
@@ -65,12 +65,11 @@ __device__ __forceinline__ void relateBy(const WindowPart& part, const WindowSeg
   const bool is_step = segment.kind == WindowKind::kStep && part.first + row > 0;
   Pose<Number> pose;
   Pose<Number> reference;
-  const bool has_reference =
-      readChannels(is_step ? segment.rotation : segment.reference_rotation,
-                   is_step ? memory.before[row] : memory.reference, &reference);
-  if (has_reference & readChannels(segment.rotation, memory.poses[row], &pose)) {
-    writeChannels(segment.out_rotation, transformed(segment, referenceOf(reference), pose),
-                  memory.poses[row]);
+  const bool has_reference = poseAt(is_step ? segment.rotation : segment.reference_rotation,
+                                    is_step ? memory.before[row] : memory.reference, &reference);
+  if (has_reference & poseAt(segment.rotation, memory.poses[row], &pose)) {
+    putPose(segment.out_rotation, transformed(segment, referenceOf(reference), pose),
+            memory.poses[row]);
   } else {
     memory.posed[row] = false;
   }
@@ -92,11 +91,11 @@ __device__ __forceinline__ void addStepsBy(const WindowPart& part, const WindowS
   const int lane = laneOfWarp();
   Pose<Number> pose;
   if (is_first && lane == 0) {
-    *has_sum = *has_sum && readChannels(segment.reference_rotation, memory.reference, &pose);
+    *has_sum = *has_sum && poseAt(segment.reference_rotation, memory.reference, &pose);
     keep(pose, kept);
   }
   if (lane < part.count && memory.posed[lane]) {
-    if (readChannels(segment.rotation, memory.poses[lane], &pose)) {
+    if (poseAt(segment.rotation, memory.poses[lane], &pose)) {
       keep(pose, memory.poses[lane]);
     } else {
       memory.posed[lane] = false;
@@ -125,7 +124,7 @@ __device__ __forceinline__ void writeSumsBy(const WindowPart& part, const Window
   if (row >= part.count || !memory.posed[row]) return;
   Pose<Number> pose;
   take(memory.poses[row], &pose);
-  writeChannels(segment.out_rotation, pose, memory.poses[row]);
+  putPose(segment.out_rotation, pose, memory.poses[row]);
 }
 __device__ __noinline__ void addSteps(const WindowPart& part, const WindowSegment& segment,
                                       bool is_first, double (&kept)[kPitch], bool* has_sum) {
@@ -147,8 +146,8 @@ __device__ __noinline__ void writeSums(const WindowPart& part, const WindowSegme
 template <class Number>
 __device__ __noinline__ void writePoses(const WindowPart& part, const WindowSegment& segment) {
   visitItems(part.count, static_cast<int>(segment.out_count), [&](int row, int i) {
-    writeChannel(part, row, segment.out_begin + i,
-                 static_cast<Number>(part.memory.poses[row][i]), part.memory.posed[row]);
+    writeChannel(part, row, segment.out_begin + i, static_cast<Number>(part.memory.poses[row][i]),
+                 part.memory.posed[row]);
   });
 }
 

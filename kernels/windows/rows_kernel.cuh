@@ -155,8 +155,8 @@ __device__ __forceinline__ bool loadReferences(const RowsLaunch& launch, int n,
       if (at.row < 0) {
         factors->bad |= 1u << i;
       } else {
-        const float x = valueAt<float>(row, from.in,
-                                       reference.at + (c - reference.begin) * reference.stride);
+        const float x =
+            valueAt<float>(row, from.in, reference.at + (c - reference.begin) * reference.stride);
         factors->reference[i] = reference.inverse ? -x : x;
       }
     }
@@ -201,13 +201,13 @@ __device__ __forceinline__ void widenVec(const RowVec<true, kCount>& vec, DType 
 }
 
 template <bool kNarrow, int kCount>
-__device__ __forceinline__ RowVec<kNarrow, kCount> narrowTo(DType dtype,
-                                                            const float (&x)[kCount]) {
+__device__ __forceinline__ RowVec<kNarrow, kCount> narrowTo(DType dtype, const float (&x)[kCount]) {
   using Vec = RowVec<kNarrow, kCount>;
   if constexpr (!kNarrow) {
     return narrowVec<float>(x);
   } else {
-    return dtype == DType::BF16 ? bitCast<Vec>(narrowVec<bf16>(x)) : bitCast<Vec>(narrowVec<f16>(x));
+    return dtype == DType::BF16 ? bitCast<Vec>(narrowVec<bf16>(x))
+                                : bitCast<Vec>(narrowVec<f16>(x));
   }
 }
 
@@ -357,8 +357,7 @@ __device__ __forceinline__ void doRows(const RowsLaunch& launch, int64_t unit) {
   if (task.num_references > 0) {
 #pragma unroll
     for (float& x : factors.reference) x = 0;
-    lane.references =
-        loadReferences(launch, n, lane.stand, window, episode, channel, &factors);
+    lane.references = loadReferences(launch, n, lane.stand, window, episode, channel, &factors);
   }
   copyByBody<0>(task, launch.extras[n], lane, factors);
   if (chunk == 0 && task.valid != nullptr) writeValid(task, lane);

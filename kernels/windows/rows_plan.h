@@ -9,8 +9,7 @@ namespace windows {
 
 // Whether a stream's windows are wanted: others are only referred to.
 inline bool writes(const WindowStream& s) {
-  return s.num_offsets > 0 &&
-         (s.out.data != nullptr || s.valid != nullptr || s.counted != nullptr);
+  return s.num_offsets > 0 && (s.out.data != nullptr || s.valid != nullptr || s.counted != nullptr);
 }
 
 // Fills in the launch; false, if some stream needs the kernel of any.

@@ -64,8 +64,8 @@ cudaError_t launchAny(const WindowProblem& p, const LaunchDevice& device,
     launch.units += p.windows * parts;
   }
   if (launch.units == 0) return cudaSuccess;
-  return launchBlocks(anyWindows, &launch, ceilDiv(launch.units, int64_t{kWarps}),
-                      kWarp * kWarps, device, cuda_stream);
+  return launchBlocks(anyWindows, &launch, ceilDiv(launch.units, int64_t{kWarps}), kWarp * kWarps,
+                      device, cuda_stream);
 }
 
 cudaError_t launchWindows(const WindowProblem& p, void*, const LaunchDevice& device,
@@ -80,8 +80,7 @@ cudaError_t launchWindows(const WindowProblem& p, void*, const LaunchDevice& dev
 
 }  // namespace
 
-extern const Operation<WindowProblem> kWindows = {noBytes,
-                                                  launchOn<WindowProblem, launchWindows>};
+extern const Operation<WindowProblem> kWindows = {noBytes, launchOn<WindowProblem, launchWindows>};
 cudaError_t loadWindows() { return loadKernelsBeside(windowRows); }
 
 }  // namespace rbc::cuda

@@ -46,7 +46,8 @@ void checkSame(const Context& cuda, const WindowCall& call, PlacedWindows& place
 
 }  // namespace
 
-TEST_CASE("windows cuda: one kernel whatever the number of streams, captured without any workspace") {
+TEST_CASE(
+    "windows cuda: one kernel whatever the number of streams, captured without any workspace") {
   REQUIRE_CUDA();
   const Stream stream;
   CHECK_SUCCEEDS(rbcContextWarmUp(cuda.get()));

@@ -233,8 +233,8 @@ class RandomWindows {
   void addStream(bool by_times, bool leads) {
     Stream& s = call_.streams.emplace_back();
     const bool has_times = timed_ && (leads || random_.chance(0.7));
-    const bool interpolates = !plain_ && has_times && timed_ && random_.chance(0.6) &&
-                              (by_times || anchorsHaveTimes());
+    const bool interpolates =
+        !plain_ && has_times && timed_ && random_.chance(0.6) && (by_times || anchorsHaveTimes());
     const bool has_values = plain_ || interpolates || random_.chance(0.93);
     int64_t rows = 0;
     std::vector<int64_t> begins = {0};
@@ -263,9 +263,9 @@ class RandomWindows {
         if (isFloat(dtype)) {
           put(p, dtype, number());
         } else {
-          const uint64_t bits =
-              same(dtype, kBool) ? random_.bits() & 1
-                                 : (random_.chance(0.8) ? random_.bits() & 127 : random_.bits());
+          const uint64_t bits = same(dtype, kBool)
+                                    ? random_.bits() & 1
+                                    : (random_.chance(0.8) ? random_.bits() & 127 : random_.bits());
           std::memcpy(p, &bits, static_cast<size_t>(sizeOf(dtype)));
         }
       });
@@ -301,8 +301,9 @@ class RandomWindows {
       const bool near = random_.chance(0.8);
       int64_t o = random_.below(5) - 2;
       s.offsets = integers(s.num_offsets, [&] {
-        return near ? o++ : random_.chance(0.05) ? INT32_MAX - random_.below(9)
-                                                 : random_.below(60) - 30;
+        return near                   ? o++
+               : random_.chance(0.05) ? INT32_MAX - random_.below(9)
+                                      : random_.below(60) - 30;
       });
     }
     s.out_channels = channels;
@@ -330,8 +331,8 @@ class RandomWindows {
       for (int64_t begin = 0; begin < channels;) {
         const int64_t left = channels - begin;
         const int32_t m = method(left >= 4);
-        const int64_t count = m == RBC_METHOD_SLERP ? 4 * (1 + random_.below(left / 4))
-                                                    : 1 + random_.below(left);
+        const int64_t count =
+            m == RBC_METHOD_SLERP ? 4 * (1 + random_.below(left / 4)) : 1 + random_.below(left);
         s->groups.push_back({begin, count, m, 0});
         note(m);
         begin += count;
@@ -376,7 +377,8 @@ class RandomWindows {
       t.begin = begin;
       t.count = 1 + random_.below(channels - begin);
       t.kind = static_cast<int32_t>(random_.below(plain_ ? 2 : 5));
-      t.reference_stream = static_cast<int32_t>(random_.below(static_cast<int64_t>(call_.streams.size())));
+      t.reference_stream =
+          static_cast<int32_t>(random_.below(static_cast<int64_t>(call_.streams.size())));
       if (t.kind >= RBC_TRANSFORM_SE3_RELATIVE) {
         t.rotation = rotation();
         t.reference_rotation = random_.chance(0.5) ? t.rotation : rotation();
