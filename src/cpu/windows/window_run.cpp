@@ -200,7 +200,7 @@ void WindowRun<Time, Number>::writeDirectly(const Tile& tile) {
 
 template <class Time, class Number>
 void WindowRun<Time, Number>::writePanels(const Tile& tile) {
-  if (s_.interpolates && s_.channels == 0) interpolate(tile, {0, 0}, {}, 0);
+  if (s_.interpolates && (s_.channels == 0 || !needs_values_)) interpolate(tile, {0, 0}, {}, 0);
   if (!needs_values_) return;
   PanelCursor cursor;
   while (nextPanel(p_, s_, &cursor, &memory_.panel)) {
@@ -312,7 +312,10 @@ void WindowRun<Time, Number>::interpolate(const Tile& tile, const ChannelRange& 
         TimeMath<Time>::later(stand_.time, offsets[(tile.first + i) * s_.offsets.stride]);
   }
   run->run(0, tile.count);
-  if (channels.begin != 0) return;
+  if (channels.begin != 0) {  // quaternions that are none have a say wherever they stand
+    for (int i = 0; i < tile.count; ++i) valid_[i] = valid_[i] && memory_.mask[i] != 0;
+    return;
+  }
   const WindowSamples<Time> samples = samplesOf<Time>(s_, stand_.rows);
   for (int i = 0; i < tile.count; ++i) {
     valid_[i] = memory_.mask[i] != 0;
