@@ -27,6 +27,7 @@ from . import statistics_files
 from ._associate import associate
 from ._clock import clock
 from ._context import Context, ContextInfo
+from ._episodes import Episodes
 from ._errors import RoboCacheError, Status
 from ._frames import fuse_frames, resample_frame
 from ._fuse import fuse
@@ -39,6 +40,7 @@ from ._rotations import convert_rotations
 from ._statistics import StatisticsAccumulator, statistics
 from ._statistics_result import StatisticsResult
 from ._stream import Stream
+from ._track import Track
 from ._tsdf import voxelize_tsdf
 from ._types import Grid
 from ._version import version as __version__
@@ -61,6 +63,7 @@ else:
 __all__ = [
     "Context",
     "ContextInfo",
+    "Episodes",
     "Grid",
     "Info",
     "Normalization",
@@ -73,6 +76,7 @@ __all__ = [
     "Status",
     "Stream",
     "StreamReport",
+    "Track",
     "__version__",
     "associate",
     "channel_mask",

@@ -10,6 +10,7 @@ from typing import Any
 from ._clock import common_unit, named_streams, offset_of
 from ._host import on_host
 from ._stream import Stream
+from ._text_table import text_table
 from ._units import ticks_of
 
 
@@ -53,13 +54,8 @@ class Report:
                 + [str(of.repeats), str(of.gaps), f"{shown * of.longest_gap:.4g}"]
                 + [f"{of.coverage:.1%}"]
             )
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        lines = []
-        for first, *others in rows:
-            cells = [cell.rjust(width) for cell, width in zip(others, widths[1:])]
-            lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
         units = "rate in Hz, times in ms" if self.unit == "s" else "rate and times in ticks"
-        return "\n".join([*lines, units])
+        return f"{text_table(rows)}\n{units}"
 
 
 def report(
