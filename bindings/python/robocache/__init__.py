@@ -41,12 +41,15 @@ from ._statistics import StatisticsAccumulator, statistics
 from ._statistics_result import StatisticsResult
 from ._stream import Stream
 from ._track import Track
+from ._transform import Transform
 from ._tsdf import voxelize_tsdf
 from ._types import Grid
 from ._version import version as __version__
 from ._voxelize import voxelize
 from ._voxelize_sparse import SparseVoxels, voxelize_sparse
 from ._warnings import RangeWarning
+from ._window_stream import WindowStream
+from ._windows import windows
 
 if TYPE_CHECKING:
     from . import torch as torch
@@ -77,6 +80,8 @@ __all__ = [
     "Stream",
     "StreamReport",
     "Track",
+    "Transform",
+    "WindowStream",
     "__version__",
     "associate",
     "channel_mask",
@@ -93,4 +98,5 @@ __all__ = [
     "voxelize",
     "voxelize_sparse",
     "voxelize_tsdf",
+    "windows",
 ]
