@@ -48,6 +48,7 @@ from ._version import version as __version__
 from ._voxelize import voxelize
 from ._voxelize_sparse import SparseVoxels, voxelize_sparse
 from ._warnings import RangeWarning
+from ._window_spec import Window, WindowSpec
 from ._window_stream import WindowStream
 from ._windows import windows
 
@@ -81,6 +82,8 @@ __all__ = [
     "StreamReport",
     "Track",
     "Transform",
+    "Window",
+    "WindowSpec",
     "WindowStream",
     "__version__",
     "associate",

@@ -44,7 +44,8 @@ TRANSFORMS, OUT, VALID = 6, 15, 16
 class Opened:
     """A stream as `windows` takes it."""
 
-    base: Any  # the array whose library, device and CUDA stream are those of the stream
+    framework: Framework
+    base: Any  # the array whose device and CUDA stream are those of the stream
     unit: Unit | None  # of its times
     times: Any
     operands: list[Any]  # as the extension takes them
@@ -56,16 +57,26 @@ class Opened:
     accumulator: StatisticsAccumulator | None
     writes: bool
 
+    @property
+    def device(self) -> int:
+        """That of CUDA, or the CPU."""
+        return self.framework.device(self.base, "values")
 
-def opened(given: dict[str, Any]) -> Opened:
-    """Of the arguments of a :class:`robocache.WindowStream`."""
+    def sequence(self, numbers: Any, name: str) -> Any:
+        """Numbers of NumPy in this library, on this device."""
+        return self.framework.sequence(numbers, name, "int64", self.base)
+
+
+def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
+    """Of the arguments of a :class:`robocache.WindowStream`; the unit of times that tell none."""
     values, times, mask = given["values"], given["times"], given["sample_mask"]
-    method, unit = given["method"], None
+    method = given["method"]
     if values is not None and is_masked(values):
         values, mask = taken_apart(values, mask)
     if times is not None:
         values_or_times = times if values is None else values
-        values_or_times, times, unit = sampled(values_or_times, times)
+        values_or_times, times, own = sampled(values_or_times, times)
+        unit = own or unit
         values = None if values is None else values_or_times
     elif values is not None:
         values, _, _ = sampled(values, [])
@@ -134,6 +145,7 @@ def opened(given: dict[str, Any]) -> Opened:
         None,  # valid
     ]
     return Opened(
+        framework=framework,
         base=base,
         unit=unit,
         times=times,

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
+    from ._track import Track
     from ._types import WindowOptions
+    from ._units import Unit
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class WindowStream(Generic[Array_co]):
@@ -195,12 +197,29 @@ class WindowStream(Generic[Array_co]):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        options = {name: getattr(self, name) for name in _DEFAULTS if name != "values"}
-        return _remade, (type(self), self.values, self.offsets, self.episode_offsets, options)
+        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return _remade, (type(self), given, self.__dict__["_opened"].unit)
 
 
 _DEFAULTS = dict(WindowStream.__init__.__kwdefaults__ or {})
 
 
-def _remade(kind: Any, values: Any, offsets: Any, episode_offsets: Any, options: Any) -> Any:
-    return kind(values, offsets, episode_offsets=episode_offsets, **options)
+def _remade(kind: Any, given: dict[str, Any], unit: Unit | None) -> Any:
+    made = object.__new__(kind)
+    made.__dict__.update(given)
+    made.__dict__["_opened"] = opened(given, unit)
+    return made
+
+
+def stream_of(track: Track, offsets: Sequence[Any], options: dict[str, Any]) -> WindowStream[Any]:
+    """A stream of a track's arrays, whose times may have a unit that they do not tell."""
+    given = {
+        **_DEFAULTS,
+        "values": track.values,
+        "offsets": list(offsets),
+        "episode_offsets": track.episode_offsets,
+        "times": track.times,
+        **options,
+    }
+    made: WindowStream[Any] = _remade(WindowStream, given, track._unit)
+    return made

@@ -287,7 +287,9 @@ def _dtype(stream: Opened, dtype: Any) -> str:
         return "int64"
     if stream.asked is not None:
         return stream.asked
-    return stream.dtype if dtype is None else dtype_name(dtype)
+    if dtype is None or "float" not in stream.dtype:
+        return stream.dtype
+    return dtype_name(dtype)
 
 
 def _number(given: Any, count: int) -> int:
