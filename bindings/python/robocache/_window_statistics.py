@@ -44,9 +44,9 @@ def statistics(
     which, anchors = spec.samples(episodes)
     unfinished = dict(accumulators)
     while unfinished:
-        changed = {name: {"output": False} for name in streams}
+        changed: dict[str, dict[str, Any]] = {name: {"output": False} for name in streams}
         for name, accumulator in unfinished.items():
-            changed[name] = {"accumulator": accumulator, "accumulate": taken[name]}
+            changed[name].update(accumulator=accumulator, accumulate=taken[name])
         counting = spec._streams(episodes, changed)
         beside = opened[spec.anchor]
         for begin in range(0, len(anchors), _AT_ONCE):
