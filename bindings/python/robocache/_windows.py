@@ -166,7 +166,7 @@ def windows(
             if values is None:
                 channels = () if stream.out_channels is None else (stream.out_channels,)
                 shape = (*batch, stream.num_offsets, *channels)
-                values = framework.empty(stream.base, shape, _dtype(stream, dtype), context)
+                values = framework.empty(stream.base, shape, result_dtype(stream, dtype), context)
                 owners.append(None)
             else:
                 owners.append(writable(values, f"streams[{n}].out", stream.asked or dtype))
@@ -281,7 +281,7 @@ def _outputs(out: Any, count: int) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def _dtype(stream: Opened, dtype: Any) -> str:
+def result_dtype(stream: Opened, dtype: Any) -> str:
     """That of a result: what the stream asks for, else what the call does, else the values'."""
     if stream.out_channels is None:
         return "int64"
