@@ -55,7 +55,9 @@ def test_lerobot(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(("horizon", "before", "after"), [(4, 1, 2), (3, 9, 9), (6, 0, 0), (1, 0, 0)])
+@pytest.mark.parametrize(
+    ("horizon", "before", "after"), [(4, 1, 2), (3, 9, 9), (6, 0, 0), (1, 0, 0)]
+)
 def test_diffusion_policy(seed, horizon, before, after):
     values, offsets, episodes = random_episodes(seed)
     expected = [
@@ -106,9 +108,7 @@ def test_openpi_delta_actions(seed, mask):
     mask = [each == "1" for each in mask]
     horizon = 6
     delta = rbc.Transform.subtract(mask, reference=("state", 0))
-    spec = rbc.WindowSpec(
-        {"state": [0], "actions": rbc.Window(range(horizon), transforms=delta)}
-    )
+    spec = rbc.WindowSpec({"state": [0], "actions": rbc.Window(range(horizon), transforms=delta)})
     data = rbc.Episodes(
         {"state": rbc.Track(states, offsets), "actions": rbc.Track(actions, offsets)}
     )
@@ -154,10 +154,7 @@ def test_gr00t_relative_actions_and_their_statistics(seed):
     )
     action_episodes = [actions[a:b] for a, b in zip(offsets, offsets[1:])]
     chunks = np.concatenate(
-        [
-            reference.gr00t_relative(*pair, horizon)
-            for pair in zip(state_episodes, action_episodes)
-        ]
+        [reference.gr00t_relative(*pair, horizon) for pair in zip(state_episodes, action_episodes)]
     )
     cut, valid = spec.cut(data, *spec.samples(data))["action"]
     same(cut, chunks)

@@ -131,10 +131,7 @@ def octo(observations, actions, window_size, action_horizon):
         rows = [max(step, 0) for step in steps]
         histories.append([observations[row] for row in rows])
         chunks.append(
-            [
-                [actions[min(row + h, length - 1)] for h in range(action_horizon)]
-                for row in rows
-            ]
+            [[actions[min(row + h, length - 1)] for h in range(action_horizon)] for row in rows]
         )
     return np.array(histories), np.array(masks), np.array(chunks)
 
@@ -181,7 +178,7 @@ def umi_actions(episode, row, horizon, down_sample_steps):
 
     That is the last of every down_sample_steps-th row from this one on.
     """
-    chunk = list(episode[row :: down_sample_steps][:horizon])
+    chunk = list(episode[row::down_sample_steps][:horizon])
     return np.array(chunk + [chunk[-1]] * (horizon - len(chunk)))
 
 
@@ -189,8 +186,8 @@ def pose_matrix(position, rotvec):
     """[...,4,4]"""
     matrix = np.zeros((*position.shape[:-1], 4, 4))
     matrix[..., :3, 3] = position
-    matrix[..., :3, :3] = Rotation.from_rotvec(rotvec.reshape(-1, 3)).as_matrix().reshape(
-        *rotvec.shape[:-1], 3, 3
+    matrix[..., :3, :3] = (
+        Rotation.from_rotvec(rotvec.reshape(-1, 3)).as_matrix().reshape(*rotvec.shape[:-1], 3, 3)
     )
     matrix[..., 3, 3] = 1
     return matrix
@@ -225,6 +222,4 @@ def umi_pose_back(poses, base, representation):
 
 def pose10d(poses):
     """[...,9]: the position and the first two rows of the rotation."""
-    return np.concatenate(
-        [poses[..., :3, 3], poses[..., 0, :3], poses[..., 1, :3]], axis=-1
-    )
+    return np.concatenate([poses[..., :3, 3], poses[..., 0, :3], poses[..., 1, :3]], axis=-1)

@@ -48,7 +48,8 @@ from ._version import version as __version__
 from ._voxelize import voxelize
 from ._voxelize_sparse import SparseVoxels, voxelize_sparse
 from ._warnings import RangeWarning
-from ._window_spec import Window, WindowSpec
+from ._window import Window
+from ._window_spec import WindowSpec
 from ._window_stream import WindowStream
 from ._windows import windows
 

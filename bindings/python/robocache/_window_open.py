@@ -17,7 +17,7 @@ from ._host import on_host
 from ._missing import is_masked, mask_of, taken_apart
 from ._normalization import Normalization
 from ._operation import array_of
-from ._options import code_of, number, struct_of
+from ._options import code_of, struct_of
 from ._rules import rules
 from ._statistics import StatisticsAccumulator
 from ._stream import clock_offsets
@@ -246,7 +246,9 @@ def _time_offsets(
         ticks = [int(tick) * ratio for tick in ticks]
         for tick in ticks:
             if tick.denominator != 1:
-                raise ValueError(f"offsets: is {float(tick):g} ticks of {unit}, expected whole ones")
+                raise ValueError(
+                    f"offsets: is {float(tick):g} ticks of {unit}, expected whole ones"
+                )
         ticks = [int(tick) for tick in ticks]
     elif type(ticks) in SEQUENCES and kind == "int64":
         for tick in ticks:
@@ -295,4 +297,3 @@ def _per_channel(
             return framework.sequence(full, name, dtype, base)
     expected = " or ".join(str(list(shape)) for shape in shapes)
     raise ValueError(f"{name}: shape is {list(host.shape)}, expected {expected}")
-

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._episodes import Episodes
 from ._errors import REFUSALS, shown
 from ._normalization import Normalization
-from ._options import ZERO
 from ._statistics import QUANTILES
-from ._stream import array_text
 from ._text_table import text_table
-from ._transform import Transform, checked_transforms
-from ._types import Accumulate, Duration, Indices, Method, Missing, Numbers, Pad, Times
+from ._transform import Transform
+from ._types import Accumulate, Indices, Times
+from ._window import Window, offsets_text, replaced
 from ._window_stream import WindowStream, stream_of
 from ._windows import windows as cut
 
@@ -25,137 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ._statistics_result import StatisticsResult
-
-
-@dataclass(frozen=True, init=False, repr=False)
-class Window:
-    """One output of a :class:`WindowSpec`: which rows of a track, and what becomes of them.
-
-    Parameters
-    ----------
-    offsets
-        Rows from the anchor, such as ``[-1, 0]`` or ``range(50)``; with ``method`` lengths of time.
-    track
-        The name of the track; None: that of the window.
-    method, pad, fill_value, neutral, neutral_channels, transforms, normalization
-    max_gap, tolerance, missing, clock_offset, dtype
-        As for :class:`WindowStream`. A reference of a transform is the name of a window, and the
-        index of one of its offsets.
-    output
-        False: it is there to be referred to alone.
-
-    Raises
-    ------
-    ValueError
-        A name is unknown, or transforms overlap.
-    TypeError
-        An argument is of another kind.
-
-    Examples
-    --------
-    >>> import robocache as rbc
-    >>> rbc.Window(range(50), pad="fill")
-    Window(range(0, 50), pad='fill')
-    """
-
-    offsets: tuple[Any, ...]
-    track: str | None
-    method: Method | None
-    pad: Pad
-    fill_value: float
-    neutral: Any
-    neutral_channels: Any
-    transforms: tuple[Transform, ...]
-    normalization: Normalization | None
-    max_gap: Duration | None
-    tolerance: Duration | None
-    missing: Missing | None
-    clock_offset: Duration
-    dtype: Any
-    output: bool
-
-    def __init__(
-        self,
-        offsets: Indices | Sequence[Any],
-        *,
-        track: str | None = None,
-        method: Method | None = None,
-        pad: Pad = "hold",
-        fill_value: float = ZERO,
-        neutral: Numbers | Sequence[Sequence[float]] | None = None,
-        neutral_channels: Sequence[bool] | None = None,
-        transforms: Sequence[Transform] | Transform = (),
-        normalization: Normalization | None = None,
-        max_gap: Duration | None = None,
-        tolerance: Duration | None = None,
-        missing: Missing | None = None,
-        clock_offset: Duration = 0,
-        dtype: Any = None,
-        output: bool = True,
-    ) -> None:
-        self.__dict__.update(
-            offsets=_listed(offsets, "offsets"),
-            track=track,
-            method=method if method is None or isinstance(method, str) else tuple(method),
-            pad=pad,
-            fill_value=fill_value,
-            neutral=None if neutral is None else _listed(neutral, "neutral"),
-            neutral_channels=(
-                None if neutral_channels is None else _listed(neutral_channels, "neutral_channels")
-            ),
-            transforms=checked_transforms(transforms, None),
-            normalization=normalization,
-            max_gap=max_gap,
-            tolerance=tolerance,
-            missing=missing,
-            clock_offset=clock_offset,
-            dtype=dtype,
-            output=output,
-        )
-
-    @classmethod
-    def from_seconds(
-        cls, seconds: Sequence[float], rate: float, *, tolerance: float = 1e-4, **options: Any
-    ) -> Window:
-        """Rows at lengths of time from the anchor, of a track of this rate, as LeRobot has them.
-
-        Parameters
-        ----------
-        seconds
-            Whole multiples of the time between rows.
-        rate
-            Rows a second.
-        tolerance
-            How far off a multiple each may be, in seconds.
-        options
-            As for the class.
-
-        Raises
-        ------
-        ValueError
-            One is no multiple of the time between rows.
-        """
-        rows = []
-        for i, each in enumerate(seconds):
-            row = round(each * rate)
-            if abs(row - each * rate) > tolerance * rate:
-                raise ValueError(
-                    f"seconds[{i}]: is {each}, which is {each * rate:g} rows at {rate:g} Hz, "
-                    "expected whole ones; a track with times takes it with method='linear'"
-                )
-            rows.append(row)
-        return cls(rows, **options)
-
-    def __repr__(self) -> str:
-        parts = [_offsets_text(self.offsets)]
-        for field in dataclasses.fields(self)[1:]:
-            value = getattr(self, field.name)
-            if value is not (default := _DEFAULTS[field.name]) and value != default:
-                parts.append(f"{field.name}={array_text(value)}")
-        return f"Window({', '.join(parts)})"
-
-
-_DEFAULTS = dict(Window.__init__.__kwdefaults__ or {})
 
 
 class WindowSpec:
@@ -379,7 +246,7 @@ class WindowSpec:
         for name, each in normalizations.items():
             if name not in changed:
                 raise ValueError(f"normalizations: has {name!r}, expected {_quoted(changed)}")
-            changed[name] = _replaced(changed[name], normalization=each)
+            changed[name] = replaced(changed[name], normalization=each)
         return WindowSpec(changed, anchor=self._anchor, anchors=self._anchors, dtype=self._dtype)
 
     def _numbered(self, transform: Transform) -> Transform:
@@ -403,7 +270,7 @@ class WindowSpec:
     def __repr__(self) -> str:
         rows = [["window", "track", "offsets", "form"]]
         rows += [
-            [name, self.track(name), _offsets_text(window.offsets), _form(window)]
+            [name, self.track(name), offsets_text(window.offsets), _form(window)]
             for name, window in self._windows.items()
         ]
         begin, end = self.anchors
@@ -416,28 +283,7 @@ def _remade(windows: Any, options: dict[str, Any]) -> WindowSpec:
     return WindowSpec(windows, **options)
 
 
-def _replaced(window: Window, **changed: Any) -> Window:
-    made = object.__new__(Window)
-    made.__dict__.update({**window.__dict__, **changed})
-    return made
-
-
 # ---- what is given ------------------------------------------------------------------------------
-
-
-def _listed(given: Any, name: str) -> tuple[Any, ...]:
-    if isinstance(given, (str, bytes)):
-        raise TypeError(f"{name}: is {shown(given)}, expected numbers")
-    try:
-        items = given.tolist() if hasattr(given, "tolist") and _is_plain(given) else list(given)
-    except REFUSALS:
-        raise TypeError(f"{name}: is {shown(given)}, expected numbers") from None
-    return tuple(tuple(item) if isinstance(item, list) else item for item in items)
-
-
-def _is_plain(array: Any) -> bool:
-    """Whether the numbers of an array say all: those of times have a unit."""
-    return getattr(array.dtype, "kind", "") not in ("m", "M")
 
 
 def _checked_windows(windows: Any) -> dict[str, Window]:
@@ -487,15 +333,6 @@ def _quoted(names: Any) -> str:
     return ", ".join(map(repr, names))
 
 
-def _offsets_text(offsets: tuple[Any, ...]) -> str:
-    if len(offsets) > 2 and all(isinstance(each, int) for each in offsets):
-        step = offsets[1] - offsets[0]
-        if step and offsets == tuple(range(offsets[0], offsets[-1] + (1 if step > 0 else -1), step)):
-            last = offsets[-1] + (1 if step > 0 else -1)
-            return repr(range(offsets[0], last, step))
-    return repr(list(offsets))
-
-
 def _form(window: Window) -> str:
     parts = [window.pad]
     if window.method is not None:
@@ -504,9 +341,7 @@ def _form(window: Window) -> str:
         stream, offset = each.reference
         inverse = "inverse " if each.inverse else ""
         out = "" if each.out_rotation == each.rotation else f" in {each.out_rotation}"
-        parts.append(
-            f"{inverse}{each.kind} {each.begin}:{each.end} of {stream}[{offset}]{out}"
-        )
+        parts.append(f"{inverse}{each.kind} {each.begin}:{each.end} of {stream}[{offset}]{out}")
     if window.normalization is not None:
         parts.append("normalized")
     if not window.output:

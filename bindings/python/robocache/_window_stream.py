@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ._types import WindowOptions
     from ._units import Unit
 
+
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class WindowStream(Generic[Array_co]):
     """One stream of E episodes, and the rows around an anchor that :func:`windows` takes of it.

@@ -234,7 +234,8 @@ def _anchors(framework: Framework, anchors: Any, taken: list[Opened], are_times:
     for n, stream in enumerate(taken):
         if stream.times is None:
             raise ValueError(
-                f"streams[{n}].times: are missing, which anchors that are times need in every stream"
+                f"streams[{n}].times: are missing, which anchors that are times need "
+                "in every stream"
             )
     require_one_unit(unit, "anchors", taken[0].unit, "streams[0].times")
     return array_of(framework, ticks, "anchors", base, dtype_of(taken[0].times, "times"))
