@@ -37,7 +37,7 @@ _new, _set_mode, _set_pad, _set_accumulate, _set_offset, _set_ticks = struct_of(
 )
 
 # The places of what a call adds in the tuple for the extension, whose order is rbcWindowStream's.
-TRANSFORMS, OUT, VALID = 6, 15, 16
+TRANSFORMS, SCALES, OUT, VALID = 6, slice(7, 12), 15, 16
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Opened:
     unit: Unit | None  # of its times
     times: Any
     operands: list[Any]  # as the extension takes them
+    rule: dict[str, Any]  # what is no array, in ticks where times have a unit
     transforms: tuple[Transform, ...]
     num_offsets: int
     out_channels: int | None  # D'; None: row numbers
@@ -61,6 +62,10 @@ class Opened:
     def device(self) -> int:
         """That of CUDA, or the CPU."""
         return self.framework.device(self.base, "values")
+
+    def set_scales(self, arrays: list[Any]) -> None:
+        """A normalization as arrays of the device: shift, scale, bias, low and high."""
+        self.operands[SCALES] = arrays
 
     def sequence(self, numbers: Any, name: str) -> Any:
         """Numbers of NumPy in this library, on this device."""
@@ -109,8 +114,8 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
     _set_mode(made, _core.WINDOW_GATHER if method is None else _core.WINDOW_INTERPOLATE)
     _set_pad(made, code_of(_PADS, given["pad"], "pad"))
     _set_accumulate(made, code_of(_ACCUMULATES, given["accumulate"], "accumulate"))
+    clock_offset = given["clock_offset"]
     if times is not None:
-        clock_offset = given["clock_offset"]
         if unit is not None:
             clock_offset = ticks_of(clock_offset, "clock_offset", unit)
         offset, ticks = clock_offsets(clock_offset, times)
@@ -150,6 +155,14 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
         unit=unit,
         times=times,
         operands=operands,
+        rule={
+            "method": method if method is None or isinstance(method, str) else tuple(method),
+            "pad": given["pad"],
+            "fill_value": given["fill_value"],
+            "max_gap": gap,
+            "tolerance": tolerance,
+            "clock_offset": clock_offset,
+        },
         transforms=transforms,
         num_offsets=num_offsets,
         out_channels=out,

@@ -189,6 +189,9 @@ class WindowStream(Generic[Array_co]):
         self.__dict__["transforms"] = checked_transforms(transforms, None)
         self.__dict__["_opened"] = opened(given)
 
+    def _require_plain(self, name: str) -> None:
+        """Refuse what the plain operation would not carry through."""
+
     def __repr__(self) -> str:
         parts = []
         for field in dataclasses.fields(self):

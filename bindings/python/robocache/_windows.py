@@ -160,7 +160,7 @@ def windows(
     given = _outputs(out, len(taken))
     for n, stream in enumerate(taken):
         operands = list(stream.operands)
-        operands[TRANSFORMS] = packed(_resolved(n, taken))
+        operands[TRANSFORMS] = packed(resolved(n, taken))
         if stream.writes:
             values, valid = given[n]
             if values is None:
@@ -207,6 +207,7 @@ def _opened(streams: Any) -> list[Opened]:
             raise TypeError(
                 f"streams[{n}]: is a {type(stream).__name__}, expected a robocache.WindowStream"
             )
+        stream._require_plain(f"streams[{n}].values")
     if not 1 <= len(streams) <= _MOST_STREAMS:
         raise ValueError(f"streams: are {len(streams)}, expected 1 to {_MOST_STREAMS}")
     taken: list[Opened] = [stream._opened for stream in streams]
@@ -230,6 +231,11 @@ def _anchors(framework: Framework, anchors: Any, taken: list[Opened], are_times:
                     "pass anchor_times=True if they are times"
                 )
         return array_of(framework, anchors, "anchors", base)
+    return anchor_array(base, anchors, taken)
+
+
+def anchor_array(base: Any, anchors: Any, taken: list[Opened]) -> Any:
+    """Anchors that are times, as an array beside ``base``."""
     ticks, unit = times_of(anchors, "anchors")
     for n, stream in enumerate(taken):
         if stream.times is None:
@@ -238,10 +244,11 @@ def _anchors(framework: Framework, anchors: Any, taken: list[Opened], are_times:
                 "in every stream"
             )
     require_one_unit(unit, "anchors", taken[0].unit, "streams[0].times")
-    return array_of(framework, ticks, "anchors", base, dtype_of(taken[0].times, "times"))
+    kind = dtype_of(taken[0].times, "times")
+    return array_of(framework_of(base, "values"), ticks, "anchors", base, kind)
 
 
-def _resolved(n: int, taken: list[Opened]) -> Any:
+def resolved(n: int, taken: list[Opened]) -> Any:
     """Transforms whose references are numbers that the library knows."""
     transforms = []
     for i, each in enumerate(taken[n].transforms):
