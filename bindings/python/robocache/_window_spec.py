@@ -40,7 +40,7 @@ class WindowSpec:
     anchors
         Which rows of an episode of n are anchors: those from ``anchors[0]`` to
         ``n - 1 + anchors[1]``, by default all. Numbers below 0 and past n - 1 are legal. "whole":
-        those whose rows of the anchor's track lie in the episode, in all windows.
+        those from which all rows of all windows lie in the episode, where tracks have one rate.
     dtype
         Of all results of floats, as of :func:`windows`.
 
@@ -98,10 +98,9 @@ class WindowSpec:
         """Which rows of an episode of n: from ``anchors[0]`` to ``n - 1 + anchors[1]``."""
         if self._anchors != "whole":
             return self._anchors  # type: ignore[return-value]
-        track = self.track(self._anchor)
         rows = [0]
-        for name, window in self._windows.items():
-            if self.track(name) == track and window.method is None:
+        for window in self._windows.values():
+            if window.method is None:
                 rows += window.offsets
         return -min(rows), -max(rows)
 
