@@ -166,13 +166,13 @@ def windows(
             if values is None:
                 channels = () if stream.out_channels is None else (stream.out_channels,)
                 shape = (*batch, stream.num_offsets, *channels)
-                values = framework.empty(stream.base, shape, result_dtype(stream, dtype), context)
+                values = framework.empty(first.base, shape, result_dtype(stream, dtype), context)
                 owners.append(None)
             else:
                 owners.append(writable(values, f"streams[{n}].out", stream.asked or dtype))
             if valid is None:
                 shape = (*batch, stream.num_offsets)
-                valid = framework.empty(stream.base, shape, "bool", context)
+                valid = framework.empty(first.base, shape, "bool", context)
                 owners.append(None)
             else:
                 owners.append(writable(valid, f"streams[{n}].valid"))
