@@ -336,9 +336,10 @@ def register(
 def _autograd(operator: Any, plain: Any, setup: Any, gradient: Any, listed: bool) -> Any:
     """The kernel of autograd: ``setup`` keeps what ``gradient`` needs, of all the arguments.
 
-    The first argument has gradients, a tensor or a list of them; results may be ``listed``. torch.library.register_autograd
-    would do, but for torch.func: its functions refuse to be called within transformations. Those of
-    a single level are made for what a transformation calls at its own.
+    The first argument has gradients, a tensor or a list of them; results may be ``listed``.
+    torch.library.register_autograd would do, but for torch.func: its functions refuse to be called
+    within transformations. Those of a single level are made for what a transformation calls at its
+    own.
     """
 
     single_level: Any = torch.autograd.function._SingleLevelFunction
@@ -374,9 +375,19 @@ def _autograd(operator: Any, plain: Any, setup: Any, gradient: Any, listed: bool
         return plain(*given) if direct[keys] else below(keyset, given)
 
     direct: dict[int, bool] = {}  # by what a set of keys is
-    is_grad_enabled, any_requires_grad = torch.is_grad_enabled, torch._C._any_requires_grad
+    is_grad_enabled = torch.is_grad_enabled
+    # Torch's own does not look into lists with None among the tensors.
+    any_requires_grad = _any_requires_grad if listed else torch._C._any_requires_grad
 
     return kernel
+
+
+def _any_requires_grad(*given: Any) -> bool:
+    for each in given:
+        tensors = each if isinstance(each, (list, tuple)) else (each,)
+        if any([isinstance(tensor, torch.Tensor) and tensor.requires_grad for tensor in tensors]):
+            return True
+    return False
 
 
 def _leads_to_kernel(keyset: Any) -> bool:

@@ -114,7 +114,8 @@ def windows(
     """:func:`robocache.windows` of torch tensors, with gradients with respect to their values.
 
     As :func:`robocache.torch.resample` is to :func:`robocache.resample`: the same bits, gradients
-    that are the same in every run, and a part of graphs, under torch.vmap one call for each element.
+    that are the same in every run, and a part of graphs. Under torch.vmap there is one call for
+    each element.
 
     There are gradients where windows are linear in the values: of rows as they are, or interpolated
     by "linear", "nearest", "previous", "next" or "cubic"; copied, or by "subtract", with respect to

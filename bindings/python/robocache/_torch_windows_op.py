@@ -141,6 +141,7 @@ def _gradient(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
     count = len(ctx.rules)
     call = object.__new__(Call)
     call.lists = {name: saved[i * count : (i + 1) * count] for i, name in enumerate(LISTS)}
+    call.lists["values"] = [each if each is None else each.detach() for each in saved[:count]]
     call.episodes, call.anchors = episodes, anchors
     call.rules, call.options = ctx.rules, {**ctx.options, "backend": None, "check_times": False}
     given = iter(gradients[::2])  # those of values, without those of what is valid
