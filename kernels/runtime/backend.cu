@@ -25,6 +25,7 @@ extern const Operation<RotationProblem> kConvertRotations;
 extern const Operation<StatisticsProblem> kStatistics;
 extern const Operation<AccumulateProblem> kAccumulate;
 extern const Operation<MergeProblem> kMerge;
+extern const Operation<WindowProblem> kWindows;
 cudaError_t loadCheckTimes();
 cudaError_t loadFuse();
 cudaError_t loadVoxelize();
@@ -260,7 +261,7 @@ void copy(BackendState& state, const View& source, const View& destination) {
 
 const Operations kOperations = {
     {&kCheckTimes},       {&kFuse},       {&kVoxelize},   {&kVoxelizeSparse}, {&kVoxelizeTsdf},
-    {&kConvertRotations}, {&kStatistics}, {&kAccumulate}, {&kMerge},
+    {&kConvertRotations}, {&kStatistics}, {&kAccumulate}, {&kMerge},          {&kWindows},
 };
 
 const Backend kBackend = {
