@@ -32,12 +32,13 @@ _ACCUMULATES = {
 }
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _PARAMETERS = ("shift", "scale", "bias", "low", "high")
-_new, _set_mode, _set_pad, _set_accumulate, _set_offset, _set_ticks = struct_of(
-    "WindowStream", "mode", "pad", "accumulate", "clock_offset", "clock_offset_ticks"
+_NUMBERS = ("mode", "pad", "accumulate", "clock_offset", "clock_offset_ticks", "accumulator")
+_new, _set_mode, _set_pad, _set_accumulate, _set_offset, _set_ticks, _set_accumulator = struct_of(
+    "WindowStream", *_NUMBERS
 )
 
 # The places of what a call adds in the tuple for the extension, whose order is rbcWindowStream's.
-TRANSFORMS, SCALES, OUT, VALID = 6, slice(7, 12), 15, 16
+TRANSFORMS, SCALES, OUT, VALID = 6, slice(7, 12), 14, 15
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,9 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
         return _per_channel(framework, array, name, "float64", num_offsets, out, base)
 
     accumulator = given["accumulator"]
-    handle = None if accumulator is None else accumulator._handle
+    if accumulator is not None:
+        _set_accumulator(made, accumulator._handle)
+        accumulator._handle.acquire()  # which the struct would have taken over
     normalization = given["normalization"]
     scales = [None] * len(_PARAMETERS)
     if normalization is not None:
@@ -145,7 +148,6 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
         None
         if which is None
         else _per_channel(framework, which, "neutral_channels", "bool", None, out, base),
-        handle,
         None,  # out
         None,  # valid
     ]
