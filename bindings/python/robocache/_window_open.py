@@ -234,8 +234,8 @@ def _offsets(
 ) -> tuple[Any, int]:
     """Offsets as an array beside ``base``, and how many there are."""
     if method is None:
-        if type(given) in SEQUENCES or not framework.is_numpy and _is_numpy(given):
-            array = framework.sequence(given, "offsets", "int64", base)
+        if type(given) in SEQUENCES or _is_numpy(given):
+            array = framework.sequence(_rows(given), "offsets", "int64", base)
         else:
             array = array_of(framework, given, "offsets", base)
     else:
@@ -244,6 +244,21 @@ def _offsets(
     if len(shape) != 1:
         raise ValueError(f"offsets: shape is {list(shape)}, expected [O]")
     return array, int(shape[0])
+
+
+def _rows(given: Any) -> Any:
+    """Offsets in rows, which int64 holds."""
+    import numpy as np
+
+    try:
+        array = np.asarray(given)
+    except REFUSALS as error:  # rows of different lengths
+        raise blamed(error, "offsets") from None
+    if array.dtype.kind in "uO":
+        for each in array.ravel().tolist():
+            if isinstance(each, int) and not -(2**63) <= each < 2**63:
+                raise ValueError(f"offsets: holds {each}, which int64 does not")
+    return array
 
 
 def _time_offsets(
@@ -265,10 +280,10 @@ def _time_offsets(
                     f"offsets: is {float(tick):g} ticks of {unit}, expected whole ones"
                 )
         ticks = [int(tick) for tick in ticks]
-    elif type(ticks) in SEQUENCES and kind == "int64":
+    elif kind == "int64" and (type(ticks) in SEQUENCES or _is_numpy(ticks)):
         for tick in ticks:
             if isinstance(tick, float):
-                raise TypeError(not_whole(tick, "offsets", unit))
+                raise TypeError(not_whole(float(tick), "offsets", unit))
     if type(ticks) in SEQUENCES or _is_numpy(ticks):
         return framework.sequence(ticks, "offsets", kind, base)
     return array_of(framework, ticks, "offsets", base)
