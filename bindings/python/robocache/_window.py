@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -175,4 +176,10 @@ def offsets_text(offsets: tuple[Any, ...]) -> str:
         ):
             last = offsets[-1] + (1 if step > 0 else -1)
             return repr(range(offsets[0], last, step))
-    return repr(list(offsets))
+    return f"[{', '.join(map(_offset_text, offsets))}]"
+
+
+def _offset_text(offset: Any) -> str:
+    if isinstance(offset, datetime.timedelta):
+        return f"{offset.total_seconds():g} s"
+    return repr(offset) if isinstance(offset, (int, float)) else str(offset)

@@ -268,14 +268,16 @@ class WindowSpec:
 
     def __repr__(self) -> str:
         rows = [["window", "track", "offsets", "form"]]
+        names = list(self._windows)
         rows += [
-            [name, self.track(name), offsets_text(window.offsets), _form(window)]
+            [name, self.track(name), offsets_text(window.offsets), _form(window, names)]
             for name, window in self._windows.items()
         ]
         begin, end = self.anchors
-        which = "every row" if (begin, end) == (0, 0) else f"rows {begin} to n - 1{end:+d}"
-        last = "" if self._dtype is None else f"\ndtype: {self._dtype}"
-        return f"{text_table(rows, right=False)}\nanchors: {which} of {self._anchor!r}{last}"
+        last = "n" if end == 1 else f"n {'-' if end < 1 else '+'} {abs(end - 1)}"
+        which = "every row" if (begin, end) == (0, 0) else f"rows {begin} to {last}"
+        dtype = "" if self._dtype is None else f"\ndtype: {self._dtype}"
+        return f"{text_table(rows, right=False)}\nanchors: {which} of {self._anchor!r}{dtype}"
 
 
 def _remade(windows: Any, options: dict[str, Any]) -> WindowSpec:
@@ -332,12 +334,13 @@ def _quoted(names: Any) -> str:
     return ", ".join(map(repr, names))
 
 
-def _form(window: Window) -> str:
+def _form(window: Window, names: list[str]) -> str:
     parts = [window.pad]
     if window.method is not None:
         parts.insert(0, window.method if isinstance(window.method, str) else "groups")
     for each in window.transforms:
         stream, offset = each.reference
+        stream = stream if isinstance(stream, str) else names[stream]
         inverse = "inverse " if each.inverse else ""
         out = "" if each.out_rotation == each.rotation else f" in {each.out_rotation}"
         parts.append(f"{inverse}{each.kind} {each.begin}:{each.end} of {stream}[{offset}]{out}")
