@@ -341,7 +341,8 @@ REFUSED = {
     ),
     "a state of other samples": (
         lambda: loader().load_state_dict(loader(episodes=data((2, 2))).state_dict()),
-        "state: is of 4 samples, but this loader has 15; the episodes or the spec are not the same$",
+        "state: is of 4 samples, but this loader has 15; the episodes or the spec "
+        "are not the same$",
     ),
     "a state of something else": (
         lambda: loader().load_state_dict({"epoch": 1}),

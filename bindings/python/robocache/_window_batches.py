@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -97,7 +97,8 @@ class Direct:
         self._cutter, self._fresh = cutter, fresh
         self._kept: Outputs | None = None
 
-    def cut(self, samples: Samples) -> Iterator[WindowBatch]:
+    def cut(self, samples: Samples) -> Generator[WindowBatch, None, None]:
+        """The batches of these samples, each until the next is asked for."""
         for each in samples:
             if self._kept is None or self._fresh:
                 self._kept = self._cutter.empty(self._cutter.device)
@@ -125,9 +126,11 @@ class Ahead:
         self._on_cuda = device.type == "cuda"
         self._count = ahead + 1  # beside those ahead the one that is in use
         self._slots: list[_Slot] | None = None
-        self._stream: Any = torch.cuda.Stream(device) if self._on_cuda else None
+        cuda: Any = torch.cuda  # whose classes have no types
+        self._cuda = cuda
+        self._stream: Any = cuda.Stream(device) if self._on_cuda else None
 
-    def cut(self, samples: Samples) -> Iterator[WindowBatch]:
+    def cut(self, samples: Samples) -> Generator[WindowBatch, None, None]:
         """The batches of these samples, each until the next is asked for."""
         if self._slots is None:
             self._slots = [self._slot() for _ in range(self._count)]
@@ -156,7 +159,7 @@ class Ahead:
             slot.host_samples = torch.empty(shape, dtype=torch.int64, pin_memory=True)
             slot.device_samples = torch.empty(shape, dtype=torch.int64, device=self._device)
             slot.device = self._cutter.empty(self._device)
-            slot.copied, slot.released = torch.cuda.Event(), torch.cuda.Event()
+            slot.copied, slot.released = self._cuda.Event(), self._cuda.Event()
             # The memory comes from this stream, and the other one will write it.
             slot.released.record(torch.cuda.current_stream(self._device))
         return slot

@@ -316,7 +316,9 @@ def _per_channel(
         raise blamed(error, name) from None
     if host.dtype.kind not in ("biu" if dtype == "bool" else "iuf"):
         raise TypeError(f"{name}: is {shown(given)}, expected {dtype}")
-    shapes = [(channels,)] if num_offsets is None else [(channels,), (num_offsets, channels)]
+    shapes: list[Any] = [(channels,)]
+    if num_offsets is not None:
+        shapes.append((num_offsets, channels))
     if host.ndim == 2 and host.shape[0] == 1:
         host = host[0]
     for shape in shapes:

@@ -36,7 +36,7 @@ class Order:
         """The numbers at these positions."""
         import numpy as np
 
-        numbers = self._through(positions)
+        numbers: NDArray[np.int64] = self._through(positions)
         outside = np.flatnonzero(numbers >= self._count)
         while len(outside):
             again = self._through(numbers[outside])

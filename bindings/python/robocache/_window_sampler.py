@@ -45,7 +45,8 @@ class Sampler:
         order = Order(self.size, seed, epoch)
         at = 0
         while at < len(batches):
-            sizes, begins = [], []
+            sizes: list[int] = []
+            begins: list[Any] = []
             while at < len(batches) and (not sizes or sum(sizes) + batches[at][1] <= _AT_ONCE):
                 begins.append(np.arange(batches[at][0], sum(batches[at])))
                 sizes.append(batches[at][1])
@@ -53,7 +54,7 @@ class Sampler:
             positions = np.concatenate(begins)
             numbers = order.at(positions) if shuffle else positions
             which, anchors = self._samples(self._moved(numbers), order.phase if shuffle else 0.0)
-            yield from zip(which.split(sizes), anchors.split(sizes))
+            yield from zip(torch.split(which, sizes), torch.split(anchors, sizes))
 
     def _moved(self, numbers: Any) -> torch.Tensor:
         tensor = torch.from_numpy(numbers)

@@ -80,7 +80,7 @@ class WindowSpec:
         if anchor is not None and anchor not in self._windows:
             raise ValueError(f"anchor: is {shown(anchor)}, expected one of {_quoted(names)}")
         self._anchor = names[0] if anchor is None else anchor
-        self._anchors = _checked_anchors(anchors)
+        self._anchors: tuple[int, int] | Literal["whole"] = _checked_anchors(anchors)
         self._dtype = dtype
 
     @property
@@ -96,8 +96,8 @@ class WindowSpec:
     @property
     def anchors(self) -> tuple[int, int]:
         """Which rows of an episode of n: from ``anchors[0]`` to ``n - 1 + anchors[1]``."""
-        if self._anchors != "whole":
-            return self._anchors  # type: ignore[return-value]
+        if not isinstance(self._anchors, str):
+            return self._anchors
         rows = [0]
         for window in self._windows.values():
             if window.method is None:
@@ -335,7 +335,7 @@ def _quoted(names: Any) -> str:
 
 
 def _form(window: Window, names: list[str]) -> str:
-    parts = [window.pad]
+    parts: list[str] = [window.pad]
     if window.method is not None:
         parts.insert(0, window.method if isinstance(window.method, str) else "groups")
     for each in window.transforms:

@@ -33,7 +33,7 @@ def statistics(
     context = default_context(opened[spec.anchor].device)
     accumulators = {
         name: StatisticsAccumulator(
-            opened[name].out_channels * (opened[name].num_offsets if per_step else 1),
+            (opened[name].out_channels or 0) * (opened[name].num_offsets if per_step else 1),
             quantiles,
             ddof,
             context,

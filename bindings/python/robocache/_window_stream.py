@@ -25,7 +25,7 @@ from ._types import (
     Table,
     Times,
 )
-from ._window_open import opened
+from ._window_open import Opened, opened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -188,6 +188,12 @@ class WindowStream(Generic[Array_co]):
         self.__dict__.update(given)
         self.__dict__["transforms"] = checked_transforms(transforms, None)
         self.__dict__["_opened"] = opened(given)
+
+    @property
+    def _opened(self) -> Opened:
+        """The arguments as `windows` takes them."""
+        made: Opened = self.__dict__["_opened"]
+        return made
 
     def _require_plain(self, name: str) -> None:
         """Refuse what the plain operation would not carry through."""
