@@ -34,6 +34,7 @@ cudaError_t loadTsdf();
 cudaError_t loadConvertRotations();
 cudaError_t loadStatistics();
 cudaError_t loadAccumulate();
+cudaError_t loadWindows();
 
 namespace {
 
@@ -75,7 +76,7 @@ cudaError_t loadKernels(const LaunchDevice& device) {
   for (const auto load :
        {loadAccumulate, loadCheckTimes, loadClearCounts, loadConvertRotations, loadCopy, loadFuse,
         loadFuseMissing, loadFuseRows, loadGroupPoints, loadReduceVoxels, loadStatistics, loadTsdf,
-        loadVoxelize, loadVoxelizeSparse}) {
+        loadVoxelize, loadVoxelizeSparse, loadWindows}) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }

@@ -57,48 +57,78 @@ RBC_HD SamplePosition<Time, int64_t> positionOf(const WindowStream& s,
                     rulesOf<Time>(s, method, element.is_reference), &guess, element.samples.valid);
 }
 
+// Where the channels of one method are found, whatever the dtype of times is.
+struct WindowPlace {
+  int64_t row;  // among all of the stream; -1: there is none
+  // Its neighbours, where the weights ask for them.
+  int64_t before;
+  int64_t right;
+  int64_t after;
+  Weights<double> weights;
+  bool mask;  // rbcResample's, but for quaternions that are none; or that the row was not held
+};
+
+template <class Time>
+RBC_HD WindowPlace placeOf(const WindowStream& s, const WindowElement<Time>& element,
+                           Method method) {
+  if (!s.interpolates) {
+    const GatheredRow& at = element.gathered;
+    return {at.row, at.row, at.row, at.row, {}, at.valid};
+  }
+  const SamplePosition<Time, int64_t> position = positionOf(s, element, method);
+  const WindowSamples<Time>& samples = element.samples;
+  WindowPlace place = {-1, -1, -1, -1, {}, position.mask};
+  if (position.index < 0) return place;
+  Neighbours<int64_t> beside = {position.index, position.index, position.index};
+  if (position.weight != 0) beside = neighboursOf(samples.valid, samples.count, position.index);
+  place.row = samples.begin + position.index;
+  place.before = samples.begin + beside.before;
+  place.right = samples.begin + beside.right;
+  place.after = samples.begin + beside.after;
+  place.weights = weightsOf(method, samples.times, samples.count, position, beside);
+  return place;
+}
+
 namespace detail {
 
-// Computed as rbcResample does. Returns whether there is a value.
-template <class Number, class Time>
-RBC_HD bool interpolateChannel(const WindowStream& s, const WindowElement<Time>& element,
-                               const ChannelSegment& segment, int64_t channel, Number* value) {
-  const SamplePosition<Time, int64_t> position = positionOf(s, element, segment.method);
-  if (position.index < 0) return false;
-  const WindowSamples<Time>& samples = element.samples;
-  const auto read = [&](int64_t sample, int64_t c) {
+// Computed as rbcResample does; the method's channels begin at `first`. Returns whether there is a
+// value.
+template <class Number>
+RBC_HD bool channelAt(const WindowStream& s, const WindowPlace& place, Method method, int64_t first,
+                      int64_t channel, Number* value) {
+  if (place.row < 0) return false;
+  const auto read = [&](int64_t row, int64_t c) {
     return valueAt<Number>(s.values, s.values_dtype,
-                           (samples.begin + sample) * s.values_stride[0] + c * s.values_stride[1]);
+                           row * s.values_stride[0] + c * s.values_stride[1]);
   };
-  Neighbours<int64_t> beside = {};
-  if (position.weight != 0) beside = neighboursOf(samples.valid, samples.count, position.index);
-  const Weights<Number> k =
-      weightsOf(segment.method, samples.times, samples.count, position, beside)
-          .template as<Number>();
-  const Number v1 = read(position.index, channel);
-  if (segment.method == Method::kSlerp) {
-    const int64_t first = channel - (channel - segment.begin) % 4;
+  if (!s.interpolates) {
+    *value = read(place.row, channel);
+    return true;
+  }
+  const Weights<Number> k = place.weights.template as<Number>();
+  if (method == Method::kSlerp) {
+    const int64_t quaternion = channel - (channel - first) % 4;
     Number q1[4];
     Number q2[4];
     for (int i = 0; i < 4; ++i) {
-      q1[i] = read(position.index, first + i);
-      q2[i] = k.w != 0 ? read(beside.right, first + i) : q1[i];
+      q1[i] = read(place.row, quaternion + i);
+      q2[i] = k.w != 0 ? read(place.right, quaternion + i) : q1[i];
     }
     if (!(isRotation(q1) & isRotation(q2))) return false;
     if (k.w != 0) slerp(q1, q2, k.w, q1);
-    *value = q1[channel - first];
+    *value = q1[channel - quaternion];
     return true;
   }
+  const Number v1 = read(place.row, channel);
   *value = v1;
   if (k.w == 0) return true;
-  const Number v2 = read(beside.right, channel);
-  switch (segment.method) {
+  const Number v2 = read(place.right, channel);
+  switch (method) {
     case Method::kCubic:
     case Method::kPchip: {
-      const Number v0 = k.before ? read(beside.before, channel) : v1;
-      const Number v3 = k.after ? read(beside.after, channel) : v1;
-      *value =
-          segment.method == Method::kCubic ? cubic(v0, v1, v2, v3, k) : pchip(v0, v1, v2, v3, k);
+      const Number v0 = k.before ? read(place.before, channel) : v1;
+      const Number v3 = k.after ? read(place.after, channel) : v1;
+      *value = method == Method::kCubic ? cubic(v0, v1, v2, v3, k) : pchip(v0, v1, v2, v3, k);
       break;
     }
     case Method::kAngle: *value = lerpAngle(v1, v2, k.w); break;
@@ -109,26 +139,30 @@ RBC_HD bool interpolateChannel(const WindowStream& s, const WindowElement<Time>&
 
 }  // namespace detail
 
-// A channel's value before any transform. Number is the type that it is computed in, or double.
-// Returns whether there is one.
+// A channel's value before any transform, of a method whose channels begin at `first`. Number is the
+// type that it is computed in, or double. Returns whether there is one.
+template <class Number>
+RBC_HD bool fetchChannel(const WindowStream& s, const WindowPlace& place, Method method,
+                         int64_t first, int64_t channel, Number* value) {
+  if (s.interpolates && sizeof(Number) == sizeof(double) && !computesInDouble(s.values_dtype)) {
+    float narrow = 0;
+    if (!detail::channelAt(s, place, method, first, channel, &narrow)) return false;
+    *value = static_cast<Number>(narrow);
+    return true;
+  }
+  return detail::channelAt(s, place, method, first, channel, value);
+}
+
 template <class Number, class Time>
 RBC_HD bool fetchChannel(const WindowProblem& p, const WindowStream& s,
                          const WindowElement<Time>& element, int64_t channel, Number* value) {
   if (!s.interpolates) {
-    if (element.gathered.row < 0) return false;
-    *value =
-        valueAt<Number>(s.values, s.values_dtype,
-                        element.gathered.row * s.values_stride[0] + channel * s.values_stride[1]);
-    return true;
+    return fetchChannel(s, placeOf(s, element, Method::kLinear), Method::kLinear, 0, channel,
+                        value);
   }
   const ChannelSegment& segment = methodOf(p, s, channel);
-  if (sizeof(Number) == sizeof(double) && !computesInDouble(s.values_dtype)) {
-    float narrow = 0;
-    if (!detail::interpolateChannel(s, element, segment, channel, &narrow)) return false;
-    *value = static_cast<Number>(narrow);
-    return true;
-  }
-  return detail::interpolateChannel(s, element, segment, channel, value);
+  return fetchChannel(s, placeOf(s, element, segment.method), segment.method, segment.begin,
+                      channel, value);
 }
 
 // Several channels, as those of a pose. Returns whether all have a value.

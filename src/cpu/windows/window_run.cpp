@@ -79,10 +79,12 @@ WindowRun<Time, Number>::WindowRun(const WindowPlan& plan, int32_t stream, Threa
       memory_(*new (memory.as<Memory>()) Memory) {
   const bool copies = copiesAll(p_, s_);
   const bool neutral = s_.pad == WindowPad::kNeutral;
-  direct_ = copies && !s_.normalizes() && !s_.clips() &&
-            (!s_.interpolates || (!neutral && s_.counted == nullptr));
   needs_values_ = s_.out.data != nullptr || !copies || hasSlerp(p_, s_) ||
                   (s_.interpolates && s_.counted != nullptr);
+  // Without an output, values that have a say in what is valid need memory.
+  const bool has_room = s_.out.data != nullptr || !needs_values_;
+  direct_ = copies && !s_.normalizes() && !s_.clips() &&
+            (!s_.interpolates || (has_room && !neutral && s_.counted == nullptr));
   const int64_t widest = std::min(std::max(s_.channels, s_.out_channels), kPanelChannels) +
                          6;  // of quaternions that are cut
   tile_rows_ = static_cast<int>(std::min<int64_t>(kTileElements / widest, kTileRows));
@@ -198,7 +200,7 @@ void WindowRun<Time, Number>::writeDirectly(const Tile& tile) {
 
 template <class Time, class Number>
 void WindowRun<Time, Number>::writePanels(const Tile& tile) {
-  if (s_.interpolates && s_.channels == 0) interpolate(tile, {0, 0}, {}, 0);
+  if (s_.interpolates && (s_.channels == 0 || !needs_values_)) interpolate(tile, {0, 0}, {}, 0);
   if (!needs_values_) return;
   PanelCursor cursor;
   while (nextPanel(p_, s_, &cursor, &memory_.panel)) {
@@ -310,7 +312,10 @@ void WindowRun<Time, Number>::interpolate(const Tile& tile, const ChannelRange& 
         TimeMath<Time>::later(stand_.time, offsets[(tile.first + i) * s_.offsets.stride]);
   }
   run->run(0, tile.count);
-  if (channels.begin != 0) return;
+  if (channels.begin != 0) {  // quaternions that are none have a say wherever they stand
+    for (int i = 0; i < tile.count; ++i) valid_[i] = valid_[i] && memory_.mask[i] != 0;
+    return;
+  }
   const WindowSamples<Time> samples = samplesOf<Time>(s_, stand_.rows);
   for (int i = 0; i < tile.count; ++i) {
     valid_[i] = memory_.mask[i] != 0;
