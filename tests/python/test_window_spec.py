@@ -128,6 +128,8 @@ def test_statistics(rows, per_step):
 def test_statistics_by_name():
     spec, data = rbc.WindowSpec(WINDOWS), episodes()
     stats = spec.statistics(data, rows={"action": "whole"}, quantiles=())
+    steps = spec.statistics(data, rows={"action": "whole"}, quantiles=(), per_step=True)
+    assert steps["action"].mean.shape == (3, 2) and steps["action"].quantiles.shape == (3, 0, 2)
     assert stats["action"].count.tolist() == [9, 9] and stats["now"].count.tolist() == [14, 14]
     with pytest.raises(ValueError, match="^rows: has 'leg', expected 'now', 'action'"):
         spec.statistics(data, rows={"leg": "all"})

@@ -81,10 +81,11 @@ def _by_name(rows: Any, names: list[str]) -> dict[str, str]:
 
 def _in_steps(result: StatisticsResult, steps: int) -> StatisticsResult:
     """Of O D' channels as [O,D'], with quantiles [O,Q,D']."""
+    channels = len(result.mean) // max(1, steps)
     arrays = {
-        field.name: getattr(result, field.name).reshape(steps, -1)
+        field.name: getattr(result, field.name).reshape(steps, channels)
         for field in dataclasses.fields(result)
         if field.name not in ("quantiles", "levels", "ddof")
     }
-    quantiles = result.quantiles.reshape(len(result.levels), steps, -1).swapaxes(0, 1)
+    quantiles = result.quantiles.reshape(len(result.levels), steps, channels).swapaxes(0, 1)
     return dataclasses.replace(result, **arrays, quantiles=quantiles)
