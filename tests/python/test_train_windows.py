@@ -53,7 +53,7 @@ def test_simulated_episodes(example, monkeypatch, capsys, tmp_path):
     # The second half alone gives the same; another normalization would not.
     again = run(example, monkeypatch, capsys, tmp_path, "--infer")
     assert off_by(again) == (model, still)
-    shapes["action"]["scale"] = (np.array(shapes["action"]["scale"]) / 2).tolist()
+    shapes["action"]["inverse_scale"] = np.zeros((8, 14)).tolist()
     (tmp_path / "normalization.json").write_text(json.dumps(shapes))
     assert off_by(run(example, monkeypatch, capsys, tmp_path, "--infer"))[0] != model
 
