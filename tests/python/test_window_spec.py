@@ -125,6 +125,48 @@ def test_statistics(rows, per_step):
                 np.testing.assert_array_equal(getattr(of_step, field), getattr(expected, field))
 
 
+@pytest.mark.parametrize("rows", ["all", "valid", "whole"])
+def test_statistics_of_steps_whose_references_are_transformed_or_empty(rows):
+    """Of those that are found a step at a time, and of those that cannot be."""
+    own = rbc.Transform("subtract", 0, 2, reference=("now", 0))
+    window = rbc.Window(range(-1, 3), track="action", transforms=RELATIVE, pad="neutral")
+    spec = rbc.WindowSpec(
+        {
+            "other": rbc.Window([0], track="state"),
+            "now": rbc.Window([-1, 0], track="state", transforms=own),
+            "action": window,
+            "filled": rbc.Window([0, 2], track="state", pad="fill", fill_value=9.0),
+        }
+    )
+    for offsets in (OFFSETS, [0, 4, 4, 4]):
+        data = rbc.Episodes(
+            {
+                "state": rbc.Track(STATE[: offsets[-1]], offsets),
+                "action": rbc.Track(ACTION, OFFSETS),
+            }
+        )
+        spec = rbc.WindowSpec(spec.windows, anchor="action")
+        stats = spec.statistics(data, rows=rows, per_step=True, quantiles=[0.5])
+        plain = spec.statistics(data, rows=rows, per_step=True, quantiles=())
+        held = rbc.Window(range(-1, 3), track="action", transforms=RELATIVE)
+        counted = rbc.WindowSpec({**spec.windows, "action": held}, anchor="action")
+        cut = counted.cut(data, *spec.samples(data))
+        for name, (values, valid) in cut.items():
+            for o in range(values.shape[1]):
+                keep = valid.all(1) if rows == "whole" else valid[:, o]
+                if rows == "all" and name != "filled":
+                    keep = cut["other"][1][:, 0]  # where there are states at all
+                expected = rbc.statistics(values[keep, o], quantiles=[0.5])
+                for field in ("count", "min", "mean", "std", "nonfinite"):
+                    np.testing.assert_array_equal(
+                        getattr(stats[name], field)[o], getattr(expected, field)
+                    )
+                    np.testing.assert_array_equal(
+                        getattr(plain[name], field)[o], getattr(expected, field)
+                    )
+                assert (stats[name].quantiles[o] == expected.quantiles).all() or not keep.any()
+
+
 def test_statistics_by_name():
     spec, data = rbc.WindowSpec(WINDOWS), episodes()
     stats = spec.statistics(data, rows={"action": "whole"}, quantiles=())

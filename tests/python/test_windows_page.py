@@ -29,7 +29,9 @@ def test_the_humanoid_in_15_lines(recordings, capsys):
     last = offsets[which + 1] - 1
     rows = offsets[which] + anchors
     state, action = episodes["state"].values, episodes["action"].values
-    relative = action[np.minimum(rows[:, None] + np.arange(50), last[:, None])] - state[rows][:, None]
+    relative = (
+        action[np.minimum(rows[:, None] + np.arange(50), last[:, None])] - state[rows][:, None]
+    )
     norm = names["spec"].windows["action"].normalization
     assert (batch["action"].numpy() == norm.apply(relative)).all()
     assert (batch.valid["action"].numpy() == (rows[:, None] + np.arange(50) <= last[:, None])).all()

@@ -125,10 +125,13 @@ class WindowSpec:
         """
         return self._streams(episodes, {})
 
-    def _streams(self, episodes: Episodes, changed: dict[str, Any]) -> list[WindowStream[Any]]:
-        """With other options of some windows, by name."""
+    def _streams(
+        self, episodes: Episodes, changed: dict[str, Any], names: Sequence[str] | None = None
+    ) -> list[WindowStream[Any]]:
+        """Of some windows, or all, with other options by name."""
         made = []
-        for name, window in self._windows.items():
+        for name in self._windows if names is None else names:
+            window = self._windows[name]
             options = {
                 field.name: getattr(window, field.name)
                 for field in dataclasses.fields(window)

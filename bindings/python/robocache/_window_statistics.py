@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import _window_steps as steps
 from ._context import default_context
 from ._statistics import StatisticsAccumulator
 from ._statistics_result import StatisticsResult
@@ -13,6 +14,7 @@ from ._windows import windows
 
 if TYPE_CHECKING:
     from ._episodes import Episodes
+    from ._window_open import Opened
     from ._window_spec import WindowSpec
 
 _AT_ONCE = 1 << 16  # samples of a call
@@ -28,8 +30,29 @@ def statistics(
 ) -> dict[str, StatisticsResult]:
     """See :meth:`robocache.WindowSpec.statistics`."""
     taken = _by_name(rows, [name for name, window in spec.windows.items() if window.output])
-    streams = dict(zip(spec.windows, spec.streams(episodes)))
-    opened = {name: stream._opened for name, stream in streams.items()}
+    opened = {name: stream._opened for name, stream in zip(spec.windows, spec.streams(episodes))}
+    taken = {name: each for name, each in taken.items() if opened[name].out_channels is not None}
+    quantiles = tuple(quantiles)
+    stepwise = []
+    if per_step and quantiles:  # the tables of all steps together would be large
+        stepwise = [name for name in taken if steps.can_be_apart(spec, episodes, name)]
+    together = {name: each for name, each in taken.items() if name not in stepwise}
+    results = _together(spec, episodes, opened, together, per_step, quantiles, ddof)
+    for name in stepwise:
+        results[name] = steps.statistics(spec, episodes, name, taken[name], quantiles, ddof)
+    return {name: results[name] for name in taken}
+
+
+def _together(
+    spec: WindowSpec,
+    episodes: Episodes,
+    opened: dict[str, Opened],
+    taken: dict[str, Any],
+    per_step: bool,
+    quantiles: Sequence[float],
+    ddof: int,
+) -> dict[str, StatisticsResult]:
+    """All windows in one go, each into an accumulator; as many passes as their quantiles take."""
     context = default_context(opened[spec.anchor].device)
     accumulators = {
         name: StatisticsAccumulator(
@@ -39,12 +62,11 @@ def statistics(
             context,
         )
         for name in taken
-        if opened[name].out_channels is not None
     }
     which, anchors = spec.samples(episodes)
     unfinished = dict(accumulators)
     while unfinished:
-        changed: dict[str, dict[str, Any]] = {name: {"output": False} for name in streams}
+        changed: dict[str, dict[str, Any]] = {name: {"output": False} for name in opened}
         for name, accumulator in unfinished.items():
             changed[name].update(accumulator=accumulator, accumulate=taken[name])
         counting = spec._streams(episodes, changed)
