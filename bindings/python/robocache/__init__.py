@@ -41,12 +41,17 @@ from ._statistics import StatisticsAccumulator, statistics
 from ._statistics_result import StatisticsResult
 from ._stream import Stream
 from ._track import Track
+from ._transform import Transform
 from ._tsdf import voxelize_tsdf
 from ._types import Grid
 from ._version import version as __version__
 from ._voxelize import voxelize
 from ._voxelize_sparse import SparseVoxels, voxelize_sparse
 from ._warnings import RangeWarning
+from ._window import Window
+from ._window_spec import WindowSpec
+from ._window_stream import WindowStream
+from ._windows import windows
 
 if TYPE_CHECKING:
     from . import data as data
@@ -78,6 +83,10 @@ __all__ = [
     "Stream",
     "StreamReport",
     "Track",
+    "Transform",
+    "Window",
+    "WindowSpec",
+    "WindowStream",
     "__version__",
     "associate",
     "channel_mask",
@@ -94,4 +103,5 @@ __all__ = [
     "voxelize",
     "voxelize_sparse",
     "voxelize_tsdf",
+    "windows",
 ]
