@@ -1,4 +1,4 @@
-"""The demo takes whatever robocache.data reads: a report always, a picture where there are times."""
+"""The demo takes whatever robocache.data reads: a report, and a picture where there are times."""
 
 from __future__ import annotations
 
