@@ -13,6 +13,8 @@ from ._stream import Stream
 from ._text_table import text_table
 from ._units import ticks_of
 
+_PIECE = 1 << 18
+
 
 @dataclass(frozen=True)
 class StreamReport:
@@ -139,6 +141,20 @@ def _union(rows: list[list[Any]]) -> float:
     return total
 
 
+def _apart(steps: Any, period: float, limit: float) -> Any:
+    """What steps that are no gaps have beyond the period: piece by piece, for they may be many."""
+    import numpy as np
+
+    made = np.zeros(max(int(np.count_nonzero(steps <= limit)), 1))
+    at = 0
+    for begin in range(0, len(steps), _PIECE):
+        part = steps[begin : begin + _PIECE]
+        kept = part[part <= limit]
+        np.subtract(kept, period, out=made[at : at + len(kept)])
+        at += len(kept)
+    return made
+
+
 def _deviation(apart: Any) -> float:
     """The standard deviation of numbers around 0, without a copy of them."""
     import numpy as np
@@ -175,10 +191,8 @@ def _one(
     period = float(np.median(steps))
     limit = 2.5 * period if limit is None else limit
     in_gap = steps > limit
-    regular = steps[~in_gap] if not in_gap.all() else np.zeros(1)
-    covered = float(regular.sum())
-    apart = regular - period
-    del regular  # there may be very many
+    covered = float(steps.sum(where=~in_gap))
+    apart = _apart(steps, period, limit)
     jitter = _deviation(apart)
     total = float(steps.sum())
     return StreamReport(
