@@ -9,6 +9,7 @@
 //   requireCheckable(c)  fails if check() cannot run now
 //   checkBytes(c)      the workspace of check()
 //   check(c, scratch)  further verification, of data
+//   done()             after the work; not where it failed
 // of which CallBase has what most do.
 #pragma once
 
@@ -31,6 +32,7 @@ struct CallBase {
   size_t checkBytes(const rbcContext&) const { return 0; }
   void requireCheckable(const rbcContext&) const {}
   void check(rbcContext&, Scratch) const {}
+  void done() const {}
 
   Operands operands;
 };
@@ -68,6 +70,7 @@ class Entry {
     const Scratch scratch = {layout.take<std::byte>(static_cast<int64_t>(own)), own};
     call_.check(context_, scratch);
     if (!call_.empty()) operation_.run(*context_.state, call_.problem(), scratch);
+    call_.done();
   }
 
  private:
