@@ -202,7 +202,8 @@ class StatisticsAccumulator:
     ) -> None:
         """Add samples, as those of :func:`statistics`, all of one dtype.
 
-        In a pass after the first these have to be the samples of the first, in any order.
+        In a pass after the first these have to be the samples of the first, in any order. Ctrl-C
+        in it leaves some of them: the accumulator is of no use then, and says so.
 
         Raises
         ------
