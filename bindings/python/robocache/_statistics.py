@@ -61,7 +61,7 @@ def statistics(
         How many samples of each padded row are valid; None: all. Verified on the CPU.
     offsets : array or list [B+1] of int32 or int64
         Where each row begins in packed ``values``, and where the last ends.
-    mask : array of bool or uint8
+    mask : array or list of bool or uint8
         In the shape of ``values`` without its last axis: samples with 0 are left out.
     quantiles
         Levels from 0 to 1, at most 64.
@@ -104,11 +104,12 @@ def statistics(
     shape = shape_of(values, "values", context)
     indexes = _indexes(framework, values, lengths, offsets, mask)
     levels = _levels(quantiles)
+    ddof = _ddof(ddof)
     params = _new_params()
     if per_row:
         _set_flags(params, _core.STATISTICS_PER_ROW)
     if ddof:
-        _set_ddof(params, _ddof(ddof))
+        _set_ddof(params, ddof)
 
     rows: tuple[int, ...] = ()
     if per_row:
@@ -127,7 +128,7 @@ def statistics(
         context._handle, values, (params, *indexes, levels), (_new_result(), *arrays)
     )
     filled = finished(framework, context, ordered, "values", None, tuple(arrays))
-    return _result(filled, tuple(levels.tolist()), int(ddof))
+    return _result(filled, tuple(levels.tolist()), ddof)
 
 
 class StatisticsAccumulator:
@@ -326,7 +327,7 @@ def _indexes(framework: Framework, values: Any, lengths: Any, offsets: Any, mask
     if offsets is not None:
         offsets = array_of(framework, offsets, "offsets", values)
     if mask is not None:
-        mask = array_of(framework, mask, "mask", values)
+        mask = array_of(framework, mask, "mask", values, "bool")
     return lengths, offsets, mask
 
 
