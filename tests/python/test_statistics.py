@@ -92,9 +92,7 @@ def test_rows_lengths_offsets_masks_and_images():
 
     images = random.integers(0, 256, size=(3, 2, 9, 11)).astype("u1")
     result = rbc.statistics(images.transpose(0, 2, 3, 1), quantiles=LEVELS)
-    require_same(
-        result, reference.statistics(images.transpose(0, 2, 3, 1).reshape(-1, 2), LEVELS)
-    )
+    require_same(result, reference.statistics(images.transpose(0, 2, 3, 1).reshape(-1, 2), LEVELS))
 
 
 def test_torch_and_jax_results():
@@ -168,7 +166,11 @@ def test_more_than_memory_holds():
             ValueError,
             "other: channels are 2, expected 3",
         ),
-        (lambda v: rbc.StatisticsAccumulator.from_bytes(b"x" * 64), ValueError, "data: is no state"),
+        (
+            lambda v: rbc.StatisticsAccumulator.from_bytes(b"x" * 64),
+            ValueError,
+            "data: is no state",
+        ),
         (lambda v: rbc.StatisticsAccumulator.from_bytes("x"), TypeError, "data: is 'x'"),
     ],
 )

@@ -56,9 +56,7 @@ def associate(times_a: Any, times_b: Any, tolerance: Any) -> tuple[Any, Any]:
     if is_length(tolerance) and unit is None:
         raise TypeError(no_unit(tolerance, "tolerance"))
     whole = unit is not None or (are_ticks(first) and are_ticks(second))
-    limit = (
-        ticks_of(tolerance, "tolerance", unit) if whole else number(tolerance, "tolerance")
-    )
+    limit = ticks_of(tolerance, "tolerance", unit) if whole else number(tolerance, "tolerance")
     if not limit >= 0:
         raise ValueError(f"tolerance: is {limit}, expected 0 or more")
 

@@ -236,9 +236,7 @@ class StatisticsAccumulator:
             raise TypeError(f"other: is {shown(other)}, expected a StatisticsAccumulator")
         if other._context is not self._context:
             other = self.from_bytes(other.to_bytes(), backend=self._context)
-        _core.rbc_statistics_accumulator_merge(
-            self._context._handle, self._handle, other._handle
-        )
+        _core.rbc_statistics_accumulator_merge(self._context._handle, self._handle, other._handle)
 
     def next_pass(self) -> bool:
         """End a pass over the data; True if the quantiles need one more over the same.
@@ -248,9 +246,7 @@ class StatisticsAccumulator:
         ValueError
             There are no samples, or other ones than in the first pass.
         """
-        more: int = _core.rbc_statistics_accumulator_next_pass(
-            self._context._handle, self._handle
-        )
+        more: int = _core.rbc_statistics_accumulator_next_pass(self._context._handle, self._handle)
         return more == 1
 
     def result(self) -> StatisticsResult:
@@ -266,8 +262,7 @@ class StatisticsAccumulator:
         import numpy as np
 
         arrays = [
-            np.empty(self._channels, np.int64 if i < 2 else np.float64)
-            for i in range(len(_NAMES))
+            np.empty(self._channels, np.int64 if i < 2 else np.float64) for i in range(len(_NAMES))
         ]
         arrays.append(np.empty((len(self._levels), self._channels)))
         _core.rbc_statistics_accumulator_result(
@@ -277,9 +272,7 @@ class StatisticsAccumulator:
 
     def to_bytes(self) -> bytes:
         """The state, for :meth:`from_bytes` in any process, on any device and machine."""
-        data: bytes = _core.rbc_statistics_accumulator_export(
-            self._context._handle, self._handle
-        )
+        data: bytes = _core.rbc_statistics_accumulator_export(self._context._handle, self._handle)
         return data
 
     @classmethod
