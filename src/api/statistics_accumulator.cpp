@@ -67,7 +67,7 @@ class AccumulateCall : public SampleBuilder {
     accumulator_.settled.kind.dtype = problem_.samples.dtype;
     accumulator_.most_samples += problem_.samples.total();
   }
-  void done() const { accumulator_.half_added = false; }
+  void after(rbcContext&, Scratch) const { accumulator_.half_added = false; }
 
  private:
   rbcStatisticsAccumulator& accumulator_;

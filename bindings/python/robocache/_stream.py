@@ -199,7 +199,7 @@ class Stream(Generic[Array_co]):
         for field in dataclasses.fields(self):
             value, default = getattr(self, field.name), _DEFAULTS.get(field.name, ...)
             if type(value) is not type(default) or value != default:
-                parts.append(f"{field.name}={_text(value)}")
+                parts.append(f"{field.name}={array_text(value)}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
@@ -280,7 +280,7 @@ def _float_bits(dtype: Any) -> int:
         return 0
 
 
-def _text(value: Any) -> str:
+def array_text(value: Any) -> str:
     """An array as its dtype and shape, all else as Python writes it."""
     table = library_of(value) != "" and not is_length(value)
     if not table and not hasattr(value, "__dlpack__"):

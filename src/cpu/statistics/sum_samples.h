@@ -27,8 +27,9 @@ void sumSamples(const Samples& s, const CpuState& state, ThreadMemory& thread, i
   using Number = Compute<T>;
   auto* memory = thread.as<TileMemory<Number>>();
   const int widest = tileWidth(s);
-  for (int64_t channel = 0; channel < s.channels; channel += widest) {
-    const int width = static_cast<int>(std::min<int64_t>(widest, s.channels - channel));
+  int width = 0;
+  for (int64_t channel = 0; channel < s.channels; channel += width) {
+    width = static_cast<int>(std::min<int64_t>(widest, s.channelsFrom(channel)));
     for (int c = 0; c < width; ++c) clearMoments(moments + channel + c);
     beginSums(&memory->sums, state.simd, width, moments + channel);
     TileReader<T> reader(s, channel, width, memory->buffer);
@@ -68,8 +69,9 @@ bool visitChannel(const Samples& s, const ThreadPool& pool, int64_t channel, int
   const auto visitRun = [&](const SampleRun& run) {
     const T* values = reinterpret_cast<const T*>(run.data) + channel * s.channel_stride;
     if (run.mask == nullptr && run.stride == 0) return visit(widen(*values), run.count);
+    const uint8_t* mask = run.mask != nullptr ? run.mask + s.maskOffset(channel) : nullptr;
     for (int64_t i = 0; i < run.count; ++i) {
-      if (run.mask != nullptr && run.mask[i * run.mask_stride] == 0) continue;
+      if (mask != nullptr && mask[i * run.mask_stride] == 0) continue;
       visit(widen(values[i * run.stride]), int64_t{1});
     }
   };
