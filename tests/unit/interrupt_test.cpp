@@ -14,6 +14,7 @@
 #include "robocache/robocache.h"
 #include "runtime/thread_pool.h"
 #include "statistics/large_group.h"
+#include "support/accumulator.h"
 #include "support/dtypes.h"
 #include "support/expect.h"
 #include "support/random.h"
@@ -428,6 +429,62 @@ TEST_CASE("interrupt: an accumulator that was left half way can only be destroye
   const Context context = support::cpuContext(1);
   context->state->interrupt.setPeriod(0);
   Accumulating(1).checkInterrupted(context.get());
+}
+
+TEST_CASE("interrupt: windows feed all of their accumulators, or none that is of use") {
+  constexpr int64_t kRows = 1000;
+  constexpr int64_t kSteps = 100;
+  constexpr int64_t kWindows = 40000;
+  const Context context = support::cpuContext(1);
+  Memory values(kF32, {kRows, 1});
+  Memory ends(kI64, {2});
+  Memory offsets(kI64, {kSteps});
+  Memory episodes(kI64, {kWindows});
+  Memory anchors(kI64, {kWindows});
+  ends.as<int64_t>()[1] = kRows;
+  for (int64_t i = 0; i < kSteps; ++i) offsets.as<int64_t>()[i] = i;
+  for (int64_t i = 0; i < kWindows; ++i) anchors.as<int64_t>()[i] = i % kRows;
+  const rbcTensor tensors[] = {values.tensor(), ends.tensor(), offsets.tensor()};
+  const rbcTensor of_windows[] = {episodes.tensor(), anchors.tensor()};
+  const auto statusOf = [&](const support::Accumulator& accumulator) {
+    size_t bytes = 0;
+    return rbcStatisticsAccumulatorExport(context.get(), accumulator.get(), nullptr, 0, &bytes);
+  };
+  const support::Bytes nothing = exported(support::makeAccumulator(context, 1, {}));
+  context->state->interrupt.setPeriod(0);
+  int half_added = 0;
+  for (int64_t poll = 1;; ++poll) {
+    const support::Accumulator fed[] = {support::makeAccumulator(context, 1, {}),
+                                        support::makeAccumulator(context, 1, {})};
+    rbcWindowStream streams[2];
+    for (int n = 0; n < 2; ++n) {
+      streams[n] = rbcWindowStreamInit();
+      streams[n].values = &tensors[0];
+      streams[n].episode_offsets = &tensors[1];
+      streams[n].offsets = &tensors[2];
+      streams[n].accumulator = fed[n].get();
+    }
+    int64_t left = poll;
+    support::require(rbcContextSetInterrupt(context.get(), countDown, &left));
+    const rbcStatus_t status =
+        rbcWindows(context.get(), streams, 2, &of_windows[0], &of_windows[1], nullptr);
+    support::require(rbcContextSetInterrupt(context.get(), nullptr, nullptr));
+    if (left > 0) {
+      CHECK(status == RBC_STATUS_SUCCESS);
+      CHECK(exported(fed[0]) == exported(fed[1]));
+      CHECK(exported(fed[0]) != nothing);
+      break;
+    }
+    CHECK(status == RBC_STATUS_CANCELLED);
+    CHECK(statusOf(fed[0]) == statusOf(fed[1]));
+    if (statusOf(fed[0]) == RBC_STATUS_SUCCESS) {
+      CHECK(exported(fed[0]) == nothing);
+      CHECK(exported(fed[1]) == nothing);
+    } else {
+      ++half_added;
+    }
+  }
+  CHECK(half_added > 2);
 }
 
 TEST_CASE("interrupt: a thread that has no more work asks while it waits for the others") {
