@@ -22,5 +22,6 @@
 #include "tensor.h"
 #include "tsdf.h"
 #include "voxelize.h"
+#include "windows.h"
 
 #endif /* ROBOCACHE_H */

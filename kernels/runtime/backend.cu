@@ -25,6 +25,7 @@ extern const Operation<RotationProblem> kConvertRotations;
 extern const Operation<StatisticsProblem> kStatistics;
 extern const Operation<AccumulateProblem> kAccumulate;
 extern const Operation<MergeProblem> kMerge;
+extern const Operation<WindowProblem> kWindows;
 cudaError_t loadCheckTimes();
 cudaError_t loadFuse();
 cudaError_t loadVoxelize();
@@ -33,6 +34,7 @@ cudaError_t loadTsdf();
 cudaError_t loadConvertRotations();
 cudaError_t loadStatistics();
 cudaError_t loadAccumulate();
+cudaError_t loadWindows();
 
 namespace {
 
@@ -74,7 +76,7 @@ cudaError_t loadKernels(const LaunchDevice& device) {
   for (const auto load :
        {loadAccumulate, loadCheckTimes, loadClearCounts, loadConvertRotations, loadCopy, loadFuse,
         loadFuseMissing, loadFuseRows, loadGroupPoints, loadReduceVoxels, loadStatistics, loadTsdf,
-        loadVoxelize, loadVoxelizeSparse}) {
+        loadVoxelize, loadVoxelizeSparse, loadWindows}) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }
@@ -260,7 +262,7 @@ void copy(BackendState& state, const View& source, const View& destination) {
 
 const Operations kOperations = {
     {&kCheckTimes},       {&kFuse},       {&kVoxelize},   {&kVoxelizeSparse}, {&kVoxelizeTsdf},
-    {&kConvertRotations}, {&kStatistics}, {&kAccumulate}, {&kMerge},
+    {&kConvertRotations}, {&kStatistics}, {&kAccumulate}, {&kMerge},          {&kWindows},
 };
 
 const Backend kBackend = {

@@ -10,6 +10,7 @@
 #include "robocache/fuse.h"
 #include "robocache/statistics.h"
 #include "robocache/tsdf.h"
+#include "robocache/windows.h"
 
 namespace rbc {
 
@@ -43,5 +44,9 @@ template <>
 inline constexpr uint32_t kFirstSize<rbcStatisticsAccumulatorParams> = 72;
 template <>
 inline constexpr uint32_t kFirstSize<rbcStatisticsUpdateParams> = 64;
+template <>
+inline constexpr uint32_t kFirstSize<rbcWindowStream> = 200;
+template <>
+inline constexpr uint32_t kFirstSize<rbcWindowsParams> = 48;
 
 }  // namespace rbc

@@ -23,6 +23,7 @@ struct RotationProblem;
 struct StatisticsProblem;
 struct AccumulateProblem;
 struct MergeProblem;
+struct WindowProblem;
 
 template <class Problem>
 struct Row {
@@ -38,7 +39,8 @@ struct Operations : Row<TimesProblem>,
                     Row<RotationProblem>,
                     Row<StatisticsProblem>,
                     Row<AccumulateProblem>,
-                    Row<MergeProblem> {};
+                    Row<MergeProblem>,
+                    Row<WindowProblem> {};
 
 // The row of a problem's operation.
 template <class Problem>

@@ -13,10 +13,11 @@ extern const Operation<RotationProblem> kConvertRotations;
 extern const Operation<StatisticsProblem> kStatistics;
 extern const Operation<AccumulateProblem> kAccumulate;
 extern const Operation<MergeProblem> kMerge;
+extern const Operation<WindowProblem> kWindows;
 
 const Operations kOperations = {
     {&kCheckTimes},       {&kFuse},       {&kVoxelize},   {&kVoxelizeSparse}, {&kVoxelizeTsdf},
-    {&kConvertRotations}, {&kStatistics}, {&kAccumulate}, {&kMerge},
+    {&kConvertRotations}, {&kStatistics}, {&kAccumulate}, {&kMerge},          {&kWindows},
 };
 
 }  // namespace rbc::cpu
