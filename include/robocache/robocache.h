@@ -16,6 +16,7 @@
 #include "base.h"
 #include "context.h"
 #include "fuse.h"
+#include "live.h"
 #include "resample.h"
 #include "rotations.h"
 #include "statistics.h"

@@ -44,11 +44,11 @@ class LiveRing {
   template <class Time>
   struct Taken {
     Time* times;
-    std::byte* rows;   // row_bytes each
+    std::byte* rows;    // row_bytes each
     uint64_t* numbers;  // scratch
     int64_t count;
-    bool any;          // the ring holds samples
-    Time newest;       // their largest time
+    bool any;     // the ring holds samples
+    Time newest;  // their largest time
   };
 
   // The samples that queries from `first` on need, for any method: all later ones, and those of some

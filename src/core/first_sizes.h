@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "robocache/fuse.h"
+#include "robocache/live.h"
 #include "robocache/statistics.h"
 #include "robocache/tsdf.h"
 #include "robocache/windows.h"
@@ -48,5 +49,9 @@ template <>
 inline constexpr uint32_t kFirstSize<rbcWindowStream> = 200;
 template <>
 inline constexpr uint32_t kFirstSize<rbcWindowsParams> = 48;
+template <>
+inline constexpr uint32_t kFirstSize<rbcLiveStream> = 96;
+template <>
+inline constexpr uint32_t kFirstSize<rbcLiveParams> = 48;
 
 }  // namespace rbc

@@ -221,6 +221,13 @@ FUNCTION(rbcStatisticsAccumulatorResult,
          rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, const rbcStatisticsResult*));
 FUNCTION(rbcStatisticsAccumulatorGetInfo,
          rbcStatus_t (*)(rbcStatisticsAccumulator_t, rbcStatisticsAccumulatorInfo*));
+FUNCTION(rbcLiveCreate, rbcStatus_t (*)(rbcContext_t, const rbcLiveStream*, int32_t,
+                                        const rbcLiveParams*, rbcLive_t*));
+FUNCTION(rbcLiveDestroy, rbcStatus_t (*)(rbcLive_t));
+FUNCTION(rbcLivePush, rbcStatus_t (*)(rbcLive_t, int32_t, const rbcTensor*, const rbcTensor*));
+FUNCTION(rbcLiveFuse, rbcStatus_t (*)(rbcLive_t, const rbcTensor*, const rbcTensor*,
+                                      const rbcTensor*, const rbcTensor*));
+FUNCTION(rbcLiveGetCounters, rbcStatus_t (*)(rbcLive_t, int32_t, rbcLiveCounters*));
 
 TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcContextParams context = rbcContextParamsInit();
@@ -272,6 +279,21 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcStatisticsAccumulatorInfo accumulator_info = rbcStatisticsAccumulatorInfoInit();
   CHECK(accumulator_info.struct_size == sizeof accumulator_info);
   accumulator_info.struct_size = 0;
+  rbcLiveStream live = rbcLiveStreamInit();
+  CHECK(live.struct_size == sizeof live);
+  CHECK(live.max_age == INFINITY);
+  CHECK(live.dtype.bits == 32);
+  live.struct_size = 0;
+  live.max_age = 0;
+  live.dtype = {};
+  rbcLiveParams live_params = rbcLiveParamsInit();
+  CHECK(live_params.struct_size == sizeof live_params);
+  CHECK(live_params.time_dtype.bits == 64);
+  live_params.struct_size = 0;
+  live_params.time_dtype = {};
+  rbcLiveCounters counters = rbcLiveCountersInit();
+  CHECK(counters.struct_size == sizeof counters);
+  counters.struct_size = 0;
   const auto zero = [](const auto& object) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(&object);
     return std::all_of(bytes, bytes + sizeof object, [](unsigned char b) { return b == 0; });
@@ -290,6 +312,9 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   CHECK(zero(accumulator));
   CHECK(zero(update));
   CHECK(zero(accumulator_info));
+  CHECK(zero(live));
+  CHECK(zero(live_params));
+  CHECK(zero(counters));
 }
 
 // ---- DLPack -------------------------------------------------------------------------------------
