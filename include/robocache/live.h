@@ -58,8 +58,8 @@ static inline rbcLiveParams rbcLiveParamsInit(void) {
  * sensor pushes, one thread fuses, and none of them waits for another.
  *
  *   rbcLiveCreate(context, streams, 2, NULL, &live);
- *   rbcLivePush(live, 0, &times, &values);                     (the thread of sensor 0)
- *   rbcLiveFuse(live, &query_times, &out, &mask, &ages);       (the control thread, at its tick)
+ *   rbcLivePush(context, live, 0, &times, &values);                 (the thread of sensor 0)
+ *   rbcLiveFuse(context, live, &query_times, &out, &mask, &ages);   (the control thread, at its tick)
  *
  * What rbcLiveFuse writes are the bits of rbcFuse for the samples that it finds in the rings, so
  * that a policy sees at run time what it has seen in training.
@@ -90,6 +90,7 @@ RBC_API rbcStatus_t rbcLiveDestroy(rbcLive_t live);
 /*
  * Adds samples of a stream, in the order in which they arrive.
  *
+ *   context that it was made with, which other threads may be using meanwhile
  *   stream  its index
  *   times   [n] in host memory, of the time dtype
  *   values  [n,D] in host memory, of the stream's dtype
@@ -104,12 +105,13 @@ RBC_API rbcStatus_t rbcLiveDestroy(rbcLive_t live);
  * nothing of each other. Errors: INVALID_ARGUMENT, DEVICE_MISMATCH, DTYPE_MISMATCH, SHAPE_MISMATCH,
  * with nothing added.
  */
-RBC_API rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream, const rbcTensor* times,
-                                const rbcTensor* values);
+RBC_API rbcStatus_t rbcLivePush(rbcContext_t context, rbcLive_t live, int32_t stream,
+                                const rbcTensor* times, const rbcTensor* values);
 
 /*
  * Fuses what the rings hold: rbcFuse of those samples, without batch.
  *
+ *   context      that it was made with
  *   query_times  [T] in host memory, of the time dtype: the tick, or it and those before
  *   out          [T,D_0 + ... + D_N-1]; f16, bf16, f32 or f64; on the context's device
  *   mask         [T,N] bool or u8, on the context's device; or null
@@ -126,8 +128,9 @@ RBC_API rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream, const rbcTensor*
  * memory is allocated where T is larger than before. One thread at a time may fuse; a second one gets
  * UNSUPPORTED. Errors: those of rbcFuse.
  */
-RBC_API rbcStatus_t rbcLiveFuse(rbcLive_t live, const rbcTensor* query_times, const rbcOutput* out,
-                                const rbcOutput* mask, const rbcOutput* ages);
+RBC_API rbcStatus_t rbcLiveFuse(rbcContext_t context, rbcLive_t live, const rbcTensor* query_times,
+                                const rbcOutput* out, const rbcOutput* mask,
+                                const rbcOutput* ages);
 
 /* What has become of a stream's samples since it was made. */
 typedef struct rbcLiveCounters {

@@ -52,6 +52,15 @@ rbcLive& requireLive(rbcLive_t live) {
   return *live;
 }
 
+rbcLive& requireLive(rbcContext_t context, rbcLive_t live) {
+  rbcLive& made = requireLive(live);
+  if (context == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "context: is null");
+  if (made.context != context) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "live: belongs to another context");
+  }
+  return made;
+}
+
 LiveStream& requireStream(rbcLive& live, int32_t stream) {
   const auto count = static_cast<int32_t>(live.streams.size());
   if (stream < 0 || stream >= count) {
@@ -343,14 +352,15 @@ rbcStatus_t rbcLiveDestroy(rbcLive_t live) {
   });
 }
 
-rbcStatus_t rbcLivePush(rbcLive_t live, int32_t stream, const rbcTensor* times,
-                        const rbcTensor* values) {
-  return rbc::guard([&] { rbc::push(rbc::requireLive(live), stream, times, values); });
+rbcStatus_t rbcLivePush(rbcContext_t context, rbcLive_t live, int32_t stream,
+                        const rbcTensor* times, const rbcTensor* values) {
+  return rbc::guard([&] { rbc::push(rbc::requireLive(context, live), stream, times, values); });
 }
 
-rbcStatus_t rbcLiveFuse(rbcLive_t live, const rbcTensor* query_times, const rbcOutput* out,
-                        const rbcOutput* mask, const rbcOutput* ages) {
-  return rbc::guard([&] { rbc::fuse(rbc::requireLive(live), query_times, out, mask, ages); });
+rbcStatus_t rbcLiveFuse(rbcContext_t context, rbcLive_t live, const rbcTensor* query_times,
+                        const rbcOutput* out, const rbcOutput* mask, const rbcOutput* ages) {
+  return rbc::guard(
+      [&] { rbc::fuse(rbc::requireLive(context, live), query_times, out, mask, ages); });
 }
 
 rbcStatus_t rbcLiveGetCounters(rbcLive_t live, int32_t stream, rbcLiveCounters* counters) {

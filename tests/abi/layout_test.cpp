@@ -224,8 +224,9 @@ FUNCTION(rbcStatisticsAccumulatorGetInfo,
 FUNCTION(rbcLiveCreate, rbcStatus_t (*)(rbcContext_t, const rbcLiveStream*, int32_t,
                                         const rbcLiveParams*, rbcLive_t*));
 FUNCTION(rbcLiveDestroy, rbcStatus_t (*)(rbcLive_t));
-FUNCTION(rbcLivePush, rbcStatus_t (*)(rbcLive_t, int32_t, const rbcTensor*, const rbcTensor*));
-FUNCTION(rbcLiveFuse, rbcStatus_t (*)(rbcLive_t, const rbcTensor*, const rbcTensor*,
+FUNCTION(rbcLivePush,
+         rbcStatus_t (*)(rbcContext_t, rbcLive_t, int32_t, const rbcTensor*, const rbcTensor*));
+FUNCTION(rbcLiveFuse, rbcStatus_t (*)(rbcContext_t, rbcLive_t, const rbcTensor*, const rbcTensor*,
                                       const rbcTensor*, const rbcTensor*));
 FUNCTION(rbcLiveGetCounters, rbcStatus_t (*)(rbcLive_t, int32_t, rbcLiveCounters*));
 

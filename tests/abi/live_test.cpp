@@ -200,7 +200,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
       const rbcTensor value_tensor =
           hostTensor(strided ? columns.data() : rows.data(), support::kF32, 2, shape,
                      strided ? strides : nullptr);
-      CHECK_SUCCEEDS(rbcLivePush(live.get(), n, &time_tensor, &value_tensor));
+      CHECK_SUCCEEDS(rbcLivePush(context.get(), live.get(), n, &time_tensor, &value_tensor));
     }
     if (!random.chance(0.5)) continue;
 
@@ -227,7 +227,8 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     const rbcTensor mask_tensor = hostTensor(mask.data(), support::kU8, 2, mask_shape);
     const rbcTensor age_tensor =
         hostTensor(ages.data(), ticks ? support::kI64 : support::kF64, 1, age_shape);
-    CHECK_SUCCEEDS(rbcLiveFuse(live.get(), &query_tensor, &out_tensor, &mask_tensor, &age_tensor));
+    CHECK_SUCCEEDS(rbcLiveFuse(context.get(), live.get(), &query_tensor, &out_tensor, &mask_tensor,
+                               &age_tensor));
 
     std::vector<std::vector<Time>> model_times(static_cast<size_t>(count));
     std::vector<std::vector<float>> model_values(static_cast<size_t>(count));
@@ -334,7 +335,7 @@ TEST_CASE("live: producers and a consumer that never wait for each other") {
     for (int64_t i = 1; i <= samples; ++i) {
       time = static_cast<double>(i);
       std::fill(row.begin(), row.end(), time);
-      support::require(rbcLivePush(live.get(), n, &times, &values));
+      support::require(rbcLivePush(context.get(), live.get(), n, &times, &values));
     }
     --running;
   };
@@ -355,7 +356,7 @@ TEST_CASE("live: producers and a consumer that never wait for each other") {
     const rbcTensor outs = hostTensor(out.data(), support::kF64, 2, shape);
     const rbcTensor masks = hostTensor(mask.data(), support::kU8, 2, mask_shape);
     const rbcTensor age = hostTensor(ages.data(), support::kF64, 1, mask_shape + 1);
-    support::require(rbcLiveFuse(live.get(), &queries, &outs, &masks, &age));
+    support::require(rbcLiveFuse(context.get(), live.get(), &queries, &outs, &masks, &age));
     for (size_t n = 0; n < kStreams; ++n) {
       const double* row = &out[n * kChannels];
       const bool none = std::isnan(ages[n]);
@@ -399,10 +400,10 @@ TEST_CASE("live: no allocation in steady state") {
   const auto tick = [&](int i) {
     for (int32_t n = 0; n < 2; ++n) {
       time = i - (i % 5 == 0 ? 2.5 : 0);  // late now and then
-      support::require(rbcLivePush(live.get(), n, &times, &values));
+      support::require(rbcLivePush(context.get(), live.get(), n, &times, &values));
     }
     query = i;
-    support::require(rbcLiveFuse(live.get(), &queries, &outs, &masks, &age));
+    support::require(rbcLiveFuse(context.get(), live.get(), &queries, &outs, &masks, &age));
   };
   for (int i = 0; i < 200; ++i) tick(i);
   const int64_t before = malloc_counter::counts().process;
@@ -437,13 +438,13 @@ TEST_CASE("live: the description is copied") {
   int64_t shape[] = {2, 2};
   const rbcTensor time_tensor = hostTensor(times, support::kF64, 1, shape);
   const rbcTensor value_tensor = hostTensor(values, support::kF32, 2, shape);
-  CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &time_tensor, &value_tensor));
+  CHECK_SUCCEEDS(rbcLivePush(context.get(), live.get(), 0, &time_tensor, &value_tensor));
   double query = 0.5;
   float out[2] = {};
   int64_t one[] = {1, 2};
   const rbcTensor queries = hostTensor(&query, support::kF64, 1, one);
   const rbcTensor outs = hostTensor(out, support::kF32, 2, one);
-  CHECK_SUCCEEDS(rbcLiveFuse(live.get(), &queries, &outs, nullptr, nullptr));
+  CHECK_SUCCEEDS(rbcLiveFuse(context.get(), live.get(), &queries, &outs, nullptr, nullptr));
   CHECK(out[0] == 9);
   CHECK(out[1] == 28);
 }
@@ -460,7 +461,7 @@ TEST_CASE("live: a clock that goes back drops samples until it is where it was")
   for (const double time : {100., 101., 102., 97., 98., 101.5, 101.6, 103.}) {
     const rbcTensor times = hostTensor(&time, support::kF64, 1, shape);
     const rbcTensor values = hostTensor(&value, support::kF32, 2, shape);
-    CHECK_SUCCEEDS(rbcLivePush(live.get(), 0, &times, &values));
+    CHECK_SUCCEEDS(rbcLivePush(context.get(), live.get(), 0, &times, &values));
   }
   const rbcLiveCounters counters = countersOf(live, 0);
   CHECK(counters.pushed == 6);   // 100, 101, 102, 101.5, 101.6, 103
@@ -555,16 +556,24 @@ TEST_CASE("live errors: pushing and fusing") {
   const rbcTensor several = hostTensor(memory, support::kF64, 1, two);
   constexpr rbcStatus_t kInvalid = RBC_STATUS_INVALID_ARGUMENT;
   rbcLive_t l = live.get();
-  CHECK_FAILS(rbcLivePush(nullptr, 0, &times, &values), kInvalid, "live: is null");
-  CHECK_FAILS(rbcLivePush(l, 1, &times, &values), kInvalid, "stream: is 1, expected 0 to 0");
-  CHECK_FAILS(rbcLivePush(l, -1, &times, &values), kInvalid, "stream: is -1");
-  CHECK_FAILS(rbcLivePush(l, 0, nullptr, &values), kInvalid, "times");
-  CHECK_FAILS(rbcLivePush(l, 0, &times, nullptr), kInvalid, "values");
-  CHECK_FAILS(rbcLivePush(l, 0, &ticks, &values), RBC_STATUS_DTYPE_MISMATCH, "times");
-  CHECK_FAILS(rbcLivePush(l, 0, &times, &doubles), RBC_STATUS_DTYPE_MISMATCH, "values");
-  CHECK_FAILS(rbcLivePush(l, 0, &times, &wide), RBC_STATUS_SHAPE_MISMATCH, "values");
-  CHECK_FAILS(rbcLivePush(l, 0, &several, &values), RBC_STATUS_SHAPE_MISMATCH, "values");
-  CHECK_FAILS(rbcLivePush(l, 0, &times, &device), RBC_STATUS_DEVICE_MISMATCH, "values");
+  CHECK_FAILS(rbcLivePush(context.get(), nullptr, 0, &times, &values), kInvalid, "live: is null");
+  const Context other = support::cpuContext(1);
+  CHECK_FAILS(rbcLivePush(other.get(), l, 0, &times, &values), kInvalid, "another context");
+  CHECK_FAILS(rbcLivePush(nullptr, l, 0, &times, &values), kInvalid, "context");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 1, &times, &values), kInvalid,
+              "stream: is 1, expected 0 to 0");
+  CHECK_FAILS(rbcLivePush(context.get(), l, -1, &times, &values), kInvalid, "stream: is -1");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 0, nullptr, &values), kInvalid, "times");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &times, nullptr), kInvalid, "values");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &ticks, &values), RBC_STATUS_DTYPE_MISMATCH,
+              "times");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &times, &doubles), RBC_STATUS_DTYPE_MISMATCH,
+              "values");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &times, &wide), RBC_STATUS_SHAPE_MISMATCH, "values");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &several, &values), RBC_STATUS_SHAPE_MISMATCH,
+              "values");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &times, &device), RBC_STATUS_DEVICE_MISMATCH,
+              "values");
   CHECK(countersOf(live, 0).pushed == 0);
 
   alignas(8) float out[2] = {-5, -5};
@@ -576,22 +585,27 @@ TEST_CASE("live errors: pushing and fusing") {
   const rbcTensor ages = hostTensor(&age, support::kF64, 1, mask_shape);
   const rbcTensor wrong_ages = hostTensor(&age, support::kI64, 1, mask_shape);
   const rbcTensor shared_ages = hostTensor(out, support::kF64, 1, mask_shape);
-  CHECK_FAILS(rbcLiveFuse(nullptr, &times, &outs, &masks, nullptr), kInvalid, "live: is null");
-  CHECK_FAILS(rbcLiveFuse(l, nullptr, &outs, &masks, nullptr), kInvalid, "query_times");
-  CHECK_FAILS(rbcLiveFuse(l, &ticks, &outs, &masks, nullptr), RBC_STATUS_DTYPE_MISMATCH,
+  CHECK_FAILS(rbcLiveFuse(context.get(), nullptr, &times, &outs, &masks, nullptr), kInvalid,
+              "live: is null");
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, nullptr, &outs, &masks, nullptr), kInvalid,
               "query_times");
-  CHECK_FAILS(rbcLiveFuse(l, &times, &wide, &masks, nullptr), RBC_STATUS_SHAPE_MISMATCH, "out");
-  CHECK_FAILS(rbcLiveFuse(l, &times, nullptr, &masks, nullptr), kInvalid, "out");
-  CHECK_FAILS(rbcLiveFuse(l, &several, &outs, &masks, nullptr), RBC_STATUS_SHAPE_MISMATCH, "out");
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, &ticks, &outs, &masks, nullptr),
+              RBC_STATUS_DTYPE_MISMATCH, "query_times");
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, &times, &wide, &masks, nullptr),
+              RBC_STATUS_SHAPE_MISMATCH, "out");
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, &times, nullptr, &masks, nullptr), kInvalid, "out");
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, &several, &outs, &masks, nullptr),
+              RBC_STATUS_SHAPE_MISMATCH, "out");
   const rbcTensor shared_mask = hostTensor(out, support::kU8, 2, mask_shape);
-  CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &shared_mask, &ages), kInvalid, "mask");
-  CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &masks, &wrong_ages), RBC_STATUS_DTYPE_MISMATCH,
-              "ages");
-  CHECK_FAILS(rbcLiveFuse(l, &times, &outs, &masks, &shared_ages), kInvalid, "ages", "out");
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, &times, &outs, &shared_mask, &ages), kInvalid, "mask");
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, &times, &outs, &masks, &wrong_ages),
+              RBC_STATUS_DTYPE_MISMATCH, "ages");
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, &times, &outs, &masks, &shared_ages), kInvalid, "ages",
+              "out");
   CHECK(out[0] == -5);
   CHECK(mask == 9);
   CHECK(age == -5);
-  CHECK_SUCCEEDS(rbcLiveFuse(l, &times, &outs, &masks, &ages));  // an empty ring
+  CHECK_SUCCEEDS(rbcLiveFuse(context.get(), l, &times, &outs, &masks, &ages));  // an empty ring
   CHECK(mask == 0);
   CHECK(age != age);
 
