@@ -312,10 +312,7 @@ void WindowRun<Time, Number>::interpolate(const Tile& tile, const ChannelRange& 
         TimeMath<Time>::later(stand_.time, offsets[(tile.first + i) * s_.offsets.stride]);
   }
   run->run(0, tile.count);
-  if (channels.begin != 0) {  // quaternions that are none have a say wherever they stand
-    for (int i = 0; i < tile.count; ++i) valid_[i] = valid_[i] && memory_.mask[i] != 0;
-    return;
-  }
+  if (channels.begin != 0) return;
   const WindowSamples<Time> samples = samplesOf<Time>(s_, stand_.rows);
   for (int i = 0; i < tile.count; ++i) {
     valid_[i] = memory_.mask[i] != 0;
@@ -342,7 +339,7 @@ void WindowRun<Time, Number>::fetchInterpolated(const Tile& tile) {
   rows_ = to + (panel.in_begin - begin);
 
   for (int i = 0; i < tile.count; ++i) {
-    if (valid_[i]) continue;  // it has values then
+    if (valid_[i] && begin == 0) continue;  // the mask knows of the first channels' quaternions
     const Number* row = rows_ + i * rows_step_;
     int64_t from = 0;
     int64_t at = 0;
