@@ -32,6 +32,7 @@ from ._errors import RoboCacheError, Status
 from ._frames import fuse_frames, resample_frame
 from ._fuse import fuse
 from ._info import Info, info
+from ._live import Live, LiveCounters, LiveStream, LiveTick
 from ._masks import channel_mask
 from ._normalization import Normalization
 from ._report import Report, StreamReport, report
@@ -72,6 +73,10 @@ __all__ = [
     "Episodes",
     "Grid",
     "Info",
+    "Live",
+    "LiveCounters",
+    "LiveStream",
+    "LiveTick",
     "Normalization",
     "RangeWarning",
     "Report",
