@@ -3,7 +3,6 @@
 #include "windows/rows_plan.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "ceil_div.h"
 #include "runtime/suits_vecs.h"
@@ -18,16 +17,14 @@ constexpr int kMostTurns = 4;      // of a lane over kItems vectors
 
 bool isShort(int64_t step) { return step < kFew && step > -kFew; }
 
-bool isHalf(DType dtype) { return dtype == DType::BF16 || dtype == DType::F16; }
-bool isNarrow(DType dtype) { return isHalf(dtype) || dtype == DType::F32; }
+int64_t indexStep(const IndexArray& array) { return array.stride * (array.is_64 ? 8 : 4); }
 
 // What references are read from, as well.
 bool suitsRows(const WindowStream& s) {
   const int64_t size = sizeOf(s.values_dtype);
-  const int64_t offset_size = s.offsets.is_64 ? 8 : 4;
   return !s.interpolates && s.values != nullptr && s.rows < kFew && s.num_offsets < kFew / 2 &&
          s.channels < kFew / 2 && isShort(s.values_stride[0] * size) &&
-         isShort(s.offsets.stride * offset_size);
+         isShort(indexStep(s.offsets)) && isShort(indexStep(s.episode_offsets));
 }
 
 // Whether a factor is of each channel, and can be read in vectors of `count`.
@@ -47,62 +44,90 @@ bool suitsCount(const WindowStream& s, int64_t count) {
          suitsFactor(s.high, s, count);
 }
 
+bool subtracts(const WindowProblem& p, const WindowStream& s) {
+  const WindowSegment* const segments = p.segments + s.first_segment;
+  return std::any_of(segments, segments + s.num_segments, [](const WindowSegment& segment) {
+    return segment.kind == WindowKind::kSubtract;
+  });
+}
+
 // Channels of a vector; 0: it takes the kernel of any windows.
 int vectorOf(const WindowProblem& p, const WindowStream& s) {
   if (s.out.data == nullptr || s.counted != nullptr || s.in_double || s.channels == 0) return 0;
-  if (!isNarrow(s.values_dtype) || !isNarrow(s.out.dtype)) return 0;
   if (s.channels > 1 && (s.values_stride[1] != 1 || s.out.stride[2] != 1)) return 0;
   if (!isShort(s.out.stride[1] * sizeOf(s.out.dtype)) || !isShort(s.valid_stride[1])) return 0;
   for (int32_t i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
     if (p.segments[i].isPose()) return 0;
   }
-  for (const int count : {4, 2, 1}) {
-    if (suitsCount(s, count)) return count;
+  for (const int count : {8, 4, 2, 1}) {
+    if (count == 8 && (s.clips() || subtracts(p, s))) continue;
+    if (rowsBodyOf(s.values_dtype, s.out.dtype, count) >= 0 && suitsCount(s, count)) return count;
   }
   return 0;
 }
 
-ChannelFactor factorOf(const RealGrid& grid) { return {grid.data, grid.is_64}; }
+uint32_t flagsOf(const WindowProblem& p, int32_t n) {
+  const WindowStream& s = p.streams[n];
+  const bool own = !p.anchors_are_times && n == p.anchor_stream;
+  const bool by_time = p.anchors_are_times ||
+                       (!own && s.times != nullptr && p.streams[p.anchor_stream].times != nullptr);
+  uint32_t flags = 0;
+  const auto set = [&](uint32_t flag, bool condition) { flags |= condition ? flag : 0; };
+  set(kNormalizes, s.normalizes());
+  set(kClips, s.clips());
+  set(kSubtracts, subtracts(p, s));
+  set(kFills, s.pad == WindowPad::kFill);
+  set(kNeutral, s.pad == WindowPad::kNeutral);
+  set(kByTime, by_time);
+  set(kHasMask, s.sample_mask != nullptr);
+  set(kWideOffsets, s.offsets.is_64);
+  set(kWideEpisodes, s.episode_offsets.is_64);
+  return flags;
+}
 
 void describe(const WindowProblem& p, int32_t n, RowsLaunch* launch, int* num_references) {
   const WindowStream& s = p.streams[n];
   RowsTask& task = launch->tasks[n];
-  const int64_t size = sizeOf(s.values_dtype);
   const int64_t out_size = sizeOf(s.out.dtype);
-  task.pad = s.pad;
-  const bool own = !p.anchors_are_times && n == p.anchor_stream;
-  task.by_time = p.anchors_are_times ||
-                 (!own && s.times != nullptr && p.streams[p.anchor_stream].times != nullptr);
-  task.normalizes = s.normalizes();
-  task.clips = s.clips();
-  task.offsets_are_64 = s.offsets.is_64;
-  task.in = s.values_dtype;
-  task.out_dtype = s.out.dtype;
+  task.flags = flagsOf(p, n);
   task.num_offsets = static_cast<int32_t>(s.num_offsets);
+  task.row_step = static_cast<int32_t>(s.values_stride[0] * sizeOf(s.values_dtype));
+  task.offset_step = static_cast<int32_t>(indexStep(s.offsets));
+  task.out_step = static_cast<int32_t>(s.out.stride[1] * out_size);
+  task.rows = static_cast<int32_t>(s.rows);
+  task.episode_step = static_cast<int32_t>(indexStep(s.episode_offsets));
   task.values = static_cast<const char*>(s.values);
   task.offsets = static_cast<const char*>(s.offsets.data);
+  task.episode_offsets = static_cast<const char*>(s.episode_offsets.data);
   task.out = static_cast<char*>(s.out.data);
-  task.valid = s.valid;
-  task.sample_mask = s.sample_mask;
-  task.episode_offsets = s.episode_offsets;
-  task.rows = s.rows;
   task.window_step = s.out.stride[0] * out_size;
-  task.valid_window_step = s.valid_stride[0];
-  task.sample_mask_step = s.sample_mask_stride;
-  task.row_step = static_cast<int32_t>(s.values_stride[0] * size);
-  task.offset_stride = static_cast<int32_t>(s.offsets.stride * (s.offsets.is_64 ? 8 : 4));
-  task.out_step = static_cast<int32_t>(s.out.stride[1] * out_size);
+  const RealGrid* const grids[] = {&s.shift, &s.scale, &s.bias, &s.low, &s.high};
+  const void** const factors[] = {&task.shift, &task.scale, &task.bias, &task.low, &task.high};
+  task.wide_factors = 0;
+  for (int i = 0; i < 5; ++i) {
+    *factors[i] = grids[i]->data;
+    task.wide_factors |= (grids[i]->is_64 ? 1u : 0u) << i;
+  }
+  task.valid = s.valid;
   task.valid_step = static_cast<int32_t>(s.valid_stride[1]);
-  task.fill_bits = s.fill_bits;
-  task.shift = factorOf(s.shift);
-  task.scale = factorOf(s.scale);
-  task.bias = factorOf(s.bias);
-  task.low = factorOf(s.low);
-  task.high = factorOf(s.high);
-  launch->extras[n] = {s.times,   s.times_stride,     s.clock_offset,
-                       s.neutral, s.neutral_channels, s.neutral_channels_stride};
+  task.valid_window_step = s.valid_stride[0];
 
-  task.first_reference = *num_references;
+  RowsExtra& extra = launch->extras[n];
+  extra = {s.sample_mask,
+           s.sample_mask_stride,
+           s.times,
+           s.times_stride,
+           s.clock_offset,
+           s.neutral,
+           s.neutral_channels,
+           s.neutral_channels_stride,
+           s.fill_bits,
+           s.values_dtype,
+           s.out.dtype,
+           static_cast<int32_t>(out_size),
+           0,
+           *num_references,
+           0};
   for (int32_t i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
     const WindowSegment& segment = p.segments[i];
     if (segment.kind != WindowKind::kSubtract) continue;
@@ -115,18 +140,24 @@ void describe(const WindowProblem& p, int32_t n, RowsLaunch* launch, int* num_re
                                                segment.reference_offset,
                                                segment.inverse};
   }
-  task.num_references = *num_references - task.first_reference;
+  extra.num_references = *num_references - extra.first_reference;
 }
 
-// Cuts windows into units, such that a lane has kItems vectors or more where there are enough.
-void shareOut(const WindowProblem& p, const LaunchDevice& device, RowsLaunch* launch) {
-  const auto batches = [&](const RowsTask& task, int64_t items) {
-    return p.windows * task.chunks * ceilDiv(int64_t{task.num_offsets}, task.step * items);
+// Cuts windows into units, such that a lane has kItems vectors or more where there are enough. False, if
+// they are too many.
+bool shareOut(const WindowProblem& p, const LaunchDevice& device, RowsLaunch* launch) {
+  const auto groups = [&](int32_t n, int64_t items) {
+    const RowsTask& task = launch->tasks[n];
+    return ceilDiv(int64_t{task.num_offsets}, task.step * items);
+  };
+  const auto chunksOf = [](const RowsTask& task) {
+    return static_cast<int64_t>(task.chunks.divisor);
   };
   const auto all = [&](int64_t items) {
     int64_t sum = 0;
     for (int32_t n = 0; n < p.num_streams; ++n) {
-      if (launch->tasks[n].count > 0) sum += batches(launch->tasks[n], items);
+      if (launch->extras[n].count > 0)
+        sum += p.windows * chunksOf(launch->tasks[n]) * groups(n, items);
     }
     return sum;
   };
@@ -134,25 +165,29 @@ void shareOut(const WindowProblem& p, const LaunchDevice& device, RowsLaunch* la
   int64_t items = kItems;
   while (items > 1 && all(items) < wave / 2) items /= 2;
   while (items < kMostTurns * kItems && all(items) > wave) items += kItems;
-  launch->units = 0;
+  int64_t units = 0;
   for (int32_t n = 0; n < p.num_streams; ++n) {
     RowsTask& task = launch->tasks[n];
-    task.first_unit = launch->units;
+    launch->first_unit[n] = static_cast<int32_t>(std::min(units, kFew - 1));
     task.group = 1;
     task.parts = FastDivmod(1);
-    if (task.count == 0) continue;
-    const int64_t groups = ceilDiv(int64_t{task.num_offsets}, task.step * items);
-    const int64_t group = ceilDiv(ceilDiv(int64_t{task.num_offsets}, groups), int64_t{task.step});
-    task.group = static_cast<int32_t>(group * task.step);
-    const int64_t parts = ceilDiv(int64_t{task.num_offsets}, int64_t{task.group}) * task.chunks;
+    if (launch->extras[n].count == 0) continue;
+    const int64_t rows = ceilDiv(int64_t{task.num_offsets}, groups(n, items));
+    task.group = static_cast<int32_t>(ceilDiv(rows, int64_t{task.step}) * task.step);
+    const int64_t parts = ceilDiv(int64_t{task.num_offsets}, int64_t{task.group}) * chunksOf(task);
     task.parts = FastDivmod(parts);
-    launch->units += p.windows * parts;
+    units += p.windows * parts;
+    if (units >= kFew) return false;
   }
+  launch->units = static_cast<int32_t>(units);
+  return units > 0;
 }
 
 }  // namespace
 
 bool planRows(const WindowProblem& p, const LaunchDevice& device, RowsLaunch* launch) {
+  const int64_t anchor_size = p.anchors_are_times ? sizeOf(p.time_dtype) : 8;
+  if (!isShort(p.anchors_stride * anchor_size) || !isShort(indexStep(p.episode_of))) return false;
   int num_references = 0;
   for (int32_t n = 0; n < p.num_streams; ++n) {
     const WindowStream& s = p.streams[n];
@@ -160,19 +195,28 @@ bool planRows(const WindowProblem& p, const LaunchDevice& device, RowsLaunch* la
     const int count = writes(s) ? vectorOf(p, s) : 0;
     if (count == 0 && writes(s)) return false;
     describe(p, n, launch, &num_references);
-    RowsTask& task = launch->tasks[n];
-    task.count = static_cast<int8_t>(count);
+    launch->extras[n].count = count;
     if (count == 0) continue;
-    task.body = static_cast<int8_t>(rowsBody(isHalf(s.values_dtype), isHalf(s.out.dtype), count));
-    task.vectors = static_cast<int32_t>(s.channels / count);
-    task.chunks = static_cast<int32_t>(ceilDiv(int64_t{task.vectors}, int64_t{kWarp}));
-    task.step = std::max(kWarp / task.vectors, 1);
+    RowsTask& task = launch->tasks[n];
+    task.body = rowsBodyOf(s.values_dtype, s.out.dtype, count);
+    const int64_t vectors = s.channels / count;
+    task.vectors = static_cast<int32_t>(vectors);
+    task.chunks = FastDivmod(ceilDiv(vectors, int64_t{kWarp}));
+    task.width = static_cast<int32_t>(std::min<int64_t>(vectors, kWarp));
+    task.per_width = static_cast<uint32_t>(ceilDiv(int64_t{1} << 16, int64_t{task.width}));
+    task.step = kWarp / task.width;
   }
-  launch->shared = {p.windows,        p.episodes,      p.episode_of,        p.anchors,
-                    p.anchors_stride, p.anchor_stream, p.anchors_are_times, p.time_dtype};
   launch->num_streams = p.num_streams;
-  shareOut(p, device, launch);
-  return launch->units > 0 && launch->units < kFew;
+  launch->episode_of = static_cast<const char*>(p.episode_of.data);
+  launch->anchors = static_cast<const char*>(p.anchors);
+  launch->episodes = p.episodes;
+  launch->episode_step = static_cast<int32_t>(indexStep(p.episode_of));
+  launch->anchor_step = static_cast<int32_t>(p.anchors_stride * anchor_size);
+  launch->wide_episodes = p.episode_of.is_64;
+  launch->anchors_are_times = p.anchors_are_times;
+  launch->time_dtype = p.time_dtype;
+  launch->anchor_stream = p.anchor_stream;
+  return shareOut(p, device, launch);
 }
 
 }  // namespace windows
