@@ -312,10 +312,7 @@ void WindowRun<Time, Number>::interpolate(const Tile& tile, const ChannelRange& 
         TimeMath<Time>::later(stand_.time, offsets[(tile.first + i) * s_.offsets.stride]);
   }
   run->run(0, tile.count);
-  if (channels.begin != 0) {  // quaternions that are none have a say wherever they stand
-    for (int i = 0; i < tile.count; ++i) valid_[i] = valid_[i] && memory_.mask[i] != 0;
-    return;
-  }
+  if (channels.begin != 0) return;
   const WindowSamples<Time> samples = samplesOf<Time>(s_, stand_.rows);
   for (int i = 0; i < tile.count; ++i) {
     valid_[i] = memory_.mask[i] != 0;
@@ -341,8 +338,10 @@ void WindowRun<Time, Number>::fetchInterpolated(const Tile& tile) {
   interpolate(tile, {begin, end}, {to, {0, rows_step_, 1}, kDTypeOf<Number>}, noValue(Number()));
   rows_ = to + (panel.in_begin - begin);
 
+  const bool has_slerp = hasSlerp(p_, s_);
   for (int i = 0; i < tile.count; ++i) {
-    if (valid_[i]) continue;  // it has values then
+    // It has values then, but for quaternions, of which only the first channels' have had a say.
+    if (valid_[i] && !has_slerp) continue;
     const Number* row = rows_ + i * rows_step_;
     int64_t from = 0;
     int64_t at = 0;
