@@ -11,7 +11,8 @@ namespace rbc::cuda {
 namespace windows {
 
 inline constexpr int kWarp = 32;
-inline constexpr int kItems = 4;  // vectors that a lane has on their way at once
+inline constexpr int kItems = 4;     // vectors that a lane has on their way at once
+inline constexpr int kRowWarps = 4;  // of a block
 
 // Bodies of the kernel: from what to what dtype, and how many neighbouring channels a lane takes at
 // once. Vectors of 8 are neither clipped nor subtracted from, which leaves the registers.
@@ -65,8 +66,9 @@ inline constexpr int kBodyOf = rowsBodyOf(kIn, kOut, kCount);
 inline constexpr uint32_t kNormalizes = 1;
 inline constexpr uint32_t kClips = 2;
 inline constexpr uint32_t kSubtracts = 4;
-inline constexpr uint32_t kFills = 8;           // the pad
-inline constexpr uint32_t kNeutral = 16;        // the pad
+inline constexpr uint32_t kFills = 8;     // the pad
+inline constexpr uint32_t kNeutral = 16;  // the pad
+inline constexpr uint32_t kRare = kFills | kNeutral;
 inline constexpr uint32_t kByTime = 32;         // where the window stands, the times tell
 inline constexpr uint32_t kHasMask = 64;        // samples may be missing
 inline constexpr uint32_t kWideOffsets = 128;   // offsets are i64
@@ -75,26 +77,30 @@ inline constexpr uint32_t kFromBfloat = 512;    // 16-bit values are bf16, else 
 inline constexpr uint32_t kToBfloat = 1024;
 
 struct RowsTask {
-  FastDivmod parts;   // units of a window
-  FastDivmod chunks;  // of `width` vectors in a row; each a unit
+  FastDivmod chunks;   // of `width` vectors in a row; each a unit
+  FastDivmod parts;    // of a window, where units do not go from one to the next; else 1
+  FastDivmod offsets;  // of a window
   uint32_t flags;
   int32_t body;
   uint32_t per_width;  // 2^16 / width, rounded up
-  int32_t group;       // offsets of a unit
+  int32_t group;       // rows of a unit
+  int32_t all_rows;    // of all windows
   int32_t vectors;     // of a row
   int32_t width;       // vectors of a row that a warp takes
   int32_t step;        // rows that a warp takes at a time
-  int32_t num_offsets;
-  int32_t row_step;  // in bytes, as all steps
+  int32_t row_step;    // in bytes, as all steps
   int32_t offset_step;
   int32_t out_step;
   int32_t rows;
   int32_t episode_step;
+  int32_t valid_step;
   const char* values;
-  const char* offsets;
+  const char* offset_of;
   const char* episode_offsets;
   char* out;
   int64_t window_step;
+  uint8_t* valid;
+  int64_t valid_window_step;
 
   // A factor of each channel, f32 in aligned vectors or f64; data may be null.
   const void* shift;
@@ -103,9 +109,6 @@ struct RowsTask {
   const void* low;
   const void* high;
   uint32_t wide_factors;  // a bit of each that is f64, in their order
-  int32_t valid_step;
-  uint8_t* valid;
-  int64_t valid_window_step;
 };
 
 // What few need of a stream.

@@ -1,13 +1,14 @@
 // Windows of gathered streams, in vectors: the case of training batches.
 //
-// A warp takes some offsets of one window of one stream, and up to 32 vectors of their rows. Its lanes keep
-// to a vector and go from row to row, so that what belongs to channels - the factors of the
-// normalization, the row that is subtracted - is read once, while the chain of loads that no window
-// can do without is under way: the episode's number, its rows, and theirs. Nothing is shared between
-// warps, and nothing waits but for memory.
+// A warp takes up to 32 rows of a stream's output, which may be of several windows, and up to 32
+// vectors of each. First each lane finds where one row comes from and goes to. Then the warp moves them:
+// its lanes keep to a vector and go from row to row, so that what belongs to channels - the factors of
+// the normalization, the row that is subtracted - is read once, while the chain of loads that no
+// window can do without is under way: the episode's number, its rows, and theirs.
 //
-// Such a launch lasts a few microseconds, so latency is all: what is rare - times, references, rows that are
-// missing or neutral - is in functions of its own, and of the rest little depends on a branch.
+// Such a launch lasts a few microseconds, so that latency and the instructions of a unit are all: what is
+// rare - times, references, rows that are missing or neutral - is in functions of its own, and of the
+// rest little depends on a branch.
 #pragma once
 
 #include "element_of.h"
@@ -127,6 +128,16 @@ __device__ __forceinline__ WindowPad padOf(uint32_t flags) {
   return (flags & kFills) != 0 ? WindowPad::kFill : WindowPad::kHold;
 }
 
+// A row of the output.
+struct RowSlot {
+  const char* source;  // null: there is none
+  char* target;
+};
+struct WarpRows {
+  RowSlot slots[kWarp];
+  bool after[kWarp];  // held past the end
+};
+
 // ---- what is rare ---------------------------------------------------------------------------------
 
 // What is subtracted from neighbouring channels; 0 where nothing is.
@@ -145,7 +156,7 @@ __device__ __noinline__ Subtrahends fetchSubtrahends(const RowsLaunch& launch, i
     const RowsTask& task = launch.tasks[reference.stream];
     const RowsExtra& extra = launch.extras[reference.stream];
     const RowsStand stand = standOf(launch, reference.stream, window, episode);
-    const int64_t by = loadIndex(stepped(task.offsets, reference.offset, task.offset_step),
+    const int64_t by = loadIndex(stepped(task.offset_of, reference.offset, task.offset_step),
                                  (task.flags & kWideOffsets) != 0);
     const GatheredRow at = gatheredRow(stand.anchor, by, stand.count, WindowPad::kHold);
     const int32_t row = rowOf(stand, at, extra, (task.flags & kHasMask) != 0);
@@ -167,43 +178,28 @@ __device__ __noinline__ Subtrahends fetchSubtrahends(const RowsLaunch& launch, i
   return found;
 }
 
-__device__ __forceinline__ GatheredRow gatheredAt(const RowsTask& task, const RowsStand& stand,
-                                                  int o, uint32_t flags) {
-  const int64_t by =
-      loadIndex(stepped(task.offsets, o, task.offset_step), (flags & kWideOffsets) != 0);
-  return gatheredRow(stand.anchor, by, stand.count, padOf(flags));
-}
-
-// A lane's part of a unit: a vector of every `step`-th row from the first on.
-struct LaneRows {
-  int first;  // offset
-  int end;
-  int vector;
-};
-
-// Writes the channels of the lane that take other than their own values: the fill value where there is none,
-// and neutral ones past the end.
-__device__ __noinline__ void writeOthers(const RowsLaunch& launch, int n, int64_t window,
-                                         RowsStand stand, LaneRows lane, uint32_t bad) {
+// Writes the channels of the lane's vectors that take other than their own values: the fill value where
+// there is none, and neutral ones past the end.
+__device__ __noinline__ void writeOthers(const RowsLaunch& launch, int n, const WarpRows& rows,
+                                         int first_row, int count, int vector, int first,
+                                         uint32_t bad) {
   const RowsTask& task = launch.tasks[n];
   const RowsExtra& extra = launch.extras[n];
-  const uint32_t flags = task.flags;
-  char* const out = task.out + window * task.window_step +
-                    static_cast<int64_t>(lane.vector) * extra.count * extra.out_size;
-  for (int o = lane.first; o < lane.end; o += task.step) {
-    const GatheredRow at = gatheredAt(task, stand, o, flags);
-    const bool none = rowOf(stand, at, extra, (flags & kHasMask) != 0) < 0;
+  for (int k = first; k < count; k += task.step) {
+    const bool none = rows.slots[k].source == nullptr;
+    const int32_t o =
+        first_row + k - task.offsets(first_row + k) * static_cast<int32_t>(task.offsets.divisor);
     for (int i = 0; i < extra.count; ++i) {
-      char* const to = stepped(out, o, task.out_step) + i * extra.out_size;
-      const int64_t d = lane.vector * extra.count + i;
+      const int64_t d = vector * extra.count + i;
       const bool fills = none || (bad >> i & 1) != 0;
       if (!fills) {
-        if ((flags & kNeutral) == 0 || !at.after) continue;
+        if ((task.flags & kNeutral) == 0 || !rows.after[k]) continue;
         if (extra.neutral_channels != nullptr &&
             extra.neutral_channels[d * extra.neutral_channels_stride] == 0) {
           continue;
         }
       }
+      char* const to = rows.slots[k].target + d * extra.out_size;
       const float x = extra.neutral.data != nullptr ? extra.neutral.at<float>(o, d) : 0.0f;
       switch (extra.out) {
 #define RBC_CASE(name, storage, code, text)                               \
@@ -221,21 +217,22 @@ __device__ __noinline__ void writeOthers(const RowsLaunch& launch, int n, int64_
 
 // ---- what belongs to a lane's channels ------------------------------------------------------------
 
+// Factor number i of a task.
 template <int kCount>
-__device__ __forceinline__ void loadFactor(const void* factor, bool wide, int channel,
-                                           float otherwise, float (&to)[kCount]) {
+__device__ __forceinline__ void loadFactor(const RowsTask& task, int i, const void* factor,
+                                           int channel, float otherwise, float (&to)[kCount]) {
 #pragma unroll
   for (float& x : to) x = otherwise;
   if (factor == nullptr) return;
-  if (wide) {
+  if (kCount <= 4 && (task.wide_factors >> i & 1) != 0) {
     const double* const from = static_cast<const double*>(factor) + channel;
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) to[i] = static_cast<float>(from[i]);
+    for (int k = 0; k < kCount; ++k) to[k] = static_cast<float>(from[k]);
   } else {
     using Vec = AlignedVec<float, kCount>;
     const auto vec = loadPlain<Vec>(static_cast<const float*>(factor) + channel);
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) to[i] = vec.element[i];
+    for (int k = 0; k < kCount; ++k) to[k] = vec.element[k];
   }
 }
 
@@ -250,15 +247,14 @@ struct LaneFactors {
   float high[kLimits ? kCount : 1];
 
   __device__ __forceinline__ void load(const RowsTask& task, uint32_t flags, int channel) {
-    const uint32_t wide = task.wide_factors;
     if ((flags & kNormalizes) != 0) {
-      loadFactor(task.shift, (wide & 1) != 0, channel, 0, shift);
-      loadFactor(task.scale, (wide & 2) != 0, channel, 1, scale);
-      loadFactor(task.bias, (wide & 4) != 0, channel, -0.0f, bias);
+      loadFactor(task, 0, task.shift, channel, 0, shift);
+      loadFactor(task, 1, task.scale, channel, 1, scale);
+      loadFactor(task, 2, task.bias, channel, -0.0f, bias);
     }
     if (kLimits && (flags & kClips) != 0) {
-      loadFactor(task.low, (wide & 8) != 0, channel, -INFINITY, low);
-      loadFactor(task.high, (wide & 16) != 0, channel, INFINITY, high);
+      loadFactor(task, 3, task.low, channel, -INFINITY, low);
+      loadFactor(task, 4, task.high, channel, INFINITY, high);
     }
   }
 
@@ -278,161 +274,153 @@ struct LaneFactors {
 
 // ---- a unit ---------------------------------------------------------------------------------------
 
-// What a body has of a task, in registers: the compiler would read it from the constants each time.
-struct RowsRegisters {
-  const char* offsets;
-  const char* values;
-  char* out;
-  const uint8_t* sample_mask;
-  int32_t offset_step;
-  int32_t row_step;
-  int32_t out_step;
-  int32_t step;
-  uint32_t flags;
+// A lane's part of a unit: a vector of every `step`-th row from the first on.
+struct LanePart {
+  int first;
+  int vector;
+  int step;
+  int count;  // of the unit's rows; 0: the lane is idle
 };
 
-using OffsetBatch = int64_t[kItems];
-
-// Past the end the last once more: cheaper than a branch.
-__device__ __forceinline__ void loadOffsets(const RowsRegisters& r, int first, int last,
-                                            OffsetBatch& by) {
-  const bool wide = (r.flags & kWideOffsets) != 0;
-#pragma unroll
-  for (int u = 0; u < kItems; ++u) {
-    by[u] = loadIndex(stepped(r.offsets, min(first + u * r.step, last), r.offset_step), wide);
-  }
-}
-
-// Returns whether all rows of the lane have values. `by` are the offsets of its first rows.
+// Returns whether all rows have values.
 template <class In, class Out, int kCount>
-__device__ __forceinline__ bool copyRows(const RowsRegisters& r, const RowsExtra& extra,
-                                         const RowsStand& stand, const LaneRows& lane,
+__device__ __forceinline__ bool copyRows(const WarpRows& rows, const LanePart& lane, uint32_t flags,
                                          const LaneFactors<kCount>& factors,
-                                         const Subtrahends& subtrahends, OffsetBatch& by) {
+                                         const Subtrahends& subtrahends) {
   using Raw = AlignedVec<In, kCount>;
   using Result = AlignedVec<Out, kCount>;
-  const char* const values = r.values + lane.vector * static_cast<int>(sizeof(Raw));
-  char* const out = r.out + lane.vector * static_cast<int>(sizeof(Result));
   bool complete = true;
-  for (int first = lane.first; first < lane.end; first += kItems * r.step) {
-    int32_t row[kItems];
+  for (int first = lane.first; first < lane.count; first += kItems * lane.step) {
     Raw raw[kItems];
+    RowSlot slot[kItems];
+#pragma unroll
+    for (int u = 0; u < kItems; ++u) {  // past the end the last once more: cheaper than a branch
+      slot[u] = rows.slots[min(first + u * lane.step, lane.count - 1)];
+      slot[u].target = stepped(slot[u].target, lane.vector, int32_t{sizeof(Result)});
+    }
 #pragma unroll
     for (int u = 0; u < kItems; ++u) {
-      const GatheredRow at = gatheredRow(stand.anchor, by[u], stand.count, padOf(r.flags));
-      row[u] = at.row < 0 ? -1 : stand.begin + static_cast<int32_t>(at.row);
-    }
-    if (r.sample_mask != nullptr) {
-#pragma unroll
-      for (int u = 0; u < kItems; ++u) {
-        if (row[u] >= 0 && r.sample_mask[row[u] * extra.sample_mask_step] == 0) row[u] = -1;
+      if (slot[u].source != nullptr) {
+        raw[u] = load<Raw>(stepped(slot[u].source, lane.vector, int32_t{sizeof(Raw)}));
       }
     }
 #pragma unroll
     for (int u = 0; u < kItems; ++u) {
-      if (row[u] >= 0) raw[u] = load<Raw>(stepped(values, row[u], r.row_step));
-    }
-    loadOffsets(r, first + kItems * r.step, lane.end - 1, by);
-#pragma unroll
-    for (int u = 0; u < kItems; ++u) {
-      const int o = first + u * r.step;
-      complete = complete & (row[u] >= 0);
+      const bool has_value = slot[u].source != nullptr;
+      complete = complete & has_value;
       float x[kCount];
 #pragma unroll
       for (int i = 0; i < kCount; ++i) x[i] = widen(raw[u].element[i]);
       if constexpr (kCount <= 4) {
-        if ((r.flags & kSubtracts) != 0) {
+        if ((flags & kSubtracts) != 0) {
 #pragma unroll
           for (int i = 0; i < kCount; ++i) x[i] = x[i] - subtrahends.of[i];
         }
       }
-      factors.apply(r.flags, x);
+      factors.apply(flags, x);
       const Result result = narrowVec<Out>(x);
-      if ((o < lane.end) & (row[u] >= 0)) store(stepped(out, o, r.out_step), result);
+      if (has_value & (first + u * lane.step < lane.count)) store(slot[u].target, result);
     }
   }
   return complete;
 }
 
-template <class T>
-__device__ __forceinline__ void keepInRegister(T& x) {
-  if constexpr (std::is_pointer_v<T>) {
-    asm volatile("" : "+l"(x));
-    __builtin_assume(__isGlobal(x));
-  } else {
-    asm volatile("" : "+r"(x));
+// What a lane knows of its row before the launches ahead are done.
+struct LaneRow {
+  int32_t window;
+  int32_t o;
+  bool active;
+};
+
+// Finds where the lane's row comes from, writes whether it is valid, and puts both into memory. The offset, the
+// anchor and the episode are on their way.
+__device__ __forceinline__ void findRow(const RowsLaunch& launch, int n, const LaneRow& row,
+                                        int64_t by, const EpisodeEnds& ends, int64_t anchor,
+                                        bool referred, bool writes_valid, char* target,
+                                        WarpRows* rows) {
+  const RowsTask& task = launch.tasks[n];
+  const RowsStand stand = standIn(task, ends, anchor);
+  const GatheredRow at = gatheredRow(stand.anchor, by, stand.count, padOf(task.flags));
+  bool has_row = at.row >= 0;
+  const int32_t number = stand.begin + static_cast<int32_t>(at.row);
+  if ((task.flags & kHasMask) != 0 && has_row) {
+    const RowsExtra& extra = launch.extras[n];
+    has_row = extra.sample_mask[number * extra.sample_mask_step] != 0;
+  }
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+  rows->slots[lane] = {has_row ? stepped(task.values, number, task.row_step) : nullptr, target};
+  rows->after[lane] = at.after;
+  if (row.active && writes_valid) {
+    task.valid[row.window * task.valid_window_step +
+               static_cast<int64_t>(row.o) * task.valid_step] =
+        at.valid && has_row && referred ? 1 : 0;
   }
 }
 
-__device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit) {
+__device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit, WarpRows* rows) {
   int n = 0;
   while (n + 1 < launch.num_streams && unit >= launch.first_unit[n + 1]) ++n;
   const RowsTask& task = launch.tasks[n];
   const int32_t own = unit - launch.first_unit[n];
-  const int32_t window = task.parts(own);
-  const int32_t part = own - window * static_cast<int32_t>(task.parts.divisor);
-  const int32_t group = task.chunks(part);
-  const int32_t chunk = part - group * static_cast<int32_t>(task.chunks.divisor);
+  const int32_t piece = task.chunks(own);
+  const int32_t chunk = own - piece * static_cast<int32_t>(task.chunks.divisor);
+  // Units of windows begin anew in each; others go from one to the next.
+  const int32_t per_window = static_cast<int32_t>(task.parts.divisor);
+  const int32_t per_row = static_cast<int32_t>(task.offsets.divisor);
+  int32_t first_row = piece * task.group;
+  int32_t end_row = task.all_rows;
+  if (per_window > 1 || (task.flags & kSubtracts) != 0) {
+    const int32_t window = task.parts(piece);
+    first_row = window * per_row + (piece - window * per_window) * task.group;
+    end_row = (window + 1) * per_row;
+  }
+  const int count = min(task.group, end_row - first_row);
   const auto lane_id = static_cast<int>(threadIdx.x % kWarp);
-  const auto row = static_cast<int>(static_cast<uint32_t>(lane_id) * task.per_width >> 16);
-  const int begin = group * task.group;
-  const int end = min(begin + task.group, task.num_offsets);
-  LaneRows lane = {begin + row, end, chunk * kWarp + lane_id - row * task.width};
-  if (row >= task.step || lane.vector >= task.vectors) lane = {begin, begin, 0};  // idle
-
-  RowsRegisters r = {task.offsets,
-                     task.values,
-                     task.out + window * task.window_step,
-                     (task.flags & kHasMask) != 0 ? launch.extras[n].sample_mask : nullptr,
-                     task.offset_step,
-                     task.row_step,
-                     task.out_step,
-                     task.step,
-                     task.flags};
+  const int32_t flat = first_row + min(lane_id, count - 1);
+  LaneRow row;
+  row.window = task.offsets(flat);
+  row.o = flat - row.window * per_row;
+  row.active = lane_id < count;
+  const auto first = static_cast<int>(static_cast<uint32_t>(lane_id) * task.per_width >> 16);
+  LanePart lane = {first, chunk * kWarp + lane_id - first * task.width, task.step, count};
+  if (first >= task.step || lane.vector >= task.vectors) lane = {0, 0, task.step, 0};  // idle
+  uint32_t flags = task.flags;
   int body = task.body;
-  keepInRegister(r.offsets);
-  keepInRegister(r.values);
-  keepInRegister(r.out);
-  keepInRegister(r.offset_step);
-  keepInRegister(r.row_step);
-  keepInRegister(r.out_step);
-  keepInRegister(r.step);
-  keepInRegister(r.flags);
-  keepInRegister(body);
+  const char* const offset_of = stepped(task.offset_of, row.o, task.offset_step);
+  const char* const episode_of = stepped(launch.episode_of, row.window, launch.episode_step);
+  const char* const anchor_of = stepped(launch.anchors, row.window, launch.anchor_step);
+  char* const target = stepped(task.out + row.window * task.window_step, row.o, task.out_step);
   waitForLaunchesAhead();
 
   // All loads that need not wait for others come first.
-  const int64_t found_episode = loadIndex(
-      launch.episode_of + static_cast<int64_t>(window) * launch.episode_step, launch.wide_episodes);
+  const int64_t by = loadIndex(offset_of, (flags & kWideOffsets) != 0);
+  const int64_t found = loadIndex(episode_of, launch.wide_episodes);
   int64_t anchor = 0;
-  if (!launch.anchors_are_times) {
-    anchor = loadPlain<int64_t>(launch.anchors + static_cast<int64_t>(window) * launch.anchor_step);
-  }
-  OffsetBatch by;
-  loadOffsets(r, lane.first, max(lane.end - 1, 0), by);
-  const int64_t episode = clampIndex(found_episode, 0, launch.episodes - 1);
+  if (!launch.anchors_are_times) anchor = loadPlain<int64_t>(anchor_of);
+  const int64_t episode = clampIndex(found, 0, launch.episodes - 1);
   EpisodeEnds ends;
-  if ((r.flags & kByTime) == 0) {
+  if ((flags & kByTime) == 0) {
     ends = loadEnds(task, episode);
   } else {
-    const RowsStand timed = standByTime(launch, n, window, episode);
+    const RowsStand timed = standByTime(launch, n, row.window, episode);
     ends = {timed.begin, timed.begin + timed.count};
     anchor = timed.anchor;
   }
   letNextLaunchBegin();
   Subtrahends subtrahends = {{0, 0, 0, 0}, 0, true};
-  if ((r.flags & kSubtracts) != 0) {
+  if ((flags & kSubtracts) != 0) {
     subtrahends =
-        fetchSubtrahends(launch, n, window, episode, lane.vector * launch.extras[n].count);
+        fetchSubtrahends(launch, n, row.window, episode, lane.vector * launch.extras[n].count);
   }
-  RowsStand stand = {0, 0, 0};
-  const auto copy = [&](auto in, auto out, auto count) {
-    constexpr int kCount = decltype(count)::value;
+  const auto copy = [&](auto in, auto out, auto elements) {
+    constexpr int kCount = decltype(elements)::value;
     LaneFactors<kCount> factors;
-    factors.load(task, r.flags, lane.vector * kCount);
-    stand = standIn(task, ends, anchor);
+    factors.load(task, flags, lane.vector * kCount);
+    findRow(launch, n, row, by, ends, anchor, subtrahends.all, chunk == 0 && task.valid != nullptr,
+            target, rows);
+    __syncwarp();
     return copyRows<typename decltype(in)::type, typename decltype(out)::type, kCount>(
-        r, launch.extras[n], stand, lane, factors, subtrahends, by);
+        *rows, lane, flags, factors, subtrahends);
   };
   bool complete = true;
   switch (body) {
@@ -445,15 +433,8 @@ __device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit) {
 #undef RBC_BODY
     default: break;
   }
-  if (!complete || subtrahends.bad != 0 || (r.flags & kNeutral) != 0) {
-    writeOthers(launch, n, window, stand, lane, subtrahends.bad);
-  }
-  if (chunk != 0 || task.valid == nullptr) return;
-  uint8_t* const valid = task.valid + window * task.valid_window_step;
-  for (int o = begin + lane_id; o < end; o += kWarp) {
-    const GatheredRow at = gatheredAt(task, stand, o, r.flags);
-    const bool has_row = rowOf(stand, at, launch.extras[n], r.sample_mask != nullptr) >= 0;
-    *stepped(valid, o, task.valid_step) = at.valid && has_row && subtrahends.all ? 1 : 0;
+  if (!complete || subtrahends.bad != 0 || (flags & kNeutral) != 0) {
+    writeOthers(launch, n, *rows, first_row, lane.count, lane.vector, lane.first, subtrahends.bad);
   }
 }
 

@@ -12,8 +12,7 @@ namespace windows {
 namespace {
 
 constexpr int64_t kFew = int64_t{1} << 31;
-constexpr int kWarpsThatFit = 20;  // on a multiprocessor
-constexpr int kMostTurns = 4;      // of a lane over kItems vectors
+constexpr int kWarpsWanted = 16;  // of a multiprocessor
 
 bool isShort(int64_t step) { return step < kFew && step > -kFew; }
 
@@ -32,7 +31,7 @@ bool suitsFactor(const RealGrid& grid, const WindowStream& s, int64_t count) {
   if (grid.data == nullptr) return true;
   if (grid.stride[0] != 0 && s.num_offsets > 1) return false;
   if (grid.stride[1] != 1 && s.out_channels > 1) return false;
-  return grid.is_64 || suitsVecs(grid.data, {0}, sizeof(float), count);
+  return grid.is_64 ? count <= 4 : suitsVecs(grid.data, {0}, sizeof(float), count);
 }
 
 bool suitsCount(const WindowStream& s, int64_t count) {
@@ -54,6 +53,7 @@ bool subtracts(const WindowProblem& p, const WindowStream& s) {
 // Channels of a vector; 0: it takes the kernel of any windows.
 int vectorOf(const WindowProblem& p, const WindowStream& s) {
   if (s.out.data == nullptr || s.counted != nullptr || s.in_double || s.channels == 0) return 0;
+  if (p.windows > (kFew - 1) / s.num_offsets) return 0;
   if (s.channels > 1 && (s.values_stride[1] != 1 || s.out.stride[2] != 1)) return 0;
   if (!isShort(s.out.stride[1] * sizeOf(s.out.dtype)) || !isShort(s.valid_stride[1])) return 0;
   for (int32_t i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
@@ -90,14 +90,15 @@ void describe(const WindowProblem& p, int32_t n, RowsLaunch* launch, int* num_re
   RowsTask& task = launch->tasks[n];
   const int64_t out_size = sizeOf(s.out.dtype);
   task.flags = flagsOf(p, n);
-  task.num_offsets = static_cast<int32_t>(s.num_offsets);
+  task.offsets = FastDivmod(s.num_offsets);
+  task.all_rows = static_cast<int32_t>(p.windows * s.num_offsets);
   task.row_step = static_cast<int32_t>(s.values_stride[0] * sizeOf(s.values_dtype));
   task.offset_step = static_cast<int32_t>(indexStep(s.offsets));
   task.out_step = static_cast<int32_t>(s.out.stride[1] * out_size);
   task.rows = static_cast<int32_t>(s.rows);
   task.episode_step = static_cast<int32_t>(indexStep(s.episode_offsets));
   task.values = static_cast<const char*>(s.values);
-  task.offsets = static_cast<const char*>(s.offsets.data);
+  task.offset_of = static_cast<const char*>(s.offsets.data);
   task.episode_offsets = static_cast<const char*>(s.episode_offsets.data);
   task.out = static_cast<char*>(s.out.data);
   task.window_step = s.out.stride[0] * out_size;
@@ -143,49 +144,50 @@ void describe(const WindowProblem& p, int32_t n, RowsLaunch* launch, int* num_re
   extra.num_references = *num_references - extra.first_reference;
 }
 
-// Cuts windows into units, such that a lane has kItems vectors or more where there are enough. False, if
-// they are too many.
+// Cuts windows into units, of as many rows as leave enough of them. False, if they are too many.
 bool shareOut(const WindowProblem& p, const LaunchDevice& device, RowsLaunch* launch) {
-  const auto groups = [&](int32_t n, int64_t items) {
+  const auto units = [&](int32_t n, int64_t group) {
     const RowsTask& task = launch->tasks[n];
-    return ceilDiv(int64_t{task.num_offsets}, task.step * items);
+    const auto offsets = static_cast<int64_t>(task.offsets.divisor);
+    const int64_t pieces = (task.flags & kSubtracts) != 0 ? p.windows * ceilDiv(offsets, group)
+                                                          : ceilDiv(p.windows * offsets, group);
+    return pieces * static_cast<int64_t>(task.chunks.divisor);
   };
-  const auto chunksOf = [](const RowsTask& task) {
-    return static_cast<int64_t>(task.chunks.divisor);
-  };
-  const auto all = [&](int64_t items) {
+  const auto all = [&](int64_t group) {
     int64_t sum = 0;
     for (int32_t n = 0; n < p.num_streams; ++n) {
-      if (launch->extras[n].count > 0)
-        sum += p.windows * chunksOf(launch->tasks[n]) * groups(n, items);
+      if (launch->extras[n].count > 0) sum += units(n, group);
     }
     return sum;
   };
-  const int64_t wave = int64_t{device.multiprocessors} * kWarpsThatFit;
-  int64_t items = kItems;
-  while (items > 1 && all(items) < wave / 2) items /= 2;
-  while (items < kMostTurns * kItems && all(items) > wave) items += kItems;
-  int64_t units = 0;
+  const int64_t wanted = int64_t{device.multiprocessors} * kWarpsWanted;
+  int64_t rows = kWarp;
+  while (rows > 1 && all(rows) < wanted) --rows;
+  int64_t first = 0;
   for (int32_t n = 0; n < p.num_streams; ++n) {
     RowsTask& task = launch->tasks[n];
-    launch->first_unit[n] = static_cast<int32_t>(std::min(units, kFew - 1));
-    task.group = 1;
+    launch->first_unit[n] = static_cast<int32_t>(first);
     task.parts = FastDivmod(1);
     if (launch->extras[n].count == 0) continue;
-    const int64_t rows = ceilDiv(int64_t{task.num_offsets}, groups(n, items));
-    task.group = static_cast<int32_t>(ceilDiv(rows, int64_t{task.step}) * task.step);
-    const int64_t parts = ceilDiv(int64_t{task.num_offsets}, int64_t{task.group}) * chunksOf(task);
-    task.parts = FastDivmod(parts);
-    units += p.windows * parts;
-    if (units >= kFew) return false;
+    int64_t group = std::min<int64_t>(ceilDiv(rows, int64_t{task.step}) * task.step, kWarp);
+    if ((task.flags & kSubtracts) != 0) {
+      const auto offsets = static_cast<int64_t>(task.offsets.divisor);
+      const int64_t parts = ceilDiv(offsets, group);
+      group = ceilDiv(offsets, parts);
+      task.parts = FastDivmod(parts);
+    }
+    task.group = static_cast<int32_t>(group);
+    first += units(n, group);
+    if (first >= kFew) return false;
   }
-  launch->units = static_cast<int32_t>(units);
-  return units > 0;
+  launch->units = static_cast<int32_t>(first);
+  return first > 0;
 }
 
 }  // namespace
 
 bool planRows(const WindowProblem& p, const LaunchDevice& device, RowsLaunch* launch) {
+  if (p.windows >= kFew) return false;
   const int64_t anchor_size = p.anchors_are_times ? sizeOf(p.time_dtype) : 8;
   if (!isShort(p.anchors_stride * anchor_size) || !isShort(indexStep(p.episode_of))) return false;
   int num_references = 0;

@@ -13,20 +13,20 @@ namespace {
 
 using namespace windows;
 
-constexpr int kWarps = 4;  // of a block
-
-__global__ void __launch_bounds__(kWarp* kWarps, 5)
+__global__ void __launch_bounds__(kWarp* kRowWarps, 6)
     windowRows(const __grid_constant__ RowsLaunch launch) {
-  const auto unit = static_cast<int32_t>(blockIdx.x * kWarps + threadIdx.x / kWarp);
-  if (unit < launch.units) doRows(launch, unit);
+  __shared__ WarpRows rows[kRowWarps];
+  const auto warp = static_cast<int>(threadIdx.x / kWarp);
+  const auto unit = static_cast<int32_t>(blockIdx.x * kRowWarps) + warp;
+  if (unit < launch.units) doRows(launch, unit, &rows[warp]);
 }
 
 cudaError_t launchWindows(const WindowProblem& p, void*, const LaunchDevice& device,
                           cudaStream_t cuda_stream) {
   RowsLaunch rows;
   if (planRows(p, device, &rows)) {
-    return launchBlocks(windowRows, &rows, ceilDiv(rows.units, int64_t{kWarps}), kWarp * kWarps,
-                        device, cuda_stream);
+    return launchBlocks(windowRows, &rows, ceilDiv(rows.units, int64_t{kRowWarps}),
+                        kWarp * kRowWarps, device, cuda_stream);
   }
   return launchAnyWindows(p, device, cuda_stream);
 }
