@@ -272,6 +272,44 @@ struct LaneFactors {
   }
 };
 
+// ---- vectors as words -----------------------------------------------------------------------------
+
+// Pairs of 16-bit floats are words: taken apart and put together as elements they cost more.
+template <class In, int kCount>
+__device__ __forceinline__ void widenVec(const AlignedVec<In, kCount>& vec, float (&x)[kCount]) {
+  if constexpr (std::is_same_v<In, bf16> && kCount % 2 == 0) {
+    struct Pairs {
+      uint32_t of[kCount / 2];
+    };
+    const auto pairs = bitCast<Pairs>(vec);
+#pragma unroll
+    for (int i = 0; i < kCount; i += 2) {
+      x[i] = bitCast<float>(pairs.of[i / 2] << 16);
+      x[i + 1] = bitCast<float>(pairs.of[i / 2] & 0xffff0000u);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) x[i] = widen(vec.element[i]);
+  }
+}
+
+template <class Out, int kCount>
+__device__ __forceinline__ AlignedVec<Out, kCount> narrowWords(const float (&x)[kCount]) {
+  if constexpr (std::is_same_v<Out, bf16> && kCount % 2 == 0) {
+    struct Pairs {
+      uint32_t of[kCount / 2];
+    };
+    Pairs pairs;
+#pragma unroll
+    for (int i = 0; i < kCount; i += 2) {
+      pairs.of[i / 2] = bitCast<uint32_t>(__floats2bfloat162_rn(x[i], x[i + 1]));
+    }
+    return bitCast<AlignedVec<Out, kCount>>(pairs);
+  } else {
+    return narrowVec<Out>(x);
+  }
+}
+
 // ---- a unit ---------------------------------------------------------------------------------------
 
 // A lane's part of a unit: a vector of every `step`-th row from the first on.
@@ -309,8 +347,7 @@ __device__ __forceinline__ bool copyRows(const WarpRows& rows, const LanePart& l
       const bool has_value = slot[u].source != nullptr;
       complete = complete & has_value;
       float x[kCount];
-#pragma unroll
-      for (int i = 0; i < kCount; ++i) x[i] = widen(raw[u].element[i]);
+      widenVec(raw[u], x);
       if constexpr (kCount <= 4) {
         if ((flags & kSubtracts) != 0) {
 #pragma unroll
@@ -318,7 +355,7 @@ __device__ __forceinline__ bool copyRows(const WarpRows& rows, const LanePart& l
         }
       }
       factors.apply(flags, x);
-      const Result result = narrowVec<Out>(x);
+      const Result result = narrowWords<Out>(x);
       if (has_value & (first + u * lane.step < lane.count)) store(slot[u].target, result);
     }
   }

@@ -12,7 +12,7 @@ namespace windows {
 namespace {
 
 constexpr int64_t kFew = int64_t{1} << 31;
-constexpr int kWarpsWanted = 16;  // of a multiprocessor
+constexpr int kWarpsWanted = 8;  // of a multiprocessor
 
 bool isShort(int64_t step) { return step < kFew && step > -kFew; }
 
@@ -162,7 +162,7 @@ bool shareOut(const WindowProblem& p, const LaunchDevice& device, RowsLaunch* la
   };
   const int64_t wanted = int64_t{device.multiprocessors} * kWarpsWanted;
   int64_t rows = kWarp;
-  while (rows > 1 && all(rows) < wanted) --rows;
+  while (rows > 1 && all(rows) < wanted) rows /= 2;
   int64_t first = 0;
   for (int32_t n = 0; n < p.num_streams; ++n) {
     RowsTask& task = launch->tasks[n];
