@@ -136,25 +136,28 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  * outside its episode, which is legal, that of the episode's nearest row. In the other streams the
  * anchor is the last row not after that time (-1 where there is none), or, in a stream without
  * times, or where the anchor's stream has none, the same row. Anchors that are times need times in
- * every stream, and so does interpolation.
+ * every stream; interpolation needs them in its own and, unless anchors are times, in theirs.
  *
- * Fetch. Gather: the row anchor + offset. It is valid if it lies in the episode (and its sample_mask
- * is not 0; else the element is invalid). Outside, `pad` decides: hold takes the nearest row of the
- * episode, fill makes the element invalid. Interpolate: rbcResample's rules, of this episode's rows,
- * at the anchor's time + offset (one addition in the dtype of times; i64 saturates), which is looked
- * up at that - clock_offset; pad stands for its bounds, and valid is its mask. An element of an
- * empty episode, or of an anchor without a time that it needs, is invalid. Sums of rows saturate.
+ * Fetch. Gather: the row anchor + offset. It is valid if it lies in the episode. Outside, `pad`
+ * decides: hold takes the nearest row of the episode, fill makes the element invalid; so does a
+ * sample_mask of 0, of a held row too. Interpolate: rbcResample's rules, of this episode's rows, at
+ * the anchor's time + offset (one addition in the dtype of times; i64 saturates), which is looked up
+ * at that - clock_offset; pad stands for its bounds, and valid is its mask. Where it would write
+ * fill_value the channel is invalid: those of one group may be alone. An element of an empty episode,
+ * or of an anchor without a time that it needs (NaN is none), is invalid. Sums of rows saturate.
  *
  * Then, for each element (a row of a window):
  *   1. transforms, with references. A reference is the row of a stream of this call at one of its
  *      offsets, before any transform, fetched with hold whatever that stream's pad is; where it is
  *      invalid, or a rotation of it is none, the element's channels of that transform are invalid,
  *      and valid is 0. Being held itself, it leaves valid alone. A rotation of the element that is
- *      none does the same. After an invalid step the sum of steps stays invalid.
- *   2. (x - shift) * scale + bias, each operation rounded, no fma
+ *      none does the same. The row that a step begins at is a reference too, of `rotation`. After an
+ *      invalid step the sum of steps stays invalid.
+ *   2. (x - shift) * scale + bias, each operation rounded, no fma; what is null is left out
  *   3. x < low gives low, x > high gives high; NaN stays
- *   4. pad neutral, past the end: `neutral` in the neutral channels. Before the begin it holds.
- *   5. invalid channels get fill_value as it is (without transforms all channels are, or none)
+ *   4. pad neutral, past the end: `neutral` in the neutral channels. Before the begin it holds. Of an
+ *      interpolated stream that is where an element is not valid, and later than the last sample.
+ *   5. invalid channels get fill_value as it is
  *   6. rounded to the dtype of out
  *
  * Transforms keep the order of the channels; D' differs from D where a rotation is written in another
@@ -165,21 +168,24 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  * rbcConvertRotations writes.
  *
  * values   f16, bf16, f32, f64; gather also bool and integers
- * out      any float dtype; where all is copied and not normalized also the dtype of values; without
- *          values [B,O] i64: the row itself, from 0 of all episodes, clamped or fill_value as by pad
+ * out      any float dtype; where all is copied, not normalized, and `neutral` is null, also the
+ *          dtype of values; without values [B,O] i64: the row itself, from 0 of all episodes, clamped
+ *          or fill_value as by pad
  * params   of gather: fill_value and sample_mask [n]; of interpolate also method, groups, max_gap,
  *          tolerance. All else in them is refused: pad and this call's fields stand for it.
  *
  * accumulator: takes the elements after the transforms, not normalized, as samples: of D' channels,
  * those of every offset together; of O D' channels, each offset by itself (channel o D' + d). Where
  * both are the same, O is 1. Its dtype is the one that is computed in, unless it was created with
- * another, to which values are rounded then. Invalid elements are left out. It belongs to the context,
- * and no two streams have the same.
+ * another, to which values are rounded then. Elements with an invalid channel are left out; with pad
+ * neutral those past the end are held. It belongs to the context, and no two streams have the same.
+ * A call that is CANCELLED may have added some of the elements.
  *
- * Episodes out of range and decreasing episode_offsets are INVALID_ARGUMENT on the CPU and with
- * RBC_CHECK_TIMES, which looks at the order of times within the episodes as well; else they give
- * unspecified values but never an access outside the tensors. NaN in shift, scale, bias, low or high
- * is INVALID_ARGUMENT on the CPU; a scale of 0 is legal.
+ * Episodes out of range, and episode_offsets of theirs that decrease or pass the end, are
+ * INVALID_ARGUMENT on the CPU. RBC_CHECK_TIMES verifies them on every backend, all episode_offsets,
+ * and the order of times within the episodes. Else they give unspecified values but never an access
+ * outside the tensors. NaN in shift, scale, bias, low or high is INVALID_ARGUMENT on the CPU; a scale
+ * of 0 is legal.
  *
  * CUDA: one launch on the context's stream whatever N is (accumulators take more), no allocation once
  * the workspace has its size, no synchronization, can be captured. With RBC_CHECK_TIMES it verifies

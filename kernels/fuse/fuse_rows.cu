@@ -58,8 +58,9 @@ Common commonOf(const FuseProblem& p) {
     const bool vecs = suits(16);
     in_vecs += vecs ? s.channels : -s.channels;
     common.vecs &= vecs;
-    common.half_vecs &= suits(8);
-    common.channels &= suits(rows::kSingle);
+    const bool half_vecs = vecs || suits(8);
+    common.half_vecs &= half_vecs;
+    common.channels &= half_vecs || suits(rows::kSingle);
   }
   // fuse_any_kernel.cuh takes each stream by the vectors that it has.
   common.channels &= in_vecs <= 0 && !quaternions && !(angles && common.kind == Kind::kFourRows);

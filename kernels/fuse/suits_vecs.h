@@ -14,7 +14,7 @@ inline bool suitsVecs(const FuseProblem& p, const FuseStream& s, const ChannelSe
     return stride[2] == 1 && suitsVecs(static_cast<const char*>(data) + first * size,
                                        {stride[0], stride[1]}, size, count);
   };
-  return segment.count % count == 0 &&
+  return isMultiple(segment.count, count) &&
          rows(s.values, segment.begin, s.values_stride, s.values_dtype) &&
          rows(p.out, s.out_begin + segment.begin, p.out_stride, p.out_dtype);
 }

@@ -7,7 +7,7 @@
 
 #include "abi/cuda_support.h"
 #include "abi/malloc_counter.h"
-#include "support/window_call.h"
+#include "support/random_windows.h"
 
 namespace {
 

@@ -11,6 +11,7 @@
 
 #include "real.h"
 #include "support/random.h"
+#include "support/sanitizers.h"
 #include "support/rotation_reference.h"
 
 namespace {
@@ -192,7 +193,7 @@ void convertToAll(const RotationFormat& from, const Values& in, Random& random, 
 void convertMany(RotationKind kind, uint64_t seed) {
   Random random(seed);
   Worst worst;
-  for (int round = 0; round < 100000; ++round) {
+  for (int round = 0; round < (support::kSanitized ? 10000 : 100000); ++round) {
     const RotationFormat from = someFormat(static_cast<int>(kind), random);
     const QuadMatrix rotation = uniformRotation(random);
     convertToAll(from, rounded(support::writeReference(from, rotation)), random, &worst);

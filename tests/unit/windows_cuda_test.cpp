@@ -1,7 +1,7 @@
 // rbcWindows on CUDA gives the bits of the CPU, whatever is asked for, and writes nothing else.
 #include "support/expect.h"
 #include "support/operation_tests.h"
-#include "support/window_call.h"
+#include "support/random_windows.h"
 
 namespace {
 

@@ -338,10 +338,8 @@ void WindowRun<Time, Number>::fetchInterpolated(const Tile& tile) {
   interpolate(tile, {begin, end}, {to, {0, rows_step_, 1}, kDTypeOf<Number>}, noValue(Number()));
   rows_ = to + (panel.in_begin - begin);
 
-  const bool has_slerp = hasSlerp(p_, s_);
   for (int i = 0; i < tile.count; ++i) {
-    // It has values then, but for quaternions, of which only the first channels' have had a say.
-    if (valid_[i] && !has_slerp) continue;
+    if (valid_[i] && begin == 0) continue;  // the mask knows of the first channels' quaternions
     const Number* row = rows_ + i * rows_step_;
     int64_t from = 0;
     int64_t at = 0;
