@@ -14,68 +14,80 @@ inline constexpr int kWarp = 32;
 inline constexpr int kItems = 4;     // vectors that a lane has on their way at once
 inline constexpr int kRowWarps = 4;  // of a block
 
+inline constexpr int kMaxRowsTasks = 32;
+inline constexpr int kMaxRowsPoses = 16;
+
+// What a body does with the rows.
+enum class RowsKind : uint8_t {
+  kCopy,
+  kLine,        // between two of them; steps and angles as well
+  kQuaternion,  // the same on the sphere; an element is a vector
+};
+
 // Bodies of the kernel: from what to what dtype, and how many neighbouring channels a lane takes at
 // once. Vectors of 8 are neither clipped nor subtracted from, which leaves the registers.
 struct RowsBody {
+  RowsKind kind;
   DType in;
   DType out;
   int count;
 };
-#define RBC_ROWS_BODIES(X) \
-  X(BF16, BF16, 8)         \
-  X(F32, F32, 4)           \
-  X(F32, BF16, 4)          \
-  X(BF16, BF16, 4)         \
-  X(BF16, F32, 4)          \
-  X(F32, F16, 4)           \
-  X(F16, F32, 4)           \
-  X(F16, F16, 4)           \
-  X(F32, F32, 2)           \
-  X(F32, BF16, 2)          \
-  X(BF16, BF16, 2)         \
-  X(BF16, F32, 2)          \
-  X(F32, F16, 2)           \
-  X(F16, F32, 2)           \
-  X(F16, F16, 2)           \
-  X(F32, F32, 1)           \
-  X(F32, BF16, 1)          \
-  X(BF16, BF16, 1)         \
-  X(BF16, F32, 1)          \
-  X(F32, F16, 1)           \
-  X(F16, F32, 1)           \
-  X(F16, F16, 1)           \
-  X(F16, F16, 8)
+#define RBC_ROWS_OF(X, kind, count) \
+  X(kind, F32, F32, count)          \
+  X(kind, F32, BF16, count)         \
+  X(kind, BF16, BF16, count)        \
+  X(kind, BF16, F32, count)
+#define RBC_HALF_ROWS_OF(X, kind, count) \
+  X(kind, F32, F16, count)               \
+  X(kind, F16, F32, count)               \
+  X(kind, F16, F16, count)
+#define RBC_ROWS_BODIES(X)       \
+  X(kCopy, BF16, BF16, 8)        \
+  RBC_ROWS_OF(X, kCopy, 4)       \
+  RBC_ROWS_OF(X, kCopy, 2)       \
+  RBC_ROWS_OF(X, kCopy, 1)       \
+  RBC_ROWS_OF(X, kLine, 2)       \
+  RBC_ROWS_OF(X, kLine, 1)       \
+  RBC_ROWS_OF(X, kQuaternion, 4) \
+  X(kCopy, F16, F16, 8)          \
+  RBC_HALF_ROWS_OF(X, kCopy, 4)  \
+  RBC_HALF_ROWS_OF(X, kCopy, 2)  \
+  RBC_HALF_ROWS_OF(X, kCopy, 1)
 inline constexpr RowsBody kRowsBodies[] = {
-#define RBC_BODY(in, out, count) {DType::in, DType::out, count},
+#define RBC_BODY(kind, in, out, count) {RowsKind::kind, DType::in, DType::out, count},
     RBC_ROWS_BODIES(RBC_BODY)
 #undef RBC_BODY
 };
 
-constexpr int rowsBodyOf(DType in, DType out, int count) {
+constexpr int rowsBodyOf(RowsKind kind, DType in, DType out, int count) {
   int i = 0;
   for (const RowsBody& body : kRowsBodies) {
-    if (body.in == in && body.out == out && body.count == count) return i;
+    if (body.kind == kind && body.in == in && body.out == out && body.count == count) return i;
     ++i;
   }
   return -1;
 }
-template <DType kIn, DType kOut, int kCount>
-inline constexpr int kBodyOf = rowsBodyOf(kIn, kOut, kCount);
+template <RowsKind kKind, DType kIn, DType kOut, int kCount>
+inline constexpr int kBodyOf = rowsBodyOf(kKind, kIn, kOut, kCount);
+// Of a task that has the poses of a stream: any dtypes.
+inline constexpr int kPosesBody = -1;
 
 // Bits of RowsTask::flags.
 inline constexpr uint32_t kNormalizes = 1;
 inline constexpr uint32_t kClips = 2;
 inline constexpr uint32_t kSubtracts = 4;
-inline constexpr uint32_t kFills = 8;     // the pad
-inline constexpr uint32_t kNeutral = 16;  // the pad
-inline constexpr uint32_t kRare = kFills | kNeutral;
+inline constexpr uint32_t kFills = 8;           // the pad
+inline constexpr uint32_t kNeutral = 16;        // the pad
 inline constexpr uint32_t kByTime = 32;         // where the window stands, the times tell
 inline constexpr uint32_t kHasMask = 64;        // samples may be missing
 inline constexpr uint32_t kWideOffsets = 128;   // offsets are i64
 inline constexpr uint32_t kWideEpisodes = 256;  // episode_offsets are i64
-inline constexpr uint32_t kFromBfloat = 512;    // 16-bit values are bf16, else f16
+inline constexpr uint32_t kInterpolates = 512;
+inline constexpr uint32_t kAngles = 1024;     // by the shorter way round
+inline constexpr uint32_t kFromBfloat = 512;  // 16-bit values are bf16, else f16
 inline constexpr uint32_t kToBfloat = 1024;
 
+// Neighbouring channels of a stream, of which the pointers tell.
 struct RowsTask {
   FastDivmod chunks;   // of `width` vectors in a row; each a unit
   FastDivmod parts;    // of a window, where units do not go from one to the next; else 1
@@ -111,40 +123,55 @@ struct RowsTask {
   uint32_t wide_factors;  // a bit of each that is f64, in their order
 };
 
-// What few need of a stream.
+// What few need of a task.
 struct RowsExtra {
   const uint8_t* sample_mask;
   int64_t sample_mask_step;
   const void* times;
   int64_t times_stride;
   TimeOffset clock_offset;
+  TimeLimit max_gap;
+  TimeLimit tolerance;
   RealGrid neutral;
   const uint8_t* neutral_channels;
   int64_t neutral_channels_stride;
   uint64_t fill_bits;
+  Method method;
+  Bounds bounds;
   DType in;
   DType out;
   int32_t out_size;
-  int32_t count;  // channels of a vector
+  int32_t count;        // channels of a vector; 0: nothing is written
+  int32_t channel;      // the first
+  int32_t out_channel;  // the first of out
   int32_t first_reference;
   int32_t num_references;
+  int32_t first_pose;
+  int32_t num_poses;
 };
 
 // Channels from which something is subtracted.
 struct RowsReference {
-  int64_t at;  // the first channel's number of the reference, times its stride
+  int64_t at;  // the first channel's number of the reference task's values, times its stride
   int64_t stride;
   int32_t begin;
   int32_t end;
-  int32_t stream;
+  int32_t task;    // of the reference
   int32_t offset;  // the number of it
   bool inverse;    // it is added
 };
 
+struct RowsPose {
+  WindowSegment segment;
+  int32_t task;  // of the reference
+  int64_t stride;
+  int64_t reference_stride;
+};
+
 struct RowsLaunch {
   int32_t units;
-  int32_t num_streams;
-  int32_t first_unit[kMaxWindowStreams];
+  int32_t num_tasks;
+  int32_t first_unit[kMaxRowsTasks];
   const char* episode_of;
   const char* anchors;
   int64_t episodes;
@@ -153,10 +180,11 @@ struct RowsLaunch {
   bool wide_episodes;
   bool anchors_are_times;
   DType time_dtype;
-  int32_t anchor_stream;
-  RowsTask tasks[kMaxWindowStreams];
+  int32_t anchor_task;
+  RowsTask tasks[kMaxRowsTasks];
   RowsReference references[kMaxWindowTransforms];
-  RowsExtra extras[kMaxWindowStreams];
+  RowsExtra extras[kMaxRowsTasks];
+  RowsPose poses[kMaxRowsPoses];
 };
 
 }  // namespace windows

@@ -11,132 +11,11 @@
 // rest little depends on a branch.
 #pragma once
 
-#include "element_of.h"
-#include "fuse/find_sample.cuh"
-#include "runtime/aligned_vec.cuh"
 #include "runtime/pdl.cuh"
-#include "window_fetch.h"
-#include "windows/rows_arguments.cuh"
+#include "windows/rows_poses.cuh"
 
 namespace rbc::cuda {
 namespace windows {
-
-// Where a window stands in a stream.
-struct RowsStand {
-  int64_t anchor;  // from the episode's first row
-  int32_t begin;   // of the episode's rows
-  int32_t count;
-};
-
-// Plain loads, unlike __ldg(), are never made before those that the kernel waits for.
-template <class T>
-__device__ __forceinline__ T loadPlain(const void* at) {
-  return *static_cast<const T*>(at);
-}
-
-// An index of i32 or i64.
-__device__ __forceinline__ int64_t loadIndex(const char* at, bool wide) {
-  return wide ? loadPlain<int64_t>(at) : loadPlain<int32_t>(at);
-}
-
-// The ends of an episode, as they are.
-struct EpisodeEnds {
-  int64_t begin;
-  int64_t end;
-};
-__device__ __forceinline__ EpisodeEnds loadEnds(const RowsTask& task, int64_t episode) {
-  const bool wide = (task.flags & kWideEpisodes) != 0;
-  const char* const at = task.episode_offsets + episode * task.episode_step;
-  return {loadIndex(at, wide), loadIndex(at + task.episode_step, wide)};
-}
-
-__device__ __forceinline__ RowsStand standIn(const RowsTask& task, const EpisodeEnds& ends,
-                                             int64_t anchor) {
-  const int64_t begin = clampIndex(ends.begin, 0, task.rows);
-  const int64_t end = clampIndex(ends.end, begin, task.rows);
-  return {anchor, static_cast<int32_t>(begin), static_cast<int32_t>(end - begin)};
-}
-
-__device__ __forceinline__ RowsStand rowsOfEpisode(const RowsTask& task, int64_t episode) {
-  return standIn(task, loadEnds(task, episode), 0);
-}
-
-__device__ __forceinline__ int64_t episodeOf(const RowsLaunch& launch, int64_t window) {
-  const int64_t e =
-      loadIndex(launch.episode_of + window * launch.episode_step, launch.wide_episodes);
-  return clampIndex(e, 0, launch.episodes - 1);
-}
-
-template <class Time>
-__device__ __forceinline__ TimeRow<Time> timesFrom(const RowsExtra& extra, int64_t row) {
-  return {static_cast<const Time*>(extra.times) + row * extra.times_stride, extra.times_stride};
-}
-
-// Of a stream that has an anchor by its time, as standOf() of window_problem.h has it.
-template <class Time>
-__device__ __forceinline__ RowsStand standByTimeOf(const RowsLaunch& launch, int n, int64_t window,
-                                                   int64_t episode) {
-  RowsStand stand = rowsOfEpisode(launch.tasks[n], episode);
-  const char* const anchor = launch.anchors + window * launch.anchor_step;
-  Time time;
-  if (launch.anchors_are_times) {
-    time = *reinterpret_cast<const Time*>(anchor);
-  } else {
-    const RowsExtra& extra = launch.extras[launch.anchor_stream];
-    const RowsStand all = rowsOfEpisode(launch.tasks[launch.anchor_stream], episode);
-    if (all.count <= 0) return {0, stand.begin, 0};
-    const int64_t row = *reinterpret_cast<const int64_t*>(anchor);
-    time =
-        TimeMath<Time>::later(timesFrom<Time>(extra, all.begin)[clampIndex(row, 0, all.count - 1)],
-                              offsetAs<Time>(extra.clock_offset));
-  }
-  if (TimeMath<Time>::isNaN(time)) return {0, stand.begin, 0};
-  const RowsExtra& extra = launch.extras[n];
-  time = TimeMath<Time>::shifted(time, offsetAs<Time>(extra.clock_offset));
-  stand.anchor = lastRowUpTo(timesFrom<Time>(extra, stand.begin), stand.count, time);
-  return stand;
-}
-
-__device__ __noinline__ RowsStand standByTime(const RowsLaunch& launch, int n, int64_t window,
-                                              int64_t episode) {
-  switch (launch.time_dtype) {
-    case DType::F32: return standByTimeOf<float>(launch, n, window, episode);
-    case DType::F64: return standByTimeOf<double>(launch, n, window, episode);
-    default: return standByTimeOf<int64_t>(launch, n, window, episode);
-  }
-}
-
-__device__ __forceinline__ RowsStand standOf(const RowsLaunch& launch, int n, int64_t window,
-                                             int64_t episode) {
-  const RowsTask& task = launch.tasks[n];
-  if ((task.flags & kByTime) != 0) return standByTime(launch, n, window, episode);
-  RowsStand stand = rowsOfEpisode(task, episode);
-  stand.anchor = *reinterpret_cast<const int64_t*>(launch.anchors + window * launch.anchor_step);
-  return stand;
-}
-
-// Among the rows of the stream, of which there are fewer than 2^31; -1: there is none.
-__device__ __forceinline__ int32_t rowOf(const RowsStand& stand, const GatheredRow& at,
-                                         const RowsExtra& extra, bool has_mask) {
-  if (at.row < 0) return -1;
-  const int32_t row = stand.begin + static_cast<int32_t>(at.row);
-  if (has_mask && extra.sample_mask[row * extra.sample_mask_step] == 0) return -1;
-  return row;
-}
-
-__device__ __forceinline__ WindowPad padOf(uint32_t flags) {
-  return (flags & kFills) != 0 ? WindowPad::kFill : WindowPad::kHold;
-}
-
-// A row of the output.
-struct RowSlot {
-  const char* source;  // null: there is none
-  char* target;
-};
-struct WarpRows {
-  RowSlot slots[kWarp];
-  bool after[kWarp];  // held past the end
-};
 
 // ---- what is rare ---------------------------------------------------------------------------------
 
@@ -153,9 +32,9 @@ __device__ __noinline__ Subtrahends fetchSubtrahends(const RowsLaunch& launch, i
   Subtrahends found = {{0, 0, 0, 0}, 0, true};
   for (int r = own.first_reference; r < own.first_reference + own.num_references; ++r) {
     const RowsReference& reference = launch.references[r];
-    const RowsTask& task = launch.tasks[reference.stream];
-    const RowsExtra& extra = launch.extras[reference.stream];
-    const RowsStand stand = standOf(launch, reference.stream, window, episode);
+    const RowsTask& task = launch.tasks[reference.task];
+    const RowsExtra& extra = launch.extras[reference.task];
+    const RowsStand stand = standOf(launch, reference.task, window, episode);
     const int64_t by = loadIndex(stepped(task.offset_of, reference.offset, task.offset_step),
                                  (task.flags & kWideOffsets) != 0);
     const GatheredRow at = gatheredRow(stand.anchor, by, stand.count, WindowPad::kHold);
@@ -164,7 +43,7 @@ __device__ __noinline__ Subtrahends fetchSubtrahends(const RowsLaunch& launch, i
     const char* const values = stepped(task.values, row, task.row_step);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int c = channel + i;
+      const int c = own.channel + channel + i;
       if (i >= own.count || c < reference.begin || c >= reference.end) continue;
       if (row < 0) {
         found.bad |= 1u << i;
@@ -190,7 +69,8 @@ __device__ __noinline__ void writeOthers(const RowsLaunch& launch, int n, const 
     const int32_t o =
         first_row + k - task.offsets(first_row + k) * static_cast<int32_t>(task.offsets.divisor);
     for (int i = 0; i < extra.count; ++i) {
-      const int64_t d = vector * extra.count + i;
+      const int own = vector * extra.count + i;
+      const int64_t d = extra.out_channel + own;
       const bool fills = none || (bad >> i & 1) != 0;
       if (!fills) {
         if ((task.flags & kNeutral) == 0 || !rows.after[k]) continue;
@@ -199,7 +79,7 @@ __device__ __noinline__ void writeOthers(const RowsLaunch& launch, int n, const 
           continue;
         }
       }
-      char* const to = rows.slots[k].target + d * extra.out_size;
+      char* const to = rows.slots[k].target + own * extra.out_size;
       const float x = extra.neutral.data != nullptr ? extra.neutral.at<float>(o, d) : 0.0f;
       switch (extra.out) {
 #define RBC_CASE(name, storage, code, text)                               \
@@ -320,34 +200,68 @@ struct LanePart {
   int count;  // of the unit's rows; 0: the lane is idle
 };
 
-// Returns whether all rows have values.
-template <class In, class Out, int kCount>
-__device__ __forceinline__ bool copyRows(const WarpRows& rows, const LanePart& lane, uint32_t flags,
-                                         const LaneFactors<kCount>& factors,
-                                         const Subtrahends& subtrahends) {
-  using Raw = AlignedVec<In, kCount>;
-  using Result = AlignedVec<Out, kCount>;
-  bool complete = true;
-  for (int first = lane.first; first < lane.count; first += kItems * lane.step) {
-    Raw raw[kItems];
-    RowSlot slot[kItems];
+// Elements of two rows, or one, become a vector's numbers. False: a quaternion is none.
+template <RowsKind kKind, class In, int kCount>
+__device__ __forceinline__ bool blendVecs(const AlignedVec<In, kCount>& left,
+                                          const AlignedVec<In, kCount>& right, float weight,
+                                          uint32_t flags, float (&x)[kCount]) {
+  widenVec(left, x);
+  if constexpr (kKind != RowsKind::kCopy) {
+    float y[kCount];
+    widenVec(right, y);
+    if constexpr (kKind == RowsKind::kQuaternion) {
+      if (!(isRotation(x) & isRotation(y))) return false;
+      if (weight != 0) slerp(x, y, weight, x);
+    } else if (weight != 0) {
 #pragma unroll
-    for (int u = 0; u < kItems; ++u) {  // past the end the last once more: cheaper than a branch
-      slot[u] = rows.slots[min(first + u * lane.step, lane.count - 1)];
-      slot[u].target = stepped(slot[u].target, lane.vector, int32_t{sizeof(Result)});
-    }
-#pragma unroll
-    for (int u = 0; u < kItems; ++u) {
-      if (slot[u].source != nullptr) {
-        raw[u] = load<Raw>(stepped(slot[u].source, lane.vector, int32_t{sizeof(Raw)}));
+      for (int i = 0; i < kCount; ++i) {
+        x[i] = (flags & kAngles) != 0 ? lerpAngle(x[i], y[i], weight) : lerp(x[i], y[i], weight);
       }
     }
+  }
+  return true;
+}
+
+// Returns whether all rows have values.
+template <RowsKind kKind, class In, class Out, int kCount>
+__device__ __forceinline__ bool moveRows(WarpRows& rows, const LanePart& lane, uint32_t flags,
+                                         const LaneFactors<kCount>& factors,
+                                         const Subtrahends& subtrahends, uint64_t fill_bits) {
+  using Raw = AlignedVec<In, kCount>;
+  using Result = AlignedVec<Out, kCount>;
+  constexpr bool kTwo = kKind != RowsKind::kCopy;
+  constexpr int kOwnItems = kKind == RowsKind::kQuaternion ? 1 : kTwo ? 2 : kItems;
+  bool complete = true;
+  for (int first = lane.first; first < lane.count; first += kOwnItems * lane.step) {
+    Raw raw[kOwnItems];
+    Raw right[kTwo ? kOwnItems : 1];
+    RowSlot slot[kOwnItems];
+    RowBlend blend[kTwo ? kOwnItems : 1];
 #pragma unroll
-    for (int u = 0; u < kItems; ++u) {
+    for (int u = 0; u < kOwnItems; ++u) {  // past the end the last once more: cheaper than a branch
+      const int k = min(first + u * lane.step, lane.count - 1);
+      slot[u] = rows.slots[k];
+      slot[u].target = stepped(slot[u].target, lane.vector, int32_t{sizeof(Result)});
+      if constexpr (kTwo) blend[u] = rows.blends[k];
+    }
+#pragma unroll
+    for (int u = 0; u < kOwnItems; ++u) {
+      if (slot[u].source == nullptr) continue;
+      const char* const source = stepped(slot[u].source, lane.vector, int32_t{sizeof(Raw)});
+      raw[u] = load<Raw>(source);
+      if constexpr (kTwo) right[u] = load<Raw>(source + blend[u].ahead);
+    }
+#pragma unroll
+    for (int u = 0; u < kOwnItems; ++u) {
       const bool has_value = slot[u].source != nullptr;
       complete = complete & has_value;
       float x[kCount];
-      widenVec(raw[u], x);
+      bool is_one = true;
+      if constexpr (kTwo) {
+        is_one = blendVecs<kKind>(raw[u], right[u], blend[u].weight, flags, x);
+      } else {
+        widenVec(raw[u], x);
+      }
       if constexpr (kCount <= 4) {
         if ((flags & kSubtracts) != 0) {
 #pragma unroll
@@ -355,48 +269,56 @@ __device__ __forceinline__ bool copyRows(const WarpRows& rows, const LanePart& l
         }
       }
       factors.apply(flags, x);
-      const Result result = narrowWords<Out>(x);
-      if (has_value & (first + u * lane.step < lane.count)) store(slot[u].target, result);
+      Result result = narrowWords<Out>(x);
+      const int k = first + u * lane.step;
+      if constexpr (kKind == RowsKind::kQuaternion) {
+        if (has_value & !is_one) {
+#pragma unroll
+          for (Out& element : result.element) element = elementOf<Out>(fill_bits);
+          rows.none[min(k, lane.count - 1)] = true;
+        }
+      }
+      if (has_value & (k < lane.count)) store(slot[u].target, result);
     }
   }
   return complete;
 }
 
-// What a lane knows of its row before the launches ahead are done.
-struct LaneRow {
-  int32_t window;
-  int32_t o;
-  bool active;
-};
-
-// Finds where the lane's row comes from, writes whether it is valid, and puts both into memory. The offset, the
-// anchor and the episode are on their way.
-__device__ __forceinline__ void findRow(const RowsLaunch& launch, int n, const LaneRow& row,
-                                        int64_t by, const EpisodeEnds& ends, int64_t anchor,
-                                        bool referred, bool writes_valid, char* target,
-                                        WarpRows* rows) {
-  const RowsTask& task = launch.tasks[n];
-  const RowsStand stand = standIn(task, ends, anchor);
-  const GatheredRow at = gatheredRow(stand.anchor, by, stand.count, padOf(task.flags));
-  bool has_row = at.row >= 0;
-  const int32_t number = stand.begin + static_cast<int32_t>(at.row);
-  if ((task.flags & kHasMask) != 0 && has_row) {
+// The row at an offset, of a gathered stream.
+__device__ __forceinline__ FoundRow findGathered(const RowsLaunch& launch, int n, uint32_t flags,
+                                                 int64_t by, const EpisodeEnds& ends,
+                                                 int64_t anchor) {
+  const RowsStand stand = standIn(launch.tasks[n], ends, anchor);
+  const GatheredRow at = gatheredRow(stand.anchor, by, stand.count, padOf(flags));
+  FoundRow found = {at.row < 0 ? -1 : stand.begin + static_cast<int32_t>(at.row), at.valid,
+                    at.after, 0};
+  if ((flags & kHasMask) != 0 && found.row >= 0) {
     const RowsExtra& extra = launch.extras[n];
-    has_row = extra.sample_mask[number * extra.sample_mask_step] != 0;
+    if (extra.sample_mask[found.row * extra.sample_mask_step] == 0) found = {-1, false, false, 0};
   }
-  const int lane = static_cast<int>(threadIdx.x % kWarp);
-  rows->slots[lane] = {has_row ? stepped(task.values, number, task.row_step) : nullptr, target};
-  rows->after[lane] = at.after;
-  if (row.active && writes_valid) {
-    task.valid[row.window * task.valid_window_step +
-               static_cast<int64_t>(row.o) * task.valid_step] =
-        at.valid && has_row && referred ? 1 : 0;
-  }
+  return found;
 }
 
-__device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit, WarpRows* rows) {
+// Puts a lane's row into memory.
+__device__ __forceinline__ void putRow(const RowsTask& task, const FoundRow& found, char* target,
+                                       WarpRows* rows) {
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+  rows->slots[lane] = {found.row >= 0 ? stepped(task.values, found.row, task.row_step) : nullptr,
+                       target};
+  rows->after[lane] = found.after;
+}
+
+__device__ __forceinline__ void writeValid(const RowsTask& task, const LaneRow& row, bool valid) {
+  if (!row.active || task.valid == nullptr) return;
+  task.valid[row.window * task.valid_window_step + static_cast<int64_t>(row.o) * task.valid_step] =
+      valid ? 1 : 0;
+}
+
+template <bool kPoses>
+__device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit, WarpRows* rows,
+                                       float (*poses)[kPosePitch]) {
   int n = 0;
-  while (n + 1 < launch.num_streams && unit >= launch.first_unit[n + 1]) ++n;
+  while (n + 1 < launch.num_tasks && unit >= launch.first_unit[n + 1]) ++n;
   const RowsTask& task = launch.tasks[n];
   const int32_t own = unit - launch.first_unit[n];
   const int32_t piece = task.chunks(own);
@@ -406,7 +328,7 @@ __device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit, W
   const int32_t per_row = static_cast<int32_t>(task.offsets.divisor);
   int32_t first_row = piece * task.group;
   int32_t end_row = task.all_rows;
-  if (per_window > 1 || (task.flags & kSubtracts) != 0) {
+  if ((task.flags & kSubtracts) != 0) {
     const int32_t window = task.parts(piece);
     first_row = window * per_row + (piece - window * per_window) * task.group;
     end_row = (window + 1) * per_row;
@@ -417,12 +339,13 @@ __device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit, W
   LaneRow row;
   row.window = task.offsets(flat);
   row.o = flat - row.window * per_row;
+  row.first = first_row;
   row.active = lane_id < count;
   const auto first = static_cast<int>(static_cast<uint32_t>(lane_id) * task.per_width >> 16);
   LanePart lane = {first, chunk * kWarp + lane_id - first * task.width, task.step, count};
   if (first >= task.step || lane.vector >= task.vectors) lane = {0, 0, task.step, 0};  // idle
-  uint32_t flags = task.flags;
-  int body = task.body;
+  const uint32_t flags = task.flags;
+  const int body = task.body;
   const char* const offset_of = stepped(task.offset_of, row.o, task.offset_step);
   const char* const episode_of = stepped(launch.episode_of, row.window, launch.episode_step);
   const char* const anchor_of = stepped(launch.anchors, row.window, launch.anchor_step);
@@ -430,40 +353,68 @@ __device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit, W
   waitForLaunchesAhead();
 
   // All loads that need not wait for others come first.
-  const int64_t by = loadIndex(offset_of, (flags & kWideOffsets) != 0);
-  const int64_t found = loadIndex(episode_of, launch.wide_episodes);
+  const int64_t by =
+      (flags & kInterpolates) != 0 ? 0 : loadIndex(offset_of, (flags & kWideOffsets) != 0);
+  const int64_t episode_number = loadIndex(episode_of, launch.wide_episodes);
   int64_t anchor = 0;
   if (!launch.anchors_are_times) anchor = loadPlain<int64_t>(anchor_of);
-  const int64_t episode = clampIndex(found, 0, launch.episodes - 1);
-  EpisodeEnds ends;
-  if ((flags & kByTime) == 0) {
+  const int64_t episode = clampIndex(episode_number, 0, launch.episodes - 1);
+  EpisodeEnds ends = {0, 0};
+  FoundRow between = {-1, false, false, 0};
+  if ((flags & (kByTime | kInterpolates)) == 0) {
     ends = loadEnds(task, episode);
+  } else if ((flags & kInterpolates) != 0) {
+    between = findBetween(launch, n, row.window, episode, offset_of);
+    rows->blends[lane_id] = {between.weight, between.weight != 0 ? task.row_step : 0};
+    rows->none[lane_id] = false;
   } else {
     const RowsStand timed = standByTime(launch, n, row.window, episode);
     ends = {timed.begin, timed.begin + timed.count};
     anchor = timed.anchor;
   }
   letNextLaunchBegin();
+  if constexpr (kPoses) {
+    if (body == kPosesBody) {
+      const FoundRow found = findGathered(launch, n, flags, by, ends, anchor);
+      putRow(task, found, target, rows);
+      const bool posed = doPoses(launch, n, row, episode, count, rows, poses);
+      writeValid(task, row, found.valid && posed);
+      return;
+    }
+  }
   Subtrahends subtrahends = {{0, 0, 0, 0}, 0, true};
   if ((flags & kSubtracts) != 0) {
     subtrahends =
         fetchSubtrahends(launch, n, row.window, episode, lane.vector * launch.extras[n].count);
   }
-  const auto copy = [&](auto in, auto out, auto elements) {
+  const auto move = [&](auto kind, auto in, auto out, auto elements) {
+    constexpr RowsKind kKind = decltype(kind)::value;
     constexpr int kCount = decltype(elements)::value;
     LaneFactors<kCount> factors;
     factors.load(task, flags, lane.vector * kCount);
-    findRow(launch, n, row, by, ends, anchor, subtrahends.all, chunk == 0 && task.valid != nullptr,
-            target, rows);
+    FoundRow found = between;
+    if constexpr (kKind == RowsKind::kCopy) {
+      found = findGathered(launch, n, flags, by, ends, anchor);
+    }
+    putRow(task, found, target, rows);
+    const bool valid = found.valid && found.row >= 0 && subtrahends.all;
+    if (kKind != RowsKind::kQuaternion && chunk == 0) writeValid(task, row, valid);
     __syncwarp();
-    return copyRows<typename decltype(in)::type, typename decltype(out)::type, kCount>(
-        *rows, lane, flags, factors, subtrahends);
+    const bool complete =
+        moveRows<kKind, typename decltype(in)::type, typename decltype(out)::type, kCount>(
+            *rows, lane, flags, factors, subtrahends, launch.extras[n].fill_bits);
+    if (kKind == RowsKind::kQuaternion) {
+      __syncwarp();
+      writeValid(task, row, valid && !rows->none[lane_id]);
+    }
+    return complete;
   };
   bool complete = true;
   switch (body) {
-#define RBC_BODY(in, out, count)                                                           \
-  case kBodyOf<DType::in, DType::out, count>:                                              \
-    complete = copy(Tag<StorageOf<DType::in>::type>(), Tag<StorageOf<DType::out>::type>(), \
+#define RBC_BODY(kind, in, out, count)                                                     \
+  case kBodyOf<RowsKind::kind, DType::in, DType::out, count>:                              \
+    complete = move(std::integral_constant<RowsKind, RowsKind::kind>(),                    \
+                    Tag<StorageOf<DType::in>::type>(), Tag<StorageOf<DType::out>::type>(), \
                     std::integral_constant<int, count>());                                 \
     break;
     RBC_ROWS_BODIES(RBC_BODY)

@@ -13,20 +13,24 @@ namespace {
 
 using namespace windows;
 
-__global__ void __launch_bounds__(kWarp* kRowWarps, 6)
+// With poses there are fewer warps: they need registers.
+template <bool kPoses>
+__global__ void __launch_bounds__(kWarp* kRowWarps, kPoses ? 4 : 6)
     windowRows(const __grid_constant__ RowsLaunch launch) {
   __shared__ WarpRows rows[kRowWarps];
+  __shared__ float poses[kPoses ? kRowWarps : 1][kPoses ? kWarp : 1][kPosePitch];
   const auto warp = static_cast<int>(threadIdx.x / kWarp);
   const auto unit = static_cast<int32_t>(blockIdx.x * kRowWarps) + warp;
-  if (unit < launch.units) doRows(launch, unit, &rows[warp]);
+  if (unit < launch.units) doRows<kPoses>(launch, unit, &rows[warp], poses[kPoses ? warp : 0]);
 }
 
 cudaError_t launchWindows(const WindowProblem& p, void*, const LaunchDevice& device,
                           cudaStream_t cuda_stream) {
   RowsLaunch rows;
   if (planRows(p, device, &rows)) {
-    return launchBlocks(windowRows, &rows, ceilDiv(rows.units, int64_t{kRowWarps}),
-                        kWarp * kRowWarps, device, cuda_stream);
+    return launchBlocks(hasPoses(p) ? windowRows<true> : windowRows<false>, &rows,
+                        ceilDiv(rows.units, int64_t{kRowWarps}), kWarp * kRowWarps, device,
+                        cuda_stream);
   }
   return launchAnyWindows(p, device, cuda_stream);
 }
@@ -35,7 +39,7 @@ cudaError_t launchWindows(const WindowProblem& p, void*, const LaunchDevice& dev
 
 extern const Operation<WindowProblem> kWindows = {noBytes, launchOn<WindowProblem, launchWindows>};
 cudaError_t loadWindows() {
-  const cudaError_t error = loadKernelsBeside(windowRows);
+  const cudaError_t error = loadKernelsBeside(windowRows<false>);
   return error == cudaSuccess ? loadAnyWindows() : error;
 }
 
