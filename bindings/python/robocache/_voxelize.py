@@ -152,7 +152,7 @@ def voxelize(
 ) -> Any:
     """Reduce B point clouds of N points each to a dense grid of X x Y x Z voxels.
 
-    A point p lies in the voxel floor((p - ``origin``) * (1 / ``voxel_size``)), axis by axis, which
+    A point p lies in the voxel floor((p - ``origin``) / ``voxel_size``), axis by axis, which
     is computed in float32, for points of float64 in that: a voxel holds its lower faces and not its
     upper ones. Points outside of the grid, NaN and infinite ones are dropped. The result is the
     same, bit for bit, on the CPU and on CUDA, in every run, and for the points in any order.
