@@ -8,6 +8,7 @@
 #include "robocache/robocache.h"
 #include "support/expect.h"
 #include "support/run.h"
+#include "support/sanitizers.h"
 
 namespace {
 
@@ -123,7 +124,7 @@ TEST_CASE("shared context: calls of four threads are right or refused") {
   std::atomic<int> right{0};
   std::atomic<int> wrong{0};
   const auto work = [&] {
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < (support::kThreadSanitizer ? 40 : 200); ++i) {
       try {
         const support::ResampleRun run = support::run(context, in);
         const bool refused = run.status == RBC_STATUS_UNSUPPORTED;

@@ -127,8 +127,8 @@ def test_calls_of_other_threads_go_on() -> None:
 def other():
     done = threading.Event()
     def run():
-        times = as_strided(np.zeros(1), (1 << 33,), (0,))
-        values = as_strided(np.zeros(1, np.float32), (1 << 33, 1), (0, 0))
+        times = as_strided(np.zeros(1), (1 << 32,), (0,))
+        values = as_strided(np.zeros(1, np.float32), (1 << 32, 1), (0, 0))
         rbc.resample(values, times, np.zeros(1), backend=rbc.Context("cpu", threads=1))
         done.set()
     thread = threading.Thread(target=run, daemon=True)

@@ -188,7 +188,7 @@ def problems(draw):
     return values, times, query_times, options
 
 
-@settings(max_examples=5000)
+@settings(max_examples=2000)
 @given(problems())
 def test_every_rule(problem):
     values, times, query_times, options = problem

@@ -134,7 +134,7 @@ def default_dtype(points, features, mode="mean"):
     return {"occupancy": np.dtype(bool), "count": np.dtype("int32")}.get(mode, own)
 
 
-@settings(max_examples=3000)
+@settings(max_examples=1500)
 @given(dense_problems())
 def test_every_rule(problem):
     points, features, options = problem
@@ -146,7 +146,7 @@ def test_every_rule(problem):
     assert same_bits(dropped, expected_dropped)
 
 
-@settings(max_examples=3000)
+@settings(max_examples=1500)
 @given(sparse_problems())
 def test_every_rule_of_sparse(problem):
     points, features, options = problem
