@@ -32,8 +32,9 @@ extern "C" {
  *
  * The voxel of a point p is floor((p - origin) / voxel_size) on each axis, a subtraction and a
  * division in f32 (f64 for points of f64), to which origin and voxel_size are rounded first: so the
- * voxels are those of spconv and mmcv, and for f64 those of Open3D. A point lies in the grid if every index is in 0 .. shape - 1, so a voxel contains its
- * lower faces and not its upper ones. Points outside, NaN and infinite ones are dropped.
+ * voxels are those of spconv and mmcv, and for f64 those of Open3D. A point lies in the grid if
+ * every index is in 0 .. shape - 1, so a voxel contains its lower faces and not its upper ones.
+ * Points outside, NaN and infinite ones are dropped.
  */
 typedef struct rbcVoxelGrid {
   double origin[3];     /* of the corner with the smallest coordinates, in the points' unit */

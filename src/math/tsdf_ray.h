@@ -120,7 +120,8 @@ RBC_HD int64_t observedDistance(const RayField<Number>& field, const TsdfRay<Num
                                 const int32_t (&voxel)[3]) {
   Number distance = 0;
   forAxes([&](int axis) {
-    const Number centre = (static_cast<Number>(voxel[axis]) + Number(0.5)) * field.grid.voxel_size[axis];
+    const Number centre =
+        (static_cast<Number>(voxel[axis]) + Number(0.5)) * field.grid.voxel_size[axis];
     distance += (ray.offset[axis] - centre) * ray.direction[axis];
   });
   Number share = distance * field.inverse_truncation;
