@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "robocache/clouds.h"
 #include "robocache/fuse.h"
 #include "robocache/statistics.h"
 #include "robocache/tsdf.h"
@@ -43,5 +44,11 @@ template <>
 inline constexpr uint32_t kFirstSize<rbcStatisticsAccumulatorParams> = 72;
 template <>
 inline constexpr uint32_t kFirstSize<rbcStatisticsUpdateParams> = 64;
+template <>
+inline constexpr uint32_t kFirstSize<rbcUnprojectParams> = 136;
+template <>
+inline constexpr uint32_t kFirstSize<rbcFarthestPointsParams> = 72;
+template <>
+inline constexpr uint32_t kFirstSize<rbcTakeRowsParams> = 48;
 
 }  // namespace rbc

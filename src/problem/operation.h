@@ -23,6 +23,9 @@ struct RotationProblem;
 struct StatisticsProblem;
 struct AccumulateProblem;
 struct MergeProblem;
+struct UnprojectProblem;
+struct FarthestProblem;
+struct TakeRowsProblem;
 
 template <class Problem>
 struct Row {
@@ -38,7 +41,10 @@ struct Operations : Row<TimesProblem>,
                     Row<RotationProblem>,
                     Row<StatisticsProblem>,
                     Row<AccumulateProblem>,
-                    Row<MergeProblem> {};
+                    Row<MergeProblem>,
+                    Row<UnprojectProblem>,
+                    Row<FarthestProblem>,
+                    Row<TakeRowsProblem> {};
 
 // The row of a problem's operation.
 template <class Problem>
