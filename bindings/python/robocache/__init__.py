@@ -28,6 +28,7 @@ from ._associate import associate
 from ._clock import clock
 from ._context import Context, ContextInfo
 from ._errors import RoboCacheError, Status
+from ._farthest_points import farthest_points, take_rows
 from ._frames import fuse_frames, resample_frame
 from ._fuse import fuse
 from ._info import Info, info
@@ -41,6 +42,7 @@ from ._statistics_result import StatisticsResult
 from ._stream import Stream
 from ._tsdf import voxelize_tsdf
 from ._types import Grid
+from ._unproject import Cloud, unproject
 from ._version import version as __version__
 from ._voxelize import voxelize
 from ._voxelize_sparse import SparseVoxels, voxelize_sparse
@@ -59,6 +61,7 @@ else:
 
 
 __all__ = [
+    "Cloud",
     "Context",
     "ContextInfo",
     "Grid",
@@ -78,6 +81,7 @@ __all__ = [
     "channel_mask",
     "clock",
     "convert_rotations",
+    "farthest_points",
     "fuse",
     "fuse_frames",
     "info",
@@ -86,6 +90,8 @@ __all__ = [
     "resample_frame",
     "statistics",
     "statistics_files",
+    "take_rows",
+    "unproject",
     "voxelize",
     "voxelize_sparse",
     "voxelize_tsdf",

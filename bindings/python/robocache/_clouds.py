@@ -84,6 +84,17 @@ def clouds(
     return rows, batch, (i, j, k), options
 
 
+def numbers_of(given: Any, name: str, length: int, expected: str) -> list[float]:
+    """So many numbers, out of a list or an array."""
+    try:
+        numbers = [float(each) for each in given]
+    except (*REFUSALS, OverflowError):
+        raise TypeError(f"{name}: is {shown(given)}, expected {expected}") from None
+    if len(numbers) != length:
+        raise ValueError(f"{name}: has {len(numbers)} elements, expected {length}: {expected}")
+    return numbers
+
+
 def within(point_cloud_range: Any, voxel_size: Any, origin: Any, shape: Any) -> tuple[Any, Any]:
     """The origin and the shape of the grid from one corner to the other, as spconv has it."""
     if origin is not None or shape is not None:
