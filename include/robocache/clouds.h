@@ -23,12 +23,12 @@ typedef struct rbcUnprojectParams {
   double depth_scale;  /* units of depth to a metre; default 0: 1000 of integers, 1 of floats */
   double min_depth;    /* points are farther than this, 0 or more; default 0 */
   double max_depth;    /* and nearer than this; default INFINITY */
-  double min_x;        /* points are kept that are inside, in the cloud's frame; */
-  double max_x;        /* default -INFINITY to INFINITY */
-  double min_y;
-  double max_y;
-  double min_z;
-  double max_z;
+  double min_x;        /* points have more x than this in the cloud's frame; default -INFINITY */
+  double max_x;        /* and less x than this; default INFINITY */
+  double min_y;        /* likewise y */
+  double max_y;        /* likewise y */
+  double min_z;        /* likewise z */
+  double max_z;        /* likewise z */
   double pixel_offset; /* of a pixel's centre: 0 (default; OpenCV, Open3D) or 0.5 */
   double color_scale;  /* colours are divided by it; default 1: u8 stays 0 .. 255 */
   int32_t step;        /* every so many rows and columns, from the first; default 1: all */

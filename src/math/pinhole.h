@@ -41,18 +41,12 @@ RBC_HD bool unproject(const Pinhole<Number>& camera, const DepthRules<Number>& r
   const Number y = (ray_y * z) / camera.focal[1];
   point[0] = x, point[1] = y, point[2] = z;
   if (rules.posed) {
-#if defined(__CUDACC__)
-#pragma unroll
-#endif
     for (int i = 0; i < 3; ++i) {
       const auto& row = camera.pose[i];
       point[i] = ((row[0] * x + row[1] * y) + row[2] * z) + row[3];
     }
   }
   bool inside = true;
-#if defined(__CUDACC__)
-#pragma unroll
-#endif
   for (int i = 0; i < 3; ++i) {
     inside = inside & (point[i] > rules.low[i]) & (point[i] < rules.high[i]);
   }

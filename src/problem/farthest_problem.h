@@ -20,6 +20,25 @@ RBC_HD int64_t startOf(const FarthestProblem& p, int64_t cloud, int64_t points) 
   return clampIndex(start, 0, points - 1);
 }
 
+// Writes the point for a place: its number in its cloud, or -1, and its squared distance.
+RBC_HD void putFarthest(const FarthestProblem& p, int64_t cloud, int64_t place, int64_t row,
+                        double distance) {
+  const int64_t at = cloud * p.indices.stride[0] + place * p.indices.stride[1];
+  if (p.indices.dtype == DType::I64) {
+    static_cast<int64_t*>(p.indices.data)[at] = row;
+  } else {
+    static_cast<int32_t*>(p.indices.data)[at] = static_cast<int32_t>(row);
+  }
+  if (p.distances.data == nullptr) return;
+  const int64_t to = cloud * p.distances.stride[0] + place * p.distances.stride[1];
+  switch (p.distances.dtype) {
+    case DType::F16: static_cast<f16*>(p.distances.data)[to] = narrow<f16>(distance); break;
+    case DType::BF16: static_cast<bf16*>(p.distances.data)[to] = narrow<bf16>(distance); break;
+    case DType::F32: static_cast<float*>(p.distances.data)[to] = narrow<float>(distance); break;
+    default: static_cast<double*>(p.distances.data)[to] = narrow<double>(distance);
+  }
+}
+
 template <class Number>
 RBC_HD bool isFinite(Number x) {
   return x - x == 0;

@@ -98,10 +98,10 @@ def test_unproject_takes_any_strides_and_bands_of_threads():
     depth = wide.transpose(0, 2, 1)[:, ::-1, ::2]
     colors = random.random((2, *depth.shape[1:], 2)).astype(np.float32)[..., ::-1]
     camera = [300.0, 310.0, 150.0, 200.0]
-    plain = rbc.unproject(depth, camera, colors=colors, backend=rbc.Context("cpu", num_threads=1))
+    plain = rbc.unproject(depth, camera, colors=colors, backend=rbc.Context("cpu", threads=1))
     for threads in (2, 3, 5):
         other = rbc.unproject(
-            depth, camera, colors=colors, backend=rbc.Context("cpu", num_threads=threads)
+            depth, camera, colors=colors, backend=rbc.Context("cpu", threads=threads)
         )
         assert same(plain.points, other.points) and same(plain.pixels, other.pixels)
     points, count, _, _ = reference.unproject(depth[1], camera, colors=colors[1])
@@ -188,7 +188,7 @@ def clouds():
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize(("name", "points"), clouds(), ids=[name for name, _ in clouds()])
+@pytest.mark.parametrize(("name", "points"), list(clouds()), ids=[name for name, _ in clouds()])
 def test_farthest_points(name, points, dtype):
     with np.errstate(over="ignore"):
         points = points.astype(dtype)
@@ -213,7 +213,7 @@ def test_batches_of_farthest_points():
         np.testing.assert_array_equal(padded[b], expected)
         np.testing.assert_array_equal(rows[b], np.where(expected < 0, -1, expected + offsets[b]))
     np.testing.assert_array_equal(rbc.take_rows(packed, rows), rbc.take_rows(points, padded))
-    one = rbc.farthest_points(points[:, ::-1, ::-1], 20, backend=rbc.Context("cpu", num_threads=3))
+    one = rbc.farthest_points(points[:, ::-1, ::-1], 20, backend=rbc.Context("cpu", threads=3))
     flipped = np.ascontiguousarray(points[:, ::-1, ::-1])
     np.testing.assert_array_equal(one, rbc.farthest_points(flipped, 20))
 

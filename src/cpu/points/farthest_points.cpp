@@ -37,41 +37,13 @@ int64_t gather(const FarthestProblem& p, int64_t cloud, const RowRange& range,
   return count;
 }
 
-class Places {
- public:
-  Places(const FarthestProblem& p, int64_t cloud, int64_t first_row)
-      : p_(p), cloud_(cloud), first_row_(first_row) {}
-
-  // Of a cloud's point; -1: none.
-  void put(int64_t place, int64_t index, double distance) const {
-    const int64_t row = index < 0 ? -1 : first_row_ + index;
-    const int64_t at = cloud_ * p_.indices.stride[0] + place * p_.indices.stride[1];
-    if (p_.indices.dtype == DType::I64) {
-      static_cast<int64_t*>(p_.indices.data)[at] = row;
-    } else {
-      static_cast<int32_t*>(p_.indices.data)[at] = static_cast<int32_t>(row);
-    }
-    if (p_.distances.data == nullptr) return;
-    const int64_t to = cloud_ * p_.distances.stride[0] + place * p_.distances.stride[1];
-    visitFloat(p_.distances.dtype, [&](auto tag) {
-      using Element = typename decltype(tag)::type;
-      static_cast<Element*>(p_.distances.data)[to] = narrow<Element>(distance);
-    });
-  }
-
- private:
-  const FarthestProblem& p_;
-  int64_t cloud_;
-  int64_t first_row_;
-};
-
 // Returns false where the call is interrupted.
 template <class Storage, class Number>
 bool takeFarthest(CpuState& state, const FarthestProblem& p, int64_t cloud,
                   PointBuckets<Number>* buckets) {
   const TakePoint<Number> take = takePointFor<Number>(state.simd);
   const RowRange range = pointsOf(p.points, cloud);
-  const Places places(p, cloud, p.points.packed() ? range.begin : 0);
+  const int64_t first_row = p.points.packed() ? range.begin : 0;
   int64_t start = 0;
   const int64_t count =
       range.count == 0 ? 0 : gather<Storage>(p, cloud, range, buckets->points, &start);
@@ -82,7 +54,7 @@ bool takeFarthest(CpuState& state, const FarthestProblem& p, int64_t cloud,
     int64_t steps = 0;
     if (taken > 1) buckets->build(count);
     for (int64_t k = 0;; ++k) {
-      places.put(k, next.index, distance);
+      putFarthest(p, cloud, k, first_row + next.index, distance);
       if (k + 1 == taken) break;
       steps += take(*buckets, next.position);
       if (steps >= kStepsToAsk) {
@@ -95,7 +67,7 @@ bool takeFarthest(CpuState& state, const FarthestProblem& p, int64_t cloud,
       distance = static_cast<double>(buckets->distance[place]);
     }
   }
-  for (int64_t k = taken; k < p.count; ++k) places.put(k, -1, 0);
+  for (int64_t k = taken; k < p.count; ++k) putFarthest(p, cloud, k, -1, 0);
   return true;
 }
 
