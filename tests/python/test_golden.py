@@ -88,7 +88,7 @@ def keywords(part, call, to, choices, written=(), flags=()):
     for name in written:
         if f"return_{name}" in names:
             found[f"return_{name}"] = True
-        elif name not in found:  # not read as well
+        elif name in names and name not in found:  # not read as well
             found[name] = to(poisoned(part.outputs[name]))
     settings = dict(part.settings)
     bits = int(settings.pop("flags", 0))
