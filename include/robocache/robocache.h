@@ -23,5 +23,6 @@
 #include "tensor.h"
 #include "tsdf.h"
 #include "voxelize.h"
+#include "windows.h"
 
 #endif /* ROBOCACHE_H */

@@ -117,7 +117,7 @@ cudaError_t launchCheckTimes(const FuseProblem& p, const FuseStream& s, unsigned
   }
   return visitTime(p.time_dtype, [&](auto tag) {
     using Time = typename decltype(tag)::type;
-    if (error == cudaSuccess && s.samples > 0) {
+    if (error == cudaSuccess && s.samples > 0 && s.times != nullptr) {
       const dim3 grid = gridOf(blocksFor(s.samples, kThreads * 4, 256), blocksFor(rows, 1, 4096));
       error = launchKernel(findTimes<Time>, grid, kThreads, cuda_stream, s, rows, keys);
     }

@@ -28,6 +28,7 @@ extern const Operation<MergeProblem> kMerge;
 extern const Operation<UnprojectProblem> kUnproject;
 extern const Operation<FarthestProblem> kFarthestPoints;
 extern const Operation<TakeRowsProblem> kTakeRows;
+extern const Operation<WindowProblem> kWindows;
 cudaError_t loadCheckTimes();
 cudaError_t loadFuse();
 cudaError_t loadVoxelize();
@@ -39,6 +40,7 @@ cudaError_t loadAccumulate();
 cudaError_t loadUnproject();
 cudaError_t loadFarthestPoints(const LaunchDevice& device);
 cudaError_t loadTakeRows();
+cudaError_t loadWindows();
 
 namespace {
 
@@ -80,7 +82,7 @@ cudaError_t loadKernels(const LaunchDevice& device) {
   for (const auto load :
        {loadAccumulate, loadCheckTimes, loadClearCounts, loadConvertRotations, loadCopy, loadFuse,
         loadFuseMissing, loadFuseRows, loadGroupPoints, loadReduceVoxels, loadStatistics,
-        loadTakeRows, loadTsdf, loadUnproject, loadVoxelize, loadVoxelizeSparse}) {
+        loadTakeRows, loadTsdf, loadUnproject, loadVoxelize, loadVoxelizeSparse, loadWindows}) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }
@@ -268,7 +270,7 @@ void copy(BackendState& state, const View& source, const View& destination) {
 const Operations kOperations = {
     {&kCheckTimes},       {&kFuse},       {&kVoxelize},   {&kVoxelizeSparse}, {&kVoxelizeTsdf},
     {&kConvertRotations}, {&kStatistics}, {&kAccumulate}, {&kMerge},          {&kUnproject},
-    {&kFarthestPoints},   {&kTakeRows},
+    {&kFarthestPoints},   {&kTakeRows},   {&kWindows},
 };
 
 const Backend kBackend = {

@@ -114,10 +114,15 @@ struct AnyReader {
   const Samples& s;
   GroupRange range;
   int64_t channel_offset;
+  int64_t mask_offset;
   int64_t count;
 
   __device__ __forceinline__ AnyReader(const Samples& samples, const GroupRange& r, int64_t channel)
-      : s(samples), range(r), channel_offset(channel * samples.channel_stride), count(r.count) {}
+      : s(samples),
+        range(r),
+        channel_offset(channel * samples.channel_stride),
+        mask_offset(samples.maskOffset(channel)),
+        count(r.count) {}
 
   // Where a sample's value lies. False if it does not count.
   __device__ __forceinline__ bool locate(int64_t i, int64_t* offset) const {
@@ -133,7 +138,7 @@ struct AnyReader {
     }
     const SamplePlace place = placeOf(s, row, sample);
     *offset = place.value + channel_offset;
-    return s.mask == nullptr || __ldg(s.mask + place.mask) != 0;
+    return s.mask == nullptr || __ldg(s.mask + place.mask + mask_offset) != 0;
   }
 
   __device__ __forceinline__ uint32_t read(int64_t first, int step, Number (&x)[kBatch]) const {

@@ -9,10 +9,15 @@
 //   requireCheckable(c)  fails if check() cannot run now
 //   checkBytes(c)      the workspace of check()
 //   check(c, scratch)  further verification, of data
+//   afterBytes(c)      the workspace of after()
+//   after(c, scratch)  what follows the operation
+//   keepIndexes(l)     where it has one: copies what verifyIndexes() verifies into the layout's memory,
+//                      if that has any; else all that visitIndexes() visits is copied
 // of which CallBase has what most do.
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "context.h"
 #include "float_environment.h"
@@ -31,9 +36,16 @@ struct CallBase {
   size_t checkBytes(const rbcContext&) const { return 0; }
   void requireCheckable(const rbcContext&) const {}
   void check(rbcContext&, Scratch) const {}
+  size_t afterBytes(const rbcContext&) const { return 0; }
+  void after(rbcContext&, Scratch) const {}
 
   Operands operands;
 };
+
+template <class Call, class = void>
+inline constexpr bool kKeepsIndexes = false;
+template <class Call>
+inline constexpr bool kKeepsIndexes<Call, std::void_t<decltype(&Call::keepIndexes)>> = true;
 
 template <class Call>
 class Entry {
@@ -60,20 +72,19 @@ class Entry {
     ScratchLayout layout(all > 0 ? workspace(context_, all).data : nullptr);
     // What has been verified is what is used, whoever writes the caller's arrays meanwhile.
     if (on_host_) {
-      call_.visitIndexes([&](IndexArray& array, int64_t entries) {
-        array = copyOf(array, entries, layout.take<int64_t>(entries));
-      });
+      keepIndexes(layout);
       call_.verifyIndexes();
     }
     const Scratch scratch = {layout.take<std::byte>(static_cast<int64_t>(own)), own};
     call_.check(context_, scratch);
     if (!call_.empty()) operation_.run(*context_.state, call_.problem(), scratch);
+    call_.after(context_, scratch);
   }
 
  private:
-  // What the check and the operation take, one after the other.
+  // What the check, the operation and what follows take, one after the other.
   size_t ownBytes() const {
-    const size_t bytes = call_.checkBytes(context_);
+    const size_t bytes = std::max(call_.checkBytes(context_), call_.afterBytes(context_));
     if (call_.empty()) return bytes;
     return std::max(bytes, operation_.workspaceBytes(*context_.state, call_.problem()));
   }
@@ -81,12 +92,21 @@ class Entry {
   // With the copies of lengths and offsets before it.
   size_t allBytes(size_t own) {
     ScratchLayout layout(nullptr);
-    if (on_host_) {
-      call_.visitIndexes(
-          [&](const IndexArray&, int64_t entries) { layout.take<int64_t>(entries); });
-    }
+    if (on_host_) keepIndexes(layout);
     if (own > 0) layout.take<std::byte>(static_cast<int64_t>(own));
     return layout.used();
+  }
+
+  // Copies, if the layout has memory; else it only takes what they need.
+  void keepIndexes(ScratchLayout& layout) {
+    if constexpr (kKeepsIndexes<Call>) {
+      call_.keepIndexes(layout);
+    } else {
+      call_.visitIndexes([&](IndexArray& array, int64_t entries) {
+        int64_t* copy = layout.take<int64_t>(entries);
+        if (copy != nullptr) array = copyOf(array, entries, copy);
+      });
+    }
   }
 
   DefaultFloats floats_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 
 #include "status.h"
@@ -114,6 +115,17 @@ int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment
     fail(RBC_STATUS_INVALID_ARGUMENT, "groups: channel %" PRId64 " is in none of them", covered);
   }
   return count;
+}
+
+void requireMethodsFit(const rbcResampleParams& params, const MethodSet& methods) {
+  if (params.bounds == RBC_BOUNDS_EXTRAPOLATE && !methods.has(Method::kLinear)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "bounds: extrapolate needs method linear, expected hold or fill");
+  }
+  if (!std::isinf(params.tolerance) && !methods.hasStep()) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "tolerance: is for methods nearest, previous and next; others take max_gap");
+  }
 }
 
 }  // namespace rbc

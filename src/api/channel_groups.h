@@ -29,4 +29,7 @@ Method methodOf(int32_t code, const char* argument);
 int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment* segments,
                int room, MethodSet* methods);
 
+// Limits that no channel's method takes are a mistake.
+void requireMethodsFit(const rbcResampleParams& params, const MethodSet& methods);
+
 }  // namespace rbc

@@ -2,9 +2,6 @@
 
 #include "robocache/fuse.h"
 
-#include <cinttypes>
-#include <cstring>
-
 #include "fuse_builder.h"
 
 namespace rbc {
@@ -21,16 +18,6 @@ struct Arguments {
   const rbcTensor* mask;
   const rbcFuseParams* params;
 };
-
-// A stream of the caller's array, whose elements are `stride` bytes apart, as the first one says.
-rbcFuseStream readStream(const unsigned char* given, uint32_t stride) {
-  const uint32_t size = structSize(given);
-  if (size != stride) {  // before a byte of it is read that may lie beyond the array
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "struct_size is %" PRIu32 ", expected %" PRIu32 " as streams[0]", size, stride);
-  }
-  return readParams(given, size, rbcFuseStreamInit(), nullptr);
-}
 
 rbcResampleParams checkedStreamParams(const rbcResampleParams* given) {
   const rbcResampleParams params = checkedParams(given);
@@ -59,14 +46,12 @@ class FuseCall : public FuseBuilder {
     }
     if (call.streams == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "streams: is null");
     requireFloatOut();
-    const auto* const streams = reinterpret_cast<const unsigned char*>(call.streams);
-    const uint32_t stride = structSize(streams);
+    const uint32_t stride = structSize(call.streams);
     for (int n = 0; n < call.num_streams; ++n) {
       operands.setStream(n);
       const char* separator = ": ";
       try {
-        const rbcFuseStream stream =
-            readStream(streams + size_t{stride} * static_cast<size_t>(n), stride);
+        const rbcFuseStream stream = readElement(call.streams, stride, n, rbcFuseStreamInit());
         separator = ".";  // from here on messages begin with a field
         const rbcResampleParams own = checkedStreamParams(stream.params);
         add({stream.values, stream.times, own, stream.clock_offset, stream.clock_offset_ticks});

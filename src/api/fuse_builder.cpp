@@ -3,26 +3,14 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "channel_groups.h"
 #include "element_bits.h"
 #include "real.h"
+#include "time_limits.h"
 
 namespace rbc {
 namespace {
-
-TimeLimit limitOf(double limit, DType time_dtype, const char* name) {
-  if (std::isinf(limit)) return {0, 0, false};
-  if (time_dtype == DType::I64 && limit > 0 && limit < 1) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,  // seconds beside ticks: as 0 ticks it would void everything
-         "%s: is %g, less than one tick of times of int64, expected whole ticks", name, limit);
-  }
-  if (time_dtype == DType::F32) limit = static_cast<double>(static_cast<float>(limit));
-  // 2^64 and more exceeds every difference of two i64.
-  const bool most = limit >= 0x1p64;
-  return {limit, most ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(limit), true};
-}
 
 // The stride of the batch dimension, 0 where the tensor has none.
 int64_t batchStride(const View& view, int rank_with_batch) {
@@ -47,42 +35,6 @@ void requireValueDtypes(const View& values, const View& out, const MethodSet& me
     fail(RBC_STATUS_DTYPE_MISMATCH, "out: dtype is %s, expected %s or a float", nameOf(out.dtype),
          nameOf(values.dtype));
   }
-}
-
-// Limits that no channel's method takes are a mistake.
-void requireMethodsFit(const rbcResampleParams& params, const MethodSet& methods) {
-  if (params.bounds == RBC_BOUNDS_EXTRAPOLATE && !methods.has(Method::kLinear)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "bounds: extrapolate needs method linear, expected hold or fill");
-  }
-  if (!std::isinf(params.tolerance) && !methods.hasStep()) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "tolerance: is for methods nearest, previous and next; others take max_gap");
-  }
-}
-
-TimeOffset offsetOf(const StreamArguments& stream, DType time_dtype) {
-  if (time_dtype == DType::I64) {
-    if (stream.clock_offset != 0) {
-      fail(RBC_STATUS_INVALID_ARGUMENT,
-           "clock_offset: is %g, expected clock_offset_ticks for times of int64",
-           stream.clock_offset);
-    }
-    return {0, stream.clock_offset_ticks};
-  }
-  if (stream.clock_offset_ticks != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "clock_offset_ticks: is %" PRId64 ", expected clock_offset for times of %s",
-         stream.clock_offset_ticks, nameOf(time_dtype));
-  }
-  const double offset = time_dtype == DType::F32
-                            ? static_cast<double>(static_cast<float>(stream.clock_offset))
-                            : stream.clock_offset;
-  if (!std::isfinite(offset)) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "clock_offset: is %g, expected a finite %s",
-         stream.clock_offset, nameOf(time_dtype));
-  }
-  return {offset, 0};
 }
 
 }  // namespace
@@ -230,9 +182,9 @@ void FuseBuilder::add(const StreamArguments& stream) {
   read(params.offsets, "offsets", packed ? batch + 1 : 0, &s.offsets);  // else batch has no limit
   read(params.mean, "mean", s.channels, &s.mean);
   read(params.inv_std, "inv_std", s.channels, &s.inv_std);
-  s.max_gap = limitOf(params.max_gap, times.dtype, "max_gap");
-  s.tolerance = limitOf(params.tolerance, times.dtype, "tolerance");
-  s.clock_offset = offsetOf(stream, times.dtype);
+  s.max_gap = timeLimitOf(params.max_gap, times.dtype, "max_gap");
+  s.tolerance = timeLimitOf(params.tolerance, times.dtype, "tolerance");
+  s.clock_offset = clockOffsetOf(stream.clock_offset, stream.clock_offset_ticks, times.dtype);
   s.out_begin = p.channels;
   s.fill_bits = elementBits(params.fill_value, out_.dtype, "fill_value");
   s.values_dtype = values.dtype;

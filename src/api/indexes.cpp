@@ -42,25 +42,26 @@ void failLength(const char* argument, int64_t index, int64_t length, int64_t row
        argument, index, length, rows);
 }
 
-void failOffset(int64_t index, int64_t before, int64_t offset, int64_t rows, const char* noun) {
+void failOffset(const char* argument, int64_t index, int64_t before, int64_t offset, int64_t rows,
+                const char* noun) {
   if (offset > rows) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
-         "offsets: index %" PRId64 " is %" PRId64 ", past the %" PRId64 " %s", index, offset, rows,
-         noun);
+         "%s: index %" PRId64 " is %" PRId64 ", past the %" PRId64 " %s", argument, index, offset,
+         rows, noun);
   }
   if (offset < 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "offsets: index %" PRId64 " is %" PRId64 ", expected 0 or more", index, offset);
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: index %" PRId64 " is %" PRId64 ", expected 0 or more",
+         argument, index, offset);
   }
   fail(RBC_STATUS_INVALID_ARGUMENT,
-       "offsets: decrease at index %" PRId64 " (%" PRId64 " -> %" PRId64 ")", index, before,
+       "%s: decrease at index %" PRId64 " (%" PRId64 " -> %" PRId64 ")", argument, index, before,
        offset);
 }
 
 void requireRagged(const IndexArray& lengths, const IndexArray& offsets, int64_t batch,
                    int64_t rows, const char* noun) {
   if (const int64_t b = findBadOffset(offsets, batch, rows); b >= 0) {
-    failOffset(b, offsetBefore(offsets, b), offsets[b], rows, noun);
+    failOffset("offsets", b, offsetBefore(offsets, b), offsets[b], rows, noun);
   }
   if (const int64_t b = findBadLength(lengths, batch, rows); b >= 0) {
     failLength("lengths", b, lengths[b], rows);

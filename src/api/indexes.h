@@ -20,8 +20,8 @@ int64_t findBadOffset(const IndexArray& offsets, int64_t batch, int64_t rows);
 
 // Fail with INVALID_ARGUMENT for such an entry; `noun` says what the rows are.
 [[noreturn]] void failLength(const char* argument, int64_t index, int64_t length, int64_t rows);
-[[noreturn]] void failOffset(int64_t index, int64_t before, int64_t offset, int64_t rows,
-                             const char* noun);
+[[noreturn]] void failOffset(const char* argument, int64_t index, int64_t before, int64_t offset,
+                             int64_t rows, const char* noun);
 
 // Both at once.
 void requireRagged(const IndexArray& lengths, const IndexArray& offsets, int64_t batch,

@@ -26,31 +26,15 @@ TimesDefect findIndexDefect(const FuseProblem& p, const FuseStream& s) {
   return defect;
 }
 
-void reportDefect(const FuseProblem& p, const FuseStream& s, const TimesDefect& d) {
-  switch (d.kind) {
-    case TimesDefect::kNone: return;
-    case TimesDefect::kOffset: failOffset(d.row, d.integer[0], d.integer[1], s.samples, "samples");
-    case TimesDefect::kLength: failLength("lengths", d.row, d.integer[1], s.samples);
-    case TimesDefect::kQueryLength: failLength("query_lengths", d.row, d.integer[1], p.queries);
-    case TimesDefect::kTime:
-      if (p.time_dtype == DType::I64) {
-        fail(RBC_STATUS_INVALID_ARGUMENT,
-             "times: row %" PRId64 " decreases at index %" PRId64 " (%" PRId64 " -> %" PRId64 ")",
-             d.row, d.index, d.integer[0], d.integer[1]);
-      }
-      if (TimeMath<double>::isNaN(d.real[1])) {
-        fail(RBC_STATUS_INVALID_ARGUMENT, "times: row %" PRId64 " is NaN at index %" PRId64, d.row,
-             d.index);
-      }
-      fail(RBC_STATUS_INVALID_ARGUMENT,
-           "times: row %" PRId64 " decreases at index %" PRId64 " (%.17g -> %.17g)", d.row, d.index,
-           d.real[0], d.real[1]);
-  }
-}
-
 void report(const FuseProblem& p, int stream, const TimesDefect& defect, const char* array) {
   try {
-    reportDefect(p, p.streams[stream], defect);
+    const FuseStream& s = p.streams[stream];
+    switch (defect.kind) {
+      case TimesDefect::kLength: failLength("lengths", defect.row, defect.integer[1], s.samples);
+      case TimesDefect::kQueryLength:
+        failLength("query_lengths", defect.row, defect.integer[1], p.queries);
+      default: reportDefect(defect, p.time_dtype, s.samples);
+    }
   } catch (const Error&) {
     if (array != nullptr && defect.kind != TimesDefect::kQueryLength) {
       prefixLastError("%s[%d].", array, stream);
@@ -60,6 +44,26 @@ void report(const FuseProblem& p, int stream, const TimesDefect& defect, const c
 }
 
 }  // namespace
+
+void reportDefect(const TimesDefect& d, DType time_dtype, int64_t samples, const char* offsets,
+                  const char* row, const char* noun) {
+  if (d.kind == TimesDefect::kOffset) {
+    failOffset(offsets, d.row, d.integer[0], d.integer[1], samples, noun);
+  }
+  if (d.kind != TimesDefect::kTime) return;
+  if (time_dtype == DType::I64) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "times: %s %" PRId64 " decreases at index %" PRId64 " (%" PRId64 " -> %" PRId64 ")", row,
+         d.row, d.index, d.integer[0], d.integer[1]);
+  }
+  if (TimeMath<double>::isNaN(d.real[1])) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "times: %s %" PRId64 " is NaN at index %" PRId64, row, d.row,
+         d.index);
+  }
+  fail(RBC_STATUS_INVALID_ARGUMENT,
+       "times: %s %" PRId64 " decreases at index %" PRId64 " (%.17g -> %.17g)", row, d.row, d.index,
+       d.real[0], d.real[1]);
+}
 
 void verifySampleIndexes(const FuseProblem& p, const char* array) {
   for (int n = 0; n < p.num_streams; ++n) {

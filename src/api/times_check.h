@@ -10,6 +10,11 @@ namespace rbc {
 // `array` is the name of the array of streams in errors, or null.
 void verifySampleIndexes(const FuseProblem& problem, const char* array);
 
+// Fails for a defect of `samples` times, or of the offsets of their rows.
+void reportDefect(const TimesDefect& defect, DType time_dtype, int64_t samples,
+                  const char* offsets = "offsets", const char* row = "row",
+                  const char* noun = "samples");
+
 // The workspace of checkTimes().
 size_t checkTimesBytes(const rbcContext& context);
 

@@ -11,6 +11,7 @@
 #include "robocache/fuse.h"
 #include "robocache/statistics.h"
 #include "robocache/tsdf.h"
+#include "robocache/windows.h"
 
 namespace rbc {
 
@@ -50,5 +51,9 @@ template <>
 inline constexpr uint32_t kFirstSize<rbcFarthestPointsParams> = 72;
 template <>
 inline constexpr uint32_t kFirstSize<rbcTakeRowsParams> = 48;
+template <>
+inline constexpr uint32_t kFirstSize<rbcWindowStream> = 200;
+template <>
+inline constexpr uint32_t kFirstSize<rbcWindowsParams> = 48;
 
 }  // namespace rbc

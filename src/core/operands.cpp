@@ -26,30 +26,39 @@ const View& Operands::out(const rbcTensor* tensor, const char* name, Reach reach
   return add(tensor, name, true, reach);
 }
 
-void Operands::requireDisjoint(const Operand& one, const Operand& other) const {
-  char name[64];
-  if (one.stream < 0) {
-    std::snprintf(name, sizeof name, "%s", one.name);
+Operands::Name::Name(const Operand& operand) {
+  if (operand.stream < 0) {
+    std::snprintf(text, sizeof text, "%s", operand.name);
   } else {
-    std::snprintf(name, sizeof name, "streams[%d].%s", one.stream, one.name);
+    std::snprintf(text, sizeof text, "streams[%d].%s", operand.stream, operand.name);
   }
-  rbc::requireDisjoint(one.view, name, other.view, other.name);
+}
+
+template <class Check>
+void Operands::check(const Operand& operand, Check&& check) const {
+  try {
+    check(operand.view, operand.name);
+  } catch (const Error&) {
+    if (operand.stream >= 0) prefixLastError("streams[%d].", operand.stream);
+    throw;
+  }
 }
 
 void Operands::requireApart() const {
   for (int i = 0; i < count_ && reach_is_open_; ++i) {
-    requireReachable(context_, operands_[i].view, operands_[i].name);
+    check(operands_[i],
+          [&](const View& view, const char* name) { requireReachable(context_, view, name); });
   }
   for (int k = 0; k < num_outputs_; ++k) {
     const Operand& output = operands_[outputs_[k]];
-    requireDistinctElements(output.view, output.name);
+    check(output, requireDistinctElements);
     const std::byte* const begin = output.view.begin;
     const std::byte* const end = output.view.end;
     for (int i = 0; i < count_; ++i) {
       const Operand& other = operands_[i];
       if (other.view.end <= begin || end <= other.view.begin) continue;  // most are
       if (other.written && i <= outputs_[k]) continue;                   // a pair is told once
-      requireDisjoint(other, output);
+      requireDisjoint(other.view, Name(other).text, output.view, Name(output).text);
     }
   }
 }

@@ -10,7 +10,7 @@ namespace rbc {
 class Operands {
  public:
   static constexpr int kMax = 512;
-  static constexpr int kMaxOutputs = 16;
+  static constexpr int kMaxOutputs = 32;
 
   // When it is verified that the context reaches an operand's memory: where it is added, or in the end,
   // after those whose names say more.
@@ -52,7 +52,14 @@ class Operands {
     int32_t stream;
     bool written;
   };
-  void requireDisjoint(const Operand& one, const Operand& other) const;
+  // An operand by itself.
+  template <class Check>
+  void check(const Operand& operand, Check&& check) const;
+  // What to call one beside another.
+  struct Name {
+    explicit Name(const Operand& operand);
+    char text[64];
+  };
 
   Operand operands_[kMax];
 };

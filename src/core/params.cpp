@@ -23,6 +23,11 @@ void failSize(const char* argument, uint32_t size, size_t first_size, size_t own
   failStruct(argument, what);
 }
 
+void failStride(uint32_t size, uint32_t stride) {
+  fail(RBC_STATUS_INVALID_ARGUMENT,
+       "struct_size is %" PRIu32 ", expected %" PRIu32 " as streams[0]", size, stride);
+}
+
 void failByte(const char* argument, uint32_t byte, size_t own_size) {
   char what[160];
   std::snprintf(

@@ -44,6 +44,7 @@ bool isZero(const uint64_t (&reserved)[Words]) {
 
 // Whoever passes null for the argument puts its name before the message.
 [[noreturn]] void failSize(const char* argument, uint32_t size, size_t first_size, size_t own_size);
+[[noreturn]] void failStride(uint32_t size, uint32_t stride);
 [[noreturn]] void failByte(const char* argument, uint32_t byte, size_t own_size);
 [[noreturn]] void failReserved(const char* argument);
 [[noreturn]] void failFlags(uint32_t flags, const KnownFlags& known);
@@ -81,6 +82,16 @@ Params readParams(const void* given, uint32_t size, const Params& defaults, cons
   if constexpr (detail::kHasReserved0<Params>) zero = zero && params.reserved0 == 0;
   if (!zero) detail::failReserved(argument);
   return params;
+}
+
+// An element of an array of such structs, which are `stride` bytes apart, as the first one says.
+template <class Params>
+Params readElement(const void* array, uint32_t stride, int32_t index, const Params& defaults) {
+  const auto* given =
+      static_cast<const unsigned char*>(array) + size_t{stride} * static_cast<size_t>(index);
+  const uint32_t size = structSize(given);
+  if (size != stride) detail::failStride(size, stride);  // before a byte beyond the array is read
+  return readParams(given, size, defaults, nullptr);
 }
 
 // The same of a struct that stands alone; null means the defaults.

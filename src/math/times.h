@@ -15,7 +15,15 @@ struct TimeMath {  // float and double
   static RBC_HD Span span(Time later, Time earlier) { return later - earlier; }
   static RBC_HD Ratio ratio(Span part, Span whole) { return part / whole; }
   static RBC_HD Time shifted(Time t, Time offset) { return t - offset; }
+  static RBC_HD Time later(Time t, Time offset) { return t + offset; }
 };
+
+// a + b, kept within 64 bits.
+RBC_HD int64_t addSaturated(int64_t a, int64_t b) {
+  const auto sum = static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  if (((a ^ sum) & (b ^ sum)) >= 0) return sum;
+  return a < 0 ? INT64_MIN : INT64_MAX;
+}
 
 template <>
 struct TimeMath<int64_t> {
@@ -35,6 +43,7 @@ struct TimeMath<int64_t> {
     if (((t ^ offset) & (t ^ difference)) >= 0) return difference;
     return t < 0 ? INT64_MIN : INT64_MAX;
   }
+  static RBC_HD int64_t later(int64_t t, int64_t offset) { return addSaturated(t, offset); }
 };
 
 // A row of times in memory.

@@ -139,11 +139,16 @@ RBC_HD int64_t offsetAs<int64_t>(const TimeOffset& offset) {
   return offset.ticks;
 }
 
+// Of a stream of a problem: of its limits, and its bounds.
+template <class Time, class Stream>
+RBC_HD Rules<Time> rulesOf(const Stream& s, Bounds bounds, Method method) {
+  const bool holds = bounds == Bounds::kExtrapolate && method != Method::kLinear;
+  return {method,        holds ? Bounds::kHold : bounds, s.tolerance.set && isStep(method),
+          s.max_gap.set, limitAs<Time>(s.tolerance),     limitAs<Time>(s.max_gap)};
+}
 template <class Time>
 RBC_HD Rules<Time> rulesOf(const FuseStream& s, Method method) {
-  const bool holds = s.bounds == Bounds::kExtrapolate && method != Method::kLinear;
-  return {method,        holds ? Bounds::kHold : s.bounds, s.tolerance.set && isStep(method),
-          s.max_gap.set, limitAs<Time>(s.tolerance),       limitAs<Time>(s.max_gap)};
+  return rulesOf<Time>(s, s.bounds, method);
 }
 
 // Calls visitor(Tag<Time>) for the dtype of times.

@@ -26,6 +26,7 @@ struct MergeProblem;
 struct UnprojectProblem;
 struct FarthestProblem;
 struct TakeRowsProblem;
+struct WindowProblem;
 
 template <class Problem>
 struct Row {
@@ -44,7 +45,8 @@ struct Operations : Row<TimesProblem>,
                     Row<MergeProblem>,
                     Row<UnprojectProblem>,
                     Row<FarthestProblem>,
-                    Row<TakeRowsProblem> {};
+                    Row<TakeRowsProblem>,
+                    Row<WindowProblem> {};
 
 // The row of a problem's operation.
 template <class Problem>

@@ -27,7 +27,10 @@ struct Samples {
   DType dtype;
   int64_t channels;
   int64_t channel_stride;
-  const uint8_t* mask;   // bytes: 0 leaves a sample out; null: there is none
+  const uint8_t* mask;  // bytes: 0 leaves a sample out; null: there is none
+  // Each so many channels have bytes of their own, so far apart; 0: all channels share theirs.
+  int64_t mask_channels;
+  int64_t mask_channel_stride;
   int64_t batch;         // rows
   int64_t batch_stride;  // 0 where they are packed
   int64_t batch_mask_stride;
@@ -37,6 +40,16 @@ struct Samples {
   IndexArray lengths;
   IndexArray offsets;
 
+  // Where the mask of a channel begins, after that of channel 0.
+  RBC_HD int64_t maskOffset(int64_t channel) const {
+    return mask_channels > 0 ? channel / mask_channels * mask_channel_stride : 0;
+  }
+  // How many channels from this one on share its mask.
+  RBC_HD int64_t channelsFrom(int64_t channel) const {
+    const int64_t rest = channels - channel;
+    const int64_t alike = mask_channels > 0 ? mask_channels - channel % mask_channels : rest;
+    return rest < alike ? rest : alike;
+  }
   RBC_HD bool packed() const { return offsets.data != nullptr; }
   RBC_HD int64_t total() const { return packed() ? rows : batch * rows; }
 };

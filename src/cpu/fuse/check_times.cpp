@@ -57,7 +57,7 @@ void findTimeDefect(CpuState& state, const FuseStream& s, int64_t batch, TimesDe
   const int64_t rows = shared ? std::min<int64_t>(batch, 1) : batch;
   const int64_t total = packed ? (rows > 0 ? s.offsets[rows] : 0) : rows * s.samples;
   const RowLine line = {s.lengths, s.offsets, s.samples, rows};
-  if (total == 0) return;
+  if (total == 0 || s.times == nullptr) return;
   const int64_t chunk_times = std::max(kChunkTimes, total / kMaxChunks);
   const int64_t chunks = (total - 1) / chunk_times + 1;
   const auto visitChunk = [&](int64_t chunk, auto&& visit) {

@@ -15,7 +15,7 @@ namespace rbc::cpu {
 
 // Room that a thread has for the work on a chunk: the caller's stack may be small.
 struct ThreadMemory {
-  alignas(64) std::byte bytes[96 << 10];
+  alignas(64) std::byte bytes[192 << 10];
 
   template <class T>
   T* as() {

@@ -25,7 +25,7 @@ class TileReader {
  public:
   using Number = Compute<T>;
 
-  // `buffer` has room for kTileElements.
+  // `buffer` has room for kTileElements. The channels share a mask.
   TileReader(const Samples& s, int64_t channel, int width, Number* buffer)
       : s_(s), channel_(channel), width_(width), buffer_(buffer) {
     const int64_t rows = kTileElements<Number> / width;
@@ -47,12 +47,13 @@ class TileReader {
   template <class Visitor>
   void readRun(const SampleRun& run, Visitor&& visit) {
     const T* values = reinterpret_cast<const T*>(run.data) + channel_ * s_.channel_stride;
+    const uint8_t* mask = run.mask != nullptr ? run.mask + s_.maskOffset(channel_) : nullptr;
     const bool dense = width_ == 1 || s_.channel_stride == 1;
-    if (run.mask == nullptr && run.stride == 0 && run.count > tile_rows_) {
+    if (mask == nullptr && run.stride == 0 && run.count > tile_rows_) {
       return repeat(values, run.count, visit);
     }
     if constexpr (std::is_same_v<T, Number>) {
-      if (run.mask == nullptr && dense && run.stride == width_) {
+      if (mask == nullptr && dense && run.stride == width_) {
         for (int64_t i = 0; i < run.count; i += tile_rows_) {
           visit(values + i * width_, std::min(tile_rows_, run.count - i));
         }
@@ -62,11 +63,11 @@ class TileReader {
     for (int64_t i = 0; i < run.count;) {
       if (held_ == tile_rows_) finish(visit);
       const int64_t count = std::min(run.count - i, tile_rows_ - held_);
-      if (run.mask == nullptr) {
+      if (mask == nullptr) {
         copyRows(values + i * run.stride, run.stride, count);
       } else {
         for (int64_t k = i; k < i + count; ++k) {
-          if (run.mask[k * run.mask_stride] != 0) copyRows(values + k * run.stride, 0, 1);
+          if (mask[k * run.mask_stride] != 0) copyRows(values + k * run.stride, 0, 1);
         }
       }
       i += count;

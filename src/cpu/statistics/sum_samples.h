@@ -27,8 +27,9 @@ void sumSamples(const Samples& s, SimdLevel level, ThreadMemory& thread, int64_t
   using Number = Compute<T>;
   auto* memory = thread.as<TileMemory<Number>>();
   const int widest = tileWidth(s);
-  for (int64_t channel = 0; channel < s.channels; channel += widest) {
-    const int width = static_cast<int>(std::min<int64_t>(widest, s.channels - channel));
+  int width = 0;
+  for (int64_t channel = 0; channel < s.channels; channel += width) {
+    width = static_cast<int>(std::min<int64_t>(widest, s.channelsFrom(channel)));
     for (int c = 0; c < width; ++c) clearMoments(moments + channel + c);
     beginSums(&memory->sums, level, width, moments + channel);
     TileReader<T> reader(s, channel, width, memory->buffer);
@@ -64,8 +65,9 @@ void visitChannel(const Samples& s, int64_t channel, int64_t begin, int64_t end,
     visitRuns(s, row, from, to, [&](const SampleRun& run) {
       const T* values = reinterpret_cast<const T*>(run.data) + channel * s.channel_stride;
       if (run.mask == nullptr && run.stride == 0) return visit(widen(*values), run.count);
+      const uint8_t* mask = run.mask != nullptr ? run.mask + s.maskOffset(channel) : nullptr;
       for (int64_t i = 0; i < run.count; ++i) {
-        if (run.mask != nullptr && run.mask[i * run.mask_stride] == 0) continue;
+        if (mask != nullptr && mask[i * run.mask_stride] == 0) continue;
         visit(widen(values[i * run.stride]), int64_t{1});
       }
     });

@@ -1,0 +1,130 @@
+// Windows on the CPU, cut into parts for the threads: streams, windows and, where these are few,
+// offsets.
+
+#include <algorithm>
+
+#include "ceil_div.h"
+#include "runtime/cpu_state.h"
+#include "windows/window_run.h"
+
+namespace rbc::cpu {
+namespace {
+
+// Work that is worth one more thread, in bytes moved: see fuse.cpp.
+constexpr int64_t kThreadBytes = 1 << 20;
+constexpr int64_t kChunkBytes = 64 << 10;
+constexpr int64_t kChunksPerThread = 8;
+constexpr int64_t kMaxChunkBytes = 4 << 20;  // after which a call can be interrupted
+constexpr int64_t kElementBytes = 32;        // what finding a row costs
+constexpr int64_t kPoseBytes = 1024;
+
+struct Parts {
+  Parts(void* data, const WindowProblem& p) : layout(data) {
+    for (int32_t n = 0; n < p.num_streams; ++n) constants[n] = constantsOf(p.streams[n], &layout);
+  }
+
+  ScratchLayout layout;
+  StreamConstants constants[kMaxWindowStreams];
+};
+
+bool writes(const WindowStream& s) {
+  return s.num_offsets > 0 && (s.out.data != nullptr || s.valid != nullptr || s.counted != nullptr);
+}
+
+// What an element of a stream costs, in bytes moved.
+int64_t elementBytes(const WindowProblem& p, const WindowStream& s) {
+  int64_t bytes =
+      kElementBytes + s.channels * sizeOf(s.values_dtype) + s.out_channels * sizeOf(s.out.dtype);
+  for (int32_t i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
+    if (p.segments[i].isPose()) bytes += kPoseBytes;
+  }
+  return bytes;
+}
+
+// The elements of a stream, cut into windows and offsets.
+struct Cut {
+  int64_t windows = 0;  // of a part
+  int64_t offsets = 0;
+  int64_t per_window = 0;  // parts
+  int64_t parts = 0;
+};
+
+Cut cutOf(const WindowProblem& p, const WindowStream& s, int64_t chunk_bytes) {
+  if (!writes(s)) return {};
+  const int64_t elements = std::max<int64_t>(chunk_bytes / elementBytes(p, s), kTileRows);
+  Cut cut;
+  cut.offsets = s.num_offsets;
+  cut.per_window = 1;
+  if (elements < s.num_offsets && canBeCut(p, s)) {
+    cut.per_window = ceilDiv(s.num_offsets, elements);
+    cut.offsets = ceilDiv(s.num_offsets, cut.per_window);
+    cut.per_window = ceilDiv(s.num_offsets, cut.offsets);
+  }
+  cut.windows = std::max<int64_t>(elements / s.num_offsets, 1);
+  cut.parts = ceilDiv(p.windows, cut.windows) * cut.per_window;
+  return cut;
+}
+
+template <class Time, class Number>
+void runPart(const CpuState& state, const WindowPlan& plan, int32_t stream, const Cut& cut,
+             int64_t part, ThreadMemory& memory) {
+  const WindowProblem& p = plan.problem;
+  const WindowStream& s = p.streams[stream];
+  const int64_t begin = part / cut.per_window * cut.windows;
+  const int64_t o_begin = part % cut.per_window * cut.offsets;
+  const int64_t end = std::min(p.windows, begin + cut.windows);
+  const int64_t o_end = std::min(s.num_offsets, o_begin + cut.offsets);
+  WindowRun<Time, Number> run(plan, stream, memory);
+  for (int64_t window = begin; window < end; ++window) run.run(window, o_begin, o_end);
+  static_cast<void>(state);
+}
+
+template <class Time>
+void runAll(CpuState& state, const WindowPlan& plan) {
+  const WindowProblem& p = plan.problem;
+  double bytes = 0;
+  for (int32_t n = 0; n < p.num_streams; ++n) {
+    const WindowStream& s = p.streams[n];
+    if (!writes(s)) continue;
+    bytes += static_cast<double>(elementBytes(p, s)) * static_cast<double>(s.num_offsets) *
+             static_cast<double>(p.windows);
+  }
+  const auto all = static_cast<int64_t>(std::min(bytes, 0x1p62));
+  const int64_t threads = std::clamp<int64_t>(all / kThreadBytes, 1, state.pool.threads());
+  const int64_t chunk = std::clamp(all / (threads * kChunksPerThread), kChunkBytes, kMaxChunkBytes);
+  Cut cuts[kMaxWindowStreams];
+  int64_t parts = 0;
+  for (int32_t n = 0; n < p.num_streams; ++n) {
+    cuts[n] = cutOf(p, p.streams[n], threads == 1 && all <= kMaxChunkBytes ? all + 1 : chunk);
+    parts += cuts[n].parts;
+  }
+  state.pool.parallelFor(parts, static_cast<int>(threads), [&](int64_t i, ThreadMemory& memory) {
+    int32_t n = 0;
+    while (i >= cuts[n].parts) i -= cuts[n++].parts;
+    if (p.streams[n].in_double) {
+      runPart<Time, double>(state, plan, n, cuts[n], i, memory);
+    } else {
+      runPart<Time, float>(state, plan, n, cuts[n], i, memory);
+    }
+  });
+}
+
+size_t bytes(const BackendState&, const WindowProblem& p) {
+  return Parts(nullptr, p).layout.used();
+}
+
+void run(BackendState& backend_state, const WindowProblem& p, Scratch scratch) {
+  CpuState& state = cpuState(backend_state);
+  const Parts parts(scratch.data, p);
+  for (int32_t n = 0; n < p.num_streams; ++n) {
+    if (writes(p.streams[n])) fill(p.streams[n], parts.constants[n]);
+  }
+  const WindowPlan plan = {p, state.simd, parts.constants};
+  visitTime(p.time_dtype, [&](auto time) { runAll<typename decltype(time)::type>(state, plan); });
+}
+
+}  // namespace
+
+extern const Operation<WindowProblem> kWindows = {bytes, run};
+
+}  // namespace rbc::cpu

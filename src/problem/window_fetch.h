@@ -1,0 +1,205 @@
+// Any channel of any stream at any offset of a window, one by one: what references are fetched by,
+// and all that has no faster way.
+#pragma once
+
+#include "interpolate.h"
+#include "real.h"
+#include "slerp.h"
+#include "window_problem.h"
+
+namespace rbc {
+
+// An element of a dtype that is computed in this type, or in float.
+template <class Number>
+RBC_HD Number valueAt(const void* data, DType dtype, int64_t i) {
+  switch (dtype) {
+#define RBC_CASE(name, storage, code, text)                                    \
+  case DType::name:                                                            \
+    if constexpr (sizeof(Compute<storage>) <= sizeof(Number)) {                \
+      return static_cast<Number>(widen(static_cast<const storage*>(data)[i])); \
+    }                                                                          \
+    break;
+    RBC_DTYPES(RBC_CASE)
+#undef RBC_CASE
+  }
+  return Number(0);
+}
+
+// One element of a window, as far as it is the same for all channels of a method.
+template <class Time>
+struct WindowElement {
+  GatheredRow gathered;  // of gathered streams
+  // Of others.
+  WindowSamples<Time> samples;
+  Time query;
+  bool is_reference;
+};
+
+template <class Time>
+RBC_HD WindowElement<Time> elementAt(const WindowStream& s, const WindowStand<Time>& stand,
+                                     int64_t o, bool is_reference = false) {
+  WindowElement<Time> element = {};
+  element.is_reference = is_reference;
+  if (s.interpolates) {
+    element.samples = samplesOf<Time>(s, stand.rows);
+    element.query = queryOf(s, stand, o);
+  } else {
+    element.gathered = gatheredRow(s, stand, o, is_reference);
+  }
+  return element;
+}
+
+template <class Time>
+RBC_HD SamplePosition<Time, int64_t> positionOf(const WindowStream& s,
+                                                const WindowElement<Time>& element, Method method) {
+  int64_t guess = -1;
+  return positionOf(element.samples.times, element.samples.count, element.query,
+                    rulesOf<Time>(s, method, element.is_reference), &guess, element.samples.valid);
+}
+
+// Where the channels of one method are found, whatever the dtype of times is.
+struct WindowPlace {
+  int64_t row;  // among all of the stream; -1: there is none
+  // Its neighbours, where the weights ask for them.
+  int64_t before;
+  int64_t right;
+  int64_t after;
+  Weights<double> weights;
+  bool mask;  // rbcResample's, but for quaternions that are none; or that the row was not held
+};
+
+template <class Time>
+RBC_HD WindowPlace placeOf(const WindowStream& s, const WindowElement<Time>& element,
+                           Method method) {
+  if (!s.interpolates) {
+    const GatheredRow& at = element.gathered;
+    return {at.row, at.row, at.row, at.row, {}, at.valid};
+  }
+  const SamplePosition<Time, int64_t> position = positionOf(s, element, method);
+  const WindowSamples<Time>& samples = element.samples;
+  WindowPlace place = {-1, -1, -1, -1, {}, position.mask};
+  if (position.index < 0) return place;
+  Neighbours<int64_t> beside = {position.index, position.index, position.index};
+  if (position.weight != 0) beside = neighboursOf(samples.valid, samples.count, position.index);
+  place.row = samples.begin + position.index;
+  place.before = samples.begin + beside.before;
+  place.right = samples.begin + beside.right;
+  place.after = samples.begin + beside.after;
+  place.weights = weightsOf(method, samples.times, samples.count, position, beside);
+  return place;
+}
+
+namespace detail {
+
+// Computed as rbcResample does; the method's channels begin at `first`. Returns whether there is a
+// value.
+template <class Number>
+RBC_HD bool channelAt(const WindowStream& s, const WindowPlace& place, Method method, int64_t first,
+                      int64_t channel, Number* value) {
+  if (place.row < 0) return false;
+  const auto read = [&](int64_t row, int64_t c) {
+    return valueAt<Number>(s.values, s.values_dtype,
+                           row * s.values_stride[0] + c * s.values_stride[1]);
+  };
+  if (!s.interpolates) {
+    *value = read(place.row, channel);
+    return true;
+  }
+  const Weights<Number> k = place.weights.template as<Number>();
+  if (method == Method::kSlerp) {
+    const int64_t quaternion = channel - (channel - first) % 4;
+    Number q1[4];
+    Number q2[4];
+    for (int i = 0; i < 4; ++i) {
+      q1[i] = read(place.row, quaternion + i);
+      q2[i] = k.w != 0 ? read(place.right, quaternion + i) : q1[i];
+    }
+    if (!(isRotation(q1) & isRotation(q2))) return false;
+    if (k.w != 0) slerp(q1, q2, k.w, q1);
+    *value = q1[channel - quaternion];
+    return true;
+  }
+  const Number v1 = read(place.row, channel);
+  *value = v1;
+  if (k.w == 0) return true;
+  const Number v2 = read(place.right, channel);
+  switch (method) {
+    case Method::kCubic:
+    case Method::kPchip: {
+      const Number v0 = k.before ? read(place.before, channel) : v1;
+      const Number v3 = k.after ? read(place.after, channel) : v1;
+      *value = method == Method::kCubic ? cubic(v0, v1, v2, v3, k) : pchip(v0, v1, v2, v3, k);
+      break;
+    }
+    case Method::kAngle: *value = lerpAngle(v1, v2, k.w); break;
+    default: *value = lerp(v1, v2, k.w); break;
+  }
+  return true;
+}
+
+}  // namespace detail
+
+// A channel's value before any transform, of a method whose channels begin at `first`. Number is the
+// type that it is computed in, or double. Returns whether there is one.
+template <class Number>
+RBC_HD bool fetchChannel(const WindowStream& s, const WindowPlace& place, Method method,
+                         int64_t first, int64_t channel, Number* value) {
+  if (s.interpolates && sizeof(Number) == sizeof(double) && !computesInDouble(s.values_dtype)) {
+    float narrow = 0;
+    if (!detail::channelAt(s, place, method, first, channel, &narrow)) return false;
+    *value = static_cast<Number>(narrow);
+    return true;
+  }
+  return detail::channelAt(s, place, method, first, channel, value);
+}
+
+template <class Number, class Time>
+RBC_HD bool fetchChannel(const WindowProblem& p, const WindowStream& s,
+                         const WindowElement<Time>& element, int64_t channel, Number* value) {
+  if (!s.interpolates) {
+    return fetchChannel(s, placeOf(s, element, Method::kLinear), Method::kLinear, 0, channel,
+                        value);
+  }
+  const ChannelSegment& segment = methodOf(p, s, channel);
+  return fetchChannel(s, placeOf(s, element, segment.method), segment.method, segment.begin,
+                      channel, value);
+}
+
+// Several channels, as those of a pose. Returns whether all have a value.
+template <class Number, class Time>
+RBC_HD bool fetchChannels(const WindowProblem& p, const WindowStream& s,
+                          const WindowElement<Time>& element, int64_t begin, int count,
+                          Number* values) {
+  bool all = true;
+  for (int i = 0; i < count; ++i) all &= fetchChannel(p, s, element, begin + i, values + i);
+  return all;
+}
+
+// Whether the element is valid before its transforms: rbcResample's mask, or that the row was not
+// held.
+template <class Time>
+RBC_HD bool isValid(const WindowProblem& p, const WindowStream& s,
+                    const WindowElement<Time>& element) {
+  if (!s.interpolates) return element.gathered.valid;
+  bool valid = true;
+  for (int32_t i = s.first_method; i < s.first_method + s.num_methods; ++i) {
+    const ChannelSegment& segment = p.methods[i];
+    const SamplePosition<Time, int64_t> position = positionOf(s, element, segment.method);
+    valid = valid && position.mask;
+    if (segment.method != Method::kSlerp || !valid) continue;
+    for (int64_t c = segment.begin; c < segment.begin + segment.count && valid; c += 4) {
+      double value;
+      valid = fetchChannel(p, s, element, c, &value);
+    }
+  }
+  return valid;
+}
+
+// Whether it takes neutral values, where the pad is neutral.
+template <class Time>
+RBC_HD bool isPastEnd(const WindowStream& s, const WindowElement<Time>& element, bool valid) {
+  if (!s.interpolates) return element.gathered.after;
+  return !valid && isAfter(element.samples, element.query);
+}
+
+}  // namespace rbc

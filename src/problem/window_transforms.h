@@ -1,0 +1,75 @@
+// References and poses of a window, from its streams.
+#pragma once
+
+#include "window_fetch.h"
+#include "window_pose.h"
+
+namespace rbc {
+
+// Fetches with hold the element that a segment refers to. It is the same for all offsets of a window,
+// but for a step's: that is the element before, if there is one.
+template <class Time>
+RBC_HD WindowElement<Time> referenceElement(const WindowProblem& p, const WindowSegment& segment,
+                                            int64_t window, const WindowAnchor<Time>& anchor) {
+  const int32_t n = segment.reference_stream;
+  return elementAt(p.streams[n], standOf(p, n, window, anchor), segment.reference_offset, true);
+}
+
+// The value that is subtracted from channel segment.begin + i. Returns whether there is one.
+template <class Number, class Time>
+RBC_HD bool fetchReference(const WindowProblem& p, const WindowSegment& segment,
+                           const WindowElement<Time>& reference, int64_t i, Number* value) {
+  return fetchChannel(p, p.streams[segment.reference_stream], reference,
+                      segment.reference_begin + i, value);
+}
+
+template <class V>
+RBC_HD V subtracted(V x, V reference, bool inverse) {
+  return inverse ? x + reference : x - reference;
+}
+
+// Returns whether all channels have values, and the rotation is one.
+template <class Number, class Time>
+RBC_HD bool fetchPose(const WindowProblem& p, const WindowStream& s,
+                      const WindowElement<Time>& element, int64_t begin,
+                      const RotationFormat& rotation, Pose<Number>* pose) {
+  double values[kMostPoseChannels];
+  const int count = kPositionChannels + channelsOf(rotation.kind);
+  if (!fetchChannels(p, s, element, begin, count, values)) return false;
+  *pose = readPose<Number>(rotation, values);
+  return isRotation(pose->q);
+}
+
+template <class Number, class Time>
+RBC_HD bool fetchReference(const WindowProblem& p, const WindowSegment& segment,
+                           const WindowElement<Time>& reference, Pose<Number>* pose) {
+  return fetchPose(p, p.streams[segment.reference_stream], reference, segment.reference_begin,
+                   segment.reference_rotation, pose);
+}
+
+// Whether a segment's rotations are computed as DoubleDouble: see convertRotation().
+RBC_HD bool inDoubleDouble(const WindowSegment& segment) {
+  return segment.out_rotation.kind == RotationKind::Euler;
+}
+
+RBC_HD PoseKind poseKindOf(const WindowSegment& segment) {
+  return segment.kind == WindowKind::kRelative ? PoseKind::kRelative : PoseKind::kWorld;
+}
+
+// What a pose becomes, but for the inverse of a step: see afterStep(). The reference of a step is the
+// element before, or at the first offset the segment's own.
+template <class Number>
+RBC_HD Pose<Number> transformed(const WindowSegment& segment,
+                                const PoseReference<Number>& reference, const Pose<Number>& pose) {
+  return segment.inverse ? absolutePose(poseKindOf(segment), reference, pose)
+                         : relativePose(poseKindOf(segment), reference, pose);
+}
+
+// The element whose pose step `o` of a window begins at, where o > 0.
+template <class Time>
+RBC_HD WindowElement<Time> elementBefore(const WindowStream& s, const WindowStand<Time>& stand,
+                                         int64_t o) {
+  return elementAt(s, stand, o - 1, true);
+}
+
+}  // namespace rbc

@@ -1,0 +1,69 @@
+// rbcWindows against its rules: random calls of all that it offers, and the same bits from every SIMD
+// level, number of threads and backend.
+#include "robocache/windows.h"
+
+#include "support/operation_tests.h"
+#include "support/random_windows.h"
+#include "support/window_reference.h"
+
+namespace support {
+
+// What a random call is made of.
+struct WindowCase {
+  uint64_t seed = 0;
+  bool plain = false;  // gathered rows of narrow floats, copied or subtracted from
+  Flush flush = Flush::kEnd;
+};
+
+std::string describe(const WindowCase& c) {
+  return std::string(c.plain ? "plain " : "") + "windows, seed " + std::to_string(c.seed);
+}
+
+struct WindowInputs {
+  WindowCase c;
+  WindowCall call;
+};
+
+WindowInputs inputsOf(const WindowCase& c) {
+  return {c, RandomWindows(c.seed, c.flush).make(c.plain)};
+}
+
+class PlacedInputs : public PlacedWindows {
+ public:
+  PlacedInputs(const Context& context, const WindowInputs& in) : PlacedWindows(context, in.call) {}
+
+  WindowResult fetch(const Context& context, bool* stray_writes) {
+    const WindowResult result = PlacedWindows::fetch(context);
+    *stray_writes = result.stray;
+    return result;
+  }
+};
+
+PlacedInputs placedOf(const Context& context, const WindowInputs& in) { return {context, in}; }
+
+std::string firstError(const WindowInputs& in, const WindowResult& result) {
+  return firstError(in.call, result);
+}
+
+}  // namespace support
+
+namespace {
+
+using support::WindowCase;
+
+struct Windows {
+  static constexpr uint64_t kRandomCases = 600;
+  static constexpr uint64_t kSameBits = 100;
+
+  static std::vector<WindowCase> table() {
+    std::vector<WindowCase> all;
+    for (uint64_t seed = 0; seed < 60; ++seed) all.push_back({20'000 + seed, seed % 3 == 0});
+    return all;
+  }
+  static WindowCase random(uint64_t seed) { return {seed, seed % 4 == 0}; }
+  static WindowCase any(uint64_t seed) { return random(seed); }
+};
+
+}  // namespace
+
+OPERATION_TESTS("windows", Windows)
