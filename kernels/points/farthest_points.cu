@@ -364,10 +364,10 @@ struct Plan {
   bool in_memory;  // clouds may be too large for registers
 };
 
-// Clusters of more than 8 blocks are not for every device.
+// Blocks of a cluster. Code for devices before Hopper has none, and more than 8 are not for all.
 int mostBlocks(const LaunchDevice& device) {
-  if (device.compute_capability < 90) return 1;
-  return device.compute_capability < 110 ? kMostCluster : 8;
+  if (!device.early_launches) return 1;
+  return device.compute_capability == 90 ? kMostCluster : 8;
 }
 
 template <class Number>
