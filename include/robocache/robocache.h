@@ -14,6 +14,7 @@
 #define ROBOCACHE_H
 
 #include "base.h"
+#include "clouds.h"
 #include "context.h"
 #include "fuse.h"
 #include "live.h"

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "robocache/clouds.h"
 #include "robocache/fuse.h"
 #include "robocache/live.h"
 #include "robocache/statistics.h"
@@ -45,6 +46,12 @@ template <>
 inline constexpr uint32_t kFirstSize<rbcStatisticsAccumulatorParams> = 72;
 template <>
 inline constexpr uint32_t kFirstSize<rbcStatisticsUpdateParams> = 64;
+template <>
+inline constexpr uint32_t kFirstSize<rbcUnprojectParams> = 136;
+template <>
+inline constexpr uint32_t kFirstSize<rbcFarthestPointsParams> = 72;
+template <>
+inline constexpr uint32_t kFirstSize<rbcTakeRowsParams> = 48;
 template <>
 inline constexpr uint32_t kFirstSize<rbcWindowStream> = 200;
 template <>

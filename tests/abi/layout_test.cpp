@@ -252,6 +252,25 @@ FUNCTION(rbcWindows, rbcStatus_t (*)(rbcContext_t, const rbcWindowStream*, int32
 FUNCTION(rbcWindowsWorkspaceSize,
          rbcStatus_t (*)(rbcContext_t, const rbcWindowStream*, int32_t, const rbcTensor*,
                          const rbcTensor*, const rbcWindowsParams*, size_t*));
+FUNCTION(rbcUnproject, rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*,
+                                       const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                                       const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                                       const rbcUnprojectParams*));
+FUNCTION(rbcUnprojectWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTensor*, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTensor*, const rbcUnprojectParams*, size_t*));
+FUNCTION(rbcFarthestPoints,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcFarthestPointsParams*));
+FUNCTION(rbcFarthestPointsWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcFarthestPointsParams*, size_t*));
+FUNCTION(rbcTakeRows, rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*,
+                                      const rbcTensor*, const rbcTakeRowsParams*));
+FUNCTION(rbcTakeRowsWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTakeRowsParams*, size_t*));
 
 TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcContextParams context = rbcContextParamsInit();
@@ -288,6 +307,28 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   CHECK(tsdf.max_weight == INFINITY);
   tsdf.struct_size = 0;
   tsdf.max_weight = 0;
+  rbcUnprojectParams unproject = rbcUnprojectParamsInit();
+  CHECK(unproject.struct_size == sizeof unproject);
+  CHECK(unproject.color_scale == 1);
+  CHECK(unproject.step == 1);
+  for (double* low : {&unproject.min_x, &unproject.min_y, &unproject.min_z}) {
+    CHECK(*low == -INFINITY);
+    *low = 0;
+  }
+  for (double* high :
+       {&unproject.max_depth, &unproject.max_x, &unproject.max_y, &unproject.max_z}) {
+    CHECK(*high == INFINITY);
+    *high = 0;
+  }
+  unproject.struct_size = 0;
+  unproject.color_scale = 0;
+  unproject.step = 0;
+  rbcFarthestPointsParams farthest = rbcFarthestPointsParamsInit();
+  CHECK(farthest.struct_size == sizeof farthest);
+  farthest.struct_size = 0;
+  rbcTakeRowsParams take = rbcTakeRowsParamsInit();
+  CHECK(take.struct_size == sizeof take);
+  take.struct_size = 0;
   rbcStatisticsParams statistics = rbcStatisticsParamsInit();
   CHECK(statistics.struct_size == sizeof statistics);
   statistics.struct_size = 0;
@@ -337,6 +378,9 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   CHECK(zero(sparse));
   CHECK(zero(voxels));
   CHECK(zero(tsdf));
+  CHECK(zero(unproject));
+  CHECK(zero(farthest));
+  CHECK(zero(take));
   CHECK(zero(statistics));
   CHECK(zero(result));
   CHECK(zero(accumulator));

@@ -29,6 +29,7 @@ from ._clock import clock
 from ._context import Context, ContextInfo
 from ._episodes import Episodes
 from ._errors import RoboCacheError, Status
+from ._farthest_points import farthest_points, take_rows
 from ._frames import fuse_frames, resample_frame
 from ._fuse import fuse
 from ._info import Info, info
@@ -45,6 +46,7 @@ from ._track import Track
 from ._transform import Transform
 from ._tsdf import voxelize_tsdf
 from ._types import Grid
+from ._unproject import Cloud, unproject
 from ._version import version as __version__
 from ._voxelize import voxelize
 from ._voxelize_sparse import SparseVoxels, voxelize_sparse
@@ -68,6 +70,7 @@ else:
 
 
 __all__ = [
+    "Cloud",
     "Context",
     "ContextInfo",
     "Episodes",
@@ -97,6 +100,7 @@ __all__ = [
     "channel_mask",
     "clock",
     "convert_rotations",
+    "farthest_points",
     "fuse",
     "fuse_frames",
     "info",
@@ -105,6 +109,8 @@ __all__ = [
     "resample_frame",
     "statistics",
     "statistics_files",
+    "take_rows",
+    "unproject",
     "voxelize",
     "voxelize_sparse",
     "voxelize_tsdf",
