@@ -190,7 +190,7 @@ TENSOR_TYPEMAP(const rbcOutput*, 1)
 
 /* Structs with what they point to: tuples that params_argument.h tells of. */
 %define RBC_STRUCT_ARGUMENT(Name)
-%typemap(in) const Name* (Name opened, TensorArgument tensors[Name##_TENSORS] = {NO_TENSOR},
+%typemap(in) const Name* (Name opened, TensorArgument tensors[Name##_TENSORS + 1] = {NO_TENSOR},
                           double room[Name##_ROOM / sizeof(double) + 1]) {
   if (openOne(&Name##_TYPE, $input, arg1, &opened, tensors, room) != 0) SWIG_fail;
   $1 = &opened;

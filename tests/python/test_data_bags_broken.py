@@ -40,7 +40,7 @@ def test_cut_off_anywhere(tmp_path, kind):
     path = bag(tmp_path, kind)
     whole = data.open(path).load()
     content = path.read_bytes()
-    cuts = np.random.default_rng(0).integers(20, len(content), 60).tolist()
+    cuts = np.random.default_rng(0).integers(20, len(content), 30).tolist()
     kept = 0
     for cut in [*cuts, len(content) - 1]:
         path.write_bytes(content[:cut])
@@ -61,7 +61,7 @@ def test_cut_off_anywhere(tmp_path, kind):
             of = whole[name].select(slice(rows), both)
             np.testing.assert_array_equal(stream.log_times, of.log_times)
             np.testing.assert_array_equal(stream.select(names=of.names).values, of.values)
-    assert kept > 1000 or kind == "mcap zstd"  # that one is a single packed chunk
+    assert kept > 400 or kind == "mcap zstd"  # that one is a single packed chunk
 
 
 def test_a_cut_off_database(tmp_path):
@@ -94,7 +94,7 @@ def test_any_byte_may_be_wrong(tmp_path, kind):
     path = bag(tmp_path, kind, 40)
     content = bytearray(path.read_bytes())
     rng = np.random.default_rng(1)
-    for _ in range(100):
+    for _ in range(40):
         at = int(rng.integers(13 if kind == "ros1" else 8, len(content)))
         before = content[at]
         content[at] ^= int(rng.integers(1, 256))

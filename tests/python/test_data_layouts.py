@@ -89,7 +89,7 @@ def numbers(message, store, name, path=""):
         yield from walk(getattr(message, field), kind, what, inner)
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(definitions(), st.integers(0, 2**32), st.sampled_from(["ros1", "cdr", "cdr big"]))
 def test_any_definition(tmp_path_factory, texts, seed, kind):
     name = "test_msgs/msg/Outer"

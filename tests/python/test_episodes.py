@@ -141,7 +141,9 @@ def test_equal_and_not():
     assert nan == rbc.Track([[np.nan]], [0, 1])
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda a: pickle.loads(pickle.dumps(a))])
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda a: pickle.loads(pickle.dumps(a))]
+)
 def test_copies(copied):
     assert copied(episodes()) == episodes()
     assert copied(arm()).lengths.tolist() == [3, 0, 5]

@@ -29,9 +29,11 @@ from ._clock import clock
 from ._context import Context, ContextInfo
 from ._episodes import Episodes
 from ._errors import RoboCacheError, Status
+from ._farthest_points import farthest_points, take_rows
 from ._frames import fuse_frames, resample_frame
 from ._fuse import fuse
 from ._info import Info, info
+from ._live import Live, LiveCounters, LiveStream, LiveTick
 from ._masks import channel_mask
 from ._normalization import Normalization
 from ._report import Report, StreamReport, report
@@ -41,12 +43,18 @@ from ._statistics import StatisticsAccumulator, statistics
 from ._statistics_result import StatisticsResult
 from ._stream import Stream
 from ._track import Track
+from ._transform import Transform
 from ._tsdf import voxelize_tsdf
 from ._types import Grid
+from ._unproject import Cloud, unproject
 from ._version import version as __version__
 from ._voxelize import voxelize
 from ._voxelize_sparse import SparseVoxels, voxelize_sparse
 from ._warnings import RangeWarning
+from ._window import Window
+from ._window_spec import WindowSpec
+from ._window_stream import WindowStream
+from ._windows import windows
 
 if TYPE_CHECKING:
     from . import data as data
@@ -62,11 +70,16 @@ else:
 
 
 __all__ = [
+    "Cloud",
     "Context",
     "ContextInfo",
     "Episodes",
     "Grid",
     "Info",
+    "Live",
+    "LiveCounters",
+    "LiveStream",
+    "LiveTick",
     "Normalization",
     "RangeWarning",
     "Report",
@@ -78,11 +91,16 @@ __all__ = [
     "Stream",
     "StreamReport",
     "Track",
+    "Transform",
+    "Window",
+    "WindowSpec",
+    "WindowStream",
     "__version__",
     "associate",
     "channel_mask",
     "clock",
     "convert_rotations",
+    "farthest_points",
     "fuse",
     "fuse_frames",
     "info",
@@ -91,7 +109,10 @@ __all__ = [
     "resample_frame",
     "statistics",
     "statistics_files",
+    "take_rows",
+    "unproject",
     "voxelize",
     "voxelize_sparse",
     "voxelize_tsdf",
+    "windows",
 ]

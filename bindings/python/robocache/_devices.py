@@ -34,6 +34,7 @@ def _is_cpu(device: Any) -> bool:
 
 def _to_torch(array: Any, device: Any, name: str) -> Any:
     import torch
+    from torch.utils.dlpack import from_dlpack
 
     try:
         target = torch.device(device)
@@ -43,7 +44,7 @@ def _to_torch(array: Any, device: Any, name: str) -> Any:
     if isinstance(array, torch.Tensor):
         return array.to(target)
     if framework_of(array, name).device(array, name) != CPU:
-        return torch.from_dlpack(array).to(target)
+        return from_dlpack(array).to(target)
     host = on_host(array, name)
     if host.dtype.name == "bfloat16":  # of ml_dtypes, which torch does not know
         import numpy as np

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ._frameworks import Framework
     from ._types import Array, Indices, SupportsDLPack
 
-_QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99)
+QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99)
 _NAMES = ("count", "nonfinite", "min", "max", "mean", "std")
 _new_params, _set_flags, _set_ddof = struct_of("StatisticsParams", "flags", "ddof")
 (_new_result,) = struct_of("StatisticsResult")
@@ -38,7 +38,7 @@ def statistics(
     lengths: Indices | None = None,
     offsets: Indices | None = None,
     mask: SupportsDLPack | None = None,
-    quantiles: Sequence[float] = _QUANTILES,
+    quantiles: Sequence[float] = QUANTILES,
     per_row: bool = False,
     ddof: int = 0,
     backend: str | Context | None = None,
@@ -171,7 +171,7 @@ class StatisticsAccumulator:
     def __init__(
         self,
         channels: int,
-        quantiles: Sequence[float] = _QUANTILES,
+        quantiles: Sequence[float] = QUANTILES,
         ddof: int = 0,
         backend: str | Context | None = None,
     ) -> None:

@@ -139,7 +139,8 @@ class Track:
         """How many rows each episode has, int64 [E] in NumPy."""
         import numpy as np
 
-        return np.diff(self._offsets)
+        lengths: NDArray[np.int64] = np.diff(self._offsets)
+        return lengths
 
     @property
     def time_unit(self) -> str | None:

@@ -13,7 +13,9 @@ def extents_of(values: Any) -> tuple[int, int]:
     framework_of(values, "values").examine(values, "values")
     shape = tuple(shape_of(values, "values"))
     if len(shape) != 2:
-        advice = "; pass values[:, None]" if len(shape) == 1 else "; flatten the axes after the first"
+        advice = (
+            "; pass values[:, None]" if len(shape) == 1 else "; flatten the axes after the first"
+        )
         raise ValueError(f"values: shape is {list(shape)}, expected [n,D]{advice}")
     return int(shape[0]), int(shape[1])
 

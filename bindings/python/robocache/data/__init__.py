@@ -19,8 +19,11 @@ from ._episodes import Episodes, TrackInfo
 from ._errors import FormatError, LeftOut, Problem
 from ._open import open
 from ._recording import RecordedStream, Recording
+from ._report_html import report_html
+from ._rerun import save_rerun
 from ._save import save
 from ._source import Piece, StreamInfo
+from ._sync import SyncResult, sync
 
 __all__ = [
     "Episodes",
@@ -33,10 +36,14 @@ __all__ = [
     "RecordedStream",
     "Recording",
     "StreamInfo",
+    "SyncResult",
     "TrackInfo",
     "align",
     "checks",
     "open",
+    "report_html",
     "save",
+    "save_rerun",
     "statistics",
+    "sync",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 from ._findings import Finding
 
 _OF_RANGE = 1e-3  # of the channel's range: what float32 and histograms may cost
-_OF_SIZE = 1e-6  # of the largest value
+_OF_SIZE = 1e-5  # of the largest value: what sums of float32 cost
 _LEAST = 1e-12
 
 

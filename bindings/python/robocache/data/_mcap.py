@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAGIC = b"\x89MCAP0\r\n"
-_HEADER, _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _INDEX = range(1, 8)
+_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK = range(2, 7)
 _CHUNK_INDEX, _STATISTICS, _DATA_END = 0x08, 0x0B, 0x0F
 _LOOSE = 4 << 20  # bytes of messages without a chunk that are read at once
 _RECORD = struct.Struct("<BQ")
@@ -81,14 +81,14 @@ class Mcap:
         summary = file.read(self.size - 37 - begin)
         chunked = None
         try:
-            for op, at, size in _records(summary):
+            for op, at, _ in _records(summary):
                 if op == _CHUNK_INDEX:
                     self._chunk_index(summary, at)
                 elif op == _STATISTICS:
                     chunked = struct.unpack_from("<I", summary, at + 22)[0]
                     self.counts = _map(summary, at + 42, "<HQ")
                 else:
-                    self._define(op, summary, at, at + size)
+                    self._define(op, summary, at)
         except (struct.error, IndexError, UnicodeDecodeError):
             self.damage.found(self.path, f"byte {begin}", "the summary cannot be read")
             return False
@@ -126,10 +126,8 @@ class Mcap:
                 self._walk_chunk(file, at, min(size, self.size - at - 9), whole)
             elif op == _MESSAGE and whole:
                 self._loose(at, size)
-            elif op == _INDEX and whole and self.chunks and self.chunks[-1].channels is not None:
-                pass
             elif whole and op in (_SCHEMA, _CHANNEL):
-                self._define(op, file.read(size), 0, size)
+                self._define(op, file.read(size), 0)
             if not whole:
                 self.damage.found(self.path, f"byte {at}", "is cut off within a record")
                 return
@@ -143,11 +141,11 @@ class Mcap:
         data = self._content(file, at, size, whole)
         if data is None:
             return
-        for op, begin, length in _records(data):
+        for op, begin, _ in _records(data):
             if op == _MESSAGE:
                 seen.add(int.from_bytes(data[begin : begin + 2], "little"))
             else:
-                self._define(op, data, begin, begin + length)
+                self._define(op, data, begin)
         self.chunks.append(_Chunk(at, size, frozenset(seen)))
 
     def _loose(self, at: int, size: int) -> None:
@@ -158,7 +156,14 @@ class Mcap:
         else:
             self.chunks.append(_Chunk(at, -9 - size, None))  # below 0: no chunk
 
-    def _define(self, op: int, data: bytes, at: int, end: int) -> None:
+    def _define(self, op: int, data: bytes, at: int) -> None:
+        """A schema or a channel that the data have at a place."""
+        try:
+            self._defined(op, data, at)
+        except struct.error:
+            self.damage.found(self.path, "a schema or a channel", "cannot be read")
+
+    def _defined(self, op: int, data: bytes, at: int) -> None:
         if op == _SCHEMA:
             (number,) = struct.unpack_from("<H", data, at)
             name, at = _text(data, at + 2)

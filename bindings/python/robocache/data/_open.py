@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import os
 from collections.abc import Mapping, Sequence
@@ -130,7 +131,5 @@ def head(path: str, size: int) -> bytes:
     """The first bytes of a file; b"" of a folder."""
     if not os.path.isfile(path):
         return b""
-    import builtins
-
     with builtins.open(path, "rb") as file:
         return file.read(size)

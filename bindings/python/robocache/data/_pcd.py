@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 from typing import Any
 
@@ -36,8 +37,6 @@ def _is_pcd(path: str) -> bool:
 
 def read(path: str) -> PointCloud:
     """One file."""
-    import builtins
-
     import numpy as np
 
     with builtins.open(path, "rb") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import itertools
 import os
 import struct
@@ -54,7 +55,7 @@ class Ros1:
         self.counts: dict[int, int] | None = None
         self.chunks: list[_Chunk] = []
         self.indexed = True
-        with _file(path) as file:
+        with builtins.open(path, "rb") as file:
             if file.read(len(_START)) != _START:
                 raise FormatError(path, "byte 0", "is no bag of version 2.0")
             if not self._read_index(file):
@@ -185,7 +186,7 @@ class Ros1:
         import numpy as np
 
         ids = np.array(sorted(wanted), np.uint32)
-        with _file(self.path) as file:
+        with builtins.open(self.path, "rb") as file:
             for chunk in self.chunks:
                 if chunk.channels is not None and chunk.channels.isdisjoint(wanted):
                     continue
@@ -239,12 +240,6 @@ class Ros1:
         except ValueError as error:
             self.damage.found(self.path, place, f"{error}: its messages are lost")
             return None
-
-
-def _file(path: str) -> BinaryIO:
-    import builtins
-
-    return builtins.open(path, "rb")
 
 
 def _records(content: bytes) -> Iterator[tuple[int, int, int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import re
 from typing import Any
@@ -84,19 +85,13 @@ def _metadata(path: str) -> dict[str, Any]:
         return {}
     yaml = needed("ruamel.yaml", "ros", "a ROS 2 bag").YAML(typ="safe", pure=True)
     try:
-        with _text_of(file) as text:
+        with builtins.open(file, encoding="utf-8") as text:
             told = yaml.load(text)
         information = told["rosbag2_bagfile_information"]
         return dict(information)
     except Exception as error:  # of the parser, which has many
         line = str(error).partition("\n")[0]
         raise FormatError(file, "", f"cannot be read: {line or type(error).__name__}") from None
-
-
-def _text_of(file: str) -> Any:
-    import builtins
-
-    return builtins.open(file, encoding="utf-8")
 
 
 def _has_messages(path: str) -> bool:

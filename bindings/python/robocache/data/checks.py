@@ -14,7 +14,7 @@ warning: arm: dead: none of its 2 channels ever changes
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Callable, Union
 
 from .. import Report, Stream, report
 from ._check_statistics import check_statistics
@@ -23,6 +23,7 @@ from ._check_values import Channels, quaternions_of
 from ._episodes import Episodes
 from ._findings import Finding, sorted_findings
 from ._recording import Recording
+from ._source import Piece
 from ._units import per_second, unit_of
 
 if TYPE_CHECKING:
@@ -117,21 +118,33 @@ def check(
 
 
 def survey(
-    given: Data, *, max_gap: float | None = None, jitter: float = 0.2, unit: str | None = None
+    given: Data,
+    *,
+    max_gap: float | None = None,
+    jitter: float = 0.2,
+    unit: str | None = None,
+    watch: Callable[[Piece], Any] | None = None,
 ) -> Survey:
-    """As :func:`check`, with the times and ranges of each stream, for tables and plots."""
+    """As :func:`check`, with the times and ranges of each stream, for tables and plots.
+
+    ``watch`` is called with each piece of a recording, for what else is to be known of it.
+    """
     limits = Limits(max_gap, jitter)
     if isinstance(given, Recording):
-        return _of_recording(given, limits, unit)
+        return _of_recording(given, limits, unit, watch)
     return _of_episodes(given, limits, unit)
 
 
-def _of_recording(recording: Recording, limits: Limits, unit: str | None) -> Survey:
+def _of_recording(
+    recording: Recording, limits: Limits, unit: str | None, watch: Callable[[Piece], Any] | None
+) -> Survey:
     import numpy as np
 
     streams: dict[str, StreamSurvey] = {}
     clocks: dict[str, dict[str, list[Any]]] = {}
     for piece in recording.pieces():
+        if watch is not None:
+            watch(piece)
         of = streams.get(piece.stream)
         if of is None:
             channels = Channels(piece.stream, piece.names, len(piece.names))
