@@ -102,10 +102,9 @@ def report(
     own = common_unit(named, unit)
     per_second = 1.0 if own is None else own.per_second
     rows = {name: _rows(stream, name) for name, stream in named.items()}
-    edges = [row[[0, -1]] for taken in rows.values() for row in taken if len(row)]
-    if not edges:
+    if not any(len(row) for taken in rows.values() for row in taken):
         raise ValueError("streams: have no samples")
-    union = float(np.max(edges) - np.min(edges))
+    union = _union(list(rows.values()))
     reports = {}
     for name, taken in rows.items():
         steps = np.concatenate([np.diff(row) for row in taken if len(row)] or [np.zeros(0)])
@@ -126,6 +125,17 @@ def _rows(stream: Any, name: str) -> list[Any]:
         host = host[None].repeat(rows, axis=0) if rows > 1 else host[None]
     counts = [host.shape[1]] * len(host) if lengths is None else lengths
     return [row[:count] for row, count in zip(host, counts)]
+
+
+def _union(rows: list[list[Any]]) -> float:
+    """How long all streams together are: from the first begin to the last end, in each row."""
+    alike = len({len(taken) for taken in rows}) == 1
+    total = 0.0
+    for taken in zip(*rows) if alike else [[row for each in rows for row in each]]:
+        ends = [row[[0, -1]] for row in taken if len(row)]
+        if ends:
+            total += float(max(end[1] for end in ends) - min(end[0] for end in ends))
+    return total
 
 
 def _limit_of(stream: Any) -> float | None:

@@ -66,9 +66,10 @@ def voxelize_sparse(
     points: Array,
     features: SupportsDLPack | None = None,
     *,
-    origin: Numbers3,
     voxel_size: float | Numbers3,
-    shape: Sequence[int],
+    origin: Numbers3 | None = None,
+    shape: Sequence[int] | None = None,
+    point_cloud_range: Sequence[float] | SupportsDLPack | None = None,
     reduce: Reduction | None = "mean",
     max_voxels: int | None = None,
     max_points: int | None = None,
@@ -102,6 +103,9 @@ def voxelize_sparse(
         The edge of a voxel, in the unit of the points, more than 0; one for all axes or one each.
     shape : 3 ints
         How many voxels there are along x, y and z.
+    point_cloud_range : 6 numbers
+        In place of ``origin`` and ``shape``, as detectors have it: the corners x0, y0, z0, x1, y1,
+        z1 of the grid, which has round((x1 - x0) / ``voxel_size``) voxels along x.
     reduce
         What ``features`` of the result is of the features of a voxel's points: their "mean", "sum",
         "max" or "min". None: it is left out.
@@ -169,7 +173,16 @@ def voxelize_sparse(
     """
     framework, context, ordered, _ = begin(points, "points", backend)
     rows, batch, _, options = clouds(
-        framework, context, points, origin, voxel_size, shape, lengths, offsets, features
+        framework,
+        context,
+        points,
+        origin,
+        voxel_size,
+        shape,
+        lengths,
+        offsets,
+        features,
+        point_cloud_range,
     )
     if order is None:
         order = "lexicographic" if max_points is None else "first_point"

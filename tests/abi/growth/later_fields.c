@@ -60,6 +60,9 @@ int main(int argc, char** argv) {
   CHECK(rbcStatisticsResult, statistics_result, operations[5].run, "result");
   CHECK(rbcStatisticsAccumulatorParams, accumulator_params, operations[6].run, "params");
   CHECK(rbcStatisticsUpdateParams, update_params, operations[6].run, "params");
+  CHECK(rbcUnprojectParams, unproject_params, operations[7].run, "params");
+  CHECK(rbcFarthestPointsParams, farthest_params, operations[8].run, "params");
+  CHECK(rbcTakeRowsParams, take_params, operations[9].run, "params");
 
   /* A library that does not know a field of rbcContextInfo leaves it as it was; one that does
    * writes it: 0. */
