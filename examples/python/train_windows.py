@@ -73,9 +73,7 @@ def windows_of(joints: int) -> rbc.WindowSpec:
     )
 
 
-def normalizations(
-    spec: rbc.WindowSpec, episodes: rbc.Episodes
-) -> dict[str, rbc.Normalization]:
+def normalizations(spec: rbc.WindowSpec, episodes: rbc.Episodes) -> dict[str, rbc.Normalization]:
     """Of the windows themselves: relative actions are smaller than actions, near ones most."""
     state = spec.statistics(episodes, quantiles=())["state"]
     action = spec.statistics(episodes, rows="valid", per_step=True, quantiles=())["action"]

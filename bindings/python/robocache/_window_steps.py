@@ -55,8 +55,10 @@ def statistics(
         values, valid = cut.rows([offset], samples)
         mask = valid[:, 0] if rows == "valid" else None
         found.append(statistics_of(values[:, 0], mask=mask, quantiles=quantiles, ddof=ddof))
-    arrays = [np.stack([on_host(getattr(each, of), of) for each in found]) for of in _ARRAYS]
-    return StatisticsResult(*arrays, levels=quantiles, ddof=ddof)
+    arrays: dict[str, Any] = {
+        of: np.stack([on_host(getattr(each, of), of) for each in found]) for of in _ARRAYS
+    }
+    return StatisticsResult(**arrays, levels=quantiles, ddof=ddof)
 
 
 class _Cut:
