@@ -77,6 +77,7 @@ RETURNS(rbcStatisticsAccumulatorImport, StatisticsAccumulator,
         new StatisticsAccumulator($jnicall, true))
 RETURNS(rbcStatisticsAccumulatorExport, long, $jnicall)
 RETURNS(rbcStatisticsAccumulatorNextPass, boolean, $jnicall != 0)
+RETURNS(rbcLiveCreate, Live, new Live($jnicall, true))
 
 %typemap(in, numinputs=0) int32_t* more (int32_t value = 0) "$1 = &value;"
 %typemap(argout) int32_t* more "$result = (jlong)*$1;"
@@ -221,6 +222,7 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 %typemap(javabase) struct rbcContext "AbstractContext"
 %typemap(javabase) struct rbcOwnedTensor "AbstractOwnedTensor"
 %typemap(javabase) struct rbcStatisticsAccumulator "NativeHandle"
+%typemap(javabase) struct rbcLive "NativeHandle"
 %typemap(javabase) struct rbcTensor "AbstractTensor"
 %typemap(javabase) struct rbcFuseStream "AbstractFuseStream"
 %typemap(javabase) struct rbcResampleParams "AbstractResampleParams"

@@ -179,7 +179,8 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  * both are the same, O is 1. Its dtype is the one that is computed in, unless it was created with
  * another, to which values are rounded then. Elements with an invalid channel are left out; with pad
  * neutral those past the end are held. It belongs to the context, and no two streams have the same.
- * A call that is CANCELLED may have added some of the elements.
+ * A call that is CANCELLED or a CUDA_ERROR may have added some of the elements: the accumulators of
+ * all its streams can only be destroyed then, as rbcStatisticsAccumulatorUpdate says.
  *
  * Episodes out of range, and episode_offsets of theirs that decrease or pass the end, are
  * INVALID_ARGUMENT on the CPU. RBC_CHECK_TIMES verifies them on every backend, all episode_offsets,

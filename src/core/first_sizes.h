@@ -9,6 +9,7 @@
 
 #include "robocache/clouds.h"
 #include "robocache/fuse.h"
+#include "robocache/live.h"
 #include "robocache/statistics.h"
 #include "robocache/tsdf.h"
 #include "robocache/windows.h"
@@ -55,5 +56,9 @@ template <>
 inline constexpr uint32_t kFirstSize<rbcWindowStream> = 200;
 template <>
 inline constexpr uint32_t kFirstSize<rbcWindowsParams> = 48;
+template <>
+inline constexpr uint32_t kFirstSize<rbcLiveStream> = 96;
+template <>
+inline constexpr uint32_t kFirstSize<rbcLiveParams> = 48;
 
 }  // namespace rbc
