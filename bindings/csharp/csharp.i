@@ -209,6 +209,18 @@ PINNED(const rbcOutput*, true)
   }
 }
 
+%ignore rbcWindowTransform;
+%ignore rbcWindowStream::transforms;
+%ignore rbcWindowStream::num_transforms;
+%csmethodmodifiers rbcWindowStream::setTransforms "internal";
+%rename(SetTransforms) rbcWindowStream::setTransforms;
+%extend rbcWindowStream {
+  void setTransforms(void* transforms, int32_t num_transforms) {
+    $self->transforms = (const rbcWindowTransform*)transforms;
+    $self->num_transforms = num_transforms;
+  }
+}
+
 /* Of accumulators: what NextPass tells, and the levels one by one. */
 %apply int* OUTPUT { int32_t* more };
 %apply void* VOID_INT_PTR { const void* data };

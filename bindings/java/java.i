@@ -160,6 +160,8 @@ ARRAY_TYPEMAP(int64_t, long, jlong, Long)
 %enddef
 
 STRUCTS_TYPEMAP(rbcChannelGroup, ChannelGroup, rbcChannelGroup* groups, int32_t num_groups)
+STRUCTS_TYPEMAP(rbcWindowTransform, WindowTransform, rbcWindowTransform* transforms,
+                int32_t num_transforms)
 %define RBC_ARRAY_ARGUMENT(Name, Class, Argument)
 STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 %typemap(freearg) (const Name* Argument, int32_t num_##Argument) "free((void*)$1);"
@@ -226,6 +228,7 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 %typemap(javabase) struct rbcTensor "AbstractTensor"
 %typemap(javabase) struct rbcFuseStream "AbstractFuseStream"
 %typemap(javabase) struct rbcResampleParams "AbstractResampleParams"
+%typemap(javabase) struct rbcWindowStream "AbstractWindowStream"
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
@@ -305,6 +308,25 @@ void* bufferAddress(JNIEnv* env, jobject buffer);
     $self->num_groups = num_groups;
   }
 }
+
+/* Streams own a copy of their transforms. */
+%ignore rbcWindowStream::transforms;
+%ignore rbcWindowStream::num_transforms;
+%javamethodmodifiers rbcWindowStream::assignTransforms ""
+%extend rbcWindowStream {
+  ~rbcWindowStream(void) {
+    free((void*)$self->transforms);
+    free($self);
+  }
+  void assignTransforms(rbcWindowTransform* transforms, int32_t num_transforms) {
+    free((void*)$self->transforms);
+    $self->transforms = transforms;
+    $self->num_transforms = num_transforms;
+  }
+}
+%javamethodmodifiers rbcWindowTransform::rbcWindowTransform "
+  /** One that copies, of no channels yet. */
+  public"
 
 %javamethodmodifiers rbcTensorInfo::rbcTensorInfo "
   /** An empty one, for {@code RoboCache.tensorNormalize} to fill. */

@@ -74,6 +74,7 @@ typedef struct rbcLive* rbcLive_t;
  *                params as in rbcFuseStream, without lengths, offsets and sample_mask; mean and
  *                inv_std are in host memory
  *   params       null: defaults
+ *   live         what is made
  *
  * Errors: those of rbcFuse for the streams, which they name; INVALID_ARGUMENT also for a capacity
  * that is too small for the method or for late_bound, OUT_OF_MEMORY. On failure *live is null.
@@ -90,10 +91,11 @@ RBC_API rbcStatus_t rbcLiveDestroy(rbcLive_t live);
 /*
  * Adds samples of a stream, in the order in which they arrive.
  *
- *   context that it was made with, which other threads may be using meanwhile
- *   stream  its index
- *   times   [n] in host memory, of the time dtype
- *   values  [n,D] in host memory, of the stream's dtype
+ *   context  that it was made with, which other threads may be using meanwhile
+ *   live     the rings
+ *   stream   the index of the stream
+ *   times    [n] in host memory, of the time dtype
+ *   values   [n,D] in host memory, of the stream's dtype
  *
  * Samples are kept in the order of their times, and those with equal times in that of their arrival.
  * One that is older than others has to be older than late_bound of the kept ones at most: else it is
@@ -112,6 +114,7 @@ RBC_API rbcStatus_t rbcLivePush(rbcContext_t context, rbcLive_t live, int32_t st
  * Fuses what the rings hold: rbcFuse of those samples, without batch.
  *
  *   context      that it was made with
+ *   live         the rings
  *   query_times  [T] in host memory, of the time dtype: the tick, or it and those before
  *   out          [T,D_0 + ... + D_N-1]; f16, bf16, f32 or f64; on the context's device
  *   mask         [T,N] bool or u8, on the context's device; or null
