@@ -219,11 +219,11 @@ def voxelize_sparse(
     _set_order(params, code_of(_ORDERS, order, "order"))
     if out is not None:
         given = {"max_voxels": max_voxels, "max_points": max_points, "dtype": dtype}
-        voxels, owners = _arrays_of(out, given)
+        own, owners = _arrays_of(out, given)
         _core.rbc_voxelize_sparse(
-            context._handle, points, features, (_VOXELS, *voxels), (params, *options)
+            context._handle, points, features, (_VOXELS, *own), (params, *options)
         )
-        for owner, array in zip(owners, voxels):
+        for owner, array in zip(owners, own):
             if array is not None:
                 finished(framework, context, ordered, "points", owner, array)
         return out
