@@ -84,6 +84,25 @@ def test_hard_voxels_are_those_of_spconv(size):
     np.testing.assert_array_equal(ours.grouped, grouped)
 
 
+def test_voxels_into_the_arrays_of_an_earlier_call():
+    options = {"voxel_size": 0.4, "point_cloud_range": RANGE}
+    for own in ({"max_points": 3, "max_voxels": 900}, {}, {"reduce": None, "max_voxels": 10_000}):
+        kept = rbc.voxelize_sparse(sweep(np.float32, 3000, 1), **options, **own)
+        arrays = {name: getattr(kept, name) for name in rbc.SparseVoxels.__dataclass_fields__}
+        points = sweep(np.float32, 3000, 2)
+        assert rbc.voxelize_sparse(points, **options, out=kept) is kept
+        expected = rbc.voxelize_sparse(points, **options, **own)
+        for name, array in arrays.items():
+            assert getattr(kept, name) is array
+            np.testing.assert_array_equal(array, getattr(expected, name))
+    with pytest.raises(ValueError, match="max_voxels: is what the arrays of out are"):
+        rbc.voxelize_sparse(points, **options, out=kept, max_voxels=3)
+    with pytest.raises(TypeError, match="out: is a tuple, expected SparseVoxels"):
+        rbc.voxelize_sparse(points, **options, out=())
+    with pytest.raises(ValueError, match=r"point_to_voxel: shape is \[3000\]"):
+        rbc.voxelize_sparse(points[:5], **options, out=kept)
+
+
 def test_a_range_for_every_operation():
     points = sweep(np.float32, 2000)
     cut = {"voxel_size": (0.8, 0.8, 8), "point_cloud_range": np.array(RANGE, np.float32)}

@@ -105,7 +105,7 @@ def within(point_cloud_range: Any, voxel_size: Any, origin: Any, shape: Any) -> 
         dx, dy, dz = (voxel_size,) * 3 if _is_number(voxel_size) else voxel_size
         cells = round((i - x) / dx), round((j - y) / dy), round((k - z) / dz)
     except (*REFUSALS, OverflowError, ZeroDivisionError):
-        cells = (0,)
+        cells = (0, 0, 0)
     if min(cells) < 1:
         raise ValueError(
             f"point_cloud_range: is {shown(point_cloud_range)}, expected x0, y0, z0, x1, y1, z1, "
