@@ -209,6 +209,17 @@ PINNED(const rbcOutput*, true)
   }
 }
 
+/* A stream of windows keeps the accumulator that it feeds. */
+%typemap(csvarin) struct rbcStatisticsAccumulator* rbcWindowStream::accumulator %{
+    set {
+      $imcall;
+      Keep("$1_name", value, false);
+    } %}
+%typemap(csvarout) struct rbcStatisticsAccumulator* rbcWindowStream::accumulator %{
+    get {
+      return (StatisticsAccumulator)Kept("$1_name");
+    } %}
+
 %ignore rbcWindowTransform;
 %ignore rbcWindowStream::transforms;
 %ignore rbcWindowStream::num_transforms;

@@ -249,6 +249,14 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 }
 %typemap(out) rbcDType "$result = $1.code | $1.bits << 8;"
 
+%define DTYPE_SETTER(Name, Member, Text)
+%ignore Name::Member;
+%javamethodmodifiers Name::setDType "/** " Text " */\n  public"
+%extend Name { void setDType(rbcDType dtype) { $self->Member = dtype; } }
+%enddef
+DTYPE_SETTER(rbcLiveStream, dtype, "Of the values; float32 by default.")
+DTYPE_SETTER(rbcLiveParams, time_dtype, "Of all times; float64 by default.")
+
 /* Tensor, with its factories in AbstractTensor, never changes: nothing is set but by these two. */
 %ignore rbcTensor::data;
 %ignore rbcTensor::device;
@@ -308,6 +316,13 @@ void* bufferAddress(JNIEnv* env, jobject buffer);
     $self->num_groups = num_groups;
   }
 }
+
+/* A stream keeps the accumulator that it feeds. */
+%typemap(javain) struct rbcStatisticsAccumulator* rbcWindowStream::accumulator
+    "optional(\"$1_name\", $javainput)"
+%typemap(javaout) struct rbcStatisticsAccumulator* rbcWindowStream::accumulator {
+    return (StatisticsAccumulator) kept($jnicall);
+  }
 
 /* Streams own a copy of their transforms. */
 %ignore rbcWindowStream::transforms;
