@@ -37,3 +37,4 @@
 #include "tensor.hpp"
 #include "tsdf.hpp"
 #include "voxelize.hpp"
+#include "windows.hpp"
