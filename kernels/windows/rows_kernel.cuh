@@ -61,7 +61,7 @@ __device__ __noinline__ Subtrahends fetchSubtrahends(const RowsLaunch& launch, i
 // there is none, and neutral ones past the end.
 __device__ __noinline__ void writeOthers(const RowsLaunch& launch, int n, const WarpRows& rows,
                                          int first_row, int count, int vector, int first,
-                                         uint32_t bad) {
+                                         uint32_t bad, uint32_t lost) {
   const RowsTask& task = launch.tasks[n];
   const RowsExtra& extra = launch.extras[n];
   for (int k = first; k < count; k += task.step) {
@@ -71,7 +71,7 @@ __device__ __noinline__ void writeOthers(const RowsLaunch& launch, int n, const 
     for (int i = 0; i < extra.count; ++i) {
       const int own = vector * extra.count + i;
       const int64_t d = extra.out_channel + own;
-      const bool fills = none || (bad >> i & 1) != 0;
+      const bool fills = none || (bad >> i & 1) != 0 || (lost >> k & 1) != 0;
       if (!fills) {
         if ((task.flags & kNeutral) == 0 || !rows.after[k]) continue;
         if (extra.neutral_channels != nullptr &&
@@ -222,11 +222,11 @@ __device__ __forceinline__ bool blendVecs(const AlignedVec<In, kCount>& left,
   return true;
 }
 
-// Returns whether all rows have values.
+// Returns whether all rows have values. `*lost` gets a bit of each row where the lane's quaternion is none.
 template <RowsKind kKind, class In, class Out, int kCount>
 __device__ __forceinline__ bool moveRows(WarpRows& rows, const LanePart& lane, uint32_t flags,
                                          const LaneFactors<kCount>& factors,
-                                         const Subtrahends& subtrahends, uint64_t fill_bits) {
+                                         const Subtrahends& subtrahends, uint32_t* lost) {
   using Raw = AlignedVec<In, kCount>;
   using Result = AlignedVec<Out, kCount>;
   constexpr bool kTwo = kKind != RowsKind::kCopy;
@@ -269,13 +269,12 @@ __device__ __forceinline__ bool moveRows(WarpRows& rows, const LanePart& lane, u
         }
       }
       factors.apply(flags, x);
-      Result result = narrowWords<Out>(x);
+      const Result result = narrowWords<Out>(x);
       const int k = first + u * lane.step;
       if constexpr (kKind == RowsKind::kQuaternion) {
-        if (has_value & !is_one) {
-#pragma unroll
-          for (Out& element : result.element) element = elementOf<Out>(fill_bits);
-          rows.none[min(k, lane.count - 1)] = true;
+        if (has_value & !is_one & (k < lane.count)) {
+          *lost |= 1u << k;
+          rows.none[k] = true;
         }
       }
       if (has_value & (k < lane.count)) store(slot[u].target, result);
@@ -387,6 +386,7 @@ __device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit, W
     subtrahends =
         fetchSubtrahends(launch, n, row.window, episode, lane.vector * launch.extras[n].count);
   }
+  uint32_t lost = 0;
   const auto move = [&](auto kind, auto in, auto out, auto elements) {
     constexpr RowsKind kKind = decltype(kind)::value;
     constexpr int kCount = decltype(elements)::value;
@@ -402,7 +402,7 @@ __device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit, W
     __syncwarp();
     const bool complete =
         moveRows<kKind, typename decltype(in)::type, typename decltype(out)::type, kCount>(
-            *rows, lane, flags, factors, subtrahends, launch.extras[n].fill_bits);
+            *rows, lane, flags, factors, subtrahends, &lost);
     if (kKind == RowsKind::kQuaternion) {
       __syncwarp();
       writeValid(task, row, valid && !rows->none[lane_id]);
@@ -421,8 +421,9 @@ __device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit, W
 #undef RBC_BODY
     default: break;
   }
-  if (!complete || subtrahends.bad != 0 || (flags & kNeutral) != 0) {
-    writeOthers(launch, n, *rows, first_row, lane.count, lane.vector, lane.first, subtrahends.bad);
+  if (!complete || subtrahends.bad != 0 || lost != 0 || (flags & kNeutral) != 0) {
+    writeOthers(launch, n, *rows, first_row, lane.count, lane.vector, lane.first, subtrahends.bad,
+                lost);
   }
 }
 
