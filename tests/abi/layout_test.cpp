@@ -114,6 +114,24 @@ VALUE(RBC_ROTATION_EULER_INTRINSIC_ZYZ, 43);
 VALUE(RBC_STATISTICS_PER_ROW, 1u);
 VALUE(RBC_STATISTICS_MAX_LEVELS, 64);
 
+VALUE(RBC_WINDOWS_MAX_STREAMS, 16);
+VALUE(RBC_WINDOWS_MAX_TRANSFORMS, 64);
+VALUE(RBC_WINDOW_GATHER, 0);
+VALUE(RBC_WINDOW_INTERPOLATE, 1);
+VALUE(RBC_PAD_HOLD, 0);
+VALUE(RBC_PAD_FILL, 1);
+VALUE(RBC_PAD_NEUTRAL, 2);
+VALUE(RBC_ACCUMULATE_ALL, 0);
+VALUE(RBC_ACCUMULATE_VALID, 1);
+VALUE(RBC_ACCUMULATE_WHOLE, 2);
+VALUE(RBC_TRANSFORM_COPY, 0);
+VALUE(RBC_TRANSFORM_SUBTRACT, 1);
+VALUE(RBC_TRANSFORM_SE3_RELATIVE, 2);
+VALUE(RBC_TRANSFORM_SE3_WORLD, 3);
+VALUE(RBC_TRANSFORM_SE3_STEP, 4);
+VALUE(RBC_TRANSFORM_INVERSE, 1u);
+VALUE(RBC_WINDOWS_ANCHOR_TIMES, 2u);
+
 // ---- structs ------------------------------------------------------------------------------------
 
 #define SIZE(type, bytes) \
@@ -221,6 +239,11 @@ FUNCTION(rbcStatisticsAccumulatorResult,
          rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, const rbcStatisticsResult*));
 FUNCTION(rbcStatisticsAccumulatorGetInfo,
          rbcStatus_t (*)(rbcStatisticsAccumulator_t, rbcStatisticsAccumulatorInfo*));
+FUNCTION(rbcWindows, rbcStatus_t (*)(rbcContext_t, const rbcWindowStream*, int32_t,
+                                     const rbcTensor*, const rbcTensor*, const rbcWindowsParams*));
+FUNCTION(rbcWindowsWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcWindowStream*, int32_t, const rbcTensor*,
+                         const rbcTensor*, const rbcWindowsParams*, size_t*));
 
 TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcContextParams context = rbcContextParamsInit();
@@ -272,6 +295,12 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcStatisticsAccumulatorInfo accumulator_info = rbcStatisticsAccumulatorInfoInit();
   CHECK(accumulator_info.struct_size == sizeof accumulator_info);
   accumulator_info.struct_size = 0;
+  rbcWindowStream window = rbcWindowStreamInit();
+  CHECK(window.struct_size == sizeof window);
+  window.struct_size = 0;
+  rbcWindowsParams windows = rbcWindowsParamsInit();
+  CHECK(windows.struct_size == sizeof windows);
+  windows.struct_size = 0;
   const auto zero = [](const auto& object) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(&object);
     return std::all_of(bytes, bytes + sizeof object, [](unsigned char b) { return b == 0; });
@@ -290,6 +319,8 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   CHECK(zero(accumulator));
   CHECK(zero(update));
   CHECK(zero(accumulator_info));
+  CHECK(zero(window));
+  CHECK(zero(windows));
 }
 
 // ---- DLPack -------------------------------------------------------------------------------------

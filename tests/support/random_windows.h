@@ -5,10 +5,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "inputs.h"
 #include "random.h"
+#include "robocache/rotations.h"
 #include "window_call.h"
-#include "window_poses.h"
 
 namespace support {
 
@@ -226,36 +225,48 @@ class RandomWindows {
   }
 
   int32_t rotation() {
-    static const std::vector<Representation> all = allRepresentations();
-    constexpr size_t kFirstEuler = 7;
-    const auto kinds = static_cast<int64_t>(random_.chance(0.6) ? kFirstEuler : all.size());
-    return all[static_cast<size_t>(random_.below(kinds))].value;
+    const int32_t few = static_cast<int32_t>(random_.below(7));  // all but Euler angles
+    if (random_.chance(0.6)) return few;
+    const auto order = static_cast<int32_t>(random_.below(12));
+    return order + (random_.chance(0.5) ? RBC_ROTATION_EULER_EXTRINSIC_XYZ
+                                        : RBC_ROTATION_EULER_INTRINSIC_XYZ);
+  }
+  static bool hasAngles(int32_t rotation) {
+    return rotation >= RBC_ROTATION_EULER_EXTRINSIC_XYZ || rotation == RBC_ROTATION_ROTVEC;
   }
   static int64_t channelsOf(int32_t rotation) {
-    return support::channelsOf(representationOf(rotation));
+    if (hasAngles(rotation)) return 3;
+    if (rotation <= RBC_ROTATION_QUAT_WXYZ) return 4;
+    return rotation == RBC_ROTATION_MATRIX ? 9 : 6;
   }
 
   // Most rows get rotations where a transform expects them.
   void setPoses(const Stream& s) {
     for (const rbcWindowTransform& t : s.transforms) {
       if (t.kind < RBC_TRANSFORM_SE3_RELATIVE) continue;
-      setRotations(s.values, t.begin + 3, representationOf(t.rotation));
+      setRotations(s.values, t.begin + 3, t.rotation);
       setRotations(call_.streams[static_cast<size_t>(t.reference_stream)].values,
-                   t.reference_begin + 3, representationOf(t.reference_rotation));
+                   t.reference_begin + 3, t.reference_rotation);
     }
   }
-  void setRotations(const Array& values, int64_t begin, const Representation& kind) {
+  void setRotations(const Array& values, int64_t begin, int32_t rotation) {
+    static const Context cpu = cpuContext(1);
     if (!isFloat(values.dtype())) return;
-    for (int64_t row = 0; row < values.extent(0); ++row) {
+    const int64_t rows = values.extent(0);
+    const Array quaternions(kF64, {rows, 4});
+    quaternions.each([&](std::byte* p) { put(p, kF64, random_.uniform(-1, 1)); });
+    const Array rotations(kF64, {rows, channelsOf(rotation)});
+    const rbcTensor in = quaternions.tensor();
+    const rbcTensor out = rotations.tensor();
+    require(rbcConvertRotations(cpu.get(), &in, &out, RBC_ROTATION_QUAT_XYZW, rotation));
+    for (int64_t row = 0; row < rows; ++row) {
       if (random_.chance(0.04)) continue;
-      double q[4];
-      for (double& x : q) x = random_.uniform(-1, 1);
-      const auto numbers = writeReference(kind.format, ofQuaternion(q[0], q[1], q[2], q[3]));
       const double zero = random_.chance(0.02) ? 0 : 1;
-      const double length = hasAngles(kind) || random_.chance(0.7) ? 1 : random_.uniform(0.5, 2);
-      for (size_t k = 0; k < numbers.size(); ++k) {
-        put(values.at({row, begin + static_cast<int64_t>(k)}), values.dtype(),
-            zero * length * static_cast<double>(numbers[k]));
+      const double length =
+          hasAngles(rotation) || random_.chance(0.7) ? 1 : random_.uniform(0.5, 2);
+      for (int64_t k = 0; k < channelsOf(rotation); ++k) {
+        const long double x = decodeFloat(kF64, rotations.get({row, k}));
+        put(values.at({row, begin + k}), values.dtype(), zero * length * x);
       }
     }
   }

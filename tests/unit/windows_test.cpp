@@ -4,7 +4,7 @@
 
 #include "support/operation_tests.h"
 #include "support/random_windows.h"
-#include "support/window_reference.h"
+#include "unit/window_reference.h"
 
 namespace support {
 
