@@ -27,6 +27,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "clouds.hpp"
 #include "context.hpp"
 #include "error.hpp"
 #include "fuse.hpp"

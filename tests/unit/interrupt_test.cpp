@@ -10,70 +10,22 @@
 #include <thread>
 #include <vector>
 
-#include "context.h"
 #include "robocache/robocache.h"
 #include "runtime/thread_pool.h"
-#include "support/dtypes.h"
 #include "support/expect.h"
+#include "support/interrupted_call.h"
 #include "support/random.h"
-#include "support/run.h"
 
 namespace {
 
+using support::checkInterrupts;
 using support::Context;
 using support::kF32;
 using support::kF64;
 using support::kI32;
 using support::kI64;
-
-// Compact, and zero until a call writes it.
-class Memory {
- public:
-  Memory(rbcDType dtype, std::vector<int64_t> shape) : shape_(std::move(shape)), dtype_(dtype) {
-    int64_t count = 1;
-    for (const int64_t extent : shape_) count *= extent;
-    bytes_.resize(static_cast<size_t>(count * dtype.bits / 8));
-  }
-
-  rbcTensor tensor() {
-    return {bytes_.data(),
-            {RBC_DEVICE_CPU, 0},
-            static_cast<int32_t>(shape_.size()),
-            dtype_,
-            shape_.data(),
-            nullptr,
-            0};
-  }
-  template <class T>
-  T* as() {
-    return reinterpret_cast<T*>(bytes_.data());
-  }
-  void clear() { std::fill(bytes_.begin(), bytes_.end(), uint8_t{0}); }
-  const std::vector<uint8_t>& bytes() const { return bytes_; }
-
- private:
-  std::vector<uint8_t> bytes_;
-  std::vector<int64_t> shape_;
-  rbcDType dtype_;
-};
-
-// A call that takes several pieces of work on one thread.
-class Call {
- public:
-  virtual ~Call() = default;
-
-  std::vector<std::vector<uint8_t>> run(const Context& context, rbcStatus_t* status) {
-    for (Memory& output : outputs_) output.clear();
-    *status = call(context.get());
-    std::vector<std::vector<uint8_t>> results;
-    for (const Memory& output : outputs_) results.push_back(output.bytes());
-    return results;
-  }
-
- protected:
-  virtual rbcStatus_t call(rbcContext_t context) = 0;
-  std::vector<Memory> outputs_;
-};
+using Call = support::LongCall;
+using Memory = support::CallMemory;
 
 class Resampling : public Call {
  public:
@@ -292,40 +244,6 @@ class Copying : public Call {
   Memory source_{kF32, {kRows, 4}};
 };
 
-int32_t countDown(void* left) { return --*static_cast<int64_t*>(left) == 0 ? 1 : 0; }
-
-// Ends the call at its first poll, at its second and so on, until it asks no more. Returns how many
-// calls were ended.
-int64_t interruptEverywhere(Call& call, int threads) {
-  const Context context = support::cpuContext(threads);
-  rbcStatus_t status = RBC_STATUS_SUCCESS;
-  const auto expected = call.run(context, &status);
-  REQUIRE(status == RBC_STATUS_SUCCESS);
-  context->state->interrupt.setPeriod(0);
-  int64_t ended = 0;
-  for (int64_t poll = 1;; poll += 1 + poll / 4) {
-    int64_t left = poll;
-    support::require(rbcContextSetInterrupt(context.get(), countDown, &left));
-    call.run(context, &status);
-    if (left > 0) {
-      CHECK(status == RBC_STATUS_SUCCESS);
-      return ended;
-    }
-    ++ended;
-    CHECK(status == RBC_STATUS_CANCELLED);
-    CHECK(std::string(rbcGetLastError()).find("rbcContextSetInterrupt") != std::string::npos);
-    left = INT64_MAX;
-    const bool same = call.run(context, &status) == expected;
-    CHECK_MESSAGE(same, "after the end at poll ", poll);
-    CHECK(status == RBC_STATUS_SUCCESS);
-  }
-}
-
-void checkInterrupts(Call&& call) {
-  CHECK(interruptEverywhere(call, 1) >= 2);
-  interruptEverywhere(call, 3);
-}
-
 }  // namespace
 
 TEST_CASE("interrupt: resampling and its check of times") { checkInterrupts(Resampling()); }
@@ -340,7 +258,6 @@ TEST_CASE("interrupt: a long window") {
   checkInterrupts(Cutting(1, 20'000, RBC_TRANSFORM_SE3_STEP));
 }
 TEST_CASE("interrupt: copies") { checkInterrupts(Copying()); }
-
 TEST_CASE("interrupt: a thread that has no more work asks while it waits for the others") {
   rbc::Interrupt interrupt;
   interrupt.setPeriod(0);
