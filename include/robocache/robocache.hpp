@@ -38,3 +38,4 @@
 #include "tensor.hpp"
 #include "tsdf.hpp"
 #include "voxelize.hpp"
+#include "windows.hpp"

@@ -14,8 +14,10 @@ inline constexpr int kWarp = 32;
 inline constexpr int kItems = 4;     // vectors that a lane has on their way at once
 inline constexpr int kRowWarps = 4;  // of a block
 
-inline constexpr int kMaxRowsTasks = 32;
-inline constexpr int kMaxRowsPoses = 16;
+// Arguments travel with the launch: with more than these the kernel of any windows does.
+inline constexpr int kMaxRowsTasks = 16;
+inline constexpr int kMaxRowsReferences = 32;
+inline constexpr int kMaxRowsPoses = 8;
 
 // What a body does with the rows.
 enum class RowsKind : uint8_t {
@@ -182,7 +184,7 @@ struct RowsLaunch {
   DType time_dtype;
   int32_t anchor_task;
   RowsTask tasks[kMaxRowsTasks];
-  RowsReference references[kMaxWindowTransforms];
+  RowsReference references[kMaxRowsReferences];
   RowsExtra extras[kMaxRowsTasks];
   RowsPose poses[kMaxRowsPoses];
 };

@@ -38,7 +38,7 @@ class RowsPlan {
       first_task_[n] = num_tasks_;
       if (!suitsRows(s) || !addStream(n)) return false;
     }
-    addReferences();
+    if (!addReferences()) return false;
     launch_.num_tasks = num_tasks_;
     launch_.anchor_task = first_task_[p_.anchor_stream];
     return true;
@@ -274,7 +274,7 @@ class RowsPlan {
   }
 
   // Once all tasks are known.
-  void addReferences() {
+  bool addReferences() {
     int32_t number = 0;
     for (int32_t t = 0; t < num_tasks_; ++t) {
       const WindowStream& s = p_.streams[stream_of_[t]];
@@ -289,6 +289,7 @@ class RowsPlan {
       for (int32_t i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
         const WindowSegment& segment = p_.segments[i];
         if (segment.kind != WindowKind::kSubtract) continue;
+        if (number == kMaxRowsReferences) return false;
         const int32_t task = first_task_[segment.reference_stream];
         const int64_t stride = p_.streams[segment.reference_stream].values_stride[1];
         launch_.references[number++] = {
@@ -305,6 +306,7 @@ class RowsPlan {
     for (int32_t i = 0; i < num_poses_; ++i) {
       launch_.poses[i].task = first_task_[launch_.poses[i].segment.reference_stream];
     }
+    return true;
   }
 
   using Grid = RealGrid WindowStream::*;

@@ -42,8 +42,7 @@ bool WindowCall::empty() const {
   if (problem_.windows == 0) return true;
   for (int32_t n = 0; n < problem_.num_streams; ++n) {
     const WindowStream& s = streams_[n];
-    const bool writes = s.valid != nullptr ||
-                        (s.out.data != nullptr && (s.out_channels > 0 || s.values == nullptr));
+    const bool writes = s.out.data != nullptr || s.valid != nullptr;
     if (s.num_offsets > 0 && writes) return false;
   }
   return true;

@@ -166,6 +166,60 @@ class Converting : public Call {
   Memory rotations_{kF64, {kRotations, 4}};
 };
 
+// Many windows of poses and a very long one, which is as long as the sum of its steps.
+class Cutting : public Call {
+ public:
+  Cutting(int64_t windows, int64_t offsets, int32_t kind)
+      : windows_(windows), offsets_(offsets), kind_(kind) {
+    support::Random random(5);
+    for (int64_t i = 0; i < 7 * kRows; ++i) values_.as<float>()[i] = static_cast<float>(i % 17);
+    ends_.as<int64_t>()[1] = kRows;
+    at_ = Memory(kI32, {offsets});
+    for (int64_t o = 0; o < offsets; ++o) {
+      at_.as<int32_t>()[o] = static_cast<int32_t>(random.below(kRows));
+    }
+    episodes_ = Memory(kI32, {windows});
+    anchors_ = Memory(kI64, {windows});
+    outputs_.emplace_back(kF32, std::vector<int64_t>{windows, offsets, 9});
+  }
+
+ private:
+  static constexpr int64_t kRows = 1000;
+
+  rbcStatus_t call(rbcContext_t context) override {
+    const rbcTensor tensors[] = {values_.tensor(),   ends_.tensor(),    at_.tensor(),
+                                 episodes_.tensor(), anchors_.tensor(), outputs_[0].tensor()};
+    const rbcWindowTransform transform = {0,
+                                          7,
+                                          kind_,
+                                          0,
+                                          0,
+                                          0,
+                                          0,
+                                          RBC_ROTATION_QUAT_XYZW,
+                                          RBC_ROTATION_QUAT_XYZW,
+                                          RBC_ROTATION_ROT6D_ROWS,
+                                          0};
+    rbcWindowStream stream = rbcWindowStreamInit();
+    stream.values = &tensors[0];
+    stream.episode_offsets = &tensors[1];
+    stream.offsets = &tensors[2];
+    stream.out = &tensors[5];
+    stream.transforms = &transform;
+    stream.num_transforms = 1;
+    return rbcWindows(context, &stream, 1, &tensors[3], &tensors[4], nullptr);
+  }
+
+  int64_t windows_;
+  int64_t offsets_;
+  int32_t kind_;
+  Memory values_{kF32, {kRows, 7}};
+  Memory ends_{kI64, {2}};
+  Memory at_{kI32, {0}};
+  Memory episodes_{kI32, {0}};
+  Memory anchors_{kI64, {0}};
+};
+
 // Of columns, which are not compact.
 class Copying : public Call {
  public:
@@ -199,6 +253,10 @@ TEST_CASE("interrupt: maxima of points") { checkInterrupts(Voxelizing(RBC_VOXEL_
 TEST_CASE("interrupt: sparse voxels") { checkInterrupts(SparseVoxelizing()); }
 TEST_CASE("interrupt: distance fields") { checkInterrupts(Integrating()); }
 TEST_CASE("interrupt: rotations") { checkInterrupts(Converting()); }
+TEST_CASE("interrupt: windows") { checkInterrupts(Cutting(3000, 10, RBC_TRANSFORM_SE3_RELATIVE)); }
+TEST_CASE("interrupt: a long window") {
+  checkInterrupts(Cutting(1, 20'000, RBC_TRANSFORM_SE3_STEP));
+}
 TEST_CASE("interrupt: copies") { checkInterrupts(Copying()); }
 TEST_CASE("interrupt: a thread that has no more work asks while it waits for the others") {
   rbc::Interrupt interrupt;

@@ -38,6 +38,9 @@ rbcStatisticsUpdateParams* update_params;
 rbcUnprojectParams* unproject_params;
 rbcFarthestPointsParams* farthest_params;
 rbcTakeRowsParams* take_params;
+rbcWindowStream* window_streams;
+rbcResampleParams* window_stream_params;
+rbcWindowsParams* windows_params;
 #endif
 rbcContext_t context;
 size_t bytes_held;
@@ -435,6 +438,73 @@ static rbcStatus_t takeRowsWorkspace(size_t* bytes) {
 
 static int rowsAreRight(void) { return SAME(taken, ((uint8_t[3]){'c', 'z', 'a'})); }
 
+/* ---- windows: steps relative to now, and what is between the samples of another stream -------- */
+
+static float steps[4] = {1, 2, 4, 8};
+static double step_times[4] = {0, 1, 0, 1};
+static int64_t step_ends[3] = {0, 2, 4};
+static int32_t step_offsets[2] = {0, 1};
+static double half_a_second[1] = {0.5};
+static int32_t window_episodes[2] = {0, 1};
+static int64_t window_anchors[2] = {0, 1};
+static float relative_steps[2][2][1];
+static float between_steps[2][1][1];
+static uint8_t step_is_valid[2][2];
+static const rbcWindowTransform minus_now[1] = {
+    {0, 1, RBC_TRANSFORM_SUBTRACT, 0, 0, 0, 0, 0, 0, 0, 0}};
+TENSOR(steps_tensor, steps, FLOAT, 32, 2, 4, 1);
+TENSOR(step_times_tensor, step_times, FLOAT, 64, 1, 4);
+TENSOR(step_ends_tensor, step_ends, INT, 64, 1, 3);
+TENSOR(step_offsets_tensor, step_offsets, INT, 32, 1, 2);
+TENSOR(half_a_second_tensor, half_a_second, FLOAT, 64, 1, 1);
+TENSOR(window_episodes_tensor, window_episodes, INT, 32, 1, 2);
+TENSOR(window_anchors_tensor, window_anchors, INT, 64, 1, 2);
+TENSOR(relative_steps_tensor, relative_steps, FLOAT, 32, 3, 2, 2, 1);
+TENSOR(between_steps_tensor, between_steps, FLOAT, 32, 3, 2, 1, 1);
+TENSOR(step_is_valid_tensor, step_is_valid, UINT, 8, 2, 2, 2);
+
+static void prepareWindows(void) {
+  *window_stream_params = rbcResampleParamsInit();
+  window_stream_params->fill_value = -1;
+  for (int i = 0; i < 2; ++i) {
+    window_streams[i] = rbcWindowStreamInit();
+    window_streams[i].values = &steps_tensor;
+    window_streams[i].episode_offsets = &step_ends_tensor;
+    window_streams[i].times = &step_times_tensor;
+  }
+  window_streams[0].offsets = &step_offsets_tensor;
+  window_streams[0].transforms = minus_now;
+  window_streams[0].num_transforms = 1;
+  window_streams[0].out = &relative_steps_tensor;
+  window_streams[0].valid = &step_is_valid_tensor;
+  window_streams[1].offsets = &half_a_second_tensor;
+  window_streams[1].mode = RBC_WINDOW_INTERPOLATE;
+  window_streams[1].pad = RBC_PAD_FILL;
+  window_streams[1].params = window_stream_params;
+  window_streams[1].out = &between_steps_tensor;
+  *windows_params = rbcWindowsParamsInit();
+  windows_params->flags = RBC_CHECK_TIMES;
+}
+
+static rbcStatus_t windows(void) {
+  memset(relative_steps, 0x5a, sizeof relative_steps);
+  memset(between_steps, 0x5a, sizeof between_steps);
+  memset(step_is_valid, 0x5a, sizeof step_is_valid);
+  return rbcWindows(context, window_streams, 2, &window_episodes_tensor, &window_anchors_tensor,
+                    windows_params);
+}
+
+static rbcStatus_t windowsWorkspace(size_t* bytes) {
+  return rbcWindowsWorkspaceSize(context, window_streams, 2, &window_episodes_tensor,
+                                 &window_anchors_tensor, windows_params, bytes);
+}
+
+static int windowsAreRight(void) {
+  return SAME(relative_steps, ((float[4]){0, 1, 0, 0})) &&
+         SAME(between_steps, ((float[2]){1.5f, -1})) &&
+         SAME(step_is_valid, ((uint8_t[4]){1, 1, 1, 0}));
+}
+
 #endif
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -451,6 +521,7 @@ const Operation operations[OPERATIONS] = {
     {"unproject", unproject, unprojectWorkspace, unprojectIsRight},
     {"farthest points", farthestPoints, farthestPointsWorkspace, farthestPointsAreRight},
     {"take rows", takeRows, takeRowsWorkspace, rowsAreRight},
+    {"windows", windows, windowsWorkspace, windowsAreRight},
 #endif
 };
 
@@ -497,6 +568,10 @@ void prepare(void) {
   take_params = room(sizeof *take_params);
   prepareStatistics();
   prepareClouds();
+  window_streams = room(2 * sizeof *window_streams);
+  window_stream_params = room(sizeof *window_stream_params);
+  windows_params = room(sizeof *windows_params);
+  prepareWindows();
 #endif
   *context_params = rbcContextParamsInit();
   context_params->backend = RBC_BACKEND_CPU;
