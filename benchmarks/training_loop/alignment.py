@@ -29,6 +29,18 @@ def with_robocache(episodes: Episodes, batch: Any, dtype: torch.dtype) -> Aligne
     return rbc.fuse(streams, batch[0], dtype=dtype, return_mask=True)
 
 
+def with_windows(episodes: Episodes, batch: Any, dtype: torch.dtype) -> Aligned:
+    """Of episodes that lie on the device: a window of each, from the begin of its clock on."""
+    streams, which, begins = batch
+    shape = (len(which), episodes.clocks[0].size)
+    out = torch.empty((*shape, episodes.channels), dtype=dtype, device=which.device)
+    mask = torch.empty((*shape, len(streams)), dtype=torch.bool, device=which.device)
+    parts = out.split([sensor.channels for sensor in episodes.sensors], 2)
+    pairs = list(zip(parts, mask.unbind(2)))
+    rbc.windows(streams, which, begins, anchor_times=True, out=pairs)
+    return out, mask
+
+
 def torch_streams(
     sensors: list[Sensor], streams: list[Any], clock: torch.Tensor, dtype: torch.dtype
 ) -> Aligned:

@@ -7,7 +7,10 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import torch
+
+import robocache as rbc
 
 from .episodes import Batches, Collate, Episodes, empty_batch, fill_batch
 
@@ -80,3 +83,37 @@ class Threads:
             copied.synchronize()
         fill_batch(self._batches.episodes, self._batches.chosen(number), slot)
         return slot
+
+
+class Resident:
+    """All episodes lie on the device, one after the other; a batch is which of them."""
+
+    ahead = 1
+
+    def __init__(self, episodes: Episodes, size: int, device: str) -> None:
+        self._batches = Batches(episodes, size, lambda _, chosen: chosen)
+        self._numbers = itertools.count()
+        self._device = device
+        clocks = np.stack(episodes.clocks)
+        self._begins = torch.from_numpy(clocks[:, 0].copy()).to(device)
+        ticks = (episodes.clocks[0] - episodes.clocks[0][0]).astype(clocks.dtype)
+        self._streams = []
+        for n, sensor in enumerate(episodes.sensors):
+            times, values = zip(*[recording[n] for recording in episodes.recordings])
+            offsets = np.concatenate([[0], np.cumsum([len(each) for each in times])])
+            self._streams.append(
+                rbc.WindowStream(
+                    torch.from_numpy(np.concatenate(values)).to(device),
+                    ticks,
+                    episode_offsets=torch.from_numpy(offsets).to(device),
+                    times=torch.from_numpy(np.concatenate(times)).to(device),
+                    method="linear",
+                    max_gap=sensor.max_gap,
+                    clock_offset=sensor.clock_offset,
+                )
+            )
+
+    def __next__(self) -> Any:
+        chosen = torch.from_numpy(self._batches.chosen(next(self._numbers)))
+        which = chosen.to(self._device, non_blocking=True)
+        return self._streams, which, self._begins[which]

@@ -214,9 +214,17 @@ size_t WindowCall::afterBytes(const rbcContext& context) const {
 }
 
 void WindowCall::after(rbcContext& context, Scratch scratch) const {
+  // None of them is of use if one is left half way: nobody could tell which has all of the call.
+  const auto setHalfAdded = [&](bool half_added) {
+    for (int32_t i = 0; i < numAccumulations(); ++i) {
+      accumulation(i).accumulator->half_added = half_added;
+    }
+  };
+  setHalfAdded(true);
   for (int32_t i = 0; i < numAccumulations(); ++i) {
     accumulateWindows(context, problem_, accumulation(i), scratch);
   }
+  setHalfAdded(false);
 }
 
 }  // namespace

@@ -239,11 +239,38 @@ FUNCTION(rbcStatisticsAccumulatorResult,
          rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, const rbcStatisticsResult*));
 FUNCTION(rbcStatisticsAccumulatorGetInfo,
          rbcStatus_t (*)(rbcStatisticsAccumulator_t, rbcStatisticsAccumulatorInfo*));
+FUNCTION(rbcLiveCreate, rbcStatus_t (*)(rbcContext_t, const rbcLiveStream*, int32_t,
+                                        const rbcLiveParams*, rbcLive_t*));
+FUNCTION(rbcLiveDestroy, rbcStatus_t (*)(rbcLive_t));
+FUNCTION(rbcLivePush,
+         rbcStatus_t (*)(rbcContext_t, rbcLive_t, int32_t, const rbcTensor*, const rbcTensor*));
+FUNCTION(rbcLiveFuse, rbcStatus_t (*)(rbcContext_t, rbcLive_t, const rbcTensor*, const rbcTensor*,
+                                      const rbcTensor*, const rbcTensor*));
+FUNCTION(rbcLiveGetCounters, rbcStatus_t (*)(rbcLive_t, int32_t, rbcLiveCounters*));
 FUNCTION(rbcWindows, rbcStatus_t (*)(rbcContext_t, const rbcWindowStream*, int32_t,
                                      const rbcTensor*, const rbcTensor*, const rbcWindowsParams*));
 FUNCTION(rbcWindowsWorkspaceSize,
          rbcStatus_t (*)(rbcContext_t, const rbcWindowStream*, int32_t, const rbcTensor*,
                          const rbcTensor*, const rbcWindowsParams*, size_t*));
+FUNCTION(rbcUnproject, rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*,
+                                       const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                                       const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                                       const rbcUnprojectParams*));
+FUNCTION(rbcUnprojectWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTensor*, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTensor*, const rbcUnprojectParams*, size_t*));
+FUNCTION(rbcFarthestPoints,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcFarthestPointsParams*));
+FUNCTION(rbcFarthestPointsWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcFarthestPointsParams*, size_t*));
+FUNCTION(rbcTakeRows, rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*,
+                                      const rbcTensor*, const rbcTakeRowsParams*));
+FUNCTION(rbcTakeRowsWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTakeRowsParams*, size_t*));
 
 TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcContextParams context = rbcContextParamsInit();
@@ -280,6 +307,28 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   CHECK(tsdf.max_weight == INFINITY);
   tsdf.struct_size = 0;
   tsdf.max_weight = 0;
+  rbcUnprojectParams unproject = rbcUnprojectParamsInit();
+  CHECK(unproject.struct_size == sizeof unproject);
+  CHECK(unproject.color_scale == 1);
+  CHECK(unproject.step == 1);
+  for (double* low : {&unproject.min_x, &unproject.min_y, &unproject.min_z}) {
+    CHECK(*low == -INFINITY);
+    *low = 0;
+  }
+  for (double* high :
+       {&unproject.max_depth, &unproject.max_x, &unproject.max_y, &unproject.max_z}) {
+    CHECK(*high == INFINITY);
+    *high = 0;
+  }
+  unproject.struct_size = 0;
+  unproject.color_scale = 0;
+  unproject.step = 0;
+  rbcFarthestPointsParams farthest = rbcFarthestPointsParamsInit();
+  CHECK(farthest.struct_size == sizeof farthest);
+  farthest.struct_size = 0;
+  rbcTakeRowsParams take = rbcTakeRowsParamsInit();
+  CHECK(take.struct_size == sizeof take);
+  take.struct_size = 0;
   rbcStatisticsParams statistics = rbcStatisticsParamsInit();
   CHECK(statistics.struct_size == sizeof statistics);
   statistics.struct_size = 0;
@@ -295,6 +344,21 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcStatisticsAccumulatorInfo accumulator_info = rbcStatisticsAccumulatorInfoInit();
   CHECK(accumulator_info.struct_size == sizeof accumulator_info);
   accumulator_info.struct_size = 0;
+  rbcLiveStream live = rbcLiveStreamInit();
+  CHECK(live.struct_size == sizeof live);
+  CHECK(live.max_age == INFINITY);
+  CHECK(live.dtype.bits == 32);
+  live.struct_size = 0;
+  live.max_age = 0;
+  live.dtype = {};
+  rbcLiveParams live_params = rbcLiveParamsInit();
+  CHECK(live_params.struct_size == sizeof live_params);
+  CHECK(live_params.time_dtype.bits == 64);
+  live_params.struct_size = 0;
+  live_params.time_dtype = {};
+  rbcLiveCounters counters = rbcLiveCountersInit();
+  CHECK(counters.struct_size == sizeof counters);
+  counters.struct_size = 0;
   rbcWindowStream window = rbcWindowStreamInit();
   CHECK(window.struct_size == sizeof window);
   window.struct_size = 0;
@@ -314,11 +378,17 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   CHECK(zero(sparse));
   CHECK(zero(voxels));
   CHECK(zero(tsdf));
+  CHECK(zero(unproject));
+  CHECK(zero(farthest));
+  CHECK(zero(take));
   CHECK(zero(statistics));
   CHECK(zero(result));
   CHECK(zero(accumulator));
   CHECK(zero(update));
   CHECK(zero(accumulator_info));
+  CHECK(zero(live));
+  CHECK(zero(live_params));
+  CHECK(zero(counters));
   CHECK(zero(window));
   CHECK(zero(windows));
 }

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WAYS = {
     "robocache",
     "robocache, raw batches from workers",
+    "robocache, episodes on the device",
     "torch",
     "np.interp in workers",
     "scipy interp1d in workers",
@@ -40,7 +41,8 @@ def check(loop: dict) -> None:
     for name, way in loop["ways"].items():
         assert way["median_us"] > 0 and way["episodes/s"] > 0, name
         assert "deviates" not in way, name
-    assert 0 < loop["ways"]["robocache"]["share"] < 1
+    for name in ("robocache", "robocache, episodes on the device"):
+        assert 0 < loop["ways"][name]["share"] < 1
 
 
 def test_random_episodes(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def clouds(points: Array) -> None:
     )
     assert_type(tsdf, Array)
 
-    rbc.voxelize(points, voxel_size=size, shape=shape)  # type: ignore
+    rbc.voxelize(points, origin=(0, 0, 0), shape=shape)  # type: ignore
     rbc.voxelize_sparse(points, (0, 0, 0), size, shape)  # type: ignore
 
 
@@ -163,8 +163,8 @@ def operators(points: torch.Tensor) -> None:
     )
     assert_type(occupied, torch.Tensor)
 
-    rbc.torch.voxelize(points, voxel_size=size, shape=shape)  # type: ignore
-    rbc.torch.voxelize_sparse(points, origin=(0, 0, 0), voxel_size=size)  # type: ignore
+    rbc.torch.voxelize(points, origin=(0, 0, 0), shape=shape)  # type: ignore
+    rbc.torch.voxelize_sparse(points, origin=(0, 0, 0), shape=shape)  # type: ignore
 
 
 def rotations(quaternions: Array) -> None:
@@ -173,6 +173,57 @@ def rotations(quaternions: Array) -> None:
     assert_type(matrices, npt.NDArray[Any])
 
     rbc.convert_rotations(quaternions, "quat", "matrix")  # type: ignore
+
+
+def windows(values: Array, tensor: torch.Tensor, mask: list[bool]) -> None:
+    relative = rbc.Transform("se3_relative", 0, 7, reference=("arm", -1), rotation="quat_xyzw")
+    stream = rbc.WindowStream(values, [-1, 0], episode_offsets=[0, 3], pad="fill", dtype="float16")
+    assert_type(stream, rbc.WindowStream[Array])
+    numbers = rbc.WindowStream(None, range(3), episode_offsets=np.arange(2))
+    for rows, valid in rbc.windows([stream, numbers], [0], values, dtype=np.float64):
+        assert_type(rows, npt.NDArray[Any])
+        assert_type(valid, npt.NDArray[np.bool_])
+    tensors = rbc.WindowStream(tensor, tensor, episode_offsets=tensor, transforms=relative)
+    ((out, _),) = rbc.windows([tensors], tensor, tensor, out=[(tensor, None)])
+    assert_type(out, torch.Tensor)
+
+    rbc.windows([values], [0], [0])  # type: ignore
+    rbc.WindowStream(values, [0])  # type: ignore
+    rbc.WindowStream(values, [0], episode_offsets=[0, 1], pad="wrap")  # type: ignore
+    rbc.WindowStream(values, [0], episode_offsets=[0, 1], bounds="hold")  # type: ignore
+    rbc.Transform("divide", 0, 1, reference=(0, 0))  # type: ignore
+    rbc.Transform("subtract", 0, 1)  # type: ignore
+
+    track = rbc.Track(values, [0, 3], times=[0.0, 0.1, 0.2], names=["a", "b"])
+    episodes = rbc.Episodes({"arm": track, "camera": rbc.Track(None, [0, 9])}, tasks=["lift"])
+    assert_type(episodes.to("cpu").select([0])["arm"], rbc.Track)
+    spec = rbc.WindowSpec(
+        {
+            "arm": [0],
+            "action": rbc.Window(
+                range(50), track="arm", transforms=rbc.Transform.subtract(mask, reference=("arm", 0))
+            ),
+        },
+        anchors="whole",
+    )
+    assert_type(spec.statistics(episodes, rows="valid")["action"], rbc.StatisticsResult)
+    assert_type(spec.normalized({"arm": None}), rbc.WindowSpec)
+
+    rbc.Window(range(50), pad="edge")  # type: ignore
+    rbc.WindowSpec({"arm": [0]}, anchors="some")  # type: ignore
+    rbc.Episodes([track])  # type: ignore
+
+    loader = rbc.torch.WindowLoader(episodes, spec, batch_size=32, weights=[1.0])
+    for batch in loader:
+        assert_type(batch["arm"], torch.Tensor)
+        assert_type(batch.valid["arm"], torch.Tensor)
+    loader.load_state_dict(loader.state_dict())
+    graded = rbc.torch.WindowStream(tensor, [0], episode_offsets=[0, 1], method="linear")
+    ((out, _),) = rbc.torch.windows([graded, tensors], tensor, [0])
+    assert_type(out, torch.Tensor)
+
+    rbc.torch.WindowLoader(episodes, batch_size=32)  # type: ignore
+    rbc.torch.WindowStream(values, [0], episode_offsets=[0, 1])  # type: ignore
 
 
 def contexts() -> None:

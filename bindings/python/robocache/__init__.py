@@ -27,10 +27,13 @@ from . import statistics_files
 from ._associate import associate
 from ._clock import clock
 from ._context import Context, ContextInfo
+from ._episodes import Episodes
 from ._errors import RoboCacheError, Status
+from ._farthest_points import farthest_points, take_rows
 from ._frames import fuse_frames, resample_frame
 from ._fuse import fuse
 from ._info import Info, info
+from ._live import Live, LiveCounters, LiveStream, LiveTick
 from ._masks import channel_mask
 from ._normalization import Normalization
 from ._report import Report, StreamReport, report
@@ -39,30 +42,44 @@ from ._rotations import convert_rotations
 from ._statistics import StatisticsAccumulator, statistics
 from ._statistics_result import StatisticsResult
 from ._stream import Stream
+from ._track import Track
+from ._transform import Transform
 from ._tsdf import voxelize_tsdf
 from ._types import Grid
+from ._unproject import Cloud, unproject
 from ._version import version as __version__
 from ._voxelize import voxelize
 from ._voxelize_sparse import SparseVoxels, voxelize_sparse
 from ._warnings import RangeWarning
+from ._window import Window
+from ._window_spec import WindowSpec
+from ._window_stream import WindowStream
+from ._windows import windows
 
 if TYPE_CHECKING:
+    from . import data as data
     from . import torch as torch
 else:
 
     def __getattr__(name):
-        if name == "torch":  # robocache.torch imports torch, so it waits until it is asked for
+        if name in ("data", "torch"):  # they take a while to import, and wait until asked for
             import importlib
 
-            return importlib.import_module(".torch", __name__)
+            return importlib.import_module(f".{name}", __name__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [
+    "Cloud",
     "Context",
     "ContextInfo",
+    "Episodes",
     "Grid",
     "Info",
+    "Live",
+    "LiveCounters",
+    "LiveStream",
+    "LiveTick",
     "Normalization",
     "RangeWarning",
     "Report",
@@ -73,11 +90,17 @@ __all__ = [
     "Status",
     "Stream",
     "StreamReport",
+    "Track",
+    "Transform",
+    "Window",
+    "WindowSpec",
+    "WindowStream",
     "__version__",
     "associate",
     "channel_mask",
     "clock",
     "convert_rotations",
+    "farthest_points",
     "fuse",
     "fuse_frames",
     "info",
@@ -86,7 +109,10 @@ __all__ = [
     "resample_frame",
     "statistics",
     "statistics_files",
+    "take_rows",
+    "unproject",
     "voxelize",
     "voxelize_sparse",
     "voxelize_tsdf",
+    "windows",
 ]

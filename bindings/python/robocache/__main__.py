@@ -1,18 +1,10 @@
-"""``python -m robocache info``: the version, the devices, and why CUDA is not used if it is not."""
+"""``python -m robocache``: the command line, of which ``info`` needs no other package."""
 
 from __future__ import annotations
 
-import argparse
+import sys
 
-from ._info import info
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m robocache", description=__doc__)
-    parser.add_argument("command", choices=["info"])
-    parser.parse_args()
-    print(info())
-
+from .cli import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

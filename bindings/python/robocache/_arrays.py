@@ -94,7 +94,7 @@ def dtype_of(array: Any, name: str) -> str:
     return NAME_OF_PAIR.get(facts_of(array, name)[2:4], "float64")  # refused later
 
 
-def shape_of(array: Any, name: str, context: Context) -> Any:
+def shape_of(array: Any, name: str, context: Context | None = None) -> Any:
     """The shape of an array. A class of the caller's may tell another than it has."""
     if type(array) in LIBRARY_TYPES:
         try:

@@ -10,6 +10,7 @@ from typing import Any
 from ._clock import common_unit, named_streams, offset_of
 from ._host import on_host
 from ._stream import Stream
+from ._text_table import text_table
 from ._units import ticks_of
 
 
@@ -53,13 +54,8 @@ class Report:
                 + [str(of.repeats), str(of.gaps), f"{shown * of.longest_gap:.4g}"]
                 + [f"{of.coverage:.1%}"]
             )
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        lines = []
-        for first, *others in rows:
-            cells = [cell.rjust(width) for cell, width in zip(others, widths[1:])]
-            lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
         units = "rate in Hz, times in ms" if self.unit == "s" else "rate and times in ticks"
-        return "\n".join([*lines, units])
+        return f"{text_table(rows)}\n{units}"
 
 
 def report(
@@ -106,10 +102,9 @@ def report(
     own = common_unit(named, unit)
     per_second = 1.0 if own is None else own.per_second
     rows = {name: _rows(stream, name) for name, stream in named.items()}
-    edges = [row[[0, -1]] for taken in rows.values() for row in taken if len(row)]
-    if not edges:
+    if not any(len(row) for taken in rows.values() for row in taken):
         raise ValueError("streams: have no samples")
-    union = float(np.max(edges) - np.min(edges))
+    union = _union(list(rows.values()))
     reports = {}
     for name, taken in rows.items():
         steps = np.concatenate([np.diff(row) for row in taken if len(row)] or [np.zeros(0)])
@@ -130,6 +125,17 @@ def _rows(stream: Any, name: str) -> list[Any]:
         host = host[None].repeat(rows, axis=0) if rows > 1 else host[None]
     counts = [host.shape[1]] * len(host) if lengths is None else lengths
     return [row[:count] for row, count in zip(host, counts)]
+
+
+def _union(rows: list[list[Any]]) -> float:
+    """How long all streams together are: from the first begin to the last end, in each row."""
+    alike = len({len(taken) for taken in rows}) == 1
+    total = 0.0
+    for taken in zip(*rows) if alike else [[row for each in rows for row in each]]:
+        ends = [row[[0, -1]] for row in taken if len(row)]
+        if ends:
+            total += float(max(end[1] for end in ends) - min(end[0] for end in ends))
+    return total
 
 
 def _limit_of(stream: Any) -> float | None:

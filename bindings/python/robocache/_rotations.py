@@ -28,11 +28,11 @@ if TYPE_CHECKING:
         "quat_xyzw", "quat_wxyz", "rotvec", "matrix",
         "rot6d_rows", "rot6d_columns", "rot6d_interleaved",
     ]  # fmt: skip
-    _Representation = _Other | _Extrinsic | _Intrinsic
+    Representation = _Other | _Extrinsic | _Intrinsic
 
 # In the order of the constants.
 _ORDERS = ("xyz", "xzy", "yxz", "yzx", "zxy", "zyx", "xyx", "xzx", "yxy", "yzy", "zxz", "zyz")
-_CODES = {
+ROTATIONS = {
     "quat_xyzw": _core.ROTATION_QUAT_XYZW,
     "quat_wxyz": _core.ROTATION_QUAT_WXYZ,
     "rotvec": _core.ROTATION_ROTVEC,
@@ -49,15 +49,15 @@ _CODES = {
 _OTHER_CHANNELS = {"quat_xyzw": 4, "quat_wxyz": 4, "matrix": 9}
 
 
-def _channels(name: str) -> int:
+def channels_of(name: str) -> int:
     return 6 if name.startswith("rot6d") else _OTHER_CHANNELS.get(name, 3)
 
 
 @overload
 def convert_rotations(
     rotations: NDArray[Any],
-    source: _Representation,
-    target: _Representation,
+    source: Representation,
+    target: Representation,
     *,
     dtype: Any,
     out: None = ...,
@@ -66,8 +66,8 @@ def convert_rotations(
 @overload
 def convert_rotations(
     rotations: Array,
-    source: _Representation,
-    target: _Representation,
+    source: Representation,
+    target: Representation,
     *,
     dtype: Any = ...,
     out: None = ...,
@@ -76,8 +76,8 @@ def convert_rotations(
 @overload
 def convert_rotations(
     rotations: SupportsDLPack,
-    source: _Representation,
-    target: _Representation,
+    source: Representation,
+    target: Representation,
     *,
     dtype: Any = ...,
     out: Out,
@@ -159,11 +159,11 @@ def convert_rotations(
     (2, 6)
     """
     framework, context, ordered, _ = begin(rotations, "rotations", backend)
-    source_code = code_of(_CODES, source, "source")
-    target_code = code_of(_CODES, target, "target")
+    source_code = code_of(ROTATIONS, source, "source")
+    target_code = code_of(ROTATIONS, target, "target")
     owner = None
     if out is None:
-        shape = (*shape_of(rotations, "rotations", context)[:-1], _channels(target))
+        shape = (*shape_of(rotations, "rotations", context)[:-1], channels_of(target))
         name = None if dtype is None else dtype_name(dtype)
         result = framework.empty(rotations, shape, name, context)
     else:

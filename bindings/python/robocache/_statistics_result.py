@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._host import on_host
+from ._text_table import text_table
 
 _SHOWN = 30  # channels of a table
 UNKNOWN = -1  # a count that a file does not tell
@@ -95,13 +96,8 @@ class StatisticsResult:
         for index in itertools.islice(np.ndindex(shape), _SHOWN):
             label = ",".join(map(str, index))
             rows.append([label, *(_shown(column[index]) for column in columns)])
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        lines = []
-        for first, *others in rows:
-            cells = [cell.rjust(width) for cell, width in zip(others, widths[1:])]
-            lines.append("  ".join([first.ljust(widths[0]), *cells]))
         hidden = int(np.prod(shape)) - _SHOWN
-        return "\n".join(lines + ([f"... and {hidden} more"] if hidden > 0 else []))
+        return text_table(rows) + (f"\n... and {hidden} more" if hidden > 0 else "")
 
 
 def _arrays(result: StatisticsResult) -> tuple[dataclasses.Field[Any], ...]:

@@ -185,7 +185,7 @@ class Stream(Generic[Array_co]):
             mean = mean_of(framework, mean, values)
         inv_std = None if std is None else inverse_of(framework, std, values)
         none = type(clock_offset) in (int, float) and clock_offset == 0
-        stream = _NO_OFFSET if none else _with_offset(*_offset(clock_offset, times))
+        stream = _NO_OFFSET if none else _with_offset(*clock_offsets(clock_offset, times))
         # As the extension takes a stream, and what it adds to a result that is to be made.
         options = (params, lengths, None, offsets, mean, inv_std, groups, sample_mask)
         bits, channels = _bits_and_channels(values)
@@ -199,7 +199,7 @@ class Stream(Generic[Array_co]):
         for field in dataclasses.fields(self):
             value, default = getattr(self, field.name), _DEFAULTS.get(field.name, ...)
             if type(value) is not type(default) or value != default:
-                parts.append(f"{field.name}={_text(value)}")
+                parts.append(f"{field.name}={array_text(value)}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
@@ -228,7 +228,7 @@ def _with_offset(clock_offset: float, ticks: int) -> Any:
     return stream
 
 
-def _offset(offset: Any, times: Any) -> tuple[float, int]:
+def clock_offsets(offset: Any, times: Any) -> tuple[float, int]:
     """A clock offset for float times, and one in ticks: one of them 0."""
     code, bits = facts_of(times, "times")[2:4]
     if is_length(offset):
@@ -280,7 +280,7 @@ def _float_bits(dtype: Any) -> int:
         return 0
 
 
-def _text(value: Any) -> str:
+def array_text(value: Any) -> str:
     """An array as its dtype and shape, all else as Python writes it."""
     table = library_of(value) != "" and not is_length(value)
     if not table and not hasattr(value, "__dlpack__"):

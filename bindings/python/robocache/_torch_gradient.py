@@ -20,7 +20,7 @@ from ._scales import inverse_of
 _plain: Any = _resample.resample  # whose overloads take no **options
 _STEPS = ("nearest", "previous", "next")
 # The samples that have a weight: how many, and the first, counted from the last before the query.
-_WINDOWS = {"linear": (2, 0), "cubic": (4, -1), **dict.fromkeys(_STEPS, (1, 0))}
+WINDOWS = {"linear": (2, 0), "cubic": (4, -1), **dict.fromkeys(_STEPS, (1, 0))}
 # Of calls in the backward pass: the forward pass has verified the times.
 UNCHECKED = {"check_times": False, "backend": None}
 
@@ -31,10 +31,10 @@ def require_linear(method: Any, within: str = "") -> None:
     if not isinstance(method, str):
         groups = {f"method[{i}]": name for i, (_, _, name) in enumerate(method)}
     for argument, name in groups.items():
-        if name not in _WINDOWS:
+        if name not in WINDOWS:
             raise ValueError(
                 f"{within}{argument}: is {name!r}, which is not linear in the values and has no "
-                f"gradient; expected one of {', '.join(map(repr, _WINDOWS))}, "
+                f"gradient; expected one of {', '.join(map(repr, WINDOWS))}, "
                 f"or pass values.detach()"
             )
 
@@ -49,7 +49,7 @@ class Weights:
 
     def transposed(self, gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
         """W^T gradient: [B,T,D] to the ``shape`` of the values."""
-        total = gradient.new_zeros(shape, dtype=_sum_dtype(dtype))
+        total = gradient.new_zeros(shape, dtype=sum_dtype(dtype))
         if total.numel() == 0 or gradient.numel() == 0:
             return total.to(dtype)
         gradient = gradient.to(total.dtype)
@@ -65,13 +65,13 @@ class Weights:
             part = gradient[..., channels].reshape(-1, count)
             for row, weight in weights[name]:
                 # A gradient that is NaN or infinite where the weight is 0 is nobody's.
-                _add_rows(rows[:, channels], row, (part * weight).masked_fill_(weight == 0, 0))
+                add_rows(rows[:, channels], row, (part * weight).masked_fill_(weight == 0, 0))
         return total.to(dtype)
 
     def _weights(self, method: str, like: Any) -> Iterator[tuple[Any, Any]]:
         """For each sample of the window: its row in the values [B*T], and its weight [B*T,1]."""
         *batch, samples, _ = like.shape
-        count, first = _WINDOWS[method]
+        count, first = WINDOWS[method]
         names = ["bounds", "max_gap", *(["tolerance"] if method in _STEPS else [])]
         rules = {name: self.options[name] for name in names if name in self.options}
         if method != "linear" and rules.get("bounds") == "extrapolate":
@@ -125,11 +125,11 @@ class Weights:
         return _plain(values, **{**self.arrays, **UNCHECKED, **options})
 
 
-def _sum_dtype(dtype: torch.dtype) -> torch.dtype:
+def sum_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
-def _add_rows(total: Any, row: Any, parts: Any) -> None:
+def add_rows(total: Any, row: Any, parts: Any) -> None:
     """total[row] += parts, in the same order every time, which each has on one device alone."""
     if total.is_cuda:
         total.index_put_((row,), parts, accumulate=True)

@@ -76,7 +76,7 @@ def _resample_fake(*given: Any) -> tuple[Any, Any]:
 def _resample_setup(ctx: Any, *given: Any) -> None:
     given = vmap.with_defaults(given)
     values, times, query_times, lengths, query_lengths, offsets, mean, std, mask, text = given
-    _refuse_gradients(times=times, query_times=query_times, mean=mean, std=std)
+    refuse_gradients(times=times, query_times=query_times, mean=mean, std=std)
     options = decode(text)
     require_linear(options.get("method", "linear"))
     ctx.save_for_backward(times, query_times, lengths, query_lengths, offsets, std, mask)
@@ -151,10 +151,10 @@ def _fuse_fake(
 def _fuse_setup(ctx: Any, *given: Any) -> None:
     values, times, query_times, lengths, offsets, means, stds, masks, *shared = given
     query_lengths, rules, _ = shared
-    _refuse_gradients(query_times=query_times)
+    refuse_gradients(query_times=query_times)
     for n, rule in enumerate(rules):
         within = f"streams[{n}]."
-        _refuse_gradients(within, times=times[n], mean=means[n], std=stds[n])
+        refuse_gradients(within, times=times[n], mean=means[n], std=stds[n])
         if values[n].requires_grad:
             require_linear(decode(rule).get("method", "linear"), within)
     ctx.save_for_backward(query_times, query_lengths, *times, *lengths, *offsets, *stds, *masks)
@@ -264,7 +264,7 @@ def _sparse_fake(
 
 
 def _points_setup(ctx: Any, points: Any, features: Any, *given: Any) -> None:
-    _refuse_gradients(points=points, features=features)
+    refuse_gradients(points=points, features=features)
 
 
 # ---- shapes, dtypes and refusals ----------------------------------------------------------------
@@ -296,7 +296,7 @@ def _nothing(like: Any) -> Any:
     return torch.empty(0, dtype=torch.bool, device=like.device)
 
 
-def _refuse_gradients(within: str = "", **arrays: Any) -> None:
+def refuse_gradients(within: str = "", **arrays: Any) -> None:
     for name, array in arrays.items():
         if array is not None and array.requires_grad:
             raise ValueError(
@@ -307,7 +307,7 @@ def _refuse_gradients(within: str = "", **arrays: Any) -> None:
 # ---- registration -------------------------------------------------------------------------------
 
 
-def _register(
+def register(
     name: str,
     arguments: str,
     results: str,
@@ -321,7 +321,7 @@ def _register(
         _LIBRARY.impl(name, kernel, device)
     torch.library.register_fake(f"robocache::{name}", fake, lib=_LIBRARY)
     operator = getattr(torch.ops.robocache, name).default
-    over = _autograd(operator, kernel, setup, gradient)
+    over = _autograd(operator, kernel, setup, gradient, results.endswith("[]"))
     _LIBRARY.impl(name, over, "Autograd", with_keyset=True)
     if hasattr(torch.library, "register_vmap"):  # from torch 2.5
         rule = getattr(vmap, name)
@@ -333,12 +333,13 @@ def _register(
     return operator
 
 
-def _autograd(operator: Any, plain: Any, setup: Any, gradient: Any) -> Any:
+def _autograd(operator: Any, plain: Any, setup: Any, gradient: Any, listed: bool) -> Any:
     """The kernel of autograd: ``setup`` keeps what ``gradient`` needs, of all the arguments.
 
-    The first argument has gradients, a tensor or a list of them. torch.library.register_autograd
-    would do, but for torch.func: its functions refuse to be called within transformations. Those of
-    a single level are made for what a transformation calls at its own.
+    The first argument has gradients, a tensor or a list of them; results may be ``listed``.
+    torch.library.register_autograd would do, but for torch.func: its functions refuse to be called
+    within transformations. Those of a single level are made for what a transformation calls at its
+    own.
     """
 
     single_level: Any = torch.autograd.function._SingleLevelFunction
@@ -348,12 +349,13 @@ def _autograd(operator: Any, plain: Any, setup: Any, gradient: Any) -> Any:
         def forward(ctx: Any, keyset: Any, given: tuple[Any, ...], *tensors: Any) -> Any:
             setup(ctx, *given)  # which may refuse
             ctx.set_materialize_grads(False)
-            return below(keyset, given)
+            results = below(keyset, given)
+            return tuple(results) if listed else results
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
             ctx.wanted = ctx.needs_input_grad[2:]
-            if gradients[0] is None:
+            if all(each is None for each in gradients):
                 return (None,) * len(ctx.needs_input_grad)
             return None, None, *gradient(ctx, *gradients)
 
@@ -365,16 +367,27 @@ def _autograd(operator: Any, plain: Any, setup: Any, gradient: Any) -> Any:
         if is_grad_enabled() and any_requires_grad(*given):
             tensors = given[0] if isinstance(given[0], (list, tuple)) else given[:1]
             with enable_single_level_autograd_function():
-                return Function.apply(keyset, given, *tensors)
+                results = Function.apply(keyset, given, *tensors)
+            return list(results) if listed else results
         keys = keyset.raw_repr()
         if keys not in direct:
             direct[keys] = _leads_to_kernel(keyset)
         return plain(*given) if direct[keys] else below(keyset, given)
 
     direct: dict[int, bool] = {}  # by what a set of keys is
-    is_grad_enabled, any_requires_grad = torch.is_grad_enabled, torch._C._any_requires_grad
+    is_grad_enabled = torch.is_grad_enabled
+    # Torch's own does not look into lists with None among the tensors.
+    any_requires_grad = _any_requires_grad if listed else torch._C._any_requires_grad
 
     return kernel
+
+
+def _any_requires_grad(*given: Any) -> bool:
+    for each in given:
+        tensors = each if isinstance(each, (list, tuple)) else (each,)
+        if any([isinstance(tensor, torch.Tensor) and tensor.requires_grad for tensor in tensors]):
+            return True
+    return False
 
 
 def _leads_to_kernel(keyset: Any) -> bool:
@@ -389,7 +402,7 @@ def _leads_to_kernel(keyset: Any) -> bool:
 class OPS:
     """The operators."""
 
-    resample = _register(
+    resample = register(
         "resample",
         "Tensor values, Tensor times, Tensor query_times, Tensor? lengths=None, "
         "Tensor? query_lengths=None, Tensor? offsets=None, Tensor? mean=None, Tensor? std=None, "
@@ -397,7 +410,7 @@ class OPS:
         "(Tensor, Tensor)",
         *(_resample_kernel, _resample_fake, _resample_setup, _resample_gradient),
     )
-    resample_backward = _register(
+    resample_backward = register(
         "resample_backward",
         "Tensor gradient, Tensor times, Tensor query_times, Tensor? lengths, "
         "Tensor? query_lengths, Tensor? offsets, Tensor? std, Tensor? sample_mask, "
@@ -405,7 +418,7 @@ class OPS:
         "Tensor",
         *(_backward_kernel, _backward_fake, _backward_setup, _backward_gradient),
     )
-    fuse = _register(
+    fuse = register(
         "fuse",
         "Tensor[] values, Tensor[] times, Tensor query_times, Tensor?[] lengths, "
         "Tensor?[] offsets, Tensor?[] mean, Tensor?[] std, Tensor?[] sample_mask, "
@@ -413,13 +426,13 @@ class OPS:
         "(Tensor, Tensor)",
         *(_fuse_kernel, _fuse_fake, _fuse_setup, _fuse_gradient),
     )
-    voxelize = _register(
+    voxelize = register(
         "voxelize",
         "Tensor points, Tensor? features, Tensor? lengths, Tensor? offsets, str options",
         "(Tensor, Tensor)",
         *(_voxelize_kernel, _voxelize_fake, _points_setup),
     )
-    voxelize_sparse = _register(
+    voxelize_sparse = register(
         "voxelize_sparse",
         "Tensor points, Tensor? features, Tensor? lengths, Tensor? offsets, str options",
         "(" + ", ".join(["Tensor"] * 8) + ")",

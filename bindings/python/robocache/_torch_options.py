@@ -17,6 +17,7 @@ from ._dtypes import dtype_name
 from ._options import code_of, number
 from ._rules import BOUNDS, METHODS
 from ._torch_arguments import is_compiling
+from ._transform import Transform
 
 _contexts: weakref.WeakValueDictionary[int, Context] = weakref.WeakValueDictionary()
 _OF_CONTEXT = "context "
@@ -144,6 +145,41 @@ def _context_of(key: int) -> Context:
     return context
 
 
+_FIELDS = ("kind", "begin", "count", "reference_begin", "rotation", "reference_rotation")
+_TRANSFORM = (*_FIELDS, "out_rotation", "inverse")
+
+
+def _write_transforms(given: Any, name: str) -> str:
+    parts = []
+    for each in given:
+        stream, offset = each.reference
+        fields = [f"{getattr(each, field)}" for field in _TRANSFORM]
+        parts.append(":".join([f"{stream}", f"{offset}", *fields]))
+    return ",".join(parts)
+
+
+def _read_transforms(text: str) -> Any:
+    transforms = []
+    for part in text.split(",") if text else []:
+        stream, offset, kind, begin, count, first, *rotations, inverse = part.split(":")
+        make: Any = Transform  # whose names are no literals here
+        transforms.append(
+            make(
+                kind,
+                int(begin),
+                int(count),
+                reference=(int(stream), int(offset)),
+                reference_begin=int(first),
+                **{
+                    name: None if each == "None" else each
+                    for name, each in zip(_TRANSFORM[4:7], rotations)
+                },
+                inverse=inverse == "True",
+            )
+        )
+    return tuple(transforms)
+
+
 _NAME = (_name, str)
 _NUMBER = (_write_number, _read_number)
 _NUMBERS = (_write_numbers, _read_numbers)
@@ -151,6 +187,11 @@ _FLAG = (_write_flag, "True".__eq__)
 _KINDS: dict[str, tuple[Any, Any]] = {
     "method": (_write_method, _read_method),
     "bounds": (_write_bounds, str),
+    "pad": _NAME,
+    "transforms": (_write_transforms, _read_transforms),
+    "output": _FLAG,
+    "anchor_stream": _NUMBER,
+    "anchor_times": _FLAG,
     "fill_value": _NUMBER,
     "max_gap": _NUMBER,
     "tolerance": _NUMBER,

@@ -82,6 +82,11 @@ def voxelize(operator: Any, size: int, dims: Any, given: Any) -> Any:
     return _unfolded(size, batch, results, decode(options).get("return_dropped"))
 
 
+def windows(operator: Any, size: int, dims: Any, given: Any) -> Any:
+    results, dims = _one_by_one(operator, size, dims, given)
+    return list(results), list(dims)
+
+
 def voxelize_sparse(operator: Any, size: int, dims: Any, given: Any) -> Any:
     return _one_by_one(operator, size, dims, given)  # a list of voxels each
 

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ._context import Context
+    from ._normalization import Normalization
+    from ._statistics import StatisticsAccumulator
+    from ._transform import Transform
 
 
 class SupportsDLPack(Protocol):
@@ -39,6 +42,8 @@ MethodName = Literal["linear", "nearest", "previous", "next", "cubic", "pchip", 
 Method = Union[MethodName, Sequence[tuple[int, int, str]]]
 Bounds = Literal["hold", "fill", "extrapolate"]
 Numbers3 = Union[Sequence[float], SupportsDLPack]
+Pad = Literal["hold", "fill", "neutral"]
+Accumulate = Literal["all", "valid", "whole"]
 Reduction = Literal["sum", "mean", "max", "min"]
 Mode = Literal["occupancy", "count", "sum", "mean", "max", "min"]
 
@@ -52,6 +57,13 @@ class Grid(TypedDict):
 
 
 if TYPE_CHECKING:
+    from typing_extensions import Required
+
+    class GridOptions(TypedDict, total=False):
+        voxel_size: Required[float | Numbers3]
+        origin: Numbers3 | None
+        shape: Sequence[int] | None
+        point_cloud_range: Sequence[float] | SupportsDLPack | None
 
     class StreamOptions(TypedDict, total=False):
         method: Method
@@ -65,6 +77,25 @@ if TYPE_CHECKING:
         tolerance: Duration | None
         mean: Numbers | None
         std: Numbers | None
+
+    class WindowOptions(TypedDict, total=False):
+        times: Times | None
+        method: Method | None
+        pad: Pad
+        fill_value: float
+        neutral: Numbers | Sequence[Sequence[float]] | None
+        neutral_channels: SampleMask | None
+        transforms: Sequence[Transform] | Transform
+        normalization: Normalization | None
+        max_gap: Duration | None
+        tolerance: Duration | None
+        sample_mask: SampleMask | None
+        missing: Missing | None
+        clock_offset: Duration
+        accumulator: StatisticsAccumulator | None
+        accumulate: Accumulate
+        dtype: Any
+        output: bool | None
 
     class UntypedCallOptions(TypedDict, total=False):
         query_lengths: Indices | None

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping
+from typing import Any
 
+from . import _statistics_parquet
 from ._statistics_json import (
     Path,
     count_of,
@@ -26,6 +28,7 @@ from ._statistics_json import (
 from ._statistics_result import StatisticsResult
 
 __all__ = [
+    "lerobot_episode_columns",
     "read_gr00t",
     "read_lerobot",
     "read_lerobot_episodes",
@@ -103,7 +106,9 @@ def write_lerobot(
 
 
 def read_lerobot_episodes(path: Path) -> dict[int, dict[str, StatisticsResult]]:
-    """Read the statistics of each episode, ``meta/episodes_stats.jsonl`` of LeRobot v2.1.
+    """Read the statistics of each episode: ``meta/episodes_stats.jsonl``, of v3 ``meta/episodes``.
+
+    Those of v3 are in Parquet files, which take pyarrow.
 
     Parameters
     ----------
@@ -121,6 +126,12 @@ def read_lerobot_episodes(path: Path) -> dict[int, dict[str, StatisticsResult]]:
         As :func:`read_lerobot`, with the line before the key.
     """
     file = _file(path, "meta/episodes_stats.jsonl")
+    if file.endswith(".parquet"):
+        return _statistics_parquet.read([file])
+    if os.path.isdir(path) and not os.path.exists(file):
+        files = _statistics_parquet.files_in(os.fspath(path))
+        if files:
+            return _statistics_parquet.read(files)
     episodes: dict[int, dict[str, StatisticsResult]] = {}
     for number, line in enumerate(text_of(file).split("\n"), 1):
         if not line.strip():
@@ -170,6 +181,29 @@ def write_lerobot_episodes(
         for index, results in episodes.items()
     ]
     replace(_file(path, "meta/episodes_stats.jsonl"), "".join(f"{line}\n" for line in lines))
+
+
+def lerobot_episode_columns(results: Mapping[str, StatisticsResult]) -> dict[str, Any]:
+    """The columns in which ``meta/episodes`` of LeRobot v3 has the statistics of each episode.
+
+    Parameters
+    ----------
+    results
+        :class:`~robocache.StatisticsResult` of each episode, [E,D], by feature, as
+        :func:`robocache.statistics` gives them with ``per_row``.
+
+    Returns
+    -------
+    dict
+        Arrays of pyarrow by name of column, such as "stats/action/mean".
+
+    Raises
+    ------
+    ValueError
+        Statistics are of all episodes together, a count is not known, or a quantile is of no whole
+        percent.
+    """
+    return _statistics_parquet.columns_of(results)
 
 
 def read_openpi(path: Path) -> dict[str, StatisticsResult]:

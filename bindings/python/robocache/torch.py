@@ -29,7 +29,10 @@ from ._torch_arguments import (
 from ._torch_clouds import voxelize, voxelize_sparse
 from ._torch_ops import OPS
 from ._torch_options import asked, encode
+from ._torch_windows import WindowStream, windows
 from ._units import require_one_unit, ticks_of
+from ._window_batches import WindowBatch
+from ._window_loader import WindowLoader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +53,17 @@ if TYPE_CHECKING:
     )
 
 
-__all__ = ["Stream", "fuse", "resample", "voxelize", "voxelize_sparse"]
+__all__ = [
+    "Stream",
+    "WindowBatch",
+    "WindowLoader",
+    "WindowStream",
+    "fuse",
+    "resample",
+    "voxelize",
+    "voxelize_sparse",
+    "windows",
+]
 
 _plain_resample: Any = _resample.resample  # whose overloads take no **options
 _plain_fuse: Any = _fuse.fuse

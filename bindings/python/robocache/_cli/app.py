@@ -1,0 +1,101 @@
+"""The application: its commands, and how it starts and ends."""
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Sequence
+from inspect import cleandoc
+from typing import Annotated, Any, Callable
+
+import typer
+
+from .. import __version__
+from . import common
+from .info import info
+from .inspect import inspect
+from .report import report
+from .resample import resample
+from .stats import stats
+from .sync import sync
+from .voxelize import voxelize
+
+app = typer.Typer(
+    name="robocache",
+    help="Robot recordings and data sets: what is wrong with them, statistics that are right, and "
+    "arrays for a model.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"robocache {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; anywhere on the line.")
+    ] = False,
+) -> None:
+    common.debug = common.debug or debug
+
+
+def _paragraphs(command: Callable[..., None]) -> str:
+    """Its docstring, a line a paragraph: the help wraps them to the width of the terminal."""
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", cleandoc(command.__doc__ or ""))
+
+
+for _command, _example in (
+    (inspect, "robocache inspect flight.mcap --check"),
+    (sync, "robocache sync drive.bag --a /imu/data --b /odometry"),
+    (stats, "robocache stats my_dataset --check"),
+    (resample, "robocache resample flight.mcap --rate 50 --max-gap 0.1 -o aligned.npz"),
+    (voxelize, "robocache voxelize sweeps --voxel-size 0.2 -o voxels.npz"),
+    (report, "robocache report flight.mcap --html flight.html"),
+    (info, "robocache info"),
+):
+    app.command(help=_paragraphs(_command), epilog=f"Example: {_example}")(
+        common.reported(_command)
+    )
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line; what it returns is the exit code."""
+    given = list(arguments)
+    end_of_options = given.index("--") if "--" in given else len(given)
+    common.debug = "--debug" in given[:end_of_options]
+    given = [a for i, a in enumerate(given) if a != "--debug" or i > end_of_options]
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # names that the terminal cannot show
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        signal.signal(signal.SIGTERM, _end)
+    except ValueError:  # not in the main thread
+        pass
+    try:
+        app(given, prog_name="robocache")
+        code: Any = 0
+    except SystemExit as end:
+        code = end.code
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:  # as with `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code if isinstance(code, int) else int(code is not None)
+
+
+def _end(number: int, frame: Any) -> None:
+    """Whatever is being written is removed on the way out."""
+    raise SystemExit(128 + number)

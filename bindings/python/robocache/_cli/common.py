@@ -1,0 +1,167 @@
+"""What commands share: how data are opened, the options for that, and how errors are told."""
+
+import functools
+import importlib.util
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated, Any, Callable, Optional
+
+import typer
+
+from .. import data as _data
+from .. import info
+
+debug = False  # whether errors come with their tracebacks
+
+DataPath = Annotated[
+    Path, typer.Argument(help="A recording or a data set: a file or a folder.", show_default=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Unit = Annotated[
+    Optional[str],
+    typer.Option(help="Of integer times that do not tell it: ns, us, ms or s.", metavar="UNIT"),
+]
+Fps = Annotated[
+    Optional[float],
+    typer.Option(help="Rows a second, of data sets without times.", metavar="HZ"),
+]
+Definitions = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        "--definition",
+        help="Of a ROS message that the bag does not define: pkg/msg/Type=file.msg. Repeatable.",
+        metavar="TYPE=FILE",
+    ),
+]
+FollowLinks = Annotated[
+    bool, typer.Option("--follow-links", help="Follow symbolic links out of the data set.")
+]
+Clock = Annotated[
+    Optional[str],
+    typer.Option(help="header or log; default: header stamps where they are good.", metavar="NAME"),
+]
+Streams = Annotated[
+    Optional[list[str]],
+    typer.Option("--stream", "-s", help="These streams or tracks alone. Repeatable."),
+]
+
+
+_OPTIONS = {
+    "damaged='keep'": "--damaged keep",
+    "definitions={name: text of the .msg file}": "--definition TYPE=FILE",
+    "open the data set with rate=, frames a second": "pass --fps, rows a second",
+    "overwrite=True": "--overwrite",
+    "unit='us'": "--unit us",
+}
+
+
+Output = Annotated[
+    Path,
+    typer.Option("--output", "-o", help="Where to write.", show_default=False),
+]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace what is there, once all is written.")
+]
+Damaged = Annotated[
+    str, typer.Option(help="refuse: damage is an error; keep: what can be read is.")
+]
+Device = Annotated[
+    str, typer.Option(help="cpu, cuda, cuda:N; auto: a GPU if torch or CuPy can hold data on it.")
+]
+
+
+class Failure(Exception):
+    """An error of the command line itself: the message is all there is to say."""
+
+
+def open_data(
+    path: Path,
+    *,
+    damaged: str = "refuse",
+    unit: Optional[str] = None,
+    fps: Optional[float] = None,
+    definitions: Optional[list[str]] = None,
+    follow_links: bool = False,
+) -> Any:
+    """:func:`robocache.data.open` with what was asked for on the command line."""
+    texts = {}
+    for definition in definitions or ():
+        name, equals, file = definition.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"{definition!r} is not TYPE=FILE", param_hint="--definition")
+        texts[name] = Path(file).read_text(encoding="utf-8")
+    return _data.open(
+        path,
+        damaged=damaged,
+        unit=unit,
+        rate=fps,
+        definitions=texts,
+        follow_links=follow_links,
+    )
+
+
+def chosen(names: Optional[list[str]], known: Any) -> list[str]:
+    """The streams that were asked for; all without."""
+    known = list(known)
+    for name in names or ():
+        if name not in known:
+            raise Failure(f"--stream: there is no {name}, but {', '.join(known)}")
+    return names or known
+
+
+def device_of(asked: str) -> str:
+    """Where arrays are to lie. The results are the same bits."""
+    if asked != "auto":
+        return asked
+    libraries = ("torch", "cupy")
+    usable = any(name.startswith("cuda") for name in info().contexts)
+    return "cuda" if usable and any(map(importlib.util.find_spec, libraries)) else "cpu"
+
+
+def reported(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with its errors told in a line: 1 for those, 130 for Ctrl-C."""
+
+    @functools.wraps(command)
+    def told(*args: Any, **options: Any) -> None:
+        warnings.showwarning = _show_warning
+        try:
+            command(*args, **options)
+        except KeyboardInterrupt:
+            print("robocache: interrupted", file=sys.stderr)
+            raise typer.Exit(130) from None
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
+        except Exception as error:
+            if debug or hasattr(error, "exit_code"):  # those of Typer: usage, exit
+                raise
+            print(f"robocache: error: {one_line(error)}", file=sys.stderr)
+            raise typer.Exit(1) from None
+
+    return told
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, without a line break."""
+    if isinstance(error, OSError) and error.strerror is not None:
+        place = "" if error.filename is None else f"{os.fspath(error.filename)}: "
+        return f"{place}{error.strerror}"
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    if isinstance(error, MemoryError):
+        text = f"memory gave out{': ' + text if text else ''}"
+    elif not isinstance(error, (Failure, ValueError, KeyError, TypeError, ImportError, OSError)):
+        text = f"{type(error).__name__}: {text}"
+    return " ".join(in_cli_words(text).split()) or type(error).__name__
+
+
+def in_cli_words(text: str) -> str:
+    """A message with the options of the command line in place of Python's arguments."""
+    for python, option in _OPTIONS.items():
+        text = text.replace(python, option)
+    return text
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    print(f"robocache: warning: {' '.join(str(message).split())}", file=sys.stderr)

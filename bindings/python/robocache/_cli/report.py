@@ -1,0 +1,99 @@
+"""``robocache report``: a page that shows a recording or a data set."""
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from ..data import PointCloud, PointClouds, report_html, save_rerun
+from ..data._words import size
+from . import show
+from .common import (
+    AsJson,
+    DataPath,
+    Definitions,
+    Failure,
+    FollowLinks,
+    Fps,
+    Overwrite,
+    Unit,
+    open_data,
+)
+
+_FASTEST = 200.0  # Hz
+
+
+def report(
+    path: DataPath,
+    html: Annotated[
+        Optional[Path], typer.Option(help="The page to write: one file, which needs no other.")
+    ] = None,
+    rerun: Annotated[
+        Optional[Path],
+        typer.Option(help="A file for the Rerun viewer: all streams before and after alignment."),
+    ] = None,
+    rate: Annotated[
+        Optional[float],
+        typer.Option(
+            help="What --rerun aligns to; default: that of the fastest stream, at most 200.",
+            metavar="HZ",
+        ),
+    ] = None,
+    max_gap: Annotated[
+        Optional[float],
+        typer.Option(help="Longer times between samples are gaps.", metavar="SECONDS", min=0),
+    ] = None,
+    overwrite: Overwrite = False,
+    unit: Unit = None,
+    fps: Fps = None,
+    definition: Definitions = None,
+    follow_links: FollowLinks = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page with the timelines, rates, gaps, ranges and statistics of all streams.
+
+    What is damaged is left out and told; the exit code is 1 then.
+    """
+    if html is None and rerun is None:
+        raise typer.BadParameter("one of them is needed", param_hint="--html, --rerun")
+    for target in (html, rerun):
+        if target is not None and target.exists() and not overwrite:
+            raise FileExistsError(f"{target}: exists; overwrite=True replaces it")
+    given = open_data(
+        path,
+        damaged="keep",
+        unit=unit,
+        fps=fps,
+        definitions=definition,
+        follow_links=follow_links,
+    )
+    if isinstance(given, (PointCloud, PointClouds)):
+        raise Failure("point clouds have no timeline: robocache inspect shows them")
+    written: dict[str, Any] = {}
+    damaged = False
+    if html is not None:
+        told = report_html(given, html, max_gap=max_gap, unit=unit, overwrite=overwrite)
+        damaged = any(finding["kind"] == "damage" for finding in told["findings"])
+        written["html"], written["report"] = str(html), told
+    if rerun is not None:
+        own = _fastest(given, unit) if rate is None else rate
+        save_rerun(given, rerun, own, max_gap=max_gap, unit=unit, overwrite=overwrite)
+        damaged = damaged or bool(given.problems)
+        written["rerun"] = str(rerun)
+    if as_json:
+        show.print_json(written)
+    else:
+        for target in (html, rerun):
+            if target is not None:
+                text = f"wrote {target} ({size(target.stat().st_size)})"
+                show.Page().print(text, wrap=False)
+    if damaged:
+        raise typer.Exit(1)
+
+
+def _fastest(given: Any, unit: Optional[str]) -> float:
+    """The rate of the fastest stream, by its median period."""
+    periods = [of.period for of in given.report(unit=unit).streams.values() if of.period > 0]
+    if not periods:
+        raise Failure("--rate: is needed, for no stream has a rate")
+    return min(1 / float(min(periods)), _FASTEST)

@@ -1,0 +1,168 @@
+"""``robocache stats``: statistics that are exact, and whether those stored are."""
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import numpy as np
+import typer
+
+from .. import StatisticsAccumulator, StatisticsResult, statistics_files
+from ..data import Episodes, Recording
+from ..data._words import number
+from . import show
+from .common import (
+    AsJson,
+    DataPath,
+    Definitions,
+    Device,
+    Failure,
+    FollowLinks,
+    Overwrite,
+    Streams,
+    chosen,
+    device_of,
+    open_data,
+)
+from .inspect import print_findings
+from .stored import compare
+
+_WRITERS = {
+    "lerobot": statistics_files.write_lerobot,
+    "openpi": statistics_files.write_openpi,
+    "gr00t": statistics_files.write_gr00t,
+}
+_MOST = 40  # channels of a table
+
+
+def stats(
+    path: DataPath,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Compare the stored statistics with these; exit with 1 if they differ."
+        ),
+    ] = False,
+    write: Annotated[
+        Optional[str],
+        typer.Option(help="Write a file of statistics: lerobot, openpi or gr00t.", metavar="KIND"),
+    ] = None,
+    output: Annotated[
+        Optional[Path], typer.Option("--output", "-o", help="The file that --write writes.")
+    ] = None,
+    overwrite: Overwrite = False,
+    stream: Streams = None,
+    everything: Annotated[bool, typer.Option("--all", help="Cut no table short.")] = False,
+    device: Device = "auto",
+    definition: Definitions = None,
+    follow_links: FollowLinks = False,
+    as_json: AsJson = False,
+) -> None:
+    """Count, range, mean, deviation and quantiles of each channel, exact.
+
+    The mean and the deviation are those of exact arithmetic, rounded once; quantiles are those of
+    numpy.quantile. NaN and infinite values are counted and left out.
+    """
+    if (write is None) != (output is None):
+        raise typer.BadParameter("--write and --output need each other")
+    if write is not None and write not in _WRITERS:
+        raise typer.BadParameter(
+            f"{write!r} is none of {', '.join(_WRITERS)}", param_hint="--write"
+        )
+    given = open_data(path, definitions=definition, follow_links=follow_links)
+    results, names = _computed(given, stream, device)
+    findings, compared = compare(given, results, names) if check else ([], 0)
+    if write is not None and output is not None:
+        if output.exists() and not overwrite:
+            raise FileExistsError(f"{output}: exists; --overwrite replaces it")
+        _WRITERS[write](output, results)
+    if as_json:
+        told: dict[str, Any] = {
+            "path": str(path),
+            "streams": {
+                name: {"names": names[name], **results[name].to_dict()} for name in results
+            },
+        }
+        if check:
+            told["findings"] = [found.to_dict() for found in findings]
+            told.update(compared=compared, ok=not findings)
+        show.print_json(told)
+    else:
+        _print(results, names, None if everything else _MOST)
+        if check:
+            print_findings(show.Page(), [f.to_dict() for f in findings], None)
+        if output is not None:
+            show.Page().print(f"wrote {output}", wrap=False)
+    if findings:
+        raise typer.Exit(1)
+
+
+def _computed(
+    given: Any, wanted: Optional[list[str]], device: str
+) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
+    """By stream the statistics, and the names of the channels."""
+    if isinstance(given, Recording):
+        return _of_recording(given, chosen(wanted, given.names))
+    if not isinstance(given, Episodes):
+        raise Failure("point clouds have no channels over time: robocache inspect shows them")
+    with_values = [name for name, track in given.tracks.items() if track.values is not None]
+    picked = given.select(tracks=chosen(wanted, with_values))
+    where = device_of(device)
+    names = {name: picked[name].names for name in picked.tracks}
+    results = (picked if where == "cpu" else picked.to(where)).statistics()
+    return {name: _on_host(result) for name, result in results.items()}, names
+
+
+def _of_recording(
+    given: Recording, wanted: list[str]
+) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
+    """In as many passes through the file as exact quantiles take, in the memory of a piece."""
+    accumulators: dict[str, StatisticsAccumulator] = {}
+    names: dict[str, Any] = {}
+    unfinished = wanted
+    while unfinished:
+        for piece in given.pieces(unfinished):
+            if not piece.names or len(piece) == 0:
+                continue
+            if piece.stream not in accumulators:
+                accumulators[piece.stream] = StatisticsAccumulator(len(piece.names))
+                names[piece.stream] = piece.names
+            accumulators[piece.stream].update(np.ascontiguousarray(piece.values))
+        unfinished = [
+            name for name in unfinished if name in accumulators and accumulators[name].next_pass()
+        ]
+    order = [name for name in wanted if name in accumulators]
+    return {name: accumulators[name].result() for name in order}, names
+
+
+def _on_host(result: StatisticsResult) -> StatisticsResult:
+    told = result.to_dict()
+    arrays = {key: told.pop(key) for key in ("count", "nonfinite", "min", "max", "mean", "std")}
+    quantiles = np.asarray(told.pop("quantiles"), np.float64)
+    return StatisticsResult(**arrays, quantiles=quantiles, **told)
+
+
+def _print(
+    results: dict[str, StatisticsResult], names: dict[str, Any], most: Optional[int]
+) -> None:
+    out = show.Page()
+    for name, result in results.items():
+        out.print(f"{name}: {int(np.max(result.count))} values", style="bold", wrap=False)
+        channels = names[name] or [f"[{i}]" for i in range(len(result.mean))]
+        with_bad = bool(result.nonfinite.any())
+        head = ["channel", "min", "q01", "mean", "q99", "max", "std"]
+        rows = []
+        for c, channel in enumerate(channels[:most]):
+            shown = [
+                result.min[c],
+                result.quantile(0.01)[c],
+                result.mean[c],
+                result.quantile(0.99)[c],
+                result.max[c],
+                result.std[c],
+            ]
+            bad = [str(int(result.nonfinite[c]))] if with_bad else []
+            rows.append([channel, *(number(x, 4) for x in shown), *bad])
+        out.print(show.table([*head, *(["bad"] if with_bad else [])], rows))
+        if most is not None and len(channels) > most:
+            out.print(f"... and {len(channels) - most} more: --all shows them")
+        out.print()

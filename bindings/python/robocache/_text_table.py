@@ -1,0 +1,17 @@
+"""Tables that are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def text_table(rows: Iterable[Sequence[str]], right: bool = True) -> str:
+    """Rows in columns, of which the first is flush left and the others flush right, or left."""
+    cells = [list(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    lines = []
+    for first, *others in cells:
+        pairs = zip(others, widths[1:])
+        others = [cell.rjust(width) if right else cell.ljust(width) for cell, width in pairs]
+        lines.append("  ".join([first.ljust(widths[0]), *others]).rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,49 @@
+"""Recordings and data sets from disk: opened by their content, inspected, aligned, saved.
+
+>>> import pathlib, tempfile
+>>> import robocache as rbc
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "arm.csv"
+>>> _ = path.write_text("time_us,shoulder,elbow\\n0,0.5,1\\n10000,0.6,1.1\\n20000,0.7,1.2\\n")
+>>> recording = rbc.data.open(path)
+>>> recording.align(200)["arm"].values[1]
+array([0.55, 1.05])
+"""
+
+from __future__ import annotations
+
+from . import checks
+from ._align import align
+from ._clouds import PointCloud, PointClouds
+from ._episode_tools import statistics
+from ._episodes import Episodes, TrackInfo
+from ._errors import FormatError, LeftOut, Problem
+from ._open import open
+from ._recording import RecordedStream, Recording
+from ._report_html import report_html
+from ._rerun import save_rerun
+from ._save import save
+from ._source import Piece, StreamInfo
+from ._sync import SyncResult, sync
+
+__all__ = [
+    "Episodes",
+    "FormatError",
+    "LeftOut",
+    "Piece",
+    "PointCloud",
+    "PointClouds",
+    "Problem",
+    "RecordedStream",
+    "Recording",
+    "StreamInfo",
+    "SyncResult",
+    "TrackInfo",
+    "align",
+    "checks",
+    "open",
+    "report_html",
+    "save",
+    "save_rerun",
+    "statistics",
+    "sync",
+]

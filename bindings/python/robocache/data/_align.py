@@ -1,0 +1,205 @@
+"""Streams of different rates onto one clock: recordings into an episode, episodes into others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Union
+
+from .. import Stream, Track, clock
+from ._episode_tools import host_of
+from ._episodes import About, Episodes
+from ._errors import LeftOut
+from ._fusing import Rules, fused
+from ._recording import Recording, clock_of
+from ._units import unit_of
+
+if TYPE_CHECKING:
+    Data = Union[Recording, Episodes]
+
+_AT_ONCE = 256  # episodes
+VALID = "valid"
+
+
+def align(
+    given: Data,
+    rate: Any,
+    *,
+    methods: Mapping[str, Any] | None = None,
+    max_gap: float | None = None,
+    span: str = "intersection",
+    clock: str | None = None,
+    unit: str | None = None,
+    tasks: Sequence[Any] | None = None,
+    backend: Any = None,
+) -> Episodes:
+    """All streams on one clock: one track a stream, all with the same times.
+
+    Rates are brought together by :func:`robocache.fuse`: floats by linear interpolation,
+    quaternions (four channels x y z w of one path) by slerp, integers and bool by what came before;
+    these keep their dtype, and are 0 where they are not valid.
+
+    Parameters
+    ----------
+    given
+        A :class:`Recording`, which becomes one episode, or :class:`Episodes` with times.
+    rate
+        Times a second; or, of a recording, the times themselves, in the unit of its own.
+    methods
+        By name of a stream another method, or a list of groups, as :func:`robocache.resample`
+        takes them.
+    max_gap
+        In seconds: within longer gaps values are NaN and not valid. With it, or where ``span`` is
+        "union", the track "valid" tells for each stream which rows are.
+    span
+        "intersection": from where the last stream begins to where the first one ends; "union".
+    clock
+        "header" or "log"; None: as :meth:`Recording.clock` tells. A stream without header stamps
+        keeps its log times.
+    unit
+        Of integer times that do not tell it: "ns", "us", "ms", "s".
+    tasks
+        What was done in the episode: a list of one.
+    backend
+        As for :func:`robocache.fuse`.
+
+    Returns
+    -------
+    Episodes
+        Streams without samples, or without channels, are in its ``left_out``.
+
+    Raises
+    ------
+    ValueError
+        Streams have no times, or none in common, or times go back.
+    """
+    rules = Rules(dict(methods or {}), max_gap, span, backend)
+    if isinstance(given, Recording):
+        return _recording(given, rate, clock, unit or given.unit, tasks, rules)
+    return _episodes(given, rate, unit or given.unit, rules)
+
+
+def _recording(
+    given: Recording, rate: Any, clock_name: str | None, unit: str | None, tasks: Any, rules: Rules
+) -> Episodes:
+    import numpy as np
+
+    clock_name = given.clock() if clock_name is None else clock_name
+    streams: dict[str, Stream[Any]] = {}
+    left_out = []
+    for name, stream in given.streams.items():
+        if len(stream) == 0 or not stream.names:
+            left_out.append(LeftOut(name, "no samples" if len(stream) == 0 else "no channels"))
+            continue
+        own = clock_of(stream, clock_name)
+        times = stream.times(own)
+        if times is None:
+            raise ValueError(f"{name}: has no times")
+        if (np.diff(times) < 0).any():
+            raise ValueError(f"{name}: its {own} times go back; take another clock=, or sort it")
+        times = _with_unit(times, unit)
+        streams[name] = rules.stream(name, stream.values, times, stream.names, stream.dtypes)
+    rules.require_known(streams)
+    if not streams:
+        raise ValueError("recording: has no stream with samples and channels")
+    queries = _with_unit(np.asarray(rate), unit)
+    if queries.ndim == 0:
+        many = {name: s for name, s in streams.items() if s.values.shape[0] > 1} or streams
+        queries = clock(many, rate, rules.span)
+    parts, valid = fused(streams, queries, rules.backend, {})
+    offsets = np.array([0, len(queries)], np.int64)
+    tracks = {
+        name: Track(values, offsets, times=queries, names=given[name].names)
+        for name, values in parts.items()
+    }
+    if rules.may_miss:
+        tracks[VALID] = Track(valid, offsets, times=queries, names=list(streams))
+    own_rate = float(rate) if np.ndim(rate) == 0 else None
+    about = About(f"aligned, of {given.format}", unit, own_rate, left_out=tuple(left_out))
+    return Episodes.made(tracks, tasks=tasks, source=given.path, about=about)
+
+
+def _episodes(given: Episodes, rate: Any, unit: str | None, rules: Rules) -> Episodes:
+    import numpy as np
+
+    timed = {name: t for name, t in given.tracks.items() if t.times is not None}
+    missing = [name for name in given.tracks if name not in timed]
+    if missing:
+        raise ValueError(
+            f"tracks: {missing[0]} has no times; open the data set with rate=, frames a second"
+        )
+    with_values = {name: t for name, t in timed.items() if t.values is not None}
+    if not with_values:
+        raise ValueError("episodes: have no track with values")
+    rules.require_known(with_values)
+    if np.ndim(rate) != 0:
+        raise ValueError("rate: is an array, expected a number: each episode has its own times")
+    rows = [_clock_of(e, timed, float(rate), unit, rules.span) for e in range(len(given))]
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    pieces: dict[str, list[Any]] = {name: [] for name in with_values}
+    valid = []
+    for begin in range(0, len(rows), _AT_ONCE):
+        some = slice(begin, min(begin + _AT_ONCE, len(rows)))
+        parts, mask = _block(with_values, some, rows[some], rules)
+        valid.append(mask)
+        for name, values in parts.items():
+            pieces[name].append(values)
+    times = np.concatenate(rows) if rows else np.zeros(0)
+    tracks = {}
+    for name, track in timed.items():
+        if track.values is None:
+            tracks[name] = Track(None, offsets, times=times, files=track.files)
+        else:
+            values = np.concatenate(pieces[name])
+            tracks[name] = Track(values, offsets, times=times, names=track.names)
+    if rules.may_miss:
+        tracks[VALID] = Track(np.concatenate(valid), offsets, times=times, names=list(with_values))
+    about = About(f"aligned, of {given.format}", given.unit, float(rate), left_out=given.left_out)
+    return Episodes.made(tracks, tasks=given.tasks, source=given.source, about=about)
+
+
+def _clock_of(
+    episode: int, tracks: Mapping[str, Track], rate: float, unit: str | None, span: str
+) -> Any:
+    """The times of one episode; none where a track has no rows in it."""
+    import numpy as np
+
+    streams = {}
+    for name, track in tracks.items():
+        cuts = host_of(track.episode_offsets)
+        times = _with_unit(host_of(track.times), unit_of(track) or unit)
+        times = times[cuts[episode] : cuts[episode + 1]]
+        if len(times) == 0:
+            return times
+        streams[name] = Stream(np.zeros((len(times), 1), np.float32), times)
+    return clock(streams, rate, span)  # type: ignore[arg-type]
+
+
+def _block(
+    tracks: Mapping[str, Track], some: slice, rows: list[Any], rules: Rules
+) -> tuple[dict[str, Any], Any]:
+    """Some episodes in one call: packed streams, padded clocks, and packed results."""
+    import numpy as np
+
+    lengths = np.array([len(row) for row in rows], np.int64)
+    longest = int(lengths.max(initial=0))
+    first = next((row for row in rows if len(row)), np.zeros(0))
+    queries = np.zeros((len(rows), longest), first.dtype)
+    for row, padded in zip(rows, queries):
+        padded[: len(row)] = row
+    streams = {}
+    for name, track in tracks.items():
+        cuts = host_of(track.episode_offsets)[some.start : some.stop + 1]
+        values = host_of(track.values)[cuts[0] : cuts[-1]]
+        times = host_of(track.times)[cuts[0] : cuts[-1]]
+        if queries.dtype.kind in "mM":
+            times = times.view(queries.dtype)
+        streams[name] = rules.stream(name, values, times, track.names, offsets=cuts - cuts[0])
+    there = np.arange(longest) < lengths[:, None]
+    parts, valid = fused(streams, queries, rules.backend, {"query_lengths": lengths})
+    return {name: values[there] for name, values in parts.items()}, valid[there]
+
+
+def _with_unit(times: Any, unit: str | None) -> Any:
+    if unit is None or times.dtype.kind != "i":
+        return times
+    return times.view(f"timedelta64[{unit}]")

@@ -1,0 +1,176 @@
+"""What ROS bags of all kinds share: topics become streams, read piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ._columns import Columns, Decoder
+from ._errors import Damage, LeftOut
+from ._mcap import Channel
+from ._progress import progress
+from ._ros_types import Types, normalized
+from ._source import Piece, StreamInfo
+
+_SERIALIZATIONS = ("cdr", "ros1")
+_LOOK = 64 << 20  # bytes
+
+
+class BagFile(Protocol):
+    """One file of a bag, which knows its topics and where their messages are."""
+
+    path: str
+    size: int
+    indexed: bool  # whether pieces reads no more than the chunks with the messages
+    channels: dict[int, Channel]
+    counts: dict[int, int] | None  # messages by channel, where that is known
+
+    def pieces(self, wanted: Collection[int]) -> Iterator[tuple[Any, Any, int]]:
+        """Channels of messages, the messages, and how many bytes of the file were read."""
+
+
+@dataclass
+class _Topic:
+    name: str
+    decoder: Decoder
+    channels: list[tuple[int, int]]  # the file's index, the channel's id
+    count: int | None
+    looked: bool = False
+
+
+class Bag:
+    """A source of streams (``_source.Source``) out of the files of one bag."""
+
+    def __init__(
+        self,
+        path: str,
+        kind: str,
+        files: Sequence[BagFile],
+        damage: Damage,
+        definitions: Mapping[str, str] | None,
+        distribution: str | None = None,
+        counts: Mapping[str, int] | None = None,
+    ) -> None:
+        self.path, self.kind, self.files, self.damage = path, kind, files, damage
+        self.unit: str | None = "ns"
+        self.unknown: list[LeftOut] = []
+        self.topics: dict[str, _Topic] = {}
+        types = Types(definitions)
+        for (topic, typename, serialization), channels in self._declared().items():
+            name = topic if self._types_of(topic) == 1 else f"{topic} ({typename})"
+            first = self.files[channels[0][0]].channels[channels[0][1]]
+            count = self._count(channels)
+            if count is None and name == topic:
+                count = (counts or {}).get(topic)
+            try:
+                if serialization not in _SERIALIZATIONS:
+                    raise ValueError(f"its messages are in {serialization!r}, which is not read")
+                known = types.of(typename, first.definition_kind, first.definition, distribution)
+            except ValueError as error:
+                messages = "messages" if count is None else f"{count} messages"
+                self.unknown.append(LeftOut(name, f"{messages} of {typename}: {error}"))
+                continue
+            decoder = Decoder(typename, known, serialization)
+            self.topics[name] = _Topic(name, decoder, channels, count)
+
+    def _declared(self) -> dict[tuple[str, str, str], list[tuple[int, int]]]:
+        declared: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
+        for number, file in enumerate(self.files):
+            for _, channel in sorted(file.channels.items()):
+                key = (channel.topic, normalized(channel.typename), channel.serialization)
+                declared.setdefault(key, []).append((number, channel.id))
+        return declared
+
+    def _types_of(self, topic: str) -> int:
+        return sum(name == topic for name, _, _ in self._declared())
+
+    def _count(self, channels: list[tuple[int, int]]) -> int | None:
+        total = 0
+        for number, channel in channels:
+            counts = self.files[number].counts
+            if counts is None:
+                return None
+            total += counts.get(channel, 0)
+        return total
+
+    # ---- what a source is -----------------------------------------------------------------------
+
+    @property
+    def streams(self) -> dict[str, StreamInfo]:
+        return {
+            name: StreamInfo(name, topic.decoder.typename, topic.count, topic.decoder.names)
+            for name, topic in self.topics.items()
+        }
+
+    @property
+    def left_out(self) -> list[LeftOut]:
+        """Topics that are not read, and fields that are no channels, as far as was read."""
+        self.look()
+        found = list(self.unknown)
+        for name, topic in self.topics.items():
+            for field, reason in topic.decoder.left_out():
+                found.append(LeftOut(f"{name}: {field}" if field else name, reason))
+        return found
+
+    def look(self) -> None:
+        """Read the first messages of topics whose channels are not known yet, within limits."""
+        unknown = [
+            topic
+            for topic in self.topics.values()
+            if topic.decoder.names is None and topic.count != 0 and not topic.looked
+        ]
+        # With an index to their chunks one by one, else in one pass from the begin.
+        groups = [[topic] for topic in unknown] if self._are_indexed() else [unknown]
+        for group in filter(None, groups):
+            for topic in group:
+                topic.looked = True
+            left = _LOOK
+            for _, size in self._blocks(group, shown=False):
+                left -= size
+                if left < 0 or all(topic.decoder.names is not None for topic in group):
+                    break
+
+    def _are_indexed(self) -> bool:
+        return all(file.indexed for file in self.files)
+
+    def pieces(self, names: Collection[str], shown: bool | None = None) -> Iterator[Piece]:
+        for pieces, _ in self._blocks([self.topics[name] for name in names], shown):
+            yield from pieces
+
+    def _blocks(
+        self, chosen: Sequence[_Topic], shown: bool | None
+    ) -> Iterator[tuple[list[Piece], int]]:
+        """What blocks of the files hold of some topics, and the size of each block."""
+        for topic in chosen:
+            topic.decoder.begin()
+        with progress(f"Reading {self.kind}", sum(f.size for f in self.files), shown) as read:
+            for number, file in enumerate(self.files):
+                wanted = {c for topic in chosen for n, c in topic.channels if n == number}
+                before = 0
+                for channels, rows, size in file.pieces(wanted) if wanted else ():
+                    pieces: list[Piece] = []
+                    for topic in chosen:
+                        mask = _of_topic(channels, [c for n, c in topic.channels if n == number])
+                        if mask.any():
+                            pieces += _pieces(topic, topic.decoder.feed(rows.of(mask)))
+                    before += size
+                    read(size)
+                    yield pieces, size
+                read(max(0, file.size - before))
+        yield [piece for topic in chosen for piece in _pieces(topic, topic.decoder.flush())], 0
+
+
+def _of_topic(channels: Any, own: Sequence[int]) -> Any:
+    """Which messages are of one of some channels."""
+    import numpy as np
+
+    return channels == own[0] if len(own) == 1 else np.isin(channels, own)
+
+
+def _pieces(topic: _Topic, decoded: list[Columns]) -> Iterator[Piece]:
+    for columns in decoded:
+        clocks = {"log": columns.log}
+        if columns.header is not None:
+            clocks["header"] = columns.header
+        yield Piece(topic.name, columns.names, columns.values, clocks, columns.dtypes)

@@ -1,0 +1,222 @@
+"""Checks of stamps: gaps, jitter, repeats, order, zeros, and one clock against another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from ._findings import Finding
+
+_JITTER = 0.2  # of the period
+_BURSTS = 0.05  # of all intervals beyond the limit of a gap: no gaps any more, but bursts
+_MANY = 50  # intervals, from which on a stream is taken for a periodic one
+_OTHER_CLOCK = 10.0  # s between header and log
+_DRIFT = 0.005  # s over the recording
+_EDGE = 0.1  # of the samples at each end tell of the drift
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a check of times minds."""
+
+    gap: float | None = None  #: s; None: 2.5 periods, as robocache.report has it
+    jitter: float = _JITTER  #: of the period
+
+
+def check_times(
+    name: str,
+    rows: Sequence[Any],
+    per_second: float | None,
+    limits: Limits,
+    clock: str = "",
+    only_order: bool = False,
+) -> list[Finding]:
+    """Times of one stream by one clock: one array an episode, nothing between them.
+
+    ``per_second`` tells how many ticks there are in a second, None that it is not known;
+    ``only_order`` leaves out gaps and
+    jitter, which another clock of the stream tells.
+    """
+    import numpy as np
+
+    place = f"{clock} times" if clock in ("header", "log") else ""
+    rows = [row for row in rows if len(row)]
+    found: list[Finding] = []
+    total = sum(map(len, rows))
+    zeros = sum(int(np.count_nonzero(row == 0)) for row in rows) if clock == "header" else 0
+    if zeros:
+        text = f"{zeros} of {total} stamps are 0"
+        found.append(Finding("warning", "zero_stamps", name, place, text))
+        if zeros == total:
+            return found
+    steps = np.concatenate([np.diff(row) for row in rows] or [np.zeros(0)])
+    if not np.isfinite(steps).all():
+        return [Finding("error", "order", name, place, "times are not finite")]
+    if len(steps) == 0:
+        return found
+    seconds = steps / (per_second or 1.0)
+    words = _seconds if per_second is not None else _ticks
+    found += _order(name, place, rows, seconds, words)
+    positive = seconds[seconds > 0]
+    if len(positive) == 0 or only_order:
+        return found
+    period = float(np.median(positive))
+    limit = 2.5 * period if limits.gap is None else limits.gap
+    return found + _regularity(name, place, rows, seconds, period, limit, limits, words)
+
+
+def _order(
+    name: str, place: str, rows: Sequence[Any], seconds: Any, words: Callable[[float], str]
+) -> list[Finding]:
+    import numpy as np
+
+    found = []
+    back, repeats = int((seconds < 0).sum()), int((seconds == 0).sum())
+    if back:
+        at = _where(rows, int(np.argmax(seconds < 0)))
+        worst = words(-float(seconds.min()))
+        text = f"{back} times go back, by up to {worst}; the first at {at}"
+        found.append(Finding("error", "order", name, place, text))
+    if repeats:
+        at = _where(rows, int(np.argmax(seconds == 0)))
+        text = f"{repeats} times repeat the one before; the first at {at}"
+        found.append(Finding("warning", "repeats", name, place, text))
+    return found
+
+
+def _regularity(
+    name: str,
+    place: str,
+    rows: Sequence[Any],
+    seconds: Any,
+    period: float,
+    limit: float,
+    limits: Limits,
+    words: Callable[[float], str],
+) -> list[Finding]:
+    import numpy as np
+
+    gaps = seconds > limit
+    count = int(gaps.sum())
+    found = []
+    if limits.gap is None and count > _BURSTS * len(seconds):
+        mean = float(seconds.mean())
+        text = (
+            f"comes in bursts: {words(period)} apart in the median, {words(mean)} in the "
+            f"mean, with {count} pauses of up to {words(float(seconds.max()))}"
+        )
+        severity = "warning" if len(seconds) >= _MANY else "note"  # not all topics have a rate
+        return [Finding(severity, "jitter", name, place, text)]
+    if count:
+        longest = int(np.argmax(seconds))
+        text = (
+            f"{count} gap{'s' if count > 1 else ''} of more than {words(limit)}; the longest "
+            f"of {words(float(seconds[longest]))} at {_where(rows, longest)}"
+        )
+        found.append(Finding("warning", "gaps", name, place, text))
+    regular = seconds[(seconds <= 2.5 * period) & (seconds >= 0)]
+    jitter = float(regular.std()) if len(regular) else 0.0
+    if jitter > limits.jitter * period:
+        text = f"intervals vary by {words(jitter)} (standard deviation) around {words(period)}"
+        found.append(Finding("warning", "jitter", name, place, text))
+    return found
+
+
+def header_is_good(header: Any, log: Any) -> bool:
+    """Whether header stamps are of the clock of the log, none 0 and none going back."""
+    import numpy as np
+
+    if len(header) == 0 or (header <= 0).any() or (np.diff(header) < 0).any():
+        return False
+    return bool(abs(float(np.median(header - log))) < 1e9 * _OTHER_CLOCK)
+
+
+def check_clocks(name: str, header: Any, log: Any) -> list[Finding]:
+    """Header stamps against log times, both in int64 ns and of one length."""
+    import numpy as np
+
+    there = header > 0
+    if not there.any() or len(header) < 2:
+        return []
+    apart = (header[there] - log[there]) / 1e9
+    middle = float(np.median(apart))
+    words = f"{'ahead of' if middle > 0 else 'behind'} the log times"
+    if abs(middle) > _OTHER_CLOCK:
+        text = f"header stamps are of another clock: {_seconds(abs(middle))} {words}"
+        return [Finding("warning", "clock", name, "header times", text)]
+    found = []
+    edge = max(1, int(_EDGE * len(apart)))
+    change = float(np.median(apart[-edge:]) - np.median(apart[:edge]))
+    span = float(log[there][-1] - log[there][0]) / 1e9
+    if abs(change) > _DRIFT and span > 1 and len(apart) >= 20:
+        text = (
+            f"header stamps drift by {_seconds(abs(change))} against the log times over "
+            f"{_seconds(span)} ({1e6 * change / span:+.0f} ppm)"
+        )
+        found.append(Finding("warning", "drift", name, "header times", text))
+    if abs(middle) > 1e-3:
+        text = f"header stamps are {_seconds(abs(middle))} {words} in the median"
+        found.append(Finding("note", "latency", name, "header times", text))
+    return found
+
+
+def check_spans(spans: dict[str, tuple[float, float]]) -> list[Finding]:
+    """Streams that begin late or end early, by their first and last times in seconds."""
+    if len(spans) < 2:
+        return []
+    first, last = min(s[0] for s in spans.values()), max(s[1] for s in spans.values())
+    found = []
+    for name, (begin, end) in spans.items():
+        parts = []
+        if begin - first > max(1.0, 0.05 * (last - first)):
+            parts.append(f"begins {_seconds(begin - first)} after the first stream")
+        if last - end > max(1.0, 0.05 * (last - first)):
+            parts.append(f"ends {_seconds(last - end)} before the last one")
+        if parts:
+            found.append(Finding("note", "span", name, "", " and ".join(parts)))
+    return found
+
+
+def check_rate(name: str, rows: Sequence[Any], rate: float) -> list[Finding]:
+    """Stamps of episodes against their frame numbers, as LeRobot compares them."""
+    import numpy as np
+
+    worst, where, far = 0.0, 0, 0
+    for episode, times in enumerate(rows):
+        if len(times) == 0:
+            continue
+        apart = float(np.abs(times - np.arange(len(times)) / rate).max())
+        far += apart > 1e-4
+        if apart > worst:
+            worst, where = apart, episode
+    if not far:
+        return []
+    text = (
+        f"times of {far} episodes are up to {_seconds(worst)} from frame / {rate:g} Hz, which "
+        "is what LeRobot takes them for"
+    )
+    return [Finding("warning", "rate", name, f"episode {where}", text)]
+
+
+def _where(rows: Sequence[Any], index: int) -> str:
+    """The sample after an interval, counted over all rows; of episodes with their number."""
+    for number, row in enumerate(rows):
+        if index < len(row) - 1:
+            at = f"sample {index + 1}"
+            return at if len(rows) == 1 else f"episode {number}, {at}"
+        index -= len(row) - 1
+    return "the end"
+
+
+def _ticks(value: float) -> str:
+    return f"{value:.4g} ticks"
+
+
+def _seconds(value: float) -> str:
+    """A length of time in the unit that suits it."""
+    if value < 1e-3:
+        return f"{1e6 * value:.3g} us"
+    if value < 1:
+        return f"{1e3 * value:.3g} ms"
+    return f"{value:.4g} s"

@@ -1,0 +1,97 @@
+"""What goes wrong with files: errors with the file and the place, and packages that are missing."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+class FormatError(ValueError):
+    """A file or a folder is not what its format says, or none that is known.
+
+    Attributes
+    ----------
+    path : str
+        The file or the folder.
+    place : str
+        Where in it: a byte, a row, a field, an episode; "" if that is not known.
+    reason : str
+        What is wrong there.
+    """
+
+    def __init__(self, path: Any, place: str, reason: str) -> None:
+        self.path = os.fspath(path)
+        self.place = place
+        self.reason = reason
+        super().__init__(f"{self.path}: {place + ': ' if place else ''}{reason}")
+
+    def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, str]]:
+        return type(self), (self.path, self.place, self.reason)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Damage that was read around, with ``damaged="keep"``, or what may well be damage."""
+
+    path: str  #: the file
+    place: str  #: where in it
+    text: str  #: what is wrong, and what was lost
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.place + ': ' if self.place else ''}{self.text}"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What a file holds, but arrays of numbers cannot."""
+
+    place: str  #: a stream, a field of a stream, a feature
+    reason: str  #: why, and what it was
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}"
+
+
+class Damage:
+    """Refuses damage with an error, or keeps a list of it and goes on."""
+
+    def __init__(self, mode: str = "refuse") -> None:
+        if mode not in ("refuse", "keep"):
+            raise ValueError(f"damaged: is {mode!r}, expected 'refuse' or 'keep'")
+        self.keep = mode == "keep"
+        self.problems: list[Problem] = []
+
+    def found(self, path: Any, place: str, text: str) -> None:
+        """Raise, or note it once."""
+        if not self.keep:
+            raise FormatError(path, place, f"{text}; damaged='keep' reads the rest")
+        self.note(path, place, text)
+
+    def note(self, path: Any, place: str, text: str) -> None:
+        """Keep what may be right or wrong, once."""
+        problem = Problem(os.fspath(path), place, text)
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+
+def needed(module: str, extra: str, what: str) -> Any:
+    """Import a package that is no requirement of this one."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise ModuleNotFoundError(
+            f"{what}: needs {package}, which is not installed: pip install 'robocache[{extra}]'",
+            name=package,
+        ) from None
+
+
+def some(names: Sequence[str], most: int = 6) -> str:
+    """A list of names in a message, cut where it gets long."""
+    shown = ", ".join(map(repr, names[:most])) or "none"
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,151 @@
+"""Recordings and episodes as named arrays and a description: what npz and Zarr files hold.
+
+The description is plain JSON. Arrays go by short names, so that no name of a stream becomes a path.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Callable, Union
+
+from .. import Track
+from ._episode_tools import host_of
+from ._episodes import About, Episodes
+from ._errors import LeftOut
+from ._recording import RecordedStream, Recording
+
+VERSION = 1
+Data = Union[Recording, Episodes]
+
+
+def flattened(given: Data) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
+    """The description, and the arrays one by one."""
+    if isinstance(given, Recording):
+        return _recording(given)
+    return _episodes(given)
+
+
+def _recording(given: Recording) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
+    streams = list(given.streams.values())
+    told = [
+        {
+            "name": stream.name,
+            "kind": stream.kind,
+            "names": list(stream.names),
+            "clocks": list(stream.clocks),
+            "unit": stream.unit,
+            "dtypes": None if stream.dtypes is None else list(stream.dtypes),
+        }
+        for stream in streams
+    ]
+
+    def arrays() -> Iterator[tuple[str, Any]]:
+        for i, stream in enumerate(streams):
+            yield f"s{i}_values", stream.values
+            for clock, times in stream.clocks.items():
+                yield f"s{i}_{clock}", times
+
+    left_out = [[each.place, each.reason] for each in given.left_out]
+    head = {"robocache": "recording", "version": VERSION, "source": given.path}
+    return {**head, "left_out": left_out, "streams": told}, arrays()
+
+
+def _episodes(given: Episodes) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
+    tracks = list(given.tracks.items())
+    told = [
+        {
+            "name": name,
+            "names": None if track.names is None else list(track.names),
+            "values": track.values is not None,
+            "times": None if track.times is None else track.time_unit or "",
+            "files": None if track.files is None else [_plain(file) for file in track.files],
+        }
+        for name, track in tracks
+    ]
+
+    def arrays() -> Iterator[tuple[str, Any]]:
+        for i, (_, track) in enumerate(tracks):
+            yield f"t{i}_offsets", host_of(track.episode_offsets)
+            if track.values is not None:
+                yield f"t{i}_values", host_of(track.values)
+            if track.times is not None:
+                yield f"t{i}_times", host_of(track.times)
+
+    tasks = None if given.tasks is None else [_plain(task) for task in given.tasks]
+    left_out = [[each.place, each.reason] for each in given.left_out]
+    head = {"robocache": "episodes", "version": VERSION, "source": given.source}
+    rest = {"tasks": tasks, "rate": given.rate, "unit": given.unit, "left_out": left_out}
+    return {**head, **rest, "tracks": told}, arrays()
+
+
+def restored(
+    told: dict[str, Any], array: Callable[[str], Any], path: str, kind: str
+) -> Recording | Episodes:
+    """What was flattened, of its description and a way to its arrays."""
+    left_out = [LeftOut(place, reason) for place, reason in told.get("left_out", [])]
+    if told["robocache"] == "recording":
+        streams = {}
+        for i, of in enumerate(told["streams"]):
+            clocks = {clock: array(f"s{i}_{clock}") for clock in of["clocks"]}
+            streams[of["name"]] = RecordedStream(
+                of["name"],
+                of["kind"],
+                tuple(of["names"]),
+                array(f"s{i}_values"),
+                clocks,
+                of["unit"],
+                None if of["dtypes"] is None else tuple(of["dtypes"]),
+            )
+        return Recording(None, streams, left_out=left_out, path=path)
+    tracks = {}
+    for i, of in enumerate(told["tracks"]):
+        times = None
+        if of["times"] is not None:
+            times = array(f"t{i}_times")
+            if of["times"]:
+                times = times.view(of["times"].partition(",")[0].rstrip("]") + "]")
+        files = of["files"]
+        tracks[of["name"]] = Track(
+            array(f"t{i}_values") if of["values"] else None,
+            array(f"t{i}_offsets"),
+            times=times,
+            names=of["names"],
+            files=None if files is None else [_tuple(file) for file in files],
+        )
+    about = About(kind, told["unit"], told["rate"], left_out=tuple(left_out))
+    tasks = None if told["tasks"] is None else [_tuple(task) for task in told["tasks"]]
+    return Episodes.made(tracks, tasks=tasks, source=path, about=about)
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Names of streams as names of files: no separators, no dots at the begin, no two the same."""
+    made: list[str] = []
+    for name in names:
+        short = re.sub(r"[^\w.+-]+", ".", name).strip(".") or "unnamed"
+        taken = short
+        while taken in made:
+            taken = f"{short}.{len(made)}"
+        made.append(taken)
+    return made
+
+
+def parsed(text: str) -> dict[str, Any] | None:
+    """A description; None of what is none."""
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) and told.get("robocache") else None
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it."""
+    if isinstance(value, (tuple, list)):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, (int, float)) else str(value)
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,176 @@
+"""Two motions on one even clock: their correlation over lags, out of sums over blocks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_RIDGE = 1e-6  # of a variance: what channels that repeat each other are told apart by
+_FEWEST = 0.5  # of the samples that meet at the best lag: with fewer, chance decides
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Samples at even times; ``valid`` [n] tells where there are some."""
+
+    values: Any  # [n,D], of about unit variance
+    valid: Any  # bool [n]
+
+
+@dataclass(frozen=True)
+class Lagged:
+    """Of K blocks and L lags: covariances of a motion with another one at each lag, as sums.
+
+    With ``each`` of channel c with channel c: [K,L,D]. Else of all with all: [K,L,D,D'].
+    """
+
+    lags: Any  # [L] in steps of the clock
+    samples: Any  # [K,L]: how many meet
+    aa: Any
+    ab: Any
+    bb: Any
+    each: bool
+
+    def only(self, blocks: Any) -> Lagged:
+        """Some of the blocks."""
+        return self._of(self.lags, lambda x: x[blocks])
+
+    def near(self, begin: int, end: int) -> Lagged:
+        """Some of the lags."""
+        some = slice(max(begin, 0), max(end, 0))
+        return self._of(self.lags[some], lambda x: x[:, some])
+
+    def _of(self, lags: Any, part: Callable[[Any], Any]) -> Lagged:
+        samples, aa, ab, bb = (part(x) for x in (self.samples, self.aa, self.ab, self.bb))
+        return Lagged(lags, samples, aa, ab, bb, self.each)
+
+
+def lagged(a: Grid, b: Grid, blocks: list[tuple[int, int]], most: int, each: bool) -> Lagged:
+    """Sums of blocks (begin, end) of ``a`` with ``b``, over lags of up to ``most`` steps.
+
+    Sample i of ``a`` meets sample i + lag of ``b``; where one of them is not valid, nothing counts.
+    The means taken off are those of what meets, in each block and at each lag by itself: neither
+    an edge nor a gap nor a loud stretch draws the peak to itself.
+    """
+    import numpy as np
+
+    parts = [_block(a, b, begin, end, most, each) for begin, end in blocks]
+    samples, aa, ab, bb = (np.stack(arrays) for arrays in zip(*parts))
+    return Lagged(np.arange(-most, most + 1), samples, aa, ab, bb, each)
+
+
+def joined(parts: list[Lagged]) -> Lagged:
+    """The blocks of several rows."""
+    import numpy as np
+
+    names = ("samples", "aa", "ab", "bb")
+    samples, aa, ab, bb = (np.concatenate([getattr(p, name) for p in parts]) for name in names)
+    return Lagged(parts[0].lags, samples, aa, ab, bb, parts[0].each)
+
+
+def blocks_of(begin: int, end: int, length: float) -> Iterator[tuple[int, int]]:
+    """A stretch cut into blocks of about a length."""
+    count = max(1, round((end - begin) / length))
+    for k in range(count):
+        yield begin + (end - begin) * k // count, begin + (end - begin) * (k + 1) // count
+
+
+def correlation(of: Lagged, shifts: Any) -> tuple[Any, Any]:
+    """The mean squared correlation [L] of all blocks together, and how many samples meet [L].
+
+    Block k is taken ``shifts[k]`` steps beyond the lag. Without ``each`` it is that of canonical
+    correlations, of the best linear maps of one motion to the other, whatever their axes are.
+    """
+    import numpy as np
+
+    samples, aa, ab, bb = (
+        sum(_shifted(x[k], s) for k, s in enumerate(shifts))
+        for x in (of.samples, of.aa, of.ab, of.bb)
+    )
+    enough = samples > _FEWEST * np.max(samples)
+    score = np.zeros(len(samples))
+    score[enough] = _squares(aa[enough], ab[enough], bb[enough], of.each).mean(axis=1)
+    return score, samples
+
+
+def _block(a: Grid, b: Grid, begin: int, end: int, most: int, each: bool) -> Any:
+    import numpy as np
+
+    length = 1 << (end - begin + 2 * most - 1).bit_length()
+    low, high = max(begin - most, 0), min(end + most, len(b.values))
+
+    def spectra(grid: Grid, begin: int, end: int, put: int) -> Any:
+        """Of the mask, of the values, and of their products."""
+        mask = np.zeros(length)
+        mask[put : put + end - begin] = grid.valid[begin:end]
+        values = np.zeros((length, grid.values.shape[1]))
+        values[put : put + end - begin] = grid.values[begin:end]
+        values *= mask[:, None]
+        products = values**2 if each else values[:, :, None] * values[:, None, :]
+        return [np.fft.rfft(x, axis=0) for x in (mask, values, products)]
+
+    am, av, ap = spectra(a, begin, end, 0)
+    bm, bv, bp = spectra(b, low, max(low, high), low - (begin - most))
+
+    def over_lags(x: Any, y: Any) -> Any:
+        return np.fft.irfft(np.conj(x) * y, length, axis=0)[: 2 * most + 1]
+
+    def like(x: Any, other: Any) -> Any:
+        return x.reshape(x.shape + (1,) * (other.ndim - 1))
+
+    samples = np.rint(over_lags(am, bm))
+    n = np.maximum(samples, 1)
+    sum_a, sum_b = over_lags(av, like(bm, bv)), over_lags(like(am, av), bv)
+    aa, bb = over_lags(ap, like(bm, ap)), over_lags(like(am, bp), bp)
+    if each:
+        ab, n = over_lags(av, bv), n[:, None]
+        return samples, aa - sum_a**2 / n, ab - sum_a * sum_b / n, bb - sum_b**2 / n
+    ab, n = over_lags(av[:, :, None], bv[:, None, :]), n[:, None, None]
+    return samples, *(
+        of - x[:, :, None] * y[:, None, :] / n
+        for of, x, y in ((aa, sum_a, sum_a), (ab, sum_a, sum_b), (bb, sum_b, sum_b))
+    )
+
+
+def _shifted(values: Any, shift: float) -> Any:
+    """Rows at i + shift by cubic interpolation; 0 outside."""
+    import numpy as np
+
+    if shift == 0:
+        return values
+    whole = int(np.floor(shift))
+    t = shift - whole
+    weights = (
+        -t * (1 - t) ** 2 / 2,
+        1 + t * t * (3 * t - 5) / 2,
+        t * (1 + 4 * t - 3 * t * t) / 2,
+        -t * t * (1 - t) / 2,
+    )
+    out = np.zeros_like(values)
+    for k, weight in enumerate(weights, whole - 1):
+        begin, end = max(0, -k), min(len(values), len(values) - k)
+        if begin < end:
+            out[begin:end] += weight * values[begin + k : end + k]
+    return out
+
+
+def _squares(aa: Any, ab: Any, bb: Any, each: bool) -> Any:
+    import numpy as np
+
+    if each:
+        least = _RIDGE * np.sqrt(aa.max(axis=0) * bb.max(axis=0))
+        product = aa * bb
+        good = product > least**2
+        return np.where(good, np.minimum(ab**2 / np.where(good, product, 1.0), 1.0), 0.0)
+    inner = _inverse_root(aa) @ ab @ _inverse_root(bb)
+    return np.minimum(np.linalg.svd(inner, compute_uv=False) ** 2, 1.0)
+
+
+def _inverse_root(covariance: Any) -> Any:
+    """Of symmetric matrices, with eigenvalues lifted that sums over shifted blocks may leave."""
+    import numpy as np
+
+    values, vectors = np.linalg.eigh(covariance)
+    least = _RIDGE * np.trace(covariance, axis1=1, axis2=2).max()
+    return (vectors / np.sqrt(np.maximum(values, least))[:, None, :]) @ np.swapaxes(vectors, 1, 2)

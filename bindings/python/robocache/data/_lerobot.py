@@ -1,0 +1,144 @@
+"""LeRobot data sets, v2.0 to v3.0: what ``meta`` tells, and the tracks of their features."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from .. import Track
+from ._episodes import About, Episodes, OnDisk, TrackInfo
+from ._errors import FormatError, LeftOut, needed
+from ._folders import Folder
+from ._lerobot_meta import Feature, Info, episodes_of, info_of
+from ._open import Options
+
+if TYPE_CHECKING:
+    from ._lerobot_meta import Plan
+
+# What tells of the order of rows alone: checked against the episodes, and not kept.
+_BOOKKEEPING = ("frame_index", "episode_index", "index")
+_TIME = "timestamp"
+_TASK = "task_index"
+_STAMPS = "robocache.stamps"  # what float32 cannot hold of the times of episodes that save wrote
+
+
+def sniff(path: str) -> bool:
+    return os.path.isfile(os.path.join(path, "meta", "info.json"))
+
+
+def open(path: str, options: Options) -> Episodes:
+    needed("pyarrow.parquet", "lerobot", "a LeRobot data set")
+    folder = Folder(path, options.follow_links)
+    info = info_of(folder)
+    plan = episodes_of(folder, info, options.damage)
+    infos, left_out = _tracks_of(info)
+    left_out += _missing_videos(info, plan)
+    if not infos:
+        raise FormatError(info.path, "features", "has no feature of numbers, and no video")
+    read = functools.partial(_read, info, plan, options, infos)
+    own = info.told.get("robocache") or {}
+    tasks = plan.tasks if own.get("tasks", True) else None
+    about = About(
+        format=f"LeRobot {info.version}",
+        unit="s",
+        rate=info.fps,
+        info=info.told,
+        left_out=tuple(left_out),
+        problems=options.damage.problems,
+        stored=functools.partial(_stored, path, tuple(infos)),
+    )
+    return Episodes.made(OnDisk(infos, plan.lengths, read), tasks=tasks, source=path, about=about)
+
+
+def _tracks_of(info: Info) -> tuple[dict[str, TrackInfo], list[LeftOut]]:
+    infos, left_out = {}, []
+    own = info.told.get("robocache") or {}
+    renamed = own.get("names") or {}
+    for name, feature in info.features.items():
+        if feature.is_video:
+            infos[name] = TrackInfo(None, "", 0)
+        elif name in (_TIME, _STAMPS) or (name == _TASK and not own.get(_TASK, True)):
+            continue
+        elif name in _BOOKKEEPING:
+            left_out.append(LeftOut(name, "the order of rows, which the episodes tell"))
+        elif feature.is_number:
+            told = TrackInfo(feature.names, feature.dtype, feature.channels)
+            infos[renamed.get(name, name)] = told
+        else:
+            left_out.append(LeftOut(name, f"is of {feature.dtype}"))
+    return infos, left_out
+
+
+def _missing_videos(info: Info, plan: Plan) -> list[LeftOut]:
+    """Frames are referred to whether their files are there or not; it is told if not."""
+    found = []
+    listed: dict[str, set[str]] = {}
+    for name, feature in info.features.items():
+        if not feature.is_video:
+            continue
+        told = [plan.video(name, e) for e in range(len(plan.lengths))]
+        files = {file[0] if isinstance(file, tuple) else file for file in told}
+        for directory in {os.path.dirname(file) for file in files if file} - set(listed):
+            is_there = os.path.isdir(directory)
+            listed[directory] = set(os.listdir(directory)) if is_there else set()
+        missing = [
+            f for f in files if not f or os.path.basename(f) not in listed[os.path.dirname(f)]
+        ]
+        if missing:
+            found.append(LeftOut(name, f"{len(missing)} of {len(files)} video files are not there"))
+    return found
+
+
+def _read(
+    info: Info, plan: Plan, options: Options, infos: dict[str, TrackInfo], names: Any, chosen: Any
+) -> dict[str, Track]:
+    """Tracks of the chosen episodes."""
+    import numpy as np
+
+    from ._lerobot_data import read_columns
+
+    own = info.told.get("robocache") or {}
+    renamed = {value: key for key, value in (own.get("names") or {}).items()}
+    features = {name: info.features[renamed.get(name, name)] for name in names}
+    clock = _STAMPS if _STAMPS in info.features else _TIME
+    numbers: list[Feature] = [feature for feature in features.values() if not feature.is_video]
+    if clock in info.features:
+        numbers.append(info.features[clock])
+    columns, lengths = read_columns(info, plan, numbers, chosen, options)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    times = columns.pop(clock, None)
+    if times is not None:
+        times = _times(times[:, 0], own.get("stamps")) if own.get("times", True) else None
+    tracks = {}
+    for name, feature in features.items():
+        if feature.is_video:
+            files = [plan.video(feature.name, e) for e in chosen.tolist()]
+            at = np.zeros(int(offsets[-1])) if times is None else times
+            tracks[name] = Track(None, offsets, times=at, files=files)
+        else:
+            values = columns[feature.name]
+            tracks[name] = Track(values, offsets, times=times, names=infos[name].names)
+    return tracks
+
+
+def _times(values: Any, unit: str | None) -> Any:
+    """float64 seconds, or what was saved."""
+    import numpy as np
+
+    if unit:
+        return values.view(unit.partition(",")[0].rstrip("]") + "]")
+    return values.astype(np.float64) if values.dtype == np.float32 else values
+
+
+def _stored(path: str, names: Collection[str]) -> dict[str, Any]:
+    from ..statistics_files import read_lerobot
+
+    file = os.path.join(path, "meta", "stats.json")
+    if not os.path.exists(file):
+        return {}
+    try:
+        return read_lerobot(file)
+    except (ValueError, TypeError) as error:
+        raise FormatError(file, "", str(error)) from None

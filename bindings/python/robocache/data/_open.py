@@ -1,0 +1,135 @@
+"""``open``: the formats, each with the test that tells it by its content."""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Union
+
+from ._errors import Damage, FormatError
+
+if TYPE_CHECKING:
+    from ._clouds import PointCloud
+    from ._episodes import Episodes
+    from ._recording import Recording
+
+    Opened = Union[Recording, Episodes, PointCloud]
+
+# Modules with sniff(path) -> bool and open(path, options), asked in this order. To add a format is
+# to add its module here.
+FORMATS = (
+    "_rosbag1",
+    "_rosbag2",
+    "_lerobot",
+    "_hdf5",
+    "_zarr_files",
+    "_npz",
+    "_pcd",
+    "_tables",
+    "_arrays",
+    "_sweeps",
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What ``open`` was told."""
+
+    damage: Damage
+    progress: bool | None = None
+    unit: str | None = None
+    rate: float | None = None
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    follow_links: bool = False
+
+
+def open(
+    path: str | os.PathLike[str],
+    *,
+    damaged: str = "refuse",
+    unit: str | None = None,
+    rate: float | None = None,
+    definitions: Mapping[str, str] | None = None,
+    follow_links: bool = False,
+    progress: bool | None = None,
+) -> Any:
+    """Open a recording or a data set, of whatever format it is: that is told by its content.
+
+    LeRobot v2.1 and v3, HDF5 of robomimic and ALOHA, and Zarr replay buffers become
+    :class:`Episodes`; ROS 1 bags, ROS 2 bags (sqlite3, MCAP), and folders of CSV, Parquet or .npy
+    files a :class:`Recording` (or :class:`Episodes`, where they tell of some); PCD files and .bin
+    sweeps of KITTI and nuScenes a :class:`PointCloud`. Only an index is read: the rest when it is
+    asked for.
+
+    Parameters
+    ----------
+    path
+        A file or a folder.
+    damaged
+        "refuse": damage is an error, that says where it is. "keep": what can be read is, and
+        ``problems`` tells what could not.
+    unit
+        Of integer times that do not tell it, as in CSV files: "ns", "us", "ms", "s".
+    rate
+        Rows a second, of data sets that have no times: HDF5, Zarr, arrays of episodes.
+    definitions
+        Of ROS messages that neither the bag nor the distribution defines: the text of the .msg file
+        by name of the type, such as "ackermann_msgs/msg/AckermannDriveStamped".
+    follow_links
+        Whether symbolic links may lead out of the data set, as in the cache of the Hugging Face
+        Hub.
+    progress
+        Whether to show how far reading is; None: on a terminal, where it takes longer.
+
+    Returns
+    -------
+    Recording, Episodes or PointCloud
+
+    Raises
+    ------
+    FormatError
+        The format is not known, or what is there is not as it should be. It names file and place.
+    ModuleNotFoundError
+        The format takes a package that is not installed; the message names the extra.
+    OSError
+        It cannot be read.
+    """
+    given = os.fspath(path)
+    options = Options(Damage(damaged), progress, unit, rate, dict(definitions or {}), follow_links)
+    if not os.path.exists(given):
+        raise FileNotFoundError(f"{given}: does not exist")
+    module = format_of(given, FORMATS)
+    if module is None:
+        raise FormatError(given, "", _unknown(given))
+    return module.open(given, options)
+
+
+def format_of(path: str, formats: Sequence[str]) -> Any:
+    """The module that reads what is there; None if none does."""
+    for name in formats:
+        module = importlib.import_module(f".{name}", __package__)
+        if module.sniff(path):
+            return module
+    return None
+
+
+def _unknown(path: str) -> str:
+    if not os.path.isdir(path):
+        return f"is of no format that is known: it begins with {head(path, 16)!r}"
+    inside = sorted(
+        entry.name for entry in os.scandir(path) if format_of(entry.path, FORMATS) is not None
+    )
+    if inside:
+        return f"is a folder of several: open one of {', '.join(inside)}"
+    return "is a folder of no format that is known"
+
+
+def head(path: str, size: int) -> bytes:
+    """The first bytes of a file; b"" of a folder."""
+    if not os.path.isfile(path):
+        return b""
+    with builtins.open(path, "rb") as file:
+        return file.read(size)

@@ -1,0 +1,130 @@
+"""What `inspect` tells of a recording or a data set: the plain data of tables and JSON."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ._check_times import header_is_good
+from ._episodes import Episodes
+from ._recording import Recording
+from ._units import per_second
+from .checks import Survey
+
+_EPOCH_FROM = 946_684_800.0  # s: earlier times, before 2000, are since something else
+_REGULAR = (
+    *("rate", "period", "jitter", "jitter_p99", "repeats", "disorder"),
+    *("gaps", "gap_limit", "longest_gap", "coverage"),
+)
+
+
+def overview(given: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
+    """Of a recording or episodes after a survey of them."""
+    clock = survey_clock(survey)
+    regularity: dict[str, Any] = {}
+    if any(rows for stream in survey.streams.values() for rows in stream.clocks.values()):
+        try:
+            regularity = survey.report(clock, unit).to_dict()["streams"]
+        except ValueError:  # no samples at all
+            regularity = {}
+    told: dict[str, Any] = {
+        "path": str((given.path if isinstance(given, Recording) else given.source) or "in memory"),
+        "format": given.format,
+        "size_bytes": disk_size(given.path if isinstance(given, Recording) else given.source),
+        "time_unit": "s" if survey.unit is not None else "ticks",
+        "clock": clock,
+    }
+    if isinstance(given, Recording):
+        told.update(kind="recording", **_span(survey, clock))
+        told["streams"] = _streams(given, survey, regularity)
+    else:
+        told.update(kind="episodes", **_episodes(given))
+        told["streams"] = _tracks(given, survey, regularity)
+    told["left_out"] = [{"place": o.place, "reason": o.reason} for o in given.left_out]
+    told["findings"] = [finding.to_dict() for finding in survey.findings]
+    return told
+
+
+def survey_clock(survey: Survey) -> str | None:
+    """ "header" if all header stamps are good, "log" if there are log times; None of others."""
+    both = [s.clocks for s in survey.streams.values() if {"header", "log"} <= set(s.clocks)]
+    if both and all(header_is_good(c["header"][0], c["log"][0]) for c in both):
+        return "header"
+    return "log" if any("log" in s.clocks for s in survey.streams.values()) else None
+
+
+def disk_size(path: Any) -> int | None:
+    """Bytes of a file, or of all files of a folder; links are not followed."""
+    if path is None or not os.path.exists(path):
+        return None
+    if os.path.isfile(path):
+        return os.path.getsize(path)
+    total = 0
+    for base, _, names in os.walk(path):
+        for name in names:
+            total += os.lstat(os.path.join(base, name)).st_size
+    return total
+
+
+def _span(survey: Survey, clock: str | None) -> dict[str, Any]:
+    """The first and the last time of all streams."""
+    ticks = per_second(survey.unit)
+    ends = []
+    for stream in survey.streams.values():
+        rows = stream.clocks.get(clock or "") or next(iter(stream.clocks.values()), [])
+        ends += [(row.min().item(), row.max().item()) for row in rows if len(row)]
+    if not ends:
+        return {"begin": None, "duration": None, "begin_utc": None}
+    begin, end = min(e[0] for e in ends), max(e[1] for e in ends)
+    utc = None
+    if survey.unit is not None and begin / ticks > _EPOCH_FROM:
+        utc = str(np.datetime64(int(begin / ticks), "s")).replace("T", " ")
+    return {"begin": begin, "duration": (end - begin) / ticks, "begin_utc": utc}
+
+
+def _streams(given: Recording, survey: Survey, regularity: dict[str, Any]) -> dict[str, Any]:
+    told = {}
+    for name in given.names:
+        seen = survey.streams.get(name)
+        info = given.info(name)
+        names = seen.names if seen else info.names
+        told[name] = {
+            "type": info.kind,
+            "samples": seen.samples if seen else 0,
+            "channels": None if names is None else len(names),
+            "clocks": list(seen.clocks) if seen else [],
+            **_regular(regularity.get(name)),
+        }
+    return told
+
+
+def _episodes(given: Episodes) -> dict[str, Any]:
+    lengths = given.lengths(next(iter(given.tracks))) if given.tracks else np.zeros(0, int)
+    tasks = given.tasks
+    return {
+        "episodes": len(given),
+        "frames": int(lengths.sum()),
+        "shortest": int(lengths.min()) if len(lengths) else None,
+        "longest": int(lengths.max()) if len(lengths) else None,
+        "rate": given.rate,
+        "tasks": None if tasks is None else len({str(task) for task in tasks if task is not None}),
+    }
+
+
+def _tracks(given: Episodes, survey: Survey, regularity: dict[str, Any]) -> dict[str, Any]:
+    told = {}
+    for name, track in given.tracks.items():
+        told[name] = {
+            "type": "frames in files" if track.values is None else str(track.values.dtype),
+            "samples": track.num_rows,
+            "channels": track.num_channels if track.values is not None else None,
+            "clocks": list(survey.streams[name].clocks),
+            **_regular(regularity.get(name)),
+        }
+    return told
+
+
+def _regular(of: dict[str, Any] | None) -> dict[str, Any]:
+    return {name: None if of is None else of[name] for name in _REGULAR}

@@ -1,0 +1,83 @@
+"""Parquet files: columns as arrays, and every doubt an error with the file and the column."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from ._errors import FormatError, needed, some
+
+_WHAT = "a Parquet file"
+
+
+def schema_of(path: str) -> Any:
+    """pyarrow's schema of a file."""
+    parquet = needed("pyarrow.parquet", "lerobot", _WHAT)
+    arrow = needed("pyarrow", "lerobot", _WHAT)
+    try:
+        return parquet.read_schema(path)
+    except (arrow.ArrowException, OSError) as error:
+        raise _damaged(path, error) from None
+
+
+def read_table(path: str, wanted: Sequence[str], optional: Collection[str] = ()) -> Any:
+    """Columns of a file; those that are optional where it has them."""
+    parquet = needed("pyarrow.parquet", "lerobot", _WHAT)
+    arrow = needed("pyarrow", "lerobot", _WHAT)
+    try:
+        with parquet.ParquetFile(path) as file:
+            there = file.schema_arrow.names
+            missing = [name for name in wanted if name not in there]
+            if missing:
+                raise FormatError(path, missing[0], f"is missing; its columns are {some(there)}")
+            names = [*wanted, *(name for name in optional if name in there)]
+            return file.read(columns=names)
+    except (arrow.ArrowException, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: str, error: Exception) -> FormatError:
+    line = str(error).partition("\n")[0]
+    return FormatError(path, "", f"is no Parquet file, or damaged: {line}")
+
+
+def column(path: str, table: Any, name: str) -> Any:
+    """A column of numbers: [n]; of lists of one length [n,D], of lists of lists likewise."""
+    import numpy as np
+
+    arrow = needed("pyarrow", "lerobot", _WHAT)
+    chunked = table[name]
+    rows = table.num_rows
+    array = chunked.combine_chunks() if chunked.num_chunks != 1 else chunked.chunk(0)
+    if isinstance(array, arrow.ChunkedArray):  # of no rows
+        array = arrow.array([], chunked.type)
+    width = 1
+    while True:
+        kind = array.type
+        if array.null_count:
+            at = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+            raise FormatError(path, f"{name}, row {at // width}", "is null")
+        if arrow.types.is_fixed_size_list(kind):
+            width *= kind.list_size
+            array = array.flatten()
+        elif arrow.types.is_list(kind) or arrow.types.is_large_list(kind):
+            lengths = np.diff(array.offsets.to_numpy())
+            odd = np.flatnonzero(lengths != lengths[:1]) if len(lengths) else lengths
+            if len(odd):
+                raise FormatError(
+                    path,
+                    f"{name}, row {int(odd[0]) // width}",
+                    f"has {lengths[odd[0]]} elements, the first row {lengths[0]}",
+                )
+            width *= int(lengths[0]) if len(lengths) else 1
+            array = array.flatten()
+        else:
+            break
+    if not (arrow.types.is_integer(kind) or arrow.types.is_floating(kind)) and not (
+        arrow.types.is_boolean(kind)
+    ):
+        raise FormatError(path, name, f"is of {kind}, expected numbers")
+    flat = array.to_numpy(zero_copy_only=False)
+    return flat if table[name].type == kind else flat.reshape(rows, width)

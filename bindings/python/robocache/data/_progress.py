@@ -1,0 +1,87 @@
+"""How far the reading of a large file is: with Rich where it is installed, else in plain text."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Callable
+
+_LATE = 1.0  # seconds without a bar
+
+
+@contextmanager
+def progress(title: str, total: int, shown: bool | None) -> Iterator[Callable[[int], None]]:
+    """Give a function to call with the bytes that were read.
+
+    ``shown`` None: on a terminal, once it takes longer than a second.
+    """
+    if shown is False or (shown is None and not sys.stderr.isatty()) or total <= 0:
+        yield lambda count: None
+        return
+    bar = _Bar(title, total, delay=0.0 if shown else _LATE)
+    try:
+        yield bar.advance
+    finally:
+        bar.close()
+
+
+class _Bar:
+    def __init__(self, title: str, total: int, delay: float) -> None:
+        self.title, self.total, self.done = title, total, 0
+        self.begin, self.last = time.monotonic(), 0.0
+        self.delay = delay
+        self.rich: Any = None
+        self.plain = False
+
+    def advance(self, count: int) -> None:
+        self.done = min(self.total, self.done + count)
+        now = time.monotonic()
+        if now - self.begin < self.delay or (now - self.last < 0.2 and self.done < self.total):
+            return
+        self.last = now
+        if self.rich is None and not self.plain:
+            self.rich = _rich(self.title, self.total)
+            self.plain = self.rich is None
+        if self.rich is not None:
+            self.rich.update(0, completed=self.done)
+            return
+        rate = self.done / max(now - self.begin, 1e-9)
+        left = (self.total - self.done) / max(rate, 1e-9)
+        print(
+            f"\r{self.title}: {self.done / self.total:4.0%}, {rate / 1e6:.0f} MB/s, "
+            f"{left:.0f} s left ",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def close(self) -> None:
+        if self.rich is not None:
+            self.rich.stop()
+        elif self.plain:
+            print(file=sys.stderr, flush=True)
+
+
+def _rich(title: str, total: int) -> Any:
+    """A bar that is running; None without Rich, or a terminal."""
+    try:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+    except ModuleNotFoundError:
+        return None
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        return None
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
+    bar.add_task(title, total=total)
+    bar.start()
+    return bar

@@ -1,0 +1,84 @@
+"""Definitions of ROS messages, as rosbags parses them: of the file itself, or of a distribution."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ._errors import needed
+
+_DEFAULT = "humble"
+_SEPARATOR = "=" * 80 + "\n"
+
+
+class Types:
+    """Field definitions by name of type: what :func:`._layouts.layout_of` follows."""
+
+    def __init__(self, extra: Mapping[str, str] | None = None) -> None:
+        self.typesys = needed("rosbags.typesys", "ros", "a ROS bag")
+        stores = self.typesys.Stores
+        self.builtin = dict(self.typesys.get_typestore(stores.EMPTY).fielddefs)
+        self.given: dict[str, Any] = {}
+        for name, text in (extra or {}).items():
+            self.given.update(self._parsed("ros2msg", text, normalized(name), "definitions"))
+        self.distribution: dict[str, Any] | None = None
+
+    def of(self, name: str, kind: str, text: str, distribution: str | None) -> dict[str, Any]:
+        """Of one type and those in it: as its definition says, else as the distribution has it.
+
+        Raises
+        ------
+        ValueError
+            There is no definition, or it cannot be read.
+        """
+        name = normalized(name)
+        if text:
+            return {**self.builtin, **self._parsed(kind, text, name, name), **self.given}
+        if name in self.given:
+            return {**self._of_distribution(distribution), **self.given}
+        known = self._of_distribution(distribution)
+        if name not in known:
+            raise ValueError(
+                f"no definition of {name}, neither in the file nor in {self.distribution_name}; "
+                "pass definitions={name: text of the .msg file}"
+            )
+        return known
+
+    def _of_distribution(self, distribution: str | None) -> dict[str, Any]:
+        if self.distribution is None:
+            stores = self.typesys.Stores
+            name = f"ros2_{distribution or _DEFAULT}"
+            if name not in {store.value for store in stores}:
+                name = f"ros2_{_DEFAULT}"
+            self.distribution_name = name.replace("ros2_", "ROS 2 ")
+            self.distribution = dict(self.typesys.get_typestore(stores(name)).fielddefs)
+        return self.distribution
+
+    def _parsed(self, kind: str, text: str, name: str, where: str) -> dict[str, Any]:
+        types: dict[str, Any] = {}
+        try:
+            if kind in ("ros2msg", "ros1msg"):
+                types.update(self.typesys.get_types_from_msg(text, name))
+            elif kind in ("ros2idl", "omgidl"):
+                for part in _idl_parts(text):
+                    types.update(self.typesys.get_types_from_idl(part))
+            else:
+                raise ValueError(f"its definition is in {kind!r}, which is not read")
+        except self.typesys.TypesysError as error:
+            raise ValueError(f"its definition cannot be parsed: {error}") from None
+        except (RecursionError, AssertionError, KeyError, IndexError) as error:
+            raise ValueError(f"its definition cannot be parsed: {type(error).__name__}") from None
+        return types
+
+
+def normalized(name: str) -> str:
+    """ROS 2's name of a type: pkg/msg/Type."""
+    parts = name.split("/")
+    return f"{parts[0]}/msg/{parts[1]}" if len(parts) == 2 else name
+
+
+def _idl_parts(text: str) -> list[str]:
+    if not text.startswith(f"{_SEPARATOR}IDL: "):
+        return [text]
+    return [re.sub(r"\AIDL: .*\n", "", part) for part in text.split(_SEPARATOR)[1:]]

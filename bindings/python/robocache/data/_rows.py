@@ -1,0 +1,38 @@
+"""Arrays with a row a step, of whatever shape a row is."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+_NAMED = 2048  # channels, of which each gets a name
+_MOST = 1 << 16  # numbers a row
+_PICTURE = 3  # axes of a row of uint8
+
+
+def channel_names(shape: Sequence[int]) -> tuple[str, ...] | None:
+    """Of rows of more than one axis: "[2][0]"; None of vectors, and of very long ones."""
+    if len(shape) < 2 or math.prod(shape) > _NAMED:
+        return None
+    places = itertools.product(*(range(extent) for extent in shape))
+    return tuple("".join(f"[{i}]" for i in place) for place in places)
+
+
+def is_picture(shape: Sequence[int], dtype: Any) -> bool:
+    """Whether rows are too large for channels: pictures, large clouds."""
+    row = tuple(shape[1:])
+    return math.prod(row) > _MOST or (dtype.kind == "u" and len(row) >= _PICTURE)
+
+
+def clock_rows(lengths: Any, rate: float | None) -> Any:
+    """Times of episodes without, by their rate: each begins with 0; None without a rate."""
+    import numpy as np
+
+    if rate is None:
+        return None
+    if not 0 < rate < float("inf"):
+        raise ValueError(f"rate: is {rate}, expected more than 0")
+    begins = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return (np.arange(int(lengths.sum())) - begins) / rate

@@ -1,0 +1,54 @@
+"""What the reader of a format gives a Recording."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ._errors import Damage, LeftOut
+
+
+@dataclass(frozen=True)
+class StreamInfo:
+    """What is known of a stream before its data are read."""
+
+    name: str
+    kind: str  #: the type of its messages, or of the file
+    count: int | None  #: of its samples; None: the file does not tell
+    names: tuple[str, ...] | None  #: of its channels; None: not known before its data are read
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some samples of a stream, in the order of the file."""
+
+    stream: str
+    names: tuple[str, ...]  #: of the channels
+    values: Any  #: [n,D], in NumPy
+    clocks: Mapping[str, Any]  #: times by clock ("log", "header", "time"), each [n]
+    dtypes: tuple[str, ...] | None = None  #: of each channel, where values holds several kinds
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+class Source(Protocol):
+    """A recording on disk, of which the index alone is in memory."""
+
+    path: str
+    kind: str  # of the format, as it is shown
+    unit: str | None  # of integer times: "ns", "us"; None: unknown, or seconds as floats
+    damage: Damage
+
+    @property
+    def streams(self) -> dict[str, StreamInfo]: ...
+
+    @property
+    def left_out(self) -> list[LeftOut]: ...
+
+    def look(self) -> None:
+        """Read as much as it takes to know the channels."""
+
+    def pieces(self, names: Collection[str], shown: bool | None = None) -> Iterator[Piece]:
+        """All samples of some streams; ``shown``: with a progress bar, or None by its own rule."""

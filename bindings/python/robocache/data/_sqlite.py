@@ -1,0 +1,111 @@
+"""A ROS 2 bag in sqlite3: a table of topics and one of messages."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from typing import Any
+from urllib.parse import quote
+
+from ._columns import Rows
+from ._errors import Damage, FormatError
+from ._mcap import Channel
+
+_AT_ONCE = 4 << 20  # bytes of messages
+
+
+def has_messages(path: str) -> bool:
+    """Whether it is a bag, not a database of something else."""
+    try:
+        with closing(_connect(path)) as database:
+            return {"topics", "messages"} <= _tables(database)
+    except sqlite3.Error:
+        return True  # damaged: opening it tells
+
+
+class Sqlite:
+    """One file. The database is its own index."""
+
+    def __init__(self, path: str, damage: Damage) -> None:
+        self.path, self.damage = path, damage
+        self.size = os.path.getsize(path)
+        self.indexed = False
+        self.channels: dict[int, Channel] = {}
+        self.counts: dict[int, int] | None = None  # to count takes to read the whole file
+        try:
+            with closing(_connect(path, damage.keep)) as database:
+                self._read_topics(database)
+        except sqlite3.Error as error:
+            if not damage.keep:
+                damage.found(path, "table topics", f"cannot be read: {error}")
+            raise FormatError(path, "table topics", f"cannot be read: {error}") from None
+
+    def _read_topics(self, database: sqlite3.Connection) -> None:
+        tables = _tables(database)
+        if not {"topics", "messages"} <= tables:
+            raise FormatError(self.path, "", "is no bag: it has no tables topics and messages")
+        definitions = {}
+        if "message_definitions" in tables:
+            definitions = {
+                name: (kind, text)
+                for name, kind, text in database.execute(
+                    "SELECT topic_type, encoding, encoded_message_definition"
+                    " FROM message_definitions"
+                )
+            }
+        for number, topic, name, serialization in database.execute(
+            "SELECT id, name, type, serialization_format FROM topics ORDER BY id"
+        ):
+            kind, text = definitions.get(name, ("", ""))
+            self.channels[number] = Channel(number, topic, name, kind, text, serialization)
+
+    def pieces(self, wanted: Collection[int]) -> Iterator[tuple[Any, Any, int]]:
+        import numpy as np
+
+        marks = ",".join("?" * len(wanted))
+        query = f"SELECT topic_id, timestamp, data FROM messages WHERE topic_id IN ({marks})"
+        with closing(_connect(self.path, self.damage.keep)) as database:
+            cursor = database.execute(query + " ORDER BY id", sorted(wanted))
+            read = 0
+            more = True
+            while more:
+                rows, size, more = self._some(cursor, read)
+                read += len(rows)
+                if not rows:
+                    continue
+                topics, times, contents = zip(*rows)
+                sizes = np.array([len(content) for content in contents], np.int64)
+                starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+                data = np.frombuffer(b"".join(contents), np.uint8)
+                of = Rows(data, starts, sizes, np.array(times, np.int64))
+                yield np.array(topics, np.int64), of, size
+
+    def _some(self, cursor: sqlite3.Cursor, before: int) -> tuple[list[Any], int, bool]:
+        """Messages of some megabytes, their size, and whether there may be more."""
+        rows: list[Any] = []
+        size = 0
+        try:
+            for row in cursor:
+                rows.append(row)
+                size += len(row[2])
+                if size >= _AT_ONCE:
+                    return rows, size, True
+        except sqlite3.DatabaseError as error:
+            place = f"table messages, after {before + len(rows)} messages"
+            self.damage.found(self.path, place, f"{error}: the rest is lost")
+        return rows, size, False
+
+
+def _connect(path: str, recover: bool = False) -> sqlite3.Connection:
+    """For reading alone. A log of writes beside it is taken into account."""
+    mode = "mode=ro" if os.path.exists(path + "-wal") else "mode=ro&immutable=1"
+    database = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?{mode}", uri=True)
+    if recover:  # pages of a file that is cut off, which sqlite refuses to look at else
+        database.execute("PRAGMA writable_schema=ON")
+    return database
+
+
+def _tables(database: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in database.execute("SELECT name FROM sqlite_master")}

@@ -1,0 +1,230 @@
+"""What is wrong with a recording or a data set: findings as data, in one pass through its files.
+
+>>> import numpy as np
+>>> from robocache import data
+>>> times = np.delete(np.arange(100) * 10_000_000, range(40, 52))
+>>> values = np.ones((88, 2), "f4")
+>>> arm = data.RecordedStream("arm", "joints", ("a", "b"), values, {"log": times}, "ns")
+>>> for finding in data.checks.check(data.Recording.of([arm])):
+...     print(finding)
+warning: arm log times: 1 gap of more than 25 ms; the longest of 130 ms at sample 40
+warning: arm: dead: none of its 2 channels ever changes
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, Union
+
+from .. import Report, Stream, report
+from ._check_statistics import check_statistics
+from ._check_times import Limits, check_clocks, check_rate, check_spans, check_times, header_is_good
+from ._check_values import Channels, quaternions_of
+from ._episodes import Episodes
+from ._findings import Finding, sorted_findings
+from ._recording import Recording
+from ._source import Piece
+from ._units import per_second, unit_of
+
+if TYPE_CHECKING:
+    from .. import StatisticsResult
+
+    Data = Union[Recording, Episodes]
+
+__all__ = [
+    "Channels",
+    "Finding",
+    "Limits",
+    "StreamSurvey",
+    "Survey",
+    "check",
+    "check_clocks",
+    "check_rate",
+    "check_spans",
+    "check_statistics",
+    "check_times",
+    "quaternions_of",
+    "survey",
+]
+
+
+_INDICES = ("task_index",)  # numbers of things, which may well not change
+
+
+@dataclass
+class StreamSurvey:
+    """What one pass tells of a stream or a track."""
+
+    name: str
+    names: tuple[str, ...] | None  #: of the channels
+    channels: Channels  #: counts, ranges, NaN; its arrays are None before any sample
+    clocks: dict[str, list[Any]] = field(default_factory=dict)  #: times by clock, a row an episode
+
+    @property
+    def samples(self) -> int:
+        """How many there are."""
+        return max([self.channels.rows, *(sum(map(len, r)) for r in self.clocks.values())])
+
+
+@dataclass
+class Survey:
+    """What one pass tells of a recording or a data set."""
+
+    streams: dict[str, StreamSurvey]
+    findings: list[Finding]
+    unit: str | None  #: of integer times
+    statistics: dict[str, StatisticsResult] = field(default_factory=dict)  #: exact, of episodes
+
+    def report(self, clock: str | None = None, unit: str | None = None) -> Report:
+        """:func:`robocache.report` of the streams with times."""
+        import numpy as np
+
+        told = {}
+        for name, stream in self.streams.items():
+            rows = stream.clocks.get(clock or "") or next(iter(stream.clocks.values()), [])
+            if sum(map(len, rows)) == 0:
+                continue
+            times = np.concatenate(rows)
+            if self.unit is not None and times.dtype.kind == "i":
+                times = times.view(f"timedelta64[{self.unit}]")
+            offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+            own: Any = {} if len(rows) == 1 else {"offsets": offsets.astype(np.int64)}
+            told[name] = Stream(np.zeros((len(times), 0), np.float32), times, **own)
+        return report(told, unit=unit or self.unit)
+
+
+def check(
+    given: Data, *, max_gap: float | None = None, jitter: float = 0.2, unit: str | None = None
+) -> list[Finding]:
+    """All findings, errors first.
+
+    Parameters
+    ----------
+    given
+        A :class:`~robocache.data.Recording` or :class:`~robocache.data.Episodes`. Recordings that
+        are not in memory are gone through piece by piece: it takes the memory of their times.
+    max_gap
+        In seconds: longer intervals are gaps; None: those above 2.5 median intervals.
+    jitter
+        The standard deviation of intervals, as a part of the median one, above which it is told.
+    unit
+        Of integer times that do not tell it, such as "us".
+
+    Returns
+    -------
+    list of Finding
+    """
+    return survey(given, max_gap=max_gap, jitter=jitter, unit=unit).findings
+
+
+def survey(
+    given: Data,
+    *,
+    max_gap: float | None = None,
+    jitter: float = 0.2,
+    unit: str | None = None,
+    watch: Callable[[Piece], Any] | None = None,
+) -> Survey:
+    """As :func:`check`, with the times and ranges of each stream, for tables and plots.
+
+    ``watch`` is called with each piece of a recording, for what else is to be known of it.
+    """
+    limits = Limits(max_gap, jitter)
+    if isinstance(given, Recording):
+        return _of_recording(given, limits, unit, watch)
+    return _of_episodes(given, limits, unit)
+
+
+def _of_recording(
+    recording: Recording, limits: Limits, unit: str | None, watch: Callable[[Piece], Any] | None
+) -> Survey:
+    import numpy as np
+
+    streams: dict[str, StreamSurvey] = {}
+    clocks: dict[str, dict[str, list[Any]]] = {}
+    for piece in recording.pieces():
+        if watch is not None:
+            watch(piece)
+        of = streams.get(piece.stream)
+        if of is None:
+            channels = Channels(piece.stream, piece.names, len(piece.names))
+            of = streams[piece.stream] = StreamSurvey(piece.stream, piece.names, channels)
+            clocks[piece.stream] = {clock: [] for clock in piece.clocks}
+        of.channels.add(piece.values)
+        for clock, times in piece.clocks.items():
+            clocks[piece.stream].setdefault(clock, []).append(times)
+    own = recording.unit or unit
+    ticks = None if own is None else per_second(own)
+    findings = [
+        Finding("error", "damage", "", f"{problem.path} {problem.place}".strip(), problem.text)
+        for problem in recording.problems
+    ]
+    spans = {}
+    for name in recording.names:
+        if name not in streams or streams[name].samples + _rows(clocks[name]) == 0:
+            findings.append(Finding("note", "empty", name, "", "has no samples"))
+            continue
+        of = streams[name]
+        of.clocks = {clock: [np.concatenate(rows)] for clock, rows in clocks.pop(name).items()}
+        both = {"header", "log"} <= set(of.clocks)
+        good = both and header_is_good(of.clocks["header"][0], of.clocks["log"][0])
+        for clock, rows in of.clocks.items():
+            other = both and clock == ("log" if good else "header")  # the same gaps once more
+            findings += check_times(name, rows, ticks, limits, clock, only_order=other)
+        if both:
+            findings += check_clocks(name, of.clocks["header"][0], of.clocks["log"][0])
+        first = next(iter(of.clocks.values()), None)
+        if first is not None and len(first[0]):
+            spans[name] = (
+                float(first[0].min()) / (ticks or 1.0),
+                float(first[0].max()) / (ticks or 1.0),
+            )
+        findings += of.channels.findings()
+    if own is not None:
+        findings += check_spans(spans)
+    return Survey(streams, sorted_findings(findings), own)
+
+
+def _rows(clocks: dict[str, list[Any]]) -> int:
+    return max((sum(map(len, rows)) for rows in clocks.values()), default=0)
+
+
+def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey:
+    import numpy as np
+
+    from ._episode_tools import exact_of, host_of
+
+    streams: dict[str, StreamSurvey] = {}
+    findings: list[Finding] = []
+    statistics: dict[str, StatisticsResult] = {}
+    stored = episodes.stored_statistics()
+    seen: list[tuple[str, Any]] = []  # tracks of one clock are told of once
+    unit = unit or episodes.unit
+    for name, track in episodes.tracks.items():
+        channels = Channels(name, track.names, track.num_channels)
+        of = streams[name] = StreamSurvey(name, track.names, channels)
+        if track.values is not None:
+            channels.add(host_of(track.values))
+            if name not in _INDICES:
+                findings += channels.findings()
+            statistics[name] = exact_of(track)
+            if name in stored:
+                findings += check_statistics(name, stored[name], statistics[name], track.names)
+        if track.times is not None:
+            times, cuts = host_of(track.times), host_of(track.episode_offsets)
+            of.clocks["time"] = [times[b:e] for b, e in zip(cuts[:-1], cuts[1:])]
+            if any(np.array_equal(times, other) for _, other in seen):
+                continue
+            seen.append((name, times))
+            known = unit_of(track) or unit
+            ticks = None if known is None else per_second(known)
+            findings += check_times(name, of.clocks["time"], ticks, limits)
+            if episodes.rate is not None and times.dtype.kind == "f":
+                findings += check_rate(name, of.clocks["time"], episodes.rate)
+    for e in np.flatnonzero(episodes.lengths(next(iter(episodes.tracks))) == 0).tolist():
+        findings.append(Finding("error", "empty", "", f"episode {e}", "has no rows"))
+    problems = [
+        Finding("error", "damage", "", f"{problem.path} {problem.place}".strip(), problem.text)
+        for problem in episodes.problems
+    ]
+    return Survey(streams, sorted_findings(problems + findings), unit, statistics)

@@ -1,0 +1,223 @@
+"""Recordings and episodes onto one clock, against NumPy and direct calls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import robocache as rbc
+
+data = rbc.data
+S = 10**9
+START = 1_700_000_000 * S
+
+
+def stream(name, times, values, names=None, unit="ns", clock="log", dtypes=None):
+    values = np.asarray(values)
+    names = names or tuple(f"c{i}" for i in range(values.shape[1]))
+    return data.RecordedStream(name, "test", tuple(names), values, {clock: times}, unit, dtypes)
+
+
+def example():
+    rng = np.random.default_rng(0)
+    fast = START + np.sort(rng.integers(0, 10 * S, 1000))
+    slow = START + np.arange(50) * (S // 5) + 7
+    joints = rng.normal(size=(1000, 3))
+    state = rng.integers(-5, 2**62, size=(50, 2))
+    rotation = rng.normal(size=(50, 4))
+    rotation /= np.linalg.norm(rotation, axis=1, keepdims=True)
+    pose = np.concatenate([rng.normal(size=(50, 1)), rotation, state[:, :1] % 3], axis=1)
+    names = ("x", "q.x", "q.y", "q.z", "q.w", "mode")
+    dtypes = ("float64",) * 5 + ("uint8",)
+    return data.Recording.of([
+        stream("joints", fast, joints),
+        stream("state", slow, state),
+        stream("pose", slow + 3, pose, names, dtypes=dtypes),
+    ])  # fmt: skip
+
+
+def test_methods_by_what_channels_are():
+    recording = example()
+    aligned = recording.align(25)
+    times = aligned["joints"].times
+    assert aligned["joints"].time_unit == "timedelta64[ns]"
+    steps = np.diff(times)
+    assert set(steps.tolist()) == {S // 25} and len(aligned) == 1
+    ticks = np.asarray(times)
+    joints = recording["joints"]
+    expected = [np.interp(ticks - START, joints.log_times - START, joints.values[:, c])
+                for c in range(3)]  # fmt: skip
+    np.testing.assert_allclose(aligned["joints"].values, np.stack(expected, 1), rtol=0, atol=1e-12)
+    state = recording["state"]
+    held = np.searchsorted(state.log_times, ticks, "right") - 1
+    np.testing.assert_array_equal(aligned["state"].values, state.values[held])
+    assert aligned["state"].values.dtype == np.int64
+    pose = recording["pose"]
+    mode = np.searchsorted(pose.log_times, ticks, "right") - 1
+    np.testing.assert_array_equal(aligned["pose"].values[:, 5], pose.values[mode, 5])
+    direct = rbc.resample(
+        pose.values, pose.log_times, ticks,
+        method=[(0, 1, "linear"), (1, 4, "slerp"), (5, 1, "previous")],
+    )  # fmt: skip
+    np.testing.assert_array_equal(aligned["pose"].values, direct)
+    assert aligned["pose"].names == pose.names
+    assert all(np.array_equal(t.times, times) for t in aligned.tracks.values())
+
+
+def test_given_methods_and_times():
+    recording = example()
+    clock = START + np.arange(3, 8) * S
+    aligned = recording.align(
+        clock, methods={"state": "linear", "joints": "nearest"}, tasks=["test"]
+    )
+    state = recording["state"]
+    expected = np.interp(clock - START, state.log_times - START, state.values[:, 0].astype(float))
+    np.testing.assert_allclose(aligned["state"].values[:, 0], expected, rtol=1e-12)
+    joints = recording["joints"]
+    nearest = np.abs(joints.log_times[None] - clock[:, None]).argmin(axis=1)
+    np.testing.assert_array_equal(aligned["joints"].values, joints.values[nearest])
+    assert aligned.tasks == ("test",) and aligned.rate is None
+    with pytest.raises(KeyError, match="'nothing', which is no stream"):
+        recording.align(10, methods={"nothing": "linear"})
+
+
+def test_gaps_are_not_filled():
+    times = START + np.delete(np.arange(100), range(40, 60)) * (S // 10)
+    recording = data.Recording.of([
+        stream("a", times, np.arange(80.0)[:, None]),
+        stream("b", times + 1, np.arange(80)[:, None]),
+    ])  # fmt: skip
+    aligned = recording.align(10, max_gap=0.5)
+    valid = aligned["valid"]
+    assert valid.names == ("a", "b") and valid.values.dtype == bool
+    inside = (np.asarray(valid.times) > times[39]) & (np.asarray(valid.times) < times[40])
+    assert inside.sum() >= 19
+    np.testing.assert_array_equal(valid.values[:, 0], ~inside)
+    assert np.isnan(aligned["a"].values[inside]).all()
+    assert np.isfinite(aligned["a"].values[~inside]).all()
+    assert (aligned["b"].values[~valid.values[:, 1]] == 0).all()
+    assert "valid" not in recording.align(10)
+
+
+def test_union():
+    one = stream("a", np.arange(5) * S, np.ones((5, 1)))
+    two = stream("b", np.arange(3, 9) * S, np.ones((6, 1)))
+    aligned = data.Recording.of([one, two]).align(1, span="union")
+    assert aligned["a"].num_rows == 9
+    assert aligned["valid"].values[:, 0].tolist() == [True] * 5 + [False] * 4
+    assert aligned["valid"].values[:, 1].tolist() == [False] * 3 + [True] * 6
+
+
+def test_what_is_left_out():
+    recording = data.Recording.of([
+        stream("a", np.arange(5) * S, np.ones((5, 1))),
+        stream("once", np.array([2 * S]), np.full((1, 2), 7.0)),
+        stream("empty", np.zeros(0, np.int64), np.zeros((0, 3))),
+        stream("text", np.arange(5) * S, np.zeros((5, 0))),
+    ])  # fmt: skip
+    aligned = recording.align(2)
+    assert [(e.place, e.reason) for e in aligned.left_out] == [
+        ("empty", "no samples"), ("text", "no channels")
+    ]  # fmt: skip
+    assert aligned["a"].num_rows == 9 and (aligned["once"].values == 7).all()
+
+
+def test_no_time_in_common():
+    one = stream("a", np.arange(5) * S, np.ones((5, 1)))
+    two = stream("b", np.arange(30, 35) * S, np.ones((5, 1)))
+    with pytest.raises(ValueError, match="no time in common"):
+        data.Recording.of([one, two]).align(10)
+    back = stream("c", np.arange(5)[::-1] * S, np.ones((5, 1)), clock="header")
+    with pytest.raises(ValueError, match="c: its header times go back"):
+        data.Recording.of([back]).align(10, clock="header")
+    with pytest.raises(ValueError, match="is empty|has no stream with samples"):
+        data.Recording.of([]).align(10)
+
+
+def test_header_and_log_times():
+    times = START + np.arange(20) * S
+    values = np.arange(20.0)[:, None]
+    both = data.RecordedStream("a", "t", ("x",), values, {"log": times + 5, "header": times}, "ns")
+    recording = data.Recording.of([both])
+    assert recording.clock() == "header"
+    assert recording.align(1)["a"].times[0] == START
+    assert recording.align(1, clock="log")["a"].times[0] == START + 5
+
+
+def test_times_without_a_unit():
+    recording = data.Recording.of([
+        stream("a", np.arange(10) * 1000, np.arange(10.0)[:, None], unit=None, clock="time")
+    ])  # fmt: skip
+    with pytest.raises(ValueError, match="unit"):
+        recording.align(100)
+    assert recording.align(2000, unit="us")["a"].num_rows == 19
+    floats = data.Recording.of([
+        stream("a", np.arange(10) / 10, np.arange(10.0)[:, None], unit=None, clock="time")
+    ])  # fmt: skip
+    aligned = floats.align(20)
+    np.testing.assert_allclose(aligned["a"].values[:, 0], np.arange(19) / 2, atol=1e-12)
+
+
+def test_more_streams_than_a_call_takes():
+    streams = [stream(f"s{i}", np.arange(5) * S, np.full((5, 1), float(i))) for i in range(130)]
+    streams.append(stream("f32", np.arange(5) * S, np.ones((5, 2), np.float32)))
+    aligned = data.Recording.of(streams).align(1)
+    assert [aligned[f"s{i}"].values[0, 0] for i in range(130)] == list(range(130))
+    assert aligned["f32"].values.dtype == np.float32
+
+
+# ---- episodes -----------------------------------------------------------------------------------
+
+
+def episodes(count=300):
+    """Two tracks of different rates, and frames of a camera."""
+    rng = np.random.default_rng(1)
+    fast_lengths, slow_lengths = rng.integers(20, 60, count), rng.integers(5, 12, count)
+    fast_lengths[7] = 0
+    fast = np.concatenate([np.sort(rng.random(n)) * 2 for n in fast_lengths])
+    slow = np.concatenate([np.linspace(0.05, 1.9, n) for n in slow_lengths])
+    cut = [np.concatenate([[0], np.cumsum(n)]) for n in (fast_lengths, slow_lengths)]
+    tracks = {
+        "arm": rbc.Track(rng.normal(size=(len(fast), 2)).astype("f4"), cut[0], times=fast),
+        "grip": rbc.Track(rng.integers(0, 2, (len(slow), 1)).astype(bool), cut[1], times=slow),
+        "camera": rbc.Track(None, cut[1], times=slow, files=[f"{e}.mp4" for e in range(count)]),
+    }
+    return data.Episodes(tracks, tasks=[f"t{e}" for e in range(count)])
+
+
+def test_episodes_each_on_its_own_clock():
+    given = episodes()
+    aligned = given.align(10)
+    assert len(aligned) == 300 and aligned.rate == 10 and aligned.tasks == given.tasks
+    assert aligned.lengths("arm")[7] == 0
+    assert aligned["camera"].files == given["camera"].files
+    for e in (0, 1, 7, 255, 256, 299):
+        one, before = aligned.select([e]), given.select([e])
+        if before["arm"].num_rows == 0:
+            assert one["arm"].num_rows == 0
+            continue
+        arm, grip = before["arm"], before["grip"]
+        begin = max(arm.times[0], grip.times[0])
+        end = min(arm.times[-1], grip.times[-1])
+        times = one["arm"].times
+        assert times[0] == begin and times[-1] <= end < times[-1] + 0.1 + 1e-9
+        np.testing.assert_allclose(np.diff(times), 0.1, atol=1e-12)
+        expected = rbc.resample(arm.values, arm.times, times)
+        np.testing.assert_array_equal(one["arm"].values, expected)
+        held = np.searchsorted(grip.times, times, "right") - 1
+        np.testing.assert_array_equal(one["grip"].values, grip.values[held])
+        np.testing.assert_array_equal(one["camera"].times, times)
+
+
+def test_episodes_without_times():
+    track = rbc.Track(np.zeros((4, 1)), [0, 4])
+    with pytest.raises(ValueError, match="tracks: a has no times; open the data set with rate="):
+        data.Episodes({"a": track}).align(10)
+
+
+def test_episodes_with_gaps():
+    times = np.concatenate([np.arange(5) / 10, np.arange(15, 20) / 10])
+    track = rbc.Track(np.ones((10, 1)), [0, 10], times=times)
+    aligned = data.Episodes({"a": track}).align(10, max_gap=0.5)
+    inside = (aligned["a"].times > 0.45) & (aligned["a"].times < 1.45)
+    np.testing.assert_array_equal(aligned["valid"].values[:, 0], ~inside)

@@ -1,0 +1,188 @@
+"""HDF5 as robomimic and ALOHA have it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import data_files
+import robocache as rbc
+
+h5py = pytest.importorskip("h5py")
+
+data = rbc.data
+
+
+def test_robomimic(tmp_path):
+    """Demonstrations come by their numbers: 0, 2, 10."""
+    demos = data_files.write_robomimic(tmp_path / "no suffix")
+    episodes = data.open(tmp_path / "no suffix")
+    assert not episodes.is_loaded and episodes.lengths("actions").tolist() == [4, 3, 6]
+    assert episodes.info["episodes"] == ["data/demo_0", "data/demo_2", "data/demo_10"]
+    assert "test" in episodes.info["env_args"]
+    for name in ("actions", "obs/eef_quat", "obs/grip"):
+        expected = np.concatenate([demos[n][name].reshape(len(demos[n][name]), -1)
+                                   for n in (0, 2, 10)])  # fmt: skip
+        np.testing.assert_array_equal(episodes[name].values, expected)
+        assert episodes[name].values.dtype == expected.dtype
+        assert episodes[name].times is None
+    reasons = {e.place: e.reason for e in episodes.left_out}
+    assert reasons["obs/image"] == "pictures or clouds, uint8 [4, 4, 3]"
+    assert reasons["initial"] == "has shape [1, 3], not a row a step"
+    assert "words" in reasons
+    assert episodes.problems == ()
+    timed = data.open(tmp_path / "no suffix", rate=20).select([1])
+    assert timed["actions"].times.tolist() == [0, 1 / 20, 2 / 20]
+
+
+def test_aloha(tmp_path):
+    arrays = [
+        data_files.write_aloha(tmp_path / f"episode_{n}.hdf5", length, n)
+        for n, length in ((2, 5), (10, 3))
+    ]
+    episodes = data.open(tmp_path)
+    assert episodes.lengths("action").tolist() == [5, 3]
+    np.testing.assert_array_equal(
+        episodes["observations/qpos"].values,
+        np.concatenate([each["observations/qpos"] for each in arrays]),
+    )
+    assert [e.place for e in episodes.left_out] == ["observations/images/top"]
+    one = data.open(tmp_path / "episode_10.hdf5")
+    np.testing.assert_array_equal(one["action"].values, arrays[1]["action"])
+
+
+def test_a_total_that_is_wrong_is_told(tmp_path):
+    data_files.write_robomimic(tmp_path / "x.hdf5", total=3901)
+    episodes = data.open(tmp_path / "x.hdf5")
+    assert episodes.problems[0].text == (
+        "attribute total is 3901, but the demonstrations have 13 steps"
+    )
+
+
+def refused(path, match):
+    with pytest.raises(data.FormatError, match=match) as caught:
+        data.open(path).load()
+    return caught.value
+
+
+def change(path, change):
+    with h5py.File(path, "a") as file:
+        change(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "match"),
+    [
+        ("data/demo_2/obs/eef_quat", np.zeros((2, 4)), "has 2 rows, but the episode 3"),
+        ("data/demo_2/obs/eef_quat", np.zeros((3, 5)), r"has rows \[5\], others \[4\]"),
+        ("data/demo_2/obs/eef_quat", np.zeros((3, 4), np.int32), "is of int32, in others of"),
+        ("data/demo_2/obs/eef_quat", None, "is missing"),
+        (
+            "data/demo_2/actions",
+            np.zeros((5, 2), np.float32),
+            "is 3, but actions has 5",
+        ),
+        (
+            "data/demo_2/actions",
+            np.zeros((0, 2), np.float32),
+            "is 3, but actions has 0",
+        ),
+    ],
+)
+def test_demonstrations_that_disagree(tmp_path, name, array, match):
+    path = tmp_path / "x.hdf5"
+    demos = data_files.write_robomimic(path)
+
+    def put(file):
+        del file[name]
+        if array is not None:
+            file[name] = array
+
+    change(path, put)
+    error = refused(path, match)
+    assert error.path == str(path) and error.place.startswith("data/demo_2")
+    kept = data.open(path, damaged="keep").load()
+    assert kept.problems
+    np.testing.assert_array_equal(kept.select([0])["actions"].values, demos[0]["actions"])
+
+
+def test_no_episodes(tmp_path):
+    with h5py.File(tmp_path / "x.hdf5", "w") as file:
+        file["something"] = np.zeros(3)
+    refused(tmp_path / "x.hdf5", "which tell how long it is")
+    with h5py.File(tmp_path / "y.hdf5", "w") as file:
+        file.create_group("data")
+    refused(tmp_path / "y.hdf5", "has no episodes")
+
+
+def test_a_file_that_is_cut_off(tmp_path):
+    path = tmp_path / "x.hdf5"
+    data_files.write_robomimic(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    assert "is damaged, or cut off" in str(refused(path, "truncated file"))
+
+
+def test_a_damaged_file_in_a_folder(tmp_path):
+    arrays = data_files.write_aloha(tmp_path / "episode_0.hdf5")
+    data_files.write_aloha(tmp_path / "episode_1.hdf5")
+    content = (tmp_path / "episode_1.hdf5").read_bytes()
+    (tmp_path / "episode_1.hdf5").write_bytes(content[:4000])
+    refused(tmp_path, "cut off")
+    kept = data.open(tmp_path, damaged="keep")
+    np.testing.assert_array_equal(kept["action"].values, arrays["action"])
+
+
+def test_open_for_writing_elsewhere(tmp_path):
+    path = tmp_path / "x.hdf5"
+    data_files.write_robomimic(path)
+    writer = subprocess.Popen(
+        [sys.executable, "-c",
+         f"import h5py, sys; f = h5py.File({str(path)!r}, 'a'); print('open', flush=True);"
+         "sys.stdin.read()"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert writer.stdout.readline() == "open\n"
+        refused(path, "is open for writing elsewhere: close it there")
+    finally:
+        writer.communicate()
+    assert len(data.open(path).load()) == 3
+
+
+def test_links_are_not_followed(tmp_path):
+    path, other = tmp_path / "x.hdf5", tmp_path / "other.hdf5"
+    data_files.write_robomimic(path)
+    data_files.write_robomimic(other)
+
+    def link(file):
+        file["data/demo_0/obs/outside"] = h5py.ExternalLink(str(other), "data/demo_0/actions")
+        file["data/demo_99"] = h5py.ExternalLink(str(other), "data/demo_0")
+        layout = h5py.VirtualLayout((4, 2), np.float32)
+        layout[:] = h5py.VirtualSource(str(other), "data/demo_0/actions", (4, 2))
+        file["data/demo_0/obs"].create_virtual_dataset("virtual", layout)
+
+    change(path, link)
+    episodes = data.open(path)
+    assert len(episodes) == 3
+    assert not {"obs/outside", "obs/virtual"} & set(episodes.tracks)
+    reasons = {e.place: e.reason for e in episodes.left_out}
+    assert "not followed" in reasons["obs/outside"] and "not followed" in reasons["obs/virtual"]
+
+
+def test_real_demonstrations(recordings):
+    path = recordings / "hdf5_isaaclab_franka_stack/dataset.hdf5"
+    if not path.exists():
+        pytest.skip(f"no {path}")
+    episodes = data.open(path).load()
+    numbers = [0, 1, 2, 6, 8, 9, 12, 13, 14, 16]
+    assert episodes.info["episodes"] == [f"data/demo_{n}" for n in numbers]
+    assert episodes.lengths("actions").sum() == 2163
+    assert "total is 3901" in episodes.problems[0].text
+    with h5py.File(path) as file:
+        for name, track in episodes.tracks.items():
+            parts = [file[f"data/demo_{n}/{name}"][...] for n in numbers]
+            np.testing.assert_array_equal(track.values, np.concatenate(parts))

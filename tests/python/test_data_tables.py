@@ -1,0 +1,262 @@
+"""CSV, Parquet and .npy, one file or a folder."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import robocache as rbc
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+data = rbc.data
+START = 1_700_000_000_000_000_001
+
+
+def csv(path, lines):
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+# ---- CSV and Parquet ----------------------------------------------------------------------------
+
+
+def test_a_csv_file(tmp_path):
+    lines = [f"{START + i * 10},{i / 4},{i},{'true' if i % 2 else 'false'},w{i}" for i in range(5)]
+    path = csv(tmp_path / "log ü", ["timestamp_ns,x,n,on,word", *lines])
+    recording = data.open(path)
+    assert recording.unit == "ns" and recording.names == ("log ü",)
+    stream = recording["log ü"]
+    assert (
+        stream.names == ("x", "n", "on")
+        and stream.dtypes == ("double", "int64", "bool")
+        or (stream.dtypes == ("float64", "int64", "bool"))
+    )
+    np.testing.assert_array_equal(stream.values, [[i / 4, i, i % 2] for i in range(5)])
+    assert stream.times().tolist() == [START + i * 10 for i in range(5)]
+    assert [(e.place, e.reason) for e in recording.left_out] == [("log ü: word", "is of string")]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_delimiters(tmp_path, delimiter):
+    path = csv(
+        tmp_path / "x", [delimiter.join(row) for row in (("t", "a"), ("0.5", "1"), ("1", "2"))]
+    )
+    stream = data.open(path)["x"]
+    assert stream.times().tolist() == [0.5, 1.0] and stream.values[:, 0].tolist() == [1, 2]
+
+
+def test_columns_with_rows_of_their_own(tmp_path):
+    """A table of several topics: each has its own rows."""
+    path = csv(tmp_path / "x.csv", [
+        ",time,/a/x,/a/y,/b/v", f"0,{START},1,2,", f"1,{START + 1},,,7", f"2,{START + 2},3,4,"
+    ])  # fmt: skip
+    recording = data.open(path, unit="ns")
+    assert recording.names == ("x: /a", "x: /b/v")
+    a, b = recording["x: /a"], recording["x: /b/v"]
+    assert a.values.tolist() == [[1, 2], [3, 4]] and a.times().tolist() == [START, START + 2]
+    assert b.values.tolist() == [[7]] and b.times().tolist() == [START + 1]
+    assert recording.left_out[0].reason == "numbers of rows, without a name"
+
+
+def test_integers_late_in_a_column_of_floats(tmp_path):
+    lines = [f"{i},{i}" for i in range(50_000)] + ["50000,0.5"]
+    stream = data.open(csv(tmp_path / "x.csv", ["t,v", *lines]))["x"]
+    assert stream.values[-1, 0] == 0.5 and len(stream) == 50_001
+
+
+def test_a_folder_of_csv_and_parquet(tmp_path):
+    csv(tmp_path / "imu.csv", ["timestamp,gyro", "1000,0.5", "2000,0.25", "4000,0"])
+    pq.write_table(
+        pa.table({"time_us": np.arange(4) * 1000, "pose": [[1.0, 2.0]] * 4}), tmp_path / "pose.pq"
+    )
+    (tmp_path / "README.md").write_text("a, b\n1, 2\n")
+    recording = data.open(tmp_path)
+    assert recording.names == ("imu", "pose") and recording.unit == "us"
+    assert recording["pose"].names == ("pose[0]", "pose[1]") and recording.left_out == ()
+    assert recording.report().streams["imu"].longest_gap == 0.002
+
+
+def refused(path, match, **options):
+    with pytest.raises(data.FormatError, match=match) as caught:
+        data.open(path, **options)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("lines", "match"),
+    [
+        (["t,a", "0,1", "1,2,3"], "cannot be read: CSV parse error: Expected 2 columns, got 3"),
+        (["t,a,a", "0,1,1", "1,2,2"], "is the name of two columns"),
+    ],
+)
+def test_bad_csv(tmp_path, lines, match):
+    path = csv(tmp_path / "x.csv", lines)
+    assert refused(path, match).path == str(path)
+    csv(tmp_path / "y.csv", ["t,a", "0,1", "1,2"])
+    refused(tmp_path, match)
+    kept = data.open(tmp_path, damaged="keep")
+    assert kept.names == ("y",) and len(kept.problems) == 1
+
+
+def test_texts_that_are_no_tables(tmp_path):
+    for name, text in (
+        ("a", "hello, world\nthis, is\n"),
+        ("b", "{\n"),
+        ("c", "1,2\n3,4\n"),
+        ("d", ""),
+    ):
+        (tmp_path / name).write_text(text)
+        refused(tmp_path / name, "of no format that is known")
+
+
+def test_a_damaged_parquet_file(tmp_path):
+    pq.write_table(pa.table({"t": [1, 2]}), tmp_path / "x.parquet")
+    content = (tmp_path / "x.parquet").read_bytes()
+    (tmp_path / "x.parquet").write_bytes(content[:-10])
+    refused(tmp_path / "x.parquet", "cannot be read")
+
+
+def test_nothing_is_a_time_that_is_not_complete(tmp_path):
+    path = csv(tmp_path / "x.csv", ["time,a", "1,1", ",2", "3,3"])
+    recording = data.open(path)
+    assert all(stream.times() is None for stream in recording.streams.values())
+
+
+# ---- .npy ---------------------------------------------------------------------------------------
+
+
+def test_streams_with_their_times(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "imu/gyro").mkdir(parents=True)
+    gyro, times = rng.normal(size=(9, 3)), np.arange(9) / 100
+    np.save(tmp_path / "imu/gyro/value.npy", gyro)
+    np.save(tmp_path / "imu/gyro/t.npy", times)
+    camera = rng.normal(size=(4, 2, 2)).astype(np.float32)
+    np.save(tmp_path / "frame_poses.npy", camera)
+    np.save(tmp_path / "frame_times.npy", np.arange(4))
+    np.save(tmp_path / "number.npy", 3.0)
+    recording = data.open(tmp_path, unit="ms")
+    assert set(recording.names) == {"imu/gyro", "frame_poses"}
+    np.testing.assert_array_equal(recording["imu/gyro"].values, gyro)
+    np.testing.assert_array_equal(recording["imu/gyro"].times(), times)
+    assert recording["frame_poses"].names == ("[0][0]", "[0][1]", "[1][0]", "[1][1]")
+    assert recording["frame_poses"].times().dtype == np.int64
+    assert [e.place for e in recording.left_out] == ["number"]
+
+
+def test_episodes_by_their_index(tmp_path):
+    index = np.repeat([4, 7, 9], [3, 1, 2])
+    np.save(tmp_path / "episode_index.npy", index)
+    np.save(tmp_path / "action.npy", np.arange(12).reshape(6, 2))
+    np.save(tmp_path / "timestamp.npy", np.arange(6, dtype=np.float32))
+    episodes = data.open(tmp_path)
+    assert episodes.lengths("action").tolist() == [3, 1, 2] and episodes.info["episodes"] == [
+        4,
+        7,
+        9,
+    ]
+    assert episodes["action"].times.tolist() == list(range(6))
+    np.save(tmp_path / "action.npy", np.zeros((5, 2)))
+    assert "has 5 rows" in str(refused(tmp_path, "episode_index 6"))
+    np.save(tmp_path / "episode_index.npy", index[::-1])
+    refused(tmp_path, "goes back")
+
+
+def test_episodes_of_one_length(tmp_path):
+    state = np.arange(24.0).reshape(2, 3, 4)
+    np.save(tmp_path / "state.npy", state)
+    np.save(tmp_path / "action.npy", state[..., :2].astype(np.float32))
+    episodes = data.open(tmp_path, rate=5)
+    assert episodes.lengths("state").tolist() == [3, 3] and len(episodes["action"].names or ()) == 0
+    np.testing.assert_array_equal(episodes["state"].values, state.reshape(6, 4))
+    assert episodes["state"].times.tolist() == [0, 0.2, 0.4] * 2
+
+
+def test_python_objects_are_not_unpickled(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([{"a": 1}, None]), allow_pickle=True)
+    np.save(tmp_path / "y.npy", np.zeros((3, 2)))
+    refused(tmp_path, "holds Python objects, which are not unpickled")
+    kept = data.open(tmp_path, damaged="keep")
+    assert kept.names == ("y",) and "Python objects" in kept.problems[0].text
+
+
+def test_a_file_that_is_cut_off(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((300, 2)))
+    content = (tmp_path / "x.npy").read_bytes()
+    (tmp_path / "x.npy").write_bytes(content[:1000])
+    refused(tmp_path / "x.npy", "is damaged, or cut off")
+
+
+def test_times_of_another_number(tmp_path):
+    (tmp_path / "gyro").mkdir()
+    np.save(tmp_path / "gyro/value.npy", np.zeros((5, 3)))
+    np.save(tmp_path / "gyro/t.npy", np.zeros(4))
+    refused(tmp_path, "has 5 rows, but 4 times")
+
+
+# ---- the real ones ------------------------------------------------------------------------------
+
+
+def folder(recordings, name):
+    if not (recordings / name).exists():
+        pytest.skip(f"no {recordings / name}")
+    return recordings / name
+
+
+def test_the_car(recordings):
+    path = folder(recordings, "comma2k19")
+    recording = data.open(path)
+    assert len(recording) == 14
+    gyro = recording["processed_log/IMU/gyro"]
+    np.testing.assert_array_equal(gyro.values, np.load(path / "processed_log/IMU/gyro/value.npy"))
+    np.testing.assert_array_equal(gyro.times(), np.load(path / "processed_log/IMU/gyro/t.npy"))
+    poses = recording["global_pose/frame_orientations"]
+    np.testing.assert_array_equal(poses.times(), np.load(path / "global_pose/frame_times.npy"))
+    assert recording.report(unit="s").streams["processed_log/CAN/radar"].repeats == 3937
+
+
+def test_the_drone(recordings):
+    pandas = pytest.importorskip("pandas")
+    path = folder(recordings, "px4")
+    recording = data.open(path, unit="us")
+    assert len(recording) == 8
+    for name, stream in recording.streams.items():
+        table = pandas.read_csv(path / f"{name}.csv")
+        assert stream.times().tolist() == table["timestamp"].tolist()
+        np.testing.assert_array_equal(stream.values, table[list(stream.names)].to_numpy(float))
+
+
+def test_the_arm(recordings):
+    path = folder(recordings, "bridge")
+    episodes = data.open(path, rate=5)
+    assert len(episodes) == 25 and episodes["action"].rate == pytest.approx(5)
+    np.testing.assert_array_equal(
+        episodes["state"].values, np.load(path / "state.npy").reshape(250, 7)
+    )
+
+
+def test_the_humanoid(recordings):
+    path = folder(recordings, "unitree_g1")
+    episodes = data.open(path)
+    assert len(episodes) == 100 and episodes["action"].num_rows == 35965
+    counts = np.bincount(np.load(path / "episode_index.npy"))
+    assert episodes.lengths("action").tolist() == counts.tolist()
+
+
+def test_the_csv_of_a_bag(recordings):
+    """The authors' export of a bag has its topics side by side."""
+    pytest.importorskip("rosbags")
+    path = folder(recordings, "ros2_mcap_crazyflie_vicon/pitch0bag")
+    table = data.open(path / "pitch0bag_0.csv", unit="ns")
+    bag = data.open(path)
+    for topic, name in (
+        ("/cf_logpos", "/cf_logpos"),
+        ("/vicon/Group466CF/Group466CF/pose", "/vicon/pose"),
+    ):
+        stream = table[f"pitch0bag_0: {name}"]
+        assert stream.times().tolist() == bag[topic].log_times.tolist()
+        x = stream.select(names=[n for n in stream.names if n.endswith("position.x")])
+        own = [n for n in bag[topic].names if n.endswith("position.x")]
+        np.testing.assert_array_equal(x.values, bag[topic].select(names=own).values)

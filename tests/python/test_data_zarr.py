@@ -1,0 +1,128 @@
+"""Zarr replay buffers: diffusion_policy's, UMI's (zipped) and DP3's."""
+
+from __future__ import annotations
+
+import zipfile
+
+import numpy as np
+import pytest
+
+import data_files
+import robocache as rbc
+
+zarr = pytest.importorskip("zarr")
+
+data = rbc.data
+
+
+def test_replay_buffer(tmp_path):
+    folder = tmp_path / "a buffer ü"
+    arrays = data_files.write_replay_buffer(folder)
+    episodes = data.open(folder)
+    assert not episodes.is_loaded and episodes.lengths("state").tolist() == [4, 5, 2]
+    np.testing.assert_array_equal(episodes["state"].values, arrays["state"])
+    assert not episodes.is_loaded  # one by one
+    np.testing.assert_array_equal(episodes["keypoint"].values, arrays["keypoint"].reshape(11, 6))
+    assert episodes["keypoint"].names[:3] == ("[0][0]", "[0][1]", "[1][0]")
+    assert episodes["state"].episode_offsets.tolist() == [0, 4, 9, 11]
+    assert [e.place for e in episodes.left_out] == ["img"]
+    chosen = data.open(folder, rate=5).select([2, 0])
+    expected = np.concatenate([arrays["state"][9:], arrays["state"][:4]])
+    np.testing.assert_array_equal(chosen["state"].values, expected)
+    assert chosen["state"].times.tolist() == [0, 0.2, 0, 0.2, 0.4, 3 / 5]
+
+
+def test_a_zipped_store(tmp_path):
+    """As UMI has them. A member named ../x is none of its arrays, and goes nowhere."""
+    folder = tmp_path / "buffer"
+    arrays = data_files.write_replay_buffer(folder)
+    path = tmp_path / "x.zarr.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in sorted(folder.rglob("*")):
+            if file.is_file():
+                archive.write(file, file.relative_to(folder))
+        archive.writestr("../outside", b"x")
+    episodes = data.open(path)
+    np.testing.assert_array_equal(episodes["state"].values, arrays["state"])
+    assert not (tmp_path.parent / "outside").exists() and not (tmp_path / "outside").exists()
+
+
+def test_times(tmp_path):
+    times = np.linspace(0, 1, 11)
+    data_files.write_replay_buffer(tmp_path / "x", state=np.zeros((11, 2)), timestamp=times)
+    episodes = data.open(tmp_path / "x")
+    assert list(episodes.tracks) == ["state"]
+    np.testing.assert_array_equal(episodes["state"].times, times)
+
+
+def refused(path, match, place=None):
+    with pytest.raises(data.FormatError, match=match) as caught:
+        data.open(path).load()
+    assert place is None or caught.value.place == place
+
+
+def test_broken_chunks(tmp_path):
+    folder = tmp_path / "x"
+    arrays = data_files.write_replay_buffer(folder)
+    chunks = [f for f in (folder / "data/state").rglob("*") if f.is_file() and "zarr" not in f.name]
+    broken = sorted(chunks)[1]
+    broken.write_bytes(b"nothing")
+    refused(folder, "a chunk cannot be read", "data/state")
+    kept = data.open(folder, damaged="keep")
+    values = kept["state"].values
+    assert np.isnan(values[3:6]).all()
+    np.testing.assert_array_equal(np.delete(values, range(3, 6), 0),
+                                  np.delete(arrays["state"], range(3, 6), 0))  # fmt: skip
+    np.testing.assert_array_equal(kept["keypoint"].values, arrays["keypoint"].reshape(11, 6))
+    broken.unlink()
+    told = data.open(folder).load()
+    assert (told["state"].values[3:6] == 0).all()
+    assert "1 of 4 chunks are not there, and read as 0" in told.problems[0].text
+
+
+@pytest.mark.parametrize(
+    ("ends", "rows", "match"),
+    [
+        ((4, 2), 4, "no list of rows that ascend"),
+        ((4, 20), 11, "has 11 rows, but episodes 20"),
+        ((4, 4, 11), 11, "has length 0"),
+    ],
+)
+def test_ends_that_are_wrong(tmp_path, ends, rows, match):
+    data_files.write_replay_buffer(tmp_path / "x", ends, state=np.zeros((rows, 2)))
+    refused(tmp_path / "x", match)
+
+
+def test_no_replay_buffer(tmp_path):
+    group = zarr.open_group(str(tmp_path / "x"), mode="w")
+    group.create_group("data")
+    refused(tmp_path / "x", "it is no replay buffer", "meta/episode_ends")
+
+
+def test_a_damaged_head(tmp_path):
+    data_files.write_replay_buffer(tmp_path / "x")
+    for name in ("zarr.json", ".zgroup"):
+        if (tmp_path / "x" / name).exists():
+            (tmp_path / "x" / name).write_text("{")
+    refused(tmp_path / "x", "is no Zarr group, or damaged")
+
+
+def test_links_out_of_a_store(tmp_path):
+    folder = tmp_path / "x"
+    arrays = data_files.write_replay_buffer(folder)
+    (folder / "data/state").rename(tmp_path / "elsewhere")
+    (folder / "data/state").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    refused(folder, "is a link out of the store", "data/state")
+    followed = data.open(folder, follow_links=True)
+    np.testing.assert_array_equal(followed["state"].values, arrays["state"])
+
+
+def test_the_real_buffer(recordings):
+    path = recordings / "zarr_pusht/pusht_cchi_v7_replay.zarr"
+    if not path.exists():
+        pytest.skip(f"no {path}")
+    episodes = data.open(path).load()
+    assert len(episodes) == 206 and episodes.problems == ()
+    group = zarr.open_group(str(path), mode="r")
+    for name, track in episodes.tracks.items():
+        np.testing.assert_array_equal(track.values, group["data"][name][:].reshape(25650, -1))

@@ -1,0 +1,342 @@
+"""The report as a page: what it tells, how large it is, and how it looks in a browser."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import struct
+import subprocess
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import recordings_with_faults as faults
+from robocache import data
+from robocache.data._envelopes import Envelope
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
+VOID = {"meta", "link", "br", "rect", "path"}
+
+
+class Page(HTMLParser):
+    """The words of a page; it fails where tags do not match, or something is loaded."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.words, self.paths = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        assert tag not in ("script", "iframe", "img", "object", "embed")
+        for name, value in attributes:
+            assert name != "src" and not name.startswith("on")
+            if name == "href":
+                assert value.startswith(("#", "data:,"))
+            if name == "d":
+                self.paths.append(value)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, text):
+        self.words.append(text)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+def report(given, path):
+    told = data.report_html(given, path)
+    text = path.read_text(encoding="utf-8")
+    assert "http://" not in text and "https://" not in text and "@import" not in text
+    return told, text, Page(text)
+
+
+def test_what_it_tells_of_a_recording(tmp_path):
+    streams = [faults.FAULTS["gaps"](), faults.stream('/odd <b>"name"</b> & é', seed=2)]
+    told, text, page = report(faults.recording(*streams), tmp_path / "r.html")
+    assert "1 gap of more than 25 ms" in page.text and '/odd <b>"name"</b> & é' in page.text
+    assert '<b>"name"' not in text
+    for facts in ("370 samples", "100 Hz", "10ms period", "1 gap", "310ms longest", "3.99s"):
+        assert facts in page.text, facts
+    values = streams[0].values.astype("f8")
+    for c in range(3):
+        low, high = values[:, c].min(), values[:, c].max()
+        assert f"{low:.5g} to {high:.5g}" in page.text
+        assert f"mean {values[:, c].mean():.5g}, std {values[:, c].std():.5g}" in page.text
+    assert told["findings"] and told["streams"]["arm"]["gaps"] == 1
+    assert "0.99s 310ms" in page.text  # where the gap is, and how long
+    with pytest.raises(FileExistsError):
+        data.report_html(faults.recording(), tmp_path / "r.html")
+    data.report_html(faults.recording(), tmp_path / "r.html", overwrite=True)
+    assert "1 gap" not in (tmp_path / "r.html").read_text()
+
+
+def test_what_it_tells_of_a_data_set(tmp_path):
+    pytest.importorskip("pyarrow")
+    import json
+
+    folder = tmp_path / "set"
+    data.save(faults.episodes(), folder, "lerobot")
+    _, _, page = report(data.open(folder), tmp_path / "good.html")
+    assert "Nothing found." in page.text and page.text.count("As they are.") >= 2
+    assert "5 episodes" in page.text and "40 to 40 frames" in page.text
+    file = folder / "meta" / "stats.json"
+    stored = json.loads(file.read_text())
+    stored["action"]["mean"][0] = 0.75
+    stored["action"]["q01"][1] = -9.5
+    file.write_text(json.dumps(stored))
+    _, _, page = report(data.open(folder), tmp_path / "bad.html")
+    exact = faults.episodes()["action"].values.astype("f8")
+    assert f"x mean 0.75 {exact[:, 0].mean():.9g}" in page.text
+    assert f"y q01 -9.5 {np.quantile(exact[:, 1], 0.01):.9g}" in page.text
+
+
+def points_of(path):
+    """The corners of an outline of relative steps."""
+    found = []
+    for piece in re.findall(r"M(\d+) (\d+)l([^z]*)z", path):
+        x, y = int(piece[0]), int(piece[1])
+        found.append((x, y))
+        for step in re.findall(r"(-?\d+) ?(-?\d+)", piece[2]):
+            x, y = x + int(step[0]), y + int(step[1])
+            found.append((x, y))
+    return found
+
+
+def test_a_short_spike_in_a_long_stream_is_drawn(tmp_path):
+    values = np.zeros((200_000, 1), "f4")
+    values[123_456] = 1
+    stream = faults.stream(
+        samples=200_000,
+        values=values,
+        names=("v",),
+        clocks={"log": faults.START + np.arange(200_000) * faults.MS},
+    )
+    _, _, page = report(faults.recording(stream), tmp_path / "r.html")
+    (band,) = [path for path in page.paths if "l" in path]
+    corners = points_of(band)
+    top = [x for x, y in corners if y == 5]
+    assert top and all(abs(x - 617) <= 4 for x in top)
+    assert min(y for _, y in corners) == 5 and max(y for _, y in corners) == 95
+    assert len(corners) < 2000
+
+
+def test_envelopes_hold_every_extreme():
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(10_007, 3))
+    values[17, 1], values[5000] = np.nan, np.inf
+    for cuts in ([10_007], [1, 2, 5000, 3, 5001], [100] * 100 + [7]):
+        envelope = Envelope(32)
+        begin = 0
+        for rows in cuts:
+            envelope.add(np.arange(begin, begin + rows), values[begin : begin + rows])
+            begin += rows
+        first, last, low, high = envelope.result()
+        assert 16 <= len(first) <= 64 and first[0] == 0 and last[-1] == 10_006
+        np.testing.assert_array_equal(first[1:], last[:-1] + 1)
+        for a, b, lo, hi in zip(first, last, low, high):
+            part = values[a : b + 1]
+            part = np.where(np.isfinite(part), part, np.nan)
+            np.testing.assert_array_equal(lo, np.nanmin(part, axis=0))
+            np.testing.assert_array_equal(hi, np.nanmax(part, axis=0))
+
+
+def test_500_megabytes_and_thousands_of_channels_stay_below_3_megabytes(tmp_path, monkeypatch):
+    """Noise, of which nothing can be left away; nothing is kept but the envelopes."""
+    rng = np.random.default_rng(1)
+    noise = rng.normal(size=(25_000, 250)).astype("f4")
+    names = tuple(f"state.a_rather_long_name_of_a_channel[{c}]" for c in range(250))
+
+    class Endless:
+        path, kind, unit = None, "noise", "ns"
+        damage = type("Damage", (), {"problems": ()})
+        left_out = ()
+        streams = {
+            f"/robot/sensor/{i}": data.StreamInfo(f"/robot/sensor/{i}", "noise", 25_000, names)
+            for i in range(20)
+        }
+
+        def look(self):
+            pass
+
+        def pieces(self, wanted, shown=None):
+            for name in wanted:
+                for begin in range(0, 25_000, 2500):
+                    log = faults.START + np.arange(begin, begin + 2500) * faults.MS
+                    yield data.Piece(name, names, noise[begin : begin + 2500], {"log": log})
+
+    assert noise.nbytes * len(Endless.streams) == 500_000_000
+    _, text, page = report(data.Recording(Endless()), tmp_path / "r.html")
+    assert 1_000_000 < len(text.encode()) < 3_000_000
+    assert "and 90 channels more" in page.text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ros2_mcap_crazyflie_vicon/fly90bag",
+        "ros2_db3_gps_nav/bag",
+        "ros1_robot_localization/test1.bag",
+        "lerobot_v3_so101",
+        "lerobot_v21_cr5",
+        "comma2k19",
+        "hdf5_isaaclab_franka_stack/dataset.hdf5",
+        "zarr_pusht/pusht_cchi_v7_replay.zarr",
+        "bridge",
+    ],
+)
+def test_real_ones(recordings, tmp_path, name):
+    for package in ("rosbags", "pyarrow", "h5py", "zarr"):
+        pytest.importorskip(package)
+    given = data.open(recordings / name, damaged="keep")
+    told, text, page = report(given, tmp_path / "r.html")
+    assert len(text) < 1_000_000
+    for stream in told["streams"]:
+        assert stream in page.text
+    for found in told["findings"]:
+        assert found["text"].partition("  ")[0][:40] in page.text
+
+
+# ---- in a browser -------------------------------------------------------------------------------
+
+MEASURE = """<script>addEventListener("load",()=>{const wide=document.documentElement.scrollWidth;
+const out=[...document.querySelectorAll("main *")].filter(e=>!e.closest(".wide")&&
+e.getBoundingClientRect().right>innerWidth+1).map(e=>e.className||e.tagName);
+const small=[...document.querySelectorAll("main *")].filter(e=>e.textContent.trim()&&
+parseFloat(getComputedStyle(e).fontSize)<11).length;
+document.title="MEASURED "+JSON.stringify({inner:innerWidth,wide,out,small})})</script>"""
+
+
+def browse(page, folder, width, height, *options):
+    """What the browser printed."""
+    run = subprocess.run(
+        [
+            CHROMIUM,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            f"--user-data-dir={folder / 'profile'}",
+            f"--window-size={width},{height}",
+            *options,
+            page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+@pytest.fixture(scope="module")
+def wide_page(tmp_path_factory):
+    if CHROMIUM is None:
+        pytest.skip("no Chromium (Debian: chromium)")
+    folder = tmp_path_factory.mktemp("page")
+    long = "/robot/left_arm/joint_trajectory_controller/controller_state/desired_and_more"
+    streams = [faults.FAULTS["gaps"](), faults.stream(long), faults.FAULTS["constant"]()]
+    streams[2] = data.RecordedStream("still", "k", *vars_of(streams[2]))
+    data.report_html(faults.recording(*streams), folder / "report.html")
+    return folder / "report.html"
+
+
+def vars_of(stream):
+    return stream.names, stream.values, stream.clocks, stream.unit
+
+
+@pytest.mark.parametrize("width", [390, 820, 1280])
+def test_nothing_is_cut_off_and_all_is_large_enough_to_read(wide_page, tmp_path, width):
+    import json
+
+    page = tmp_path / "measured.html"
+    page.write_text(wide_page.read_text().replace("</body>", MEASURE + "</body>"))
+    # The oldest headless mode has no window below 500: an iframe has any width.
+    frame = tmp_path / "frame.html"
+    frame.write_text(
+        f'<iframe src="measured.html" style="width:{width}px;height:900px;border:0"></iframe>'
+        "<script>onload=()=>setTimeout(()=>{document.title="
+        'document.querySelector("iframe").contentDocument.title},500)</script>'
+    )
+    options = ("--allow-file-access-from-files", "--virtual-time-budget=5000", "--dump-dom")
+    shown = browse(frame, tmp_path, 1400, 1000, *options)
+    found = json.loads(re.search(r"MEASURED (\{.*?\})</title>", shown)[1])
+    assert found["inner"] == width
+    assert found["wide"] <= width and found["out"] == [] and found["small"] == 0
+
+
+def pixels_of(path):
+    """A PNG of 8 bits a channel as [height,width,channels]."""
+    matplotlib = pytest.importorskip("matplotlib.image")
+    header = path.read_bytes()[:24]
+    assert header[:8] == b"\x89PNG\r\n\x1a\n"
+    pixels = (matplotlib.imread(path)[..., :3] * 255).round().astype(int)
+    assert pixels.shape[1::-1] == struct.unpack(">II", header[16:24])
+    return pixels
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_screenshot(wide_page, tmp_path, dark):
+    shot = tmp_path / "shot.png"
+    # What the system prefers cannot be told to a headless browser: the page is told.
+    text = wide_page.read_text()
+    page = tmp_path / "page.html"
+    page.write_text(text.replace("prefers-color-scheme:dark", "min-width:1px") if dark else text)
+    browse(page, tmp_path, 1280, 1400, f"--screenshot={shot}")
+    pixels = pixels_of(shot)
+    paper = [16, 19, 22] if dark else [255, 255, 255]
+    blue = [108, 176, 255] if dark else [23, 105, 196]
+    red = [255, 123, 114] if dark else [196, 48, 43]
+    assert 0.05 < (pixels == paper).all(axis=-1).mean() < 0.9
+    for colour, least in ((blue, 5000), (red, 200)):  # samples, and the gap among them
+        assert (np.abs(pixels - colour).max(axis=-1) < 8).sum() > least
+    if os.environ.get("ROBOCACHE_SCREENSHOTS"):
+        shutil.copy(shot, os.path.join(os.environ["ROBOCACHE_SCREENSHOTS"], f"report_{dark}.png"))
+
+
+# ---- for the Rerun viewer -----------------------------------------------------------------------
+
+
+def test_rerun(tmp_path):
+    pytest.importorskip("rerun")
+    viewer = shutil.which("rerun")
+    if viewer is None:
+        pytest.skip("rerun is not on the path")
+    recording = faults.recording(faults.FAULTS["gaps"](), faults.stream("/b", seed=2))
+    path = tmp_path / "out.rrd"
+    data.save_rerun(recording, path, 50, max_gap=0.05)
+    subprocess.run([viewer, "rrd", "verify", path], check=True, capture_output=True, timeout=120)
+    run = subprocess.run(
+        [viewer, "rrd", "stats", path], check=True, capture_output=True, text=True, timeout=120
+    )
+    for entity in ("/before/arm", "/before/b", "/after/arm", "/after/b"):
+        assert f"{entity}: " in run.stdout
+    aligned = recording.align(50, max_gap=0.05)
+    rows = 370 + 400 + int(aligned["valid"].values.sum())
+    (told,) = re.findall(r"num_rows = ([\d\W]+?)\n", run.stdout)
+    assert 0 <= int(re.sub(r"\D", "", told)) - rows <= 10  # and those of names and properties
+    with pytest.raises(FileExistsError):
+        data.save_rerun(recording, path, 50)
+    data.save_rerun(faults.episodes(), tmp_path / "episodes.rrd", 5)
+    assert (tmp_path / "episodes.rrd").stat().st_size > 5000
+
+
+def test_rerun_that_is_missing_is_named(tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "rerun", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'robocache\[rerun\]'"):
+        data.save_rerun(faults.recording(), tmp_path / "x.rrd", 50)
