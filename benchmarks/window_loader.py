@@ -4,8 +4,8 @@
     python benchmarks/window_loader.py --data ../shared/data/unitree_g1 --device cpu
 
 Of each kind of window RoboCache's WindowLoader takes turns with the same batches by indexing: torch
-on the device, NumPy, and NumPy one sample at a time, as data sets with a __getitem__ do. All give the
-same numbers, which is tried first. Peers get their samples from torch.randperm.
+on the device, NumPy, and NumPy one sample at a time, as data sets with a __getitem__ do. All give
+the same numbers, which is tried first. Peers get their samples from torch.randperm.
 """
 
 from __future__ import annotations

@@ -76,12 +76,12 @@ def cuda_peers(
 
 _PLAIN = r"""
 extern "C" __global__ void plain(const float* points, long long count, float ox, float oy,
-                                 float oz, float inverse, int nx, int ny, int nz, void* out) {
+                                 float oz, float size, int nx, int ny, int nz, void* out) {
   const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) return;
-  const float x = (points[3 * i] - ox) * inverse;
-  const float y = (points[3 * i + 1] - oy) * inverse;
-  const float z = (points[3 * i + 2] - oz) * inverse;
+  const float x = (points[3 * i] - ox) / size;
+  const float y = (points[3 * i + 1] - oy) / size;
+  const float z = (points[3 * i + 2] - oz) / size;
   if (!(x >= 0 && x < nx && y >= 0 && y < ny && z >= 0 && z < nz)) return;
   const long long voxel = ((long long)(int)x * ny + (int)y) * nz + (int)z;
   STORE;
@@ -104,7 +104,7 @@ def _plain(case: Case, points: Any) -> Peer:
         cupy.asarray(points),
         np.int64(case.total),
         *map(np.float32, case.origin),
-        np.float32(1 / case.voxel_size),
+        np.float32(case.voxel_size),
         *map(np.int32, case.shape),
         cupy.asarray(out),
     )

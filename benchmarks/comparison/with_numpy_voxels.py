@@ -11,8 +11,8 @@ from .cases import Case
 
 def _keys(case: Case, points: Any) -> tuple[Any, Any]:
     """Which points are in the grid, and the numbers of their voxels through all clouds."""
-    origin, inverse = np.float32(case.origin), np.float32(1 / case.voxel_size)
-    index = np.floor((points[:, :3] - origin) * inverse)
+    origin, size = np.float32(case.origin), np.float32(case.voxel_size)
+    index = np.floor((points[:, :3] - origin) / size)
     inside = np.flatnonzero(((index >= 0) & (index < case.shape)).all(1))
     keys = np.ravel_multi_index(tuple(index[inside].astype("int64").T), case.shape)
     return inside, keys if case.clouds == 1 else keys + inside // case.points * case.volume

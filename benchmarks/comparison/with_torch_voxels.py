@@ -24,8 +24,8 @@ def _keys(case: Case, points: Any) -> torch.Tensor:
 def _index(case: Case, points: Any, axis: int) -> tuple[Any, Any]:
     # Scalars in f32 on the device: what is computed is what the library computes.
     origin = torch.full((), case.origin[axis], dtype=torch.float32, device=points.device)
-    inverse = torch.full((), 1 / case.voxel_size, dtype=torch.float32, device=points.device)
-    index = torch.floor((points[:, axis] - origin) * inverse)
+    size = torch.full((), case.voxel_size, dtype=torch.float32, device=points.device)
+    index = torch.floor((points[:, axis] - origin) / size)
     return index.long(), (index >= 0) & (index < case.shape[axis])
 
 

@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kThreads)
 
 struct Grid {
   float origin[3];
-  float inverse[3];
+  float voxel_size[3];
   int shape[3];
 };
 
@@ -47,7 +47,7 @@ __global__ void plainKernel(const float* points, int64_t count, int64_t columns,
   if (i >= count) return;
   int64_t voxel = 0;
   for (int axis = 0; axis < 3; ++axis) {
-    const float x = (points[i * columns + axis] - grid.origin[axis]) * grid.inverse[axis];
+    const float x = (points[i * columns + axis] - grid.origin[axis]) / grid.voxel_size[axis];
     if (!(x >= 0 && x < static_cast<float>(grid.shape[axis]))) return;
     voxel = voxel * grid.shape[axis] + static_cast<int>(x);
   }
@@ -79,7 +79,7 @@ cudaError_t launchPlainKernel(const rbcVoxelGrid& grid, const rbcTensor& points,
   Grid narrow;
   for (int axis = 0; axis < 3; ++axis) {
     narrow.origin[axis] = static_cast<float>(grid.origin[axis]);
-    narrow.inverse[axis] = static_cast<float>(1 / grid.voxel_size[axis]);
+    narrow.voxel_size[axis] = static_cast<float>(grid.voxel_size[axis]);
     narrow.shape[axis] = static_cast<int>(grid.shape[axis]);
   }
   const auto voxels = static_cast<size_t>(grid.shape[0] * grid.shape[1] * grid.shape[2]);

@@ -209,6 +209,29 @@ PINNED(const rbcOutput*, true)
   }
 }
 
+/* A stream of windows keeps the accumulator that it feeds. */
+%typemap(csvarin) struct rbcStatisticsAccumulator* rbcWindowStream::accumulator %{
+    set {
+      $imcall;
+      Keep("$1_name", value, false);
+    } %}
+%typemap(csvarout) struct rbcStatisticsAccumulator* rbcWindowStream::accumulator %{
+    get {
+      return (StatisticsAccumulator)Kept("$1_name");
+    } %}
+
+%ignore rbcWindowTransform;
+%ignore rbcWindowStream::transforms;
+%ignore rbcWindowStream::num_transforms;
+%csmethodmodifiers rbcWindowStream::setTransforms "internal";
+%rename(SetTransforms) rbcWindowStream::setTransforms;
+%extend rbcWindowStream {
+  void setTransforms(void* transforms, int32_t num_transforms) {
+    $self->transforms = (const rbcWindowTransform*)transforms;
+    $self->num_transforms = num_transforms;
+  }
+}
+
 /* Of accumulators: what NextPass tells, and the levels one by one. */
 %apply int* OUTPUT { int32_t* more };
 %apply void* VOID_INT_PTR { const void* data };

@@ -77,6 +77,7 @@ RETURNS(rbcStatisticsAccumulatorImport, StatisticsAccumulator,
         new StatisticsAccumulator($jnicall, true))
 RETURNS(rbcStatisticsAccumulatorExport, long, $jnicall)
 RETURNS(rbcStatisticsAccumulatorNextPass, boolean, $jnicall != 0)
+RETURNS(rbcLiveCreate, Live, new Live($jnicall, true))
 
 %typemap(in, numinputs=0) int32_t* more (int32_t value = 0) "$1 = &value;"
 %typemap(argout) int32_t* more "$result = (jlong)*$1;"
@@ -159,6 +160,8 @@ ARRAY_TYPEMAP(int64_t, long, jlong, Long)
 %enddef
 
 STRUCTS_TYPEMAP(rbcChannelGroup, ChannelGroup, rbcChannelGroup* groups, int32_t num_groups)
+STRUCTS_TYPEMAP(rbcWindowTransform, WindowTransform, rbcWindowTransform* transforms,
+                int32_t num_transforms)
 %define RBC_ARRAY_ARGUMENT(Name, Class, Argument)
 STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 %typemap(freearg) (const Name* Argument, int32_t num_##Argument) "free((void*)$1);"
@@ -221,9 +224,11 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
 %typemap(javabase) struct rbcContext "AbstractContext"
 %typemap(javabase) struct rbcOwnedTensor "AbstractOwnedTensor"
 %typemap(javabase) struct rbcStatisticsAccumulator "NativeHandle"
+%typemap(javabase) struct rbcLive "NativeHandle"
 %typemap(javabase) struct rbcTensor "AbstractTensor"
 %typemap(javabase) struct rbcFuseStream "AbstractFuseStream"
 %typemap(javabase) struct rbcResampleParams "AbstractResampleParams"
+%typemap(javabase) struct rbcWindowStream "AbstractWindowStream"
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
@@ -243,6 +248,14 @@ STRUCTS_TYPEMAP(Name, Class, const Name* Argument, int32_t num_##Argument)
   $1.lanes = 1;
 }
 %typemap(out) rbcDType "$result = $1.code | $1.bits << 8;"
+
+%define DTYPE_SETTER(Name, Member, Text)
+%ignore Name::Member;
+%javamethodmodifiers Name::setDType "/** " Text " */\n  public"
+%extend Name { void setDType(rbcDType dtype) { $self->Member = dtype; } }
+%enddef
+DTYPE_SETTER(rbcLiveStream, dtype, "Of the values; float32 by default.")
+DTYPE_SETTER(rbcLiveParams, time_dtype, "Of all times; float64 by default.")
 
 /* Tensor, with its factories in AbstractTensor, never changes: nothing is set but by these two. */
 %ignore rbcTensor::data;
@@ -303,6 +316,32 @@ void* bufferAddress(JNIEnv* env, jobject buffer);
     $self->num_groups = num_groups;
   }
 }
+
+/* A stream keeps the accumulator that it feeds. */
+%typemap(javain) struct rbcStatisticsAccumulator* rbcWindowStream::accumulator
+    "optional(\"$1_name\", $javainput)"
+%typemap(javaout) struct rbcStatisticsAccumulator* rbcWindowStream::accumulator {
+    return (StatisticsAccumulator) kept($jnicall);
+  }
+
+/* Streams own a copy of their transforms. */
+%ignore rbcWindowStream::transforms;
+%ignore rbcWindowStream::num_transforms;
+%javamethodmodifiers rbcWindowStream::assignTransforms ""
+%extend rbcWindowStream {
+  ~rbcWindowStream(void) {
+    free((void*)$self->transforms);
+    free($self);
+  }
+  void assignTransforms(rbcWindowTransform* transforms, int32_t num_transforms) {
+    free((void*)$self->transforms);
+    $self->transforms = transforms;
+    $self->num_transforms = num_transforms;
+  }
+}
+%javamethodmodifiers rbcWindowTransform::rbcWindowTransform "
+  /** One that copies, of no channels yet. */
+  public"
 
 %javamethodmodifiers rbcTensorInfo::rbcTensorInfo "
   /** An empty one, for {@code RoboCache.tensorNormalize} to fill. */

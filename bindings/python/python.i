@@ -18,7 +18,17 @@
 
 /* ---- statuses ------------------------------------------------------------------------------- */
 
-/* The message is copied before anything else can run on this thread. */
+%{
+/* What ends a call is the exception of a signal's handler. */
+static void raiseFailure(rbcStatus_t status, const char* message) {
+  if (status != RBC_STATUS_CANCELLED || !PyErr_Occurred()) raiseStatus(status, message);
+}
+%}
+
+/*
+ * The message is copied before anything else can run on this thread. A call that may ask for signals
+ * must not hold the GIL: pollSignals would wait for it for ever.
+ */
 %define CALL_WITHOUT_THE_GIL
   char message[1024];
   PyThreadState* thread = leavePython();
@@ -26,8 +36,7 @@
   if (result != RBC_STATUS_SUCCESS) snprintf(message, sizeof message, "%s", rbcGetLastError());
   PyEval_RestoreThread(thread);
   if (result != RBC_STATUS_SUCCESS) {
-    /* What ends a call is the exception of a signal's handler. */
-    if (result != RBC_STATUS_CANCELLED || !PyErr_Occurred()) raiseStatus(result, message);
+    raiseFailure(result, message);
     SWIG_fail;
   }
 %enddef
@@ -119,23 +128,29 @@
 %ignore rbcStatisticsAccumulatorExport;
 %rename(rbc_statistics_accumulator_export) exportAccumulator;
 %noexception exportAccumulator;
+%{
+static int exportTo(rbcContext_t context, struct rbcStatisticsAccumulator* accumulator, void* data,
+                    size_t capacity, size_t* size) {
+  char message[1024];
+  PyThreadState* thread = leavePython();
+  const rbcStatus_t status =
+      rbcStatisticsAccumulatorExport(context, accumulator, data, capacity, size);
+  if (status != RBC_STATUS_SUCCESS) snprintf(message, sizeof message, "%s", rbcGetLastError());
+  PyEval_RestoreThread(thread);
+  if (status == RBC_STATUS_SUCCESS) return 0;
+  raiseFailure(status, message);
+  return -1;
+}
+%}
 %inline %{
 static PyObject* exportAccumulator(rbcContext_t context,
                                    struct rbcStatisticsAccumulator* accumulator) {
-  char message[1024];
   size_t size = 0;
-  PyObject* bytes = NULL;
-  rbcStatus_t status = rbcStatisticsAccumulatorExport(context, accumulator, NULL, 0, &size);
-  if (status == RBC_STATUS_SUCCESS) {
-    bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
-    if (bytes == NULL) return NULL;
-    status = rbcStatisticsAccumulatorExport(context, accumulator, PyBytes_AsString(bytes), size,
-                                            &size);
-  }
-  if (status == RBC_STATUS_SUCCESS) return bytes;
-  snprintf(message, sizeof message, "%s", rbcGetLastError());
-  Py_XDECREF(bytes);
-  raiseStatus(status, message);
+  if (exportTo(context, accumulator, NULL, 0, &size) != 0) return NULL;
+  PyObject* bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+  if (bytes == NULL) return NULL;
+  if (exportTo(context, accumulator, PyBytes_AsString(bytes), size, &size) == 0) return bytes;
+  Py_DECREF(bytes);
   return NULL;
 }
 %}
@@ -175,7 +190,7 @@ TENSOR_TYPEMAP(const rbcOutput*, 1)
 
 /* Structs with what they point to: tuples that params_argument.h tells of. */
 %define RBC_STRUCT_ARGUMENT(Name)
-%typemap(in) const Name* (Name opened, TensorArgument tensors[Name##_TENSORS] = {NO_TENSOR},
+%typemap(in) const Name* (Name opened, TensorArgument tensors[Name##_TENSORS + 1] = {NO_TENSOR},
                           double room[Name##_ROOM / sizeof(double) + 1]) {
   if (openOne(&Name##_TYPE, $input, arg1, &opened, tensors, room) != 0) SWIG_fail;
   $1 = &opened;

@@ -108,8 +108,9 @@ typedef int32_t (*rbcInterrupt)(void* user_data);
  * default: none. It is called by the thread that made the call, between pieces of the work, about
  * every 50 ms and never in a call that takes less. When it returns anything but 0, all threads of
  * the call stop at their next piece, which takes milliseconds, and the call fails with CANCELLED.
- * What its outputs hold then is unspecified, also of those that it would have added to. Nothing
- * else of the call stays: the next one works as ever.
+ * What its outputs hold then is unspecified, also of those that it would have added to, and an
+ * accumulator that it would have added to can only be destroyed. Nothing else of the call stays: the
+ * next one works as ever.
  *
  * `poll` must return, in the process that it was called in: no exception and no longjmp may leave
  * it. It may use other contexts; a call on this one fails with UNSUPPORTED. On CUDA it is never

@@ -14,8 +14,10 @@
 #define ROBOCACHE_H
 
 #include "base.h"
+#include "clouds.h"
 #include "context.h"
 #include "fuse.h"
+#include "live.h"
 #include "resample.h"
 #include "rotations.h"
 #include "statistics.h"

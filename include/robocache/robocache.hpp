@@ -27,6 +27,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "clouds.hpp"
 #include "context.hpp"
 #include "error.hpp"
 #include "fuse.hpp"
@@ -37,3 +38,4 @@
 #include "tensor.hpp"
 #include "tsdf.hpp"
 #include "voxelize.hpp"
+#include "windows.hpp"

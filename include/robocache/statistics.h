@@ -176,7 +176,10 @@ RBC_API rbcStatus_t rbcStatisticsAccumulatorCreate(rbcContext_t context,
                                                    const rbcStatisticsAccumulatorParams* params,
                                                    rbcStatisticsAccumulator_t* accumulator);
 
-/* Destroys an accumulator; null is allowed. On CUDA its memory is freed in stream order. */
+/*
+ * Destroys an accumulator; null is allowed. On CUDA its memory is freed in the order of the stream
+ * that used it last, which must still exist.
+ */
 RBC_API rbcStatus_t rbcStatisticsAccumulatorDestroy(rbcStatisticsAccumulator_t accumulator);
 
 /* Of which samples. */
@@ -204,9 +207,14 @@ static inline rbcStatisticsUpdateParams rbcStatisticsUpdateParamsInit(void) {
  *   params       null: defaults
  *
  * After NextPass has given more = 0 in a pass after the first there is nothing more to add: that is
- * INVALID_ARGUMENT. So are more than 2^40 samples. A failed call leaves the state as it was.
+ * INVALID_ARGUMENT. So are more than 2^40 samples. A failed call leaves the state as it was, but for
+ * CANCELLED and CUDA_ERROR: these may have added some samples, and the accumulator can only be
+ * destroyed then. All else that is done with it is INVALID_ARGUMENT.
  *
- * CUDA: as rbcStatistics, it can be captured. Errors: those of rbcStatistics.
+ * CUDA: as rbcStatistics, it can be captured. Each replay adds the samples once more, and nothing
+ * checks then that they are at most 2^40. After NextPass, or once the accumulator is destroyed, a
+ * graph that was captured before must not be replayed: its memory is another's then. Errors: those
+ * of rbcStatistics.
  */
 RBC_API rbcStatus_t rbcStatisticsAccumulatorUpdate(rbcContext_t context,
                                                    rbcStatisticsAccumulator_t accumulator,
@@ -223,7 +231,7 @@ RBC_API rbcStatus_t rbcStatisticsAccumulatorUpdateWorkspaceSize(
  * and import otherwise), and of the same channels, dtype, levels, ddof, bucket_bits and pass. In a
  * pass after the first, both must stand on the same samples of the passes before (by Export and
  * Import, most likely), and what each has counted in this pass is added up. Does not synchronize,
- * and can be captured. Errors: INVALID_ARGUMENT, DTYPE_MISMATCH, CUDA_ERROR.
+ * and can be captured, as Update can. Errors: INVALID_ARGUMENT, DTYPE_MISMATCH, CUDA_ERROR.
  */
 RBC_API rbcStatus_t rbcStatisticsAccumulatorMerge(rbcContext_t context,
                                                   rbcStatisticsAccumulator_t accumulator,

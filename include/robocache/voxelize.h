@@ -30,10 +30,11 @@ extern "C" {
 /*
  * Where the voxels lie.
  *
- * The voxel of a point p is floor((p - origin) * (1 / voxel_size)) on each axis, computed in f32
- * (f64 for points of f64): origin, and the inverse of voxel_size in f64, are rounded to that type
- * first. A point lies in the grid if every index is in 0 .. shape - 1, so a voxel contains its
- * lower faces and not its upper ones. Points outside, NaN and infinite ones are dropped.
+ * The voxel of a point p is floor((p - origin) / voxel_size) on each axis, a subtraction and a
+ * division in f32 (f64 for points of f64), to which origin and voxel_size are rounded first: so the
+ * voxels are those of spconv and mmcv, and for f64 those of Open3D. A point lies in the grid if
+ * every index is in 0 .. shape - 1, so a voxel contains its lower faces and not its upper ones.
+ * Points outside, NaN and infinite ones are dropped.
  */
 typedef struct rbcVoxelGrid {
   double origin[3];     /* of the corner with the smallest coordinates, in the points' unit */

@@ -32,13 +32,12 @@ extern "C" {
 #define RBC_ACCUMULATE_WHOLE 2 /* those of windows that are valid at every offset */
 
 /* rbcWindowTransform.kind. With values x, or a position p and a rotation R, of a row, and those of
- * the reference with an r: */
+ * the reference with an r. The row before that of the first offset is the reference. */
 #define RBC_TRANSFORM_COPY 0         /* x; inverse: x */
 #define RBC_TRANSFORM_SUBTRACT 1     /* x - xr; inverse: x + xr */
 #define RBC_TRANSFORM_SE3_RELATIVE 2 /* Rr^T (p - pr), Rr^T R; inverse: Rr p + pr, Rr R */
 #define RBC_TRANSFORM_SE3_WORLD 3    /* p - pr, R Rr^T; inverse: p + pr, R Rr */
-#define RBC_TRANSFORM_SE3_STEP 4     /* as world, from the row at the offset before; at the first
-                                        offset from the reference; inverse: the sum of the steps */
+#define RBC_TRANSFORM_SE3_STEP 4 /* as world, from the row before; inverse: the sum of the steps */
 
 /* rbcWindowTransform.flags */
 #define RBC_TRANSFORM_INVERSE 1u
@@ -118,7 +117,6 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  * anchor, such as the last two states and the next fifty actions.
  *
  *   streams      [N], N = num_streams of 1 to RBC_WINDOWS_MAX_STREAMS, all with the same struct_size
- *   num_streams  N
  *   episodes     [B] i32 or i64: which episode a sample is of
  *   anchors      [B] i64: rows of streams[anchor_stream], counted from the episode's begin; with
  *                RBC_WINDOWS_ANCHOR_TIMES times, of the dtype of the streams' times
@@ -179,7 +177,8 @@ static inline rbcWindowsParams rbcWindowsParamsInit(void) {
  * both are the same, O is 1. Its dtype is the one that is computed in, unless it was created with
  * another, to which values are rounded then. Elements with an invalid channel are left out; with pad
  * neutral those past the end are held. It belongs to the context, and no two streams have the same.
- * A call that is CANCELLED may have added some of the elements.
+ * A call that is CANCELLED or a CUDA_ERROR may have added some of the elements: the accumulators of
+ * all its streams can only be destroyed then, as rbcStatisticsAccumulatorUpdate says.
  *
  * Episodes out of range, and episode_offsets of theirs that decrease or pass the end, are
  * INVALID_ARGUMENT on the CPU. RBC_CHECK_TIMES verifies them on every backend, all episode_offsets,

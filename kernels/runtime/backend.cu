@@ -25,6 +25,9 @@ extern const Operation<RotationProblem> kConvertRotations;
 extern const Operation<StatisticsProblem> kStatistics;
 extern const Operation<AccumulateProblem> kAccumulate;
 extern const Operation<MergeProblem> kMerge;
+extern const Operation<UnprojectProblem> kUnproject;
+extern const Operation<FarthestProblem> kFarthestPoints;
+extern const Operation<TakeRowsProblem> kTakeRows;
 extern const Operation<WindowProblem> kWindows;
 cudaError_t loadCheckTimes();
 cudaError_t loadFuse();
@@ -34,6 +37,9 @@ cudaError_t loadTsdf();
 cudaError_t loadConvertRotations();
 cudaError_t loadStatistics();
 cudaError_t loadAccumulate();
+cudaError_t loadUnproject();
+cudaError_t loadFarthestPoints(const LaunchDevice& device);
+cudaError_t loadTakeRows();
 cudaError_t loadWindows();
 
 namespace {
@@ -75,12 +81,13 @@ cudaError_t findEarlyLaunches(LaunchDevice* launch) {
 cudaError_t loadKernels(const LaunchDevice& device) {
   for (const auto load :
        {loadAccumulate, loadCheckTimes, loadClearCounts, loadConvertRotations, loadCopy, loadFuse,
-        loadFuseMissing, loadFuseRows, loadGroupPoints, loadReduceVoxels, loadStatistics, loadTsdf,
-        loadVoxelize, loadVoxelizeSparse, loadWindows}) {
+        loadFuseMissing, loadFuseRows, loadGroupPoints, loadReduceVoxels, loadStatistics,
+        loadTakeRows, loadTsdf, loadUnproject, loadVoxelize, loadVoxelizeSparse, loadWindows}) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }
-  return loadVoxelBins(device);
+  const cudaError_t error = loadFarthestPoints(device);
+  return error != cudaSuccess ? error : loadVoxelBins(device);
 }
 
 BackendState* open(const rbcContextParams& params) {
@@ -262,7 +269,8 @@ void copy(BackendState& state, const View& source, const View& destination) {
 
 const Operations kOperations = {
     {&kCheckTimes},       {&kFuse},       {&kVoxelize},   {&kVoxelizeSparse}, {&kVoxelizeTsdf},
-    {&kConvertRotations}, {&kStatistics}, {&kAccumulate}, {&kMerge},          {&kWindows},
+    {&kConvertRotations}, {&kStatistics}, {&kAccumulate}, {&kMerge},          {&kUnproject},
+    {&kFarthestPoints},   {&kTakeRows},   {&kWindows},
 };
 
 const Backend kBackend = {

@@ -95,21 +95,8 @@ struct Refined {
   uint64_t is_found;
 };
 
-// The lowest bits of a dtype's keys, which follow from the sign.
-__device__ __forceinline__ int emptyKeyBits(DType dtype) {
-  switch (dtype) {
-    case DType::BF16:
-    case DType::Bool:
-    case DType::I8:
-    case DType::U8: return 16;
-    case DType::F16: return 13;
-    case DType::I16:
-    case DType::U16: return 8;
-    default: return 0;
-  }
-}
-
-// The key of such a dtype, other than that of -0, between two that are not further apart than those bits tell, if there is one.
+// Of a dtype whose keys end in bits that follow from the sign: the key between two that are not further
+// apart than those bits tell, if there is one. That of -0 is none.
 __device__ __forceinline__ uint32_t onlyKey(uint32_t low, uint32_t high, int empty_bits) {
   const uint32_t mask = (1u << empty_bits) - 1;
   const uint32_t negative = low | mask;

@@ -166,7 +166,8 @@ __global__ void __launch_bounds__(kRefineThreads) collectKept(const __grid_const
   Refined& refined = a.refined[i];
   // Values of few bits are often alike: there is one of them in a bin, or none.
   if constexpr (sizeof(Number) == 4) {
-    const int empty_bits = emptyKeyBits(a.problem.samples.dtype);
+    const DType dtype = a.problem.samples.dtype;
+    const int empty_bits = keyWidth(dtype) - keyBits(dtype);
     if (empty_bits > 0 && shift <= empty_bits) {
       if (slice > 0 || t > 0) return;
       for (int which = 0; which < 2; ++which) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "windows/any_channels.cuh"
+#include "windows/pose_channels.cuh"
 
 namespace rbc::cuda {
 namespace windows {
@@ -29,30 +30,6 @@ __device__ __forceinline__ void take(const double* from, Pose<double>* pose) {
 __device__ __forceinline__ void take(const double* from, Pose<DoubleDouble>* pose) {
   *pose = {{from[0], from[1], from[2]},
            {{from[3], from[7]}, {from[4], from[8]}, {from[5], from[9]}, {from[6], from[10]}}};
-}
-
-// Reads a pose of channels; false, if its rotation is none.
-template <class Number>
-__device__ __noinline__ bool poseAt(const RotationFormat& rotation, const double* from,
-                                    Pose<Number>* pose) {
-  double values[kMostPoseChannels];
-  const int count = kPositionChannels + channelsOf(rotation.kind);
-#pragma unroll
-  for (int i = 0; i < kMostPoseChannels; ++i) values[i] = i < count ? from[i] : 0;
-  *pose = readPose<Number>(rotation, values);
-  return isRotation(pose->q);
-}
-
-template <class Number>
-__device__ __noinline__ void putPose(const RotationFormat& rotation, const Pose<Number>& pose,
-                                     double* to) {
-  double values[kMostPoseChannels];
-  writePose(rotation, pose, values);
-  const int count = kPositionChannels + channelsOf(rotation.kind);
-#pragma unroll
-  for (int i = 0; i < kMostPoseChannels; ++i) {
-    if (i < count) to[i] = values[i];
-  }
 }
 
 // Poses in memory become what they are relative to the reference, whose channels are in memory as well;

@@ -11,111 +11,182 @@ namespace rbc::cuda {
 namespace windows {
 
 inline constexpr int kWarp = 32;
-inline constexpr int kMostElements = 4;  // of a vector
-inline constexpr int kItems = 2;         // vectors that a lane has on their way at once
+inline constexpr int kItems = 4;     // vectors that a lane has on their way at once
+inline constexpr int kRowWarps = 4;  // of a block
 
-// Bodies of the kernel: how many neighbouring channels a lane takes at once, 4, 2 or 1, and how wide
-// they are on either side. Which of the 16-bit floats they are is told when it runs.
-inline constexpr int kNumRowsBodies = 12;
-template <int kBody>
-struct RowsBody {
-  static constexpr bool kNarrowIn = (kBody & 1) != 0;
-  static constexpr bool kNarrowOut = (kBody & 2) != 0;
-  static constexpr int kCount = 4 >> (kBody / 4);
+// Arguments travel with the launch: with more than these the kernel of any windows does.
+inline constexpr int kMaxRowsTasks = 16;
+inline constexpr int kMaxRowsReferences = 32;
+inline constexpr int kMaxRowsPoses = 8;
+
+// What a body does with the rows.
+enum class RowsKind : uint8_t {
+  kCopy,
+  kLine,        // between two of them; steps and angles as well
+  kQuaternion,  // the same on the sphere; an element is a vector
 };
-inline int rowsBody(bool narrow_in, bool narrow_out, int count) {
-  return (count == 4 ? 0 : count == 2 ? 4 : 8) + (narrow_out ? 2 : 0) + (narrow_in ? 1 : 0);
-}
 
-// A factor of each channel; data may be null.
-struct ChannelFactor {
-  const void* data;  // f32 in aligned vectors, or f64
-  bool is_64;
+// Bodies of the kernel: from what to what dtype, and how many neighbouring channels a lane takes at
+// once. Vectors of 8 are neither clipped nor subtracted from, which leaves the registers.
+struct RowsBody {
+  RowsKind kind;
+  DType in;
+  DType out;
+  int count;
+};
+#define RBC_ROWS_OF(X, kind, count) \
+  X(kind, F32, F32, count)          \
+  X(kind, F32, BF16, count)         \
+  X(kind, BF16, BF16, count)        \
+  X(kind, BF16, F32, count)
+#define RBC_HALF_ROWS_OF(X, kind, count) \
+  X(kind, F32, F16, count)               \
+  X(kind, F16, F32, count)               \
+  X(kind, F16, F16, count)
+#define RBC_ROWS_BODIES(X)       \
+  X(kCopy, BF16, BF16, 8)        \
+  RBC_ROWS_OF(X, kCopy, 4)       \
+  RBC_ROWS_OF(X, kCopy, 2)       \
+  RBC_ROWS_OF(X, kCopy, 1)       \
+  RBC_ROWS_OF(X, kLine, 2)       \
+  RBC_ROWS_OF(X, kLine, 1)       \
+  RBC_ROWS_OF(X, kQuaternion, 4) \
+  X(kCopy, F16, F16, 8)          \
+  RBC_HALF_ROWS_OF(X, kCopy, 4)  \
+  RBC_HALF_ROWS_OF(X, kCopy, 2)  \
+  RBC_HALF_ROWS_OF(X, kCopy, 1)
+inline constexpr RowsBody kRowsBodies[] = {
+#define RBC_BODY(kind, in, out, count) {RowsKind::kind, DType::in, DType::out, count},
+    RBC_ROWS_BODIES(RBC_BODY)
+#undef RBC_BODY
+};
+
+constexpr int rowsBodyOf(RowsKind kind, DType in, DType out, int count) {
+  int i = 0;
+  for (const RowsBody& body : kRowsBodies) {
+    if (body.kind == kind && body.in == in && body.out == out && body.count == count) return i;
+    ++i;
+  }
+  return -1;
+}
+template <RowsKind kKind, DType kIn, DType kOut, int kCount>
+inline constexpr int kBodyOf = rowsBodyOf(kKind, kIn, kOut, kCount);
+// Of a task that has the poses of a stream: any dtypes.
+inline constexpr int kPosesBody = -1;
+
+// Bits of RowsTask::flags.
+inline constexpr uint32_t kNormalizes = 1;
+inline constexpr uint32_t kClips = 2;
+inline constexpr uint32_t kSubtracts = 4;
+inline constexpr uint32_t kFills = 8;           // the pad
+inline constexpr uint32_t kNeutral = 16;        // the pad
+inline constexpr uint32_t kByTime = 32;         // where the window stands, the times tell
+inline constexpr uint32_t kHasMask = 64;        // samples may be missing
+inline constexpr uint32_t kWideOffsets = 128;   // offsets are i64
+inline constexpr uint32_t kWideEpisodes = 256;  // episode_offsets are i64
+inline constexpr uint32_t kInterpolates = 512;
+inline constexpr uint32_t kAngles = 1024;     // by the shorter way round
+inline constexpr uint32_t kFromBfloat = 512;  // 16-bit values are bf16, else f16
+inline constexpr uint32_t kToBfloat = 1024;
+
+// Neighbouring channels of a stream, of which the pointers tell.
+struct RowsTask {
+  FastDivmod chunks;   // of `width` vectors in a row; each a unit
+  FastDivmod parts;    // of a window, where units do not go from one to the next; else 1
+  FastDivmod offsets;  // of a window
+  uint32_t flags;
+  int32_t body;
+  uint32_t per_width;  // 2^16 / width, rounded up
+  int32_t group;       // rows of a unit
+  int32_t all_rows;    // of all windows
+  int32_t vectors;     // of a row
+  int32_t width;       // vectors of a row that a warp takes
+  int32_t step;        // rows that a warp takes at a time
+  int32_t row_step;    // in bytes, as all steps
+  int32_t offset_step;
+  int32_t out_step;
+  int32_t rows;
+  int32_t episode_step;
+  int32_t valid_step;
+  const char* values;
+  const char* offset_of;
+  const char* episode_offsets;
+  char* out;
+  int64_t window_step;
+  uint8_t* valid;
+  int64_t valid_window_step;
+
+  // A factor of each channel, f32 in aligned vectors or f64; data may be null.
+  const void* shift;
+  const void* scale;
+  const void* bias;
+  const void* low;
+  const void* high;
+  uint32_t wide_factors;  // a bit of each that is f64, in their order
+};
+
+// What few need of a task.
+struct RowsExtra {
+  const uint8_t* sample_mask;
+  int64_t sample_mask_step;
+  const void* times;
+  int64_t times_stride;
+  TimeOffset clock_offset;
+  TimeLimit max_gap;
+  TimeLimit tolerance;
+  RealGrid neutral;
+  const uint8_t* neutral_channels;
+  int64_t neutral_channels_stride;
+  uint64_t fill_bits;
+  Method method;
+  Bounds bounds;
+  DType in;
+  DType out;
+  int32_t out_size;
+  int32_t count;        // channels of a vector; 0: nothing is written
+  int32_t channel;      // the first
+  int32_t out_channel;  // the first of out
+  int32_t first_reference;
+  int32_t num_references;
+  int32_t first_pose;
+  int32_t num_poses;
 };
 
 // Channels from which something is subtracted.
 struct RowsReference {
-  int64_t at;  // the first channel's number of the reference, times its stride
+  int64_t at;  // the first channel's number of the reference task's values, times its stride
   int64_t stride;
   int32_t begin;
   int32_t end;
-  int32_t stream;
+  int32_t task;    // of the reference
   int32_t offset;  // the number of it
   bool inverse;    // it is added
 };
 
-struct RowsTask {
-  int64_t first_unit;
-  FastDivmod parts;  // units of a window
-  int32_t chunks;    // of 32 vectors in a row; each a unit
-  int32_t group;     // offsets of a unit
-  int32_t vectors;   // of a row
-  int32_t step;      // rows that a warp takes at a time
-  int8_t body;
-  int8_t count;  // channels of a vector
-  WindowPad pad;
-  bool by_time;  // where the window stands, the times tell
-  bool normalizes;
-  bool clips;
-  bool offsets_are_64;
-  DType in;
-  DType out_dtype;
-  int32_t first_reference;
-  int32_t num_references;
-  int32_t num_offsets;
-
-  const char* values;
-  const char* offsets;
-  char* out;
-  uint8_t* valid;
-  const uint8_t* sample_mask;
-  IndexArray episode_offsets;
-  int64_t rows;  // fewer than 2^31
-  int64_t window_step;
-  int64_t valid_window_step;
-  int64_t sample_mask_step;
-  int32_t row_step;  // in bytes, as all steps
-  int32_t offset_stride;
-  int32_t out_step;
-  int32_t valid_step;
-  uint64_t fill_bits;
-
-  ChannelFactor shift;
-  ChannelFactor scale;
-  ChannelFactor bias;
-  ChannelFactor low;
-  ChannelFactor high;
-};
-
-// What few need of a stream.
-struct RowsExtra {
-  const void* times;
-  int64_t times_stride;
-  TimeOffset clock_offset;
-  RealGrid neutral;
-  const uint8_t* neutral_channels;
-  int64_t neutral_channels_stride;
-};
-
-// Of all streams.
-struct RowsShared {
-  int64_t windows;
-  int64_t episodes;
-  IndexArray episode_of;
-  const void* anchors;
-  int64_t anchors_stride;
-  int32_t anchor_stream;
-  bool anchors_are_times;
-  DType time_dtype;
+struct RowsPose {
+  WindowSegment segment;
+  int32_t task;  // of the reference
+  int64_t stride;
+  int64_t reference_stride;
 };
 
 struct RowsLaunch {
-  RowsShared shared;
-  int64_t units;
-  int32_t num_streams;
-  RowsTask tasks[kMaxWindowStreams];
-  RowsReference references[kMaxWindowTransforms];
-  RowsExtra extras[kMaxWindowStreams];
+  int32_t units;
+  int32_t num_tasks;
+  int32_t first_unit[kMaxRowsTasks];
+  const char* episode_of;
+  const char* anchors;
+  int64_t episodes;
+  int32_t episode_step;
+  int32_t anchor_step;
+  bool wide_episodes;
+  bool anchors_are_times;
+  DType time_dtype;
+  int32_t anchor_task;
+  RowsTask tasks[kMaxRowsTasks];
+  RowsReference references[kMaxRowsReferences];
+  RowsExtra extras[kMaxRowsTasks];
+  RowsPose poses[kMaxRowsPoses];
 };
 
 }  // namespace windows

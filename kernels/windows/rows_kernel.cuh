@@ -1,366 +1,236 @@
-// Windows of gathered streams, in vectors: the case of training batches.
+// Windows in vectors of channels: the case of training batches.
 //
-// A warp takes some offsets of one window of one stream, and up to 32 vectors of their rows. Its lanes keep
-// to a vector and go from row to row, so that what belongs to channels - the factors of the
-// normalization, the row that is subtracted - is read once, while the chain of loads that no window
-// can do without is under way: the episode's number, its rows, and theirs. Nothing is shared between
-// warps, and nothing waits but for memory.
+// A warp takes up to 32 rows of a stream's output, which may be of several windows, and up to 32
+// vectors of each. First each lane finds where one row comes from and goes to. Then the warp moves
+// them (rows_vectors.cuh), or each lane has a pose (rows_poses.cuh).
+//
+// Such a launch lasts a few microseconds, so that latency and the instructions of a unit are all:
+// loads that need not wait for others come first, and what is rare - times, references, rows that
+// are missing or neutral - is in functions of its own.
 #pragma once
 
-#include "element_of.h"
-#include "fuse/find_sample.cuh"
-#include "runtime/aligned_vec.cuh"
 #include "runtime/pdl.cuh"
-#include "window_fetch.h"
-#include "windows/rows_arguments.cuh"
+#include "windows/rows_poses.cuh"
+#include "windows/rows_vectors.cuh"
 
 namespace rbc::cuda {
 namespace windows {
 
-// Where a window stands in a stream.
-struct RowsStand {
-  RowRange rows;   // of the episode
-  int64_t anchor;  // from its first row
-};
+// ---- what is rare ---------------------------------------------------------------------------------
 
-__device__ __forceinline__ RowRange rowsOfEpisode(const RowsTask& task, int64_t episode) {
-  return rangeOf({}, task.episode_offsets, task.rows, episode);
-}
-
-template <class Time>
-__device__ __forceinline__ TimeRow<Time> timesFrom(const RowsExtra& extra, int64_t row) {
-  return {static_cast<const Time*>(extra.times) + row * extra.times_stride, extra.times_stride};
-}
-
-// Of a stream that has an anchor by its time, as standOf() has it.
-template <class Time>
-__device__ __forceinline__ RowsStand standByTime(const RowsLaunch& launch, int n, int64_t window,
-                                                 int64_t episode) {
-  const RowsShared& shared = launch.shared;
-  const RowRange rows = rowsOfEpisode(launch.tasks[n], episode);
-  Time time;
-  if (shared.anchors_are_times) {
-    time = static_cast<const Time*>(shared.anchors)[window * shared.anchors_stride];
-  } else {
-    const RowsExtra& extra = launch.extras[shared.anchor_stream];
-    const RowRange all = rowsOfEpisode(launch.tasks[shared.anchor_stream], episode);
-    if (all.count <= 0) return {{rows.begin, 0}, 0};
-    const int64_t row = static_cast<const int64_t*>(shared.anchors)[window * shared.anchors_stride];
-    time =
-        TimeMath<Time>::later(timesFrom<Time>(extra, all.begin)[clampIndex(row, 0, all.count - 1)],
-                              offsetAs<Time>(extra.clock_offset));
-  }
-  if (TimeMath<Time>::isNaN(time)) return {{rows.begin, 0}, 0};
-  const RowsExtra& extra = launch.extras[n];
-  time = TimeMath<Time>::shifted(time, offsetAs<Time>(extra.clock_offset));
-  return {rows, lastRowUpTo(timesFrom<Time>(extra, rows.begin), rows.count, time)};
-}
-
-__device__ __forceinline__ RowsStand standOf(const RowsLaunch& launch, int n, int64_t window,
-                                             int64_t episode) {
-  const RowsShared& shared = launch.shared;
-  if (launch.tasks[n].by_time) {
-    switch (shared.time_dtype) {
-      case DType::F32: return standByTime<float>(launch, n, window, episode);
-      case DType::F64: return standByTime<double>(launch, n, window, episode);
-      default: return standByTime<int64_t>(launch, n, window, episode);
-    }
-  }
-  const int64_t anchor =
-      static_cast<const int64_t*>(shared.anchors)[window * shared.anchors_stride];
-  return {rowsOfEpisode(launch.tasks[n], episode), anchor};
-}
-
-// A row among all of the stream, of which there are fewer than 2^31.
-struct RowAt {
-  int32_t row;  // -1: there is none, and the element is invalid
-  bool valid;
-  bool after;
-};
-
-__device__ __forceinline__ RowAt rowAt(const RowsTask& task, const RowsStand& stand, int o,
-                                       WindowPad pad) {
-  const char* const offset = stepped(task.offsets, o, task.offset_stride);
-  const int64_t by = task.offsets_are_64 ? __ldg(reinterpret_cast<const long long*>(offset))
-                                         : __ldg(reinterpret_cast<const int*>(offset));
-  const GatheredRow at = gatheredRow(stand.anchor, by, stand.rows.count, pad);
-  RowAt result = {static_cast<int32_t>(at.row), at.valid, at.after};
-  if (result.row < 0) return result;
-  result.row += static_cast<int32_t>(stand.rows.begin);
-  if (task.sample_mask == nullptr || task.sample_mask[result.row * task.sample_mask_step] != 0) {
-    return result;
-  }
-  return {-1, false, false};
-}
-
-// ---- what belongs to a lane's channels ------------------------------------------------------------
-
-struct LaneFactors {
-  float shift[kMostElements];
-  float scale[kMostElements];
-  float bias[kMostElements];
-  float low[kMostElements];
-  float high[kMostElements];
-  float reference[kMostElements];  // what is subtracted
-  uint32_t bad;                    // a bit of each channel whose reference has no value
-};
-
-__device__ __forceinline__ void loadFactor(const ChannelFactor& factor, int channel, int count,
-                                           float otherwise, float (&to)[kMostElements]) {
-  const auto take = [&](const auto& vec) {
-#pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof vec / sizeof(float)); ++i) {
-      to[i] = vec.element[i];
-    }
-  };
-  if (factor.data == nullptr) {
-#pragma unroll
-    for (float& x : to) x = otherwise;
-  } else if (factor.is_64) {
-    const double* from = static_cast<const double*>(factor.data) + channel;
-#pragma unroll
-    for (int i = 0; i < kMostElements; ++i) {
-      if (i < count) to[i] = static_cast<float>(__ldg(from + i));
-    }
-  } else {
-    const float* from = static_cast<const float*>(factor.data) + channel;
-    if (count == 1) {
-      take(load<AlignedVec<float, 1>>(from));
-    } else if (count == 2) {
-      take(load<AlignedVec<float, 2>>(from));
-    } else {
-      take(load<AlignedVec<float, 4>>(from));
-    }
-  }
-}
-
-// Returns whether all references of the window have a value.
-__device__ __forceinline__ bool loadReferences(const RowsLaunch& launch, int n,
-                                               const RowsStand& own, int64_t window,
-                                               int64_t episode, int channel, LaneFactors* factors) {
-  const RowsTask& task = launch.tasks[n];
-  bool all = true;
-  for (int r = task.first_reference; r < task.first_reference + task.num_references; ++r) {
+__device__ __noinline__ Subtrahends fetchSubtrahends(const RowsLaunch& launch, int n,
+                                                     int64_t window, int64_t episode, int channel) {
+  const RowsExtra& own = launch.extras[n];
+  Subtrahends found = {{0, 0, 0, 0}, 0, true};
+  for (int r = own.first_reference; r < own.first_reference + own.num_references; ++r) {
     const RowsReference& reference = launch.references[r];
-    const RowsTask& from = launch.tasks[reference.stream];
-    const RowsStand stand =
-        reference.stream == n ? own : standOf(launch, reference.stream, window, episode);
-    const RowAt at = rowAt(from, stand, reference.offset, WindowPad::kHold);
-    all = all && at.row >= 0;
-    const char* row = stepped(from.values, at.row, from.row_step);
+    const RowsTask& task = launch.tasks[reference.task];
+    const RowsExtra& extra = launch.extras[reference.task];
+    const RowsStand stand = standOf(launch, reference.task, window, episode);
+    const int64_t by = loadIndex(stepped(task.offset_of, reference.offset, task.offset_step),
+                                 (task.flags & kWideOffsets) != 0);
+    const GatheredRow at = gatheredRow(stand.anchor, by, stand.count, WindowPad::kHold);
+    const int32_t row = rowOf(stand, at, extra, (task.flags & kHasMask) != 0);
+    found.all = found.all && row >= 0;
+    const char* const values = stepped(task.values, row, task.row_step);
 #pragma unroll
-    for (int i = 0; i < kMostElements; ++i) {
-      const int c = channel + i;
-      if (i >= task.count || c < reference.begin || c >= reference.end) continue;
-      if (at.row < 0) {
-        factors->bad |= 1u << i;
+    for (int i = 0; i < 4; ++i) {
+      const int c = own.channel + channel + i;
+      if (i >= own.count || c < reference.begin || c >= reference.end) continue;
+      if (row < 0) {
+        found.bad |= 1u << i;
       } else {
-        const float x =
-            valueAt<float>(row, from.in, reference.at + (c - reference.begin) * reference.stride);
-        factors->reference[i] = reference.inverse ? -x : x;
+        const float x = valueAt<float>(values, extra.in,
+                                       reference.at + (c - reference.begin) * reference.stride);
+        found.of[i] = reference.inverse ? -x : x;
       }
     }
   }
-  return all;
+  return found;
+}
+
+// Writes the channels of the lane's vectors that take other than their own values: the fill value where
+// there is none, and neutral ones past the end.
+__device__ __noinline__ void writeOthers(const RowsLaunch& launch, int n, const WarpRows& rows,
+                                         int first_row, int count, int vector, int first,
+                                         uint32_t bad, uint32_t lost) {
+  const RowsTask& task = launch.tasks[n];
+  const RowsExtra& extra = launch.extras[n];
+  for (int k = first; k < count; k += task.step) {
+    const bool none = rows.slots[k].source == nullptr;
+    const int32_t o =
+        first_row + k - task.offsets(first_row + k) * static_cast<int32_t>(task.offsets.divisor);
+    for (int i = 0; i < extra.count; ++i) {
+      const int own = vector * extra.count + i;
+      const int64_t d = extra.out_channel + own;
+      const bool fills = none || (bad >> i & 1) != 0 || (lost >> k & 1) != 0;
+      if (!fills) {
+        if ((task.flags & kNeutral) == 0 || !rows.after[k]) continue;
+        if (extra.neutral_channels != nullptr &&
+            extra.neutral_channels[d * extra.neutral_channels_stride] == 0) {
+          continue;
+        }
+      }
+      char* const to = rows.slots[k].target + own * extra.out_size;
+      const float x = extra.neutral.data != nullptr ? extra.neutral.at<float>(o, d) : 0.0f;
+      switch (extra.out) {
+#define RBC_CASE(name, storage, code, text)                               \
+  case DType::name:                                                       \
+    *reinterpret_cast<storage*>(to) =                                     \
+        fills ? elementOf<storage>(extra.fill_bits) : narrow<storage>(x); \
+    break;
+        RBC_FLOAT_DTYPES(RBC_CASE)
+#undef RBC_CASE
+        default: break;
+      }
+    }
+  }
 }
 
 // ---- a unit ---------------------------------------------------------------------------------------
 
-// A lane's part of a unit.
-struct LaneRows {
-  RowsStand stand;
-  int64_t window;
-  int begin;  // offsets
-  int end;
-  int row;  // the lane's first, from `begin`
-  int vector;
-  bool active;
-  bool references;  // all of them have a value
-};
-
-// A vector as it lies in memory: f32, or one of the 16-bit floats.
-template <bool kNarrow, int kCount>
-using RowVec = AlignedVec<std::conditional_t<kNarrow, uint16_t, float>, kCount>;
-
-template <int kCount>
-__device__ __forceinline__ void widenVec(const RowVec<false, kCount>& vec, DType,
-                                         float (&x)[kCount]) {
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) x[i] = vec.element[i];
-}
-template <int kCount>
-__device__ __forceinline__ void widenVec(const RowVec<true, kCount>& vec, DType dtype,
-                                         float (&x)[kCount]) {
-  if (dtype == DType::BF16) {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) x[i] = widen(bf16{vec.element[i]});
-  } else {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) x[i] = widen(f16{vec.element[i]});
+// The row at an offset, of a gathered stream.
+__device__ __forceinline__ FoundRow findGathered(const RowsLaunch& launch, int n, uint32_t flags,
+                                                 int64_t by, const EpisodeEnds& ends,
+                                                 int64_t anchor) {
+  const RowsStand stand = standIn(launch.tasks[n], ends, anchor);
+  const GatheredRow at = gatheredRow(stand.anchor, by, stand.count, padOf(flags));
+  FoundRow found = {at.row < 0 ? -1 : stand.begin + static_cast<int32_t>(at.row), at.valid,
+                    at.after, 0};
+  if ((flags & kHasMask) != 0 && found.row >= 0) {
+    const RowsExtra& extra = launch.extras[n];
+    if (extra.sample_mask[found.row * extra.sample_mask_step] == 0) found = {-1, false, false, 0};
   }
+  return found;
 }
 
-template <bool kNarrow, int kCount>
-__device__ __forceinline__ RowVec<kNarrow, kCount> narrowTo(DType dtype, const float (&x)[kCount]) {
-  using Vec = RowVec<kNarrow, kCount>;
-  if constexpr (!kNarrow) {
-    return narrowVec<float>(x);
-  } else {
-    return dtype == DType::BF16 ? bitCast<Vec>(narrowVec<bf16>(x))
-                                : bitCast<Vec>(narrowVec<f16>(x));
-  }
+// Puts a lane's row into memory.
+__device__ __forceinline__ void putRow(const RowsTask& task, const FoundRow& found, char* target,
+                                       WarpRows* rows) {
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+  rows->slots[lane] = {found.row >= 0 ? stepped(task.values, found.row, task.row_step) : nullptr,
+                       target};
+  rows->after[lane] = found.after;
 }
 
-// Past the end, where the pad is neutral.
-template <int kCount>
-__device__ __forceinline__ void putNeutral(const RowsExtra& extra, int o, int channel,
-                                           float (&x)[kCount]) {
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    const int64_t c = channel + i;
-    if (extra.neutral_channels != nullptr &&
-        extra.neutral_channels[c * extra.neutral_channels_stride] == 0) {
-      continue;
-    }
-    x[i] = extra.neutral.data != nullptr ? extra.neutral.at<float>(o, c) : 0.0f;
-  }
+__device__ __forceinline__ void writeValid(const RowsTask& task, const LaneRow& row, bool valid) {
+  if (!row.active || task.valid == nullptr) return;
+  task.valid[row.window * task.valid_window_step + static_cast<int64_t>(row.o) * task.valid_step] =
+      valid ? 1 : 0;
 }
 
-// What becomes of a vector's numbers, as of finished().
-template <int kCount>
-__device__ __forceinline__ void finish(const RowsTask& task, const LaneFactors& factors,
-                                       float (&x)[kCount]) {
-  if (task.num_references > 0) {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) x[i] = x[i] - factors.reference[i];
-  }
-  if (task.normalizes) {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      x[i] = normalized(x[i], factors.shift[i], factors.scale[i], factors.bias[i]);
-    }
-  }
-  if (task.clips) {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) x[i] = clipped(x[i], factors.low[i], factors.high[i]);
-  }
-}
-
-template <bool kNarrowIn, bool kNarrowOut, int kCount>
-__device__ __forceinline__ void copyRows(const RowsTask& task, const RowsExtra& extra,
-                                         const LaneRows& lane, const LaneFactors& factors) {
-  using Raw = RowVec<kNarrowIn, kCount>;
-  using Result = RowVec<kNarrowOut, kCount>;
-  const char* const values = task.values + lane.vector * static_cast<int>(sizeof(Raw));
-  char* const out =
-      task.out + lane.window * task.window_step + lane.vector * static_cast<int>(sizeof(Result));
-  for (int first = lane.begin + lane.row; first < lane.end; first += kItems * task.step) {
-    Raw raw[kItems];
-    RowAt at[kItems];
-#pragma unroll
-    for (int u = 0; u < kItems; ++u) {  // past the end the last once more: cheaper than a branch
-      at[u] = rowAt(task, lane.stand, min(first + u * task.step, lane.end - 1), task.pad);
-    }
-#pragma unroll
-    for (int u = 0; u < kItems; ++u) {
-      if (at[u].row >= 0) raw[u] = load<Raw>(stepped(values, at[u].row, task.row_step));
-    }
-#pragma unroll
-    for (int u = 0; u < kItems; ++u) {
-      const int o = first + u * task.step;
-      if (o >= lane.end || !lane.active) break;
-      float x[kCount];
-      widenVec<kCount>(raw[u], task.in, x);
-      finish(task, factors, x);
-      if (at[u].after && task.pad == WindowPad::kNeutral) {
-        putNeutral(extra, o, lane.vector * kCount, x);
-      }
-      auto result = narrowTo<kNarrowOut>(task.out_dtype, x);
-      const uint32_t bad = at[u].row >= 0 ? factors.bad : ~0u;
-      if (bad != 0) {
-        using Element = std::decay_t<decltype(result.element[0])>;
-#pragma unroll
-        for (int i = 0; i < kCount; ++i) {
-          if ((bad >> i & 1) != 0) result.element[i] = elementOf<Element>(task.fill_bits);
-        }
-      }
-      store(stepped(out, o, task.out_step), result);
-    }
-  }
-}
-
-// Of the unit's offsets.
-__device__ __forceinline__ void writeValid(const RowsTask& task, const LaneRows& lane) {
-  const auto first = static_cast<int>(threadIdx.x % kWarp);
-  uint8_t* const valid = task.valid + lane.window * task.valid_window_step;
-  for (int o = lane.begin + first; o < lane.end; o += kWarp) {
-    const RowAt at = rowAt(task, lane.stand, o, task.pad);
-    *stepped(valid, o, task.valid_step) = at.valid && lane.references ? 1 : 0;
-  }
-}
-
-template <int kBody>
-__device__ __forceinline__ void copyByBody(const RowsTask& task, const RowsExtra& extra,
-                                           const LaneRows& lane, const LaneFactors& factors) {
-  using Body = RowsBody<kBody>;
-  if (task.body == kBody) {
-    copyRows<Body::kNarrowIn, Body::kNarrowOut, Body::kCount>(task, extra, lane, factors);
-  } else if constexpr (kBody + 1 < kNumRowsBodies) {
-    copyByBody<kBody + 1>(task, extra, lane, factors);
-  }
-}
-
-// The stream that a unit belongs to.
-__device__ __forceinline__ int streamOf(const RowsLaunch& launch, int64_t unit) {
+template <bool kPoses>
+__device__ __forceinline__ void doRows(const RowsLaunch& launch, int32_t unit, WarpRows* rows,
+                                       float (*poses)[kPosePitch]) {
   int n = 0;
-  while (n + 1 < launch.num_streams && unit >= launch.tasks[n + 1].first_unit) ++n;
-  return n;
-}
-
-__device__ __forceinline__ void doRows(const RowsLaunch& launch, int64_t unit) {
-  const int n = streamOf(launch, unit);
+  while (n + 1 < launch.num_tasks && unit >= launch.first_unit[n + 1]) ++n;
   const RowsTask& task = launch.tasks[n];
+  const int32_t own = unit - launch.first_unit[n];
+  const int32_t piece = task.chunks(own);
+  const int32_t chunk = own - piece * static_cast<int32_t>(task.chunks.divisor);
+  // Units of windows begin anew in each; others go from one to the next.
+  const int32_t per_window = static_cast<int32_t>(task.parts.divisor);
+  const int32_t per_row = static_cast<int32_t>(task.offsets.divisor);
+  int32_t first_row = piece * task.group;
+  int32_t end_row = task.all_rows;
+  if ((task.flags & kSubtracts) != 0) {
+    const int32_t window = task.parts(piece);
+    first_row = window * per_row + (piece - window * per_window) * task.group;
+    end_row = (window + 1) * per_row;
+  }
+  const int count = min(task.group, end_row - first_row);
   const auto lane_id = static_cast<int>(threadIdx.x % kWarp);
-  const int64_t own = unit - task.first_unit;
-  const int64_t window = task.parts(own);
-  const auto part = static_cast<int>(own - window * static_cast<int64_t>(task.parts.divisor));
-  const int group = part / task.chunks;
-  const int chunk = part - group * task.chunks;
-  const int64_t episode =
-      clampIndex(launch.shared.episode_of[window], 0, launch.shared.episodes - 1);
+  const int32_t flat = first_row + min(lane_id, count - 1);
+  LaneRow row;
+  row.window = task.offsets(flat);
+  row.o = flat - row.window * per_row;
+  row.first = first_row;
+  row.active = lane_id < count;
+  const auto first = static_cast<int>(static_cast<uint32_t>(lane_id) * task.per_width >> 16);
+  LanePart lane = {first, chunk * kWarp + lane_id - first * task.width, task.step, count};
+  if (first >= task.step || lane.vector >= task.vectors) lane = {0, 0, task.step, 0};  // idle
+  const uint32_t flags = task.flags;
+  const int body = task.body;
+  const char* const offset_of = stepped(task.offset_of, row.o, task.offset_step);
+  const char* const episode_of = stepped(launch.episode_of, row.window, launch.episode_step);
+  const char* const anchor_of = stepped(launch.anchors, row.window, launch.anchor_step);
+  char* const target = stepped(task.out + row.window * task.window_step, row.o, task.out_step);
+  waitForLaunchesAhead();
 
-  LaneRows lane;
-  lane.window = window;
-  lane.begin = group * task.group;
-  lane.end = min(lane.begin + task.group, task.num_offsets);
-  const int width = min(task.vectors, kWarp);
-  lane.row = lane_id / width;
-  lane.vector = chunk * kWarp + lane_id - lane.row * width;
-  lane.active = lane.row < task.step && lane.vector < task.vectors;
-  if (!lane.active) lane.vector = 0;
-  lane.stand = standOf(launch, n, window, episode);
+  // All loads that need not wait for others come first.
+  const int64_t by =
+      (flags & kInterpolates) != 0 ? 0 : loadIndex(offset_of, (flags & kWideOffsets) != 0);
+  const int64_t episode_number = loadIndex(episode_of, launch.wide_episodes);
+  int64_t anchor = 0;
+  if (!launch.anchors_are_times) anchor = loadPlain<int64_t>(anchor_of);
+  const int64_t episode = clampIndex(episode_number, 0, launch.episodes - 1);
+  EpisodeEnds ends = {0, 0};
+  FoundRow between = {-1, false, false, 0};
+  if ((flags & (kByTime | kInterpolates)) == 0) {
+    ends = loadEnds(task, episode);
+  } else if ((flags & kInterpolates) != 0) {
+    between = findBetween(launch, n, row.window, episode, offset_of);
+    rows->blends[lane_id] = {between.weight, between.weight != 0 ? task.row_step : 0};
+    rows->none[lane_id] = false;
+  } else {
+    const RowsStand timed = standByTime(launch, n, row.window, episode);
+    ends = {timed.begin, timed.begin + timed.count};
+    anchor = timed.anchor;
+  }
   letNextLaunchBegin();
-
-  LaneFactors factors;
-  const int channel = lane.vector * task.count;
-  if (task.normalizes) {
-    loadFactor(task.shift, channel, task.count, 0, factors.shift);
-    loadFactor(task.scale, channel, task.count, 1, factors.scale);
-    loadFactor(task.bias, channel, task.count, -0.0f, factors.bias);
+  if constexpr (kPoses) {
+    if (body == kPosesBody) {
+      const FoundRow found = findGathered(launch, n, flags, by, ends, anchor);
+      putRow(task, found, target, rows);
+      const bool posed = doPoses(launch, n, row, episode, count, rows, poses);
+      writeValid(task, row, found.valid && posed);
+      return;
+    }
   }
-  if (task.clips) {
-    loadFactor(task.low, channel, task.count, -INFINITY, factors.low);
-    loadFactor(task.high, channel, task.count, INFINITY, factors.high);
+  Subtrahends subtrahends = {{0, 0, 0, 0}, 0, true};
+  if ((flags & kSubtracts) != 0) {
+    subtrahends =
+        fetchSubtrahends(launch, n, row.window, episode, lane.vector * launch.extras[n].count);
   }
-  factors.bad = 0;
-  lane.references = true;
-  if (task.num_references > 0) {
-#pragma unroll
-    for (float& x : factors.reference) x = 0;
-    lane.references = loadReferences(launch, n, lane.stand, window, episode, channel, &factors);
+  uint32_t lost = 0;
+  const auto move = [&](auto kind, auto in, auto out, auto elements) {
+    constexpr RowsKind kKind = decltype(kind)::value;
+    constexpr int kCount = decltype(elements)::value;
+    LaneFactors<kCount> factors;
+    factors.load(task, flags, lane.vector * kCount);
+    FoundRow found = between;
+    if constexpr (kKind == RowsKind::kCopy) {
+      found = findGathered(launch, n, flags, by, ends, anchor);
+    }
+    putRow(task, found, target, rows);
+    const bool valid = found.valid && found.row >= 0 && subtrahends.all;
+    if (kKind != RowsKind::kQuaternion && chunk == 0) writeValid(task, row, valid);
+    __syncwarp();
+    const bool complete =
+        moveRows<kKind, typename decltype(in)::type, typename decltype(out)::type, kCount>(
+            *rows, lane, flags, factors, subtrahends, &lost);
+    if (kKind == RowsKind::kQuaternion) {
+      __syncwarp();
+      writeValid(task, row, valid && !rows->none[lane_id]);
+    }
+    return complete;
+  };
+  bool complete = true;
+  switch (body) {
+#define RBC_BODY(kind, in, out, count)                                                     \
+  case kBodyOf<RowsKind::kind, DType::in, DType::out, count>:                              \
+    complete = move(std::integral_constant<RowsKind, RowsKind::kind>(),                    \
+                    Tag<StorageOf<DType::in>::type>(), Tag<StorageOf<DType::out>::type>(), \
+                    std::integral_constant<int, count>());                                 \
+    break;
+    RBC_ROWS_BODIES(RBC_BODY)
+#undef RBC_BODY
+    default: break;
   }
-  copyByBody<0>(task, launch.extras[n], lane, factors);
-  if (chunk == 0 && task.valid != nullptr) writeValid(task, lane);
+  if (!complete || subtrahends.bad != 0 || lost != 0 || (flags & kNeutral) != 0) {
+    writeOthers(launch, n, *rows, first_row, lane.count, lane.vector, lane.first, subtrahends.bad,
+                lost);
+  }
 }
 
 }  // namespace windows

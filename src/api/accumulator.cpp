@@ -100,6 +100,12 @@ rbcStatisticsAccumulator& requireAccumulator(const rbcContext& context,
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "%s: belongs to another context; export it, and import it into this one", argument);
   }
+  if (accumulator->half_added) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "%s: was left half way by a call that was interrupted, with some of its samples; make a "
+         "new one, or import what was exported before",
+         argument);
+  }
   return *accumulator;
 }
 

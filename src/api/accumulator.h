@@ -13,7 +13,8 @@ struct rbcStatisticsAccumulator {
   int64_t most_samples = 0;  // of a channel: no more than this
   void* memory = nullptr;    // of the device
   size_t bytes = 0;
-  void* stream = nullptr;  // that used it last
+  void* stream = nullptr;   // that used it last
+  bool half_added = false;  // a call that adds to it began, and has not come to its end
 };
 
 namespace rbc {
@@ -22,7 +23,7 @@ struct AccumulatorDestroyer {
   void operator()(rbcStatisticsAccumulator* accumulator) const noexcept;
 };
 
-// Fails unless it is one of the context.
+// Fails unless it is one of the context, and whole.
 rbcStatisticsAccumulator& requireAccumulator(const rbcContext& context,
                                              rbcStatisticsAccumulator_t accumulator,
                                              const char* argument = "accumulator");

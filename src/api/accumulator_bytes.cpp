@@ -164,7 +164,7 @@ class Reader {
 
 AccumulatorKind takeKind(Reader& reader) {
   AccumulatorKind kind;
-  // Each channel has six words at least, so that no number here takes more memory than the bytes.
+  // Each channel has six words at least: bytes that are too few for their channels make no room.
   kind.channels = reader.takeWithin(1, static_cast<int64_t>(reader.left() / 6));
   const uint64_t word = reader.take();
   const auto field = [&](int at) { return static_cast<int32_t>(word >> at & 0xff); };
@@ -281,7 +281,10 @@ AccumulatorData fromWords(const uint64_t* words, size_t count) {
   AccumulatorData data;
   data.kind = kind;
   data.moments.resize(static_cast<size_t>(kind.channels));
-  for (Moments& m : data.moments) takeMoments(reader, &m);
+  for (Moments& m : data.moments) {
+    takeMoments(reader, &m);
+    Reader::require(kind.has_dtype || m.count + m.nonfinite == 0);  // samples tell the dtype
+  }
   if (kind.pass > 1) {
     takeBuckets(reader, &data);
     requireRanks(data);

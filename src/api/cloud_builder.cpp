@@ -110,7 +110,7 @@ VoxelGrid CloudBuilder::grid(const rbcVoxelGrid& given) const {
     }
     if (__builtin_mul_overflow(voxels, given.shape[axis], &voxels)) voxels = INT64_MAX;
     grid.origin[axis] = origin;
-    grid.inverse[axis] = 1 / size;
+    grid.voxel_size[axis] = size;
     grid.shape[axis] = given.shape[axis];
   }
   if (__builtin_mul_overflow(voxels, points_.clouds > 0 ? points_.clouds : 1, &voxels) ||

@@ -60,12 +60,14 @@ class AccumulateCall : public SampleBuilder {
   const AccumulateProblem& problem() const { return problem_; }
   bool empty() const { return problem_.samples.total() == 0; }
 
-  // Nothing fails from here on but the device.
+  // Nothing fails from here on but the work itself, where it is interrupted or the device fails.
   void check(rbcContext&, Scratch) const {
+    accumulator_.half_added = true;
     accumulator_.settled.kind.has_dtype = true;
     accumulator_.settled.kind.dtype = problem_.samples.dtype;
     accumulator_.most_samples += problem_.samples.total();
   }
+  void after(rbcContext&, Scratch) const { accumulator_.half_added = false; }
 
  private:
   rbcStatisticsAccumulator& accumulator_;
@@ -148,7 +150,9 @@ void merge(rbcStatisticsAccumulator& to, rbcStatisticsAccumulator& from) {
   const auto& operation = operationFor<MergeProblem>(*context.backend);
   const size_t bytes = operation.workspaceBytes(*context.state, problem);
   const Scratch scratch = {bytes > 0 ? workspace(context, bytes).data : nullptr, bytes};
+  to.half_added = true;
   operation.run(*context.state, problem, scratch);
+  to.half_added = false;
   to.most_samples += from.most_samples;
   if (from.settled.kind.has_dtype) {
     to.settled.kind.has_dtype = true;

@@ -106,7 +106,6 @@ TsdfCall::TsdfCall(const rbcContext& context, const Arguments& call)
   TsdfProblem& p = problem_;
   addSensors(call.sensors);
   p.grid = grid(params.grid);
-  for (int axis = 0; axis < 3; ++axis) p.voxel_size[axis] = params.grid.voxel_size[axis];
   p.weighting = static_cast<TsdfWeighting>(params.weighting);
   p.carve = (params.flags & RBC_TSDF_CARVE) != 0;
   p.truncation = checkedTruncation(params.truncation, p.points.dtype);

@@ -123,11 +123,11 @@ size_t accumulateBytes(const rbcContext& context, const WindowProblem& problem,
 
 void accumulateWindows(rbcContext& context, const WindowProblem& problem,
                        const WindowAccumulation& accumulation, Scratch scratch) {
-  // Nothing fails from here on but the device.
-  AccumulatorKind& kind = accumulation.accumulator->settled.kind;
-  kind.has_dtype = true;
-  kind.dtype = accumulation.dtype;
-  accumulation.accumulator->most_samples += accumulation.samples;
+  // Nothing fails from here on but the work itself, where it is interrupted or the device fails.
+  rbcStatisticsAccumulator& accumulator = *accumulation.accumulator;
+  accumulator.settled.kind.has_dtype = true;
+  accumulator.settled.kind.dtype = accumulation.dtype;
+  accumulator.most_samples += accumulation.samples;
   if (!empty(problem, accumulation)) {
     Block(context, problem, accumulation, scratch.data).run(context);
   }

@@ -373,7 +373,8 @@ void WindowBuilder::readOutputs(const rbcWindowStream& given, WindowStream* s) {
   const int64_t shape[] = {problem_.windows, s->num_offsets, s->out_channels};
   if (out != nullptr) {
     requireShape(*out, "out", s->values != nullptr ? 3 : 2, shape);
-    s->out = {out->data, {out->strides[0], out->strides[1], 0}, out->dtype};
+    s->out = {
+        out->count > 0 ? out->data : nullptr, {out->strides[0], out->strides[1], 0}, out->dtype};
     if (s->values != nullptr) s->out.stride[2] = out->strides[2];
   }
   given_[problem_.num_streams].has_out = out != nullptr;

@@ -42,8 +42,7 @@ bool WindowCall::empty() const {
   if (problem_.windows == 0) return true;
   for (int32_t n = 0; n < problem_.num_streams; ++n) {
     const WindowStream& s = streams_[n];
-    const bool writes = s.valid != nullptr ||
-                        (s.out.data != nullptr && (s.out_channels > 0 || s.values == nullptr));
+    const bool writes = s.out.data != nullptr || s.valid != nullptr;
     if (s.num_offsets > 0 && writes) return false;
   }
   return true;
@@ -215,9 +214,17 @@ size_t WindowCall::afterBytes(const rbcContext& context) const {
 }
 
 void WindowCall::after(rbcContext& context, Scratch scratch) const {
+  // None of them is of use if one is left half way: nobody could tell which has all of the call.
+  const auto setHalfAdded = [&](bool half_added) {
+    for (int32_t i = 0; i < numAccumulations(); ++i) {
+      accumulation(i).accumulator->half_added = half_added;
+    }
+  };
+  setHalfAdded(true);
   for (int32_t i = 0; i < numAccumulations(); ++i) {
     accumulateWindows(context, problem_, accumulation(i), scratch);
   }
+  setHalfAdded(false);
 }
 
 }  // namespace

@@ -7,7 +7,9 @@
 
 #include <cstdint>
 
+#include "robocache/clouds.h"
 #include "robocache/fuse.h"
+#include "robocache/live.h"
 #include "robocache/statistics.h"
 #include "robocache/tsdf.h"
 #include "robocache/windows.h"
@@ -45,8 +47,18 @@ inline constexpr uint32_t kFirstSize<rbcStatisticsAccumulatorParams> = 72;
 template <>
 inline constexpr uint32_t kFirstSize<rbcStatisticsUpdateParams> = 64;
 template <>
+inline constexpr uint32_t kFirstSize<rbcUnprojectParams> = 136;
+template <>
+inline constexpr uint32_t kFirstSize<rbcFarthestPointsParams> = 72;
+template <>
+inline constexpr uint32_t kFirstSize<rbcTakeRowsParams> = 48;
+template <>
 inline constexpr uint32_t kFirstSize<rbcWindowStream> = 200;
 template <>
 inline constexpr uint32_t kFirstSize<rbcWindowsParams> = 48;
+template <>
+inline constexpr uint32_t kFirstSize<rbcLiveStream> = 96;
+template <>
+inline constexpr uint32_t kFirstSize<rbcLiveParams> = 48;
 
 }  // namespace rbc

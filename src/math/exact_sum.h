@@ -2,7 +2,7 @@
 // their unit, in limbs of 32 bits.
 //
 // A limb lies in an int64, so that limbs are added without carries, by atomics as well, and in any
-// order: 2^31 additions fit before normalize() has to make all but the last 0 .. 2^32 - 1 again.
+// order: 2^31 additions fit before normalizeLimbs() has to make all but the last 0 .. 2^32 - 1 again.
 #pragma once
 
 #include <cstdint>
@@ -114,8 +114,6 @@ template <class AddSum, class AddSquare>
 RBC_HD void splitValue(double x, AddSum&& add_sum, AddSquare&& add_square) {
   const Split s = splitOf(x);
   if (s.significand == 0) return;
-  // Trailing zeros are most of what numbers of narrower types have: without them there are fewer
-  // limbs to add to.
   splitScaled<SumLimbs>(s.significand, s.exponent, s.negative, add_sum);
   splitScaled128<SquareLimbs>(static_cast<uint128>(s.significand) * s.significand, 2 * s.exponent,
                               false, add_square);

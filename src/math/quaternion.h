@@ -1,7 +1,8 @@
 // Quaternions, in which every rotation is read and from which it is written, and rotation vectors.
 //
 // A quaternion of any length stands for a rotation, so that reading one loses nothing: its length is
-// 2^-52 to 2^3, or that of numbers of f32, and only what is written is normalized. NaN stands for what is no rotation.
+// 2^-52 to 2^3, or that of numbers of f32, and only what is written is normalized. NaN stands for what
+// is no rotation.
 #if !defined(RBC_MATH_QUATERNION_H) || defined(RBC_FORMULAS_AGAIN)
 #define RBC_MATH_QUATERNION_H
 
@@ -72,8 +73,9 @@ RBC_HD Quaternion<Number> noRotation() {
   return {notANumber(), notANumber(), notANumber(), notANumber()};
 }
 
-// A factor of what is written: NaN, if the square of the length is infinite. One of 0 makes it NaN or
-// infinite, and its product with 0 is NaN.
+// A factor of what is written, which has to become NaN where there is no rotation. It is NaN if the
+// square of the length is infinite. If that is 0 the factor is infinite or NaN already, and so is its
+// product with each component, which are all 0: NaN.
 RBC_HD double unlessInfinite(double square, double factor) {
   return square < 0x1p1023 ? factor : notANumber();
 }

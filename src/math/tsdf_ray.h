@@ -41,7 +41,6 @@ struct Limits {
 template <class Number>
 struct RayField {
   GridOf<Number> grid;
-  Number voxel_size[3];
   int32_t extent[3];
   Number truncation;
   Number inverse_truncation;
@@ -85,8 +84,8 @@ RBC_HD bool aim(const RayField<Number>& field, const Number (&point)[3], const N
   Number slope[3];  // voxels along each axis for a step of 1
   forAxes([&](int axis) {
     ray->offset[axis] = point[axis] - grid.origin[axis];
-    const Number place = ray->place[axis] = ray->offset[axis] * grid.inverse[axis];
-    slope[axis] = ray->direction[axis] * grid.inverse[axis];
+    const Number place = ray->place[axis] = ray->offset[axis] / grid.voxel_size[axis];
+    slope[axis] = ray->direction[axis] / grid.voxel_size[axis];
     // Parallel to the faces, the next one is as far as can be; 0 times that is no NaN. (Not
     // compared with infinities: GCC 13 folds that wrongly.)
     Number spacing = 1 / slope[axis];
@@ -121,7 +120,8 @@ RBC_HD int64_t observedDistance(const RayField<Number>& field, const TsdfRay<Num
                                 const int32_t (&voxel)[3]) {
   Number distance = 0;
   forAxes([&](int axis) {
-    const Number centre = (static_cast<Number>(voxel[axis]) + Number(0.5)) * field.voxel_size[axis];
+    const Number centre =
+        (static_cast<Number>(voxel[axis]) + Number(0.5)) * field.grid.voxel_size[axis];
     distance += (ray.offset[axis] - centre) * ray.direction[axis];
   });
   Number share = distance * field.inverse_truncation;

@@ -34,15 +34,8 @@ RBC_HD Number fromValueKey(ValueKey<Number> key) {
 RBC_HD bool isFinite(float x) { return (bitCast<uint32_t>(x) & 0x7f800000u) != 0x7f800000u; }
 RBC_HD bool isFinite(double x) { return (bitCast<uint64_t>(x) >> 52 & 0x7ff) != 0x7ff; }
 
-// The number that a value's key is made of, which holds it exactly but for 64-bit integers, that are
-// rounded to f64 first: Compute of real.h.
-template <class Storage>
-RBC_HD Compute<Storage> keyedNumber(Storage x) {
-  return widen(x);
-}
-
-// The bits of a key that tell the values of a dtype apart: 64 bits less for a key of f64, the rest
-// follows from the sign. Of integers a sign, the exponents and as many bits as they have.
+// How many leading bits of a key tell the values of a dtype apart; those below follow from the sign.
+// Of integers they are a sign, the exponent, and one bit less than they have, as the first is implied.
 RBC_HD int keyBits(DType dtype) {
   switch (dtype) {
     case DType::F16: return 19;

@@ -11,16 +11,16 @@ namespace rbc {
 template <class Number>
 struct GridOf {
   Number origin[3];
-  Number inverse[3];  // 1 / voxel_size
-  Number limit[3];    // the smallest Number that is no less than the extent
+  Number voxel_size[3];
+  Number limit[3];  // the smallest Number that is no less than the extent
 };
 
-// The index along an axis: floor((p - origin) * inverse), for an index in 0 .. extent - 1, which is
+// The index along an axis: floor((p - origin) / voxel_size), for an index in 0 .. extent - 1, which is
 // what is told. NaN is outside. Truncation is floor where x >= 0, -0 too; and for an integer n and
 // its `limit`, floor(x) < n just if x < limit.
 template <class Number>
 RBC_HD bool axisIndex(const GridOf<Number>& grid, int axis, Number p, int32_t* index) {
-  const Number x = (p - grid.origin[axis]) * grid.inverse[axis];
+  const Number x = (p - grid.origin[axis]) / grid.voxel_size[axis];
   const bool inside = (x >= 0) & (x < grid.limit[axis]);
 #if defined(__CUDA_ARCH__)
   *index = static_cast<int32_t>(x);  // a GPU's conversion saturates

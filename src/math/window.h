@@ -31,11 +31,15 @@ struct GatheredRow {
 
 // Of an episode's `count` rows, where the window has its anchor at row `anchor`, inside or not.
 RBC_HD GatheredRow gatheredRow(int64_t anchor, int64_t offset, int64_t count, WindowPad pad) {
+  // No branches: on a GPU they keep loads from being made together.
   const int64_t row = addSaturated(anchor, offset);
+  const bool before = row < 0;
   const bool after = row >= count;
-  if (row >= 0 && !after) return {row, true, false};
-  if (count <= 0 || pad == WindowPad::kFill) return {-1, false, false};
-  return {after ? count - 1 : 0, false, after};
+  const bool held = before | after;
+  const bool none = held & ((count <= 0) | (pad == WindowPad::kFill));
+  const bool past = after & !none;
+  const int64_t nearest = before ? 0 : after ? count - 1 : row;
+  return {none ? -1 : nearest, !held, past};
 }
 
 // The last of n rows not after time t, or -1.

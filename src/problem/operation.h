@@ -23,6 +23,9 @@ struct RotationProblem;
 struct StatisticsProblem;
 struct AccumulateProblem;
 struct MergeProblem;
+struct UnprojectProblem;
+struct FarthestProblem;
+struct TakeRowsProblem;
 struct WindowProblem;
 
 template <class Problem>
@@ -40,6 +43,9 @@ struct Operations : Row<TimesProblem>,
                     Row<StatisticsProblem>,
                     Row<AccumulateProblem>,
                     Row<MergeProblem>,
+                    Row<UnprojectProblem>,
+                    Row<FarthestProblem>,
+                    Row<TakeRowsProblem>,
                     Row<WindowProblem> {};
 
 // The row of a problem's operation.

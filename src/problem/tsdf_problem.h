@@ -12,7 +12,6 @@ enum class TsdfWeighting : int32_t { kConstant, kInverseSquare };
 struct TsdfProblem {
   PointClouds points;
   VoxelGrid grid;
-  double voxel_size[3];
   const void* sensors;
   int64_t sensors_stride[2];  // cloud, coordinate; that of the clouds is 0 if they share one
   DType sensors_dtype;        // F32 or F64
@@ -30,7 +29,6 @@ RayField<Number> fieldAs(const TsdfProblem& p) {
   RayField<Number> field;
   field.grid = gridAs<Number>(p.grid);
   for (int axis = 0; axis < 3; ++axis) {
-    field.voxel_size[axis] = static_cast<Number>(p.voxel_size[axis]);
     field.extent[axis] = static_cast<int32_t>(p.grid.shape[axis]);
   }
   field.truncation = static_cast<Number>(p.truncation);

@@ -57,7 +57,7 @@ struct Features {
 
 struct VoxelGrid {
   double origin[3];
-  double inverse[3];
+  double voxel_size[3];
   int64_t shape[3];
 
   RBC_HD int64_t volume() const { return shape[0] * shape[1] * shape[2]; }
@@ -71,7 +71,7 @@ GridOf<Number> gridAs(const VoxelGrid& grid) {
     auto limit = static_cast<Number>(extent);
     if (static_cast<double>(limit) < extent) limit = std::nextafter(limit, Number(INFINITY));
     result.origin[axis] = static_cast<Number>(grid.origin[axis]);
-    result.inverse[axis] = static_cast<Number>(grid.inverse[axis]);
+    result.voxel_size[axis] = static_cast<Number>(grid.voxel_size[axis]);
     result.limit[axis] = limit;
   }
   return result;

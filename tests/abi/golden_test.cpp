@@ -336,6 +336,9 @@ const std::map<std::string, Function> kFunctions = {
     {"voxelize_tsdf", calling(rbcVoxelizeTsdf)},
     {"convert_rotations", calling(rbcConvertRotations)},
     {"statistics", calling(rbcStatistics)},
+    {"unproject", calling(rbcUnproject)},
+    {"farthest_points", calling(rbcFarthestPoints)},
+    {"take_rows", calling(rbcTakeRows)},
 };
 
 void checkAll(const Context& context) {

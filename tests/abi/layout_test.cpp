@@ -114,6 +114,24 @@ VALUE(RBC_ROTATION_EULER_INTRINSIC_ZYZ, 43);
 VALUE(RBC_STATISTICS_PER_ROW, 1u);
 VALUE(RBC_STATISTICS_MAX_LEVELS, 64);
 
+VALUE(RBC_WINDOWS_MAX_STREAMS, 16);
+VALUE(RBC_WINDOWS_MAX_TRANSFORMS, 64);
+VALUE(RBC_WINDOW_GATHER, 0);
+VALUE(RBC_WINDOW_INTERPOLATE, 1);
+VALUE(RBC_PAD_HOLD, 0);
+VALUE(RBC_PAD_FILL, 1);
+VALUE(RBC_PAD_NEUTRAL, 2);
+VALUE(RBC_ACCUMULATE_ALL, 0);
+VALUE(RBC_ACCUMULATE_VALID, 1);
+VALUE(RBC_ACCUMULATE_WHOLE, 2);
+VALUE(RBC_TRANSFORM_COPY, 0);
+VALUE(RBC_TRANSFORM_SUBTRACT, 1);
+VALUE(RBC_TRANSFORM_SE3_RELATIVE, 2);
+VALUE(RBC_TRANSFORM_SE3_WORLD, 3);
+VALUE(RBC_TRANSFORM_SE3_STEP, 4);
+VALUE(RBC_TRANSFORM_INVERSE, 1u);
+VALUE(RBC_WINDOWS_ANCHOR_TIMES, 2u);
+
 // ---- structs ------------------------------------------------------------------------------------
 
 #define SIZE(type, bytes) \
@@ -221,6 +239,38 @@ FUNCTION(rbcStatisticsAccumulatorResult,
          rbcStatus_t (*)(rbcContext_t, rbcStatisticsAccumulator_t, const rbcStatisticsResult*));
 FUNCTION(rbcStatisticsAccumulatorGetInfo,
          rbcStatus_t (*)(rbcStatisticsAccumulator_t, rbcStatisticsAccumulatorInfo*));
+FUNCTION(rbcLiveCreate, rbcStatus_t (*)(rbcContext_t, const rbcLiveStream*, int32_t,
+                                        const rbcLiveParams*, rbcLive_t*));
+FUNCTION(rbcLiveDestroy, rbcStatus_t (*)(rbcLive_t));
+FUNCTION(rbcLivePush,
+         rbcStatus_t (*)(rbcContext_t, rbcLive_t, int32_t, const rbcTensor*, const rbcTensor*));
+FUNCTION(rbcLiveFuse, rbcStatus_t (*)(rbcContext_t, rbcLive_t, const rbcTensor*, const rbcTensor*,
+                                      const rbcTensor*, const rbcTensor*));
+FUNCTION(rbcLiveGetCounters, rbcStatus_t (*)(rbcLive_t, int32_t, rbcLiveCounters*));
+FUNCTION(rbcWindows, rbcStatus_t (*)(rbcContext_t, const rbcWindowStream*, int32_t,
+                                     const rbcTensor*, const rbcTensor*, const rbcWindowsParams*));
+FUNCTION(rbcWindowsWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcWindowStream*, int32_t, const rbcTensor*,
+                         const rbcTensor*, const rbcWindowsParams*, size_t*));
+FUNCTION(rbcUnproject, rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*,
+                                       const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                                       const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                                       const rbcUnprojectParams*));
+FUNCTION(rbcUnprojectWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTensor*, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTensor*, const rbcUnprojectParams*, size_t*));
+FUNCTION(rbcFarthestPoints,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcFarthestPointsParams*));
+FUNCTION(rbcFarthestPointsWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcFarthestPointsParams*, size_t*));
+FUNCTION(rbcTakeRows, rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*,
+                                      const rbcTensor*, const rbcTakeRowsParams*));
+FUNCTION(rbcTakeRowsWorkspaceSize,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTakeRowsParams*, size_t*));
 
 TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcContextParams context = rbcContextParamsInit();
@@ -257,6 +307,28 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   CHECK(tsdf.max_weight == INFINITY);
   tsdf.struct_size = 0;
   tsdf.max_weight = 0;
+  rbcUnprojectParams unproject = rbcUnprojectParamsInit();
+  CHECK(unproject.struct_size == sizeof unproject);
+  CHECK(unproject.color_scale == 1);
+  CHECK(unproject.step == 1);
+  for (double* low : {&unproject.min_x, &unproject.min_y, &unproject.min_z}) {
+    CHECK(*low == -INFINITY);
+    *low = 0;
+  }
+  for (double* high :
+       {&unproject.max_depth, &unproject.max_x, &unproject.max_y, &unproject.max_z}) {
+    CHECK(*high == INFINITY);
+    *high = 0;
+  }
+  unproject.struct_size = 0;
+  unproject.color_scale = 0;
+  unproject.step = 0;
+  rbcFarthestPointsParams farthest = rbcFarthestPointsParamsInit();
+  CHECK(farthest.struct_size == sizeof farthest);
+  farthest.struct_size = 0;
+  rbcTakeRowsParams take = rbcTakeRowsParamsInit();
+  CHECK(take.struct_size == sizeof take);
+  take.struct_size = 0;
   rbcStatisticsParams statistics = rbcStatisticsParamsInit();
   CHECK(statistics.struct_size == sizeof statistics);
   statistics.struct_size = 0;
@@ -272,6 +344,27 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcStatisticsAccumulatorInfo accumulator_info = rbcStatisticsAccumulatorInfoInit();
   CHECK(accumulator_info.struct_size == sizeof accumulator_info);
   accumulator_info.struct_size = 0;
+  rbcLiveStream live = rbcLiveStreamInit();
+  CHECK(live.struct_size == sizeof live);
+  CHECK(live.max_age == INFINITY);
+  CHECK(live.dtype.bits == 32);
+  live.struct_size = 0;
+  live.max_age = 0;
+  live.dtype = {};
+  rbcLiveParams live_params = rbcLiveParamsInit();
+  CHECK(live_params.struct_size == sizeof live_params);
+  CHECK(live_params.time_dtype.bits == 64);
+  live_params.struct_size = 0;
+  live_params.time_dtype = {};
+  rbcLiveCounters counters = rbcLiveCountersInit();
+  CHECK(counters.struct_size == sizeof counters);
+  counters.struct_size = 0;
+  rbcWindowStream window = rbcWindowStreamInit();
+  CHECK(window.struct_size == sizeof window);
+  window.struct_size = 0;
+  rbcWindowsParams windows = rbcWindowsParamsInit();
+  CHECK(windows.struct_size == sizeof windows);
+  windows.struct_size = 0;
   const auto zero = [](const auto& object) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(&object);
     return std::all_of(bytes, bytes + sizeof object, [](unsigned char b) { return b == 0; });
@@ -285,11 +378,19 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   CHECK(zero(sparse));
   CHECK(zero(voxels));
   CHECK(zero(tsdf));
+  CHECK(zero(unproject));
+  CHECK(zero(farthest));
+  CHECK(zero(take));
   CHECK(zero(statistics));
   CHECK(zero(result));
   CHECK(zero(accumulator));
   CHECK(zero(update));
   CHECK(zero(accumulator_info));
+  CHECK(zero(live));
+  CHECK(zero(live_params));
+  CHECK(zero(counters));
+  CHECK(zero(window));
+  CHECK(zero(windows));
 }
 
 // ---- DLPack -------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 
 #include "fuse_kinds.h"
 #include "support/expect.h"
+#include "support/random_windows.h"
 #include "support/sanitizers.h"
 #include "voxelize_kinds.h"
 
@@ -84,6 +85,18 @@ TEST_CASE("small stack: voxelization of every kind") {
       const voxelize_kinds::Inputs in(kind);
       const voxelize_kinds::Call call(context, in, kind);
       checkStack(kind.name, [&] { return call.run(context); });
+    }
+  }
+}
+
+TEST_CASE("small stack: windows of every kind, into accumulators too") {
+  if (support::kSanitized) SKIP_BECAUSE("instrumented code takes more stack");
+  for (const int32_t level : support::simdLevels()) {
+    const Context context = support::cpuContext(2, level);
+    for (uint64_t seed = 0; seed < 60; ++seed) {
+      const support::WindowCall windows = support::RandomWindows(seed).make(false, seed % 2 == 0);
+      support::PlacedWindows placed(context, windows);
+      checkStack("windows, seed " + std::to_string(seed), [&] { return placed.call(context); });
     }
   }
 }

@@ -10,7 +10,7 @@ SIGNATURE = "points:in features:in out:out dropped:out params:struct"
 CHOICES = {"mode": MODES}
 
 
-def voxelize(name, points, mode, dtype, features=None, empty_value=None, **options):
+def voxelize(name, points, mode, dtype, features=None, empty_value=None, grid=GRID, **options):
     case = Case(f"voxelize/{name}", "voxelize")
     out, dropped = voxel_reference.dense(
         points,
@@ -19,15 +19,30 @@ def voxelize(name, points, mode, dtype, features=None, empty_value=None, **optio
         dtype=DTYPES[dtype],
         empty_value=empty_value or 0,
         **ragged(options),
-        **GRID,
+        **grid,
     )
     case.set(mode=MODES.index(mode))
     if empty_value is not None:
         case.set(empty_value=empty_value)
-    case.grid(**GRID)
+    case.grid(**grid)
     case.input(points=points, features=features, **ragged(options))
     case.output(out=out, dropped=np.asarray(dropped, np.int64))
     return case
+
+
+def on_faces(dtype):
+    """Points in whole millimetres whose voxels the product by 1 / voxel_size gets wrong."""
+    size, origin = dtype(0.05), dtype(-1)
+    x = (np.arange(-1000, 1000) / 1000).astype(dtype)
+    off = np.floor((x - origin) / size) != np.floor((x - origin) * dtype(1 / 0.05))
+    x = x[off][:16]
+    assert len(x) >= 4, "no point tells the two rules apart"
+    points = np.stack([x, np.zeros_like(x), np.zeros_like(x)], axis=1)
+    return points, {
+        "origin": (-1.0, -1.0, -1.0),
+        "voxel_size": (0.05, 2.0, 2.0),
+        "shape": (40, 1, 1),
+    }
 
 
 def cases():
@@ -57,5 +72,10 @@ def cases():
     yield voxelize("sum of f64 points to f32, without batch", points, "sum", "f32")
     points = cloud(random, (24,), "f16", 4)
     yield voxelize("max of f16 points, without batch", points, "max", "f16", None, -9.0)
+    for dtype in ("f32", "f64"):
+        points, grid = on_faces(DTYPES[dtype].type)
+        yield voxelize(
+            f"{dtype}: a division, no product by the inverse", points, "count", "i32", grid=grid
+        )
     points = np.zeros((2, 0, 3), np.float32)
     yield voxelize("no points", points, "occupancy", "u8")

@@ -373,8 +373,6 @@ def write_replay_buffer(path, ends=(4, 9, 11), **arrays):
     for name, array in {**{f"data/{n}": a for n, a in arrays.items()},
                         "meta/episode_ends": np.array(ends)}.items():  # fmt: skip
         create = getattr(group, "create_array", None) or group.create_dataset  # zarr 2
-        made = create(
-            name, shape=array.shape, dtype=array.dtype, chunks=(3, *array.shape[1:])
-        )
+        made = create(name, shape=array.shape, dtype=array.dtype, chunks=(3, *array.shape[1:]))
         made[...] = array
     return arrays

@@ -88,15 +88,19 @@ def keywords(part, call, to, choices, written=(), flags=()):
     for name in written:
         if f"return_{name}" in names:
             found[f"return_{name}"] = True
-        elif name not in found:  # not read as well
+        elif name in names and name not in found:  # not read as well
             found[name] = to(poisoned(part.outputs[name]))
     settings = dict(part.settings)
     bits = int(settings.pop("flags", 0))
     found.update((flag, bool(bits >> bit & 1)) for bit, flag in enumerate(flags))
+    if "crop" in names and "min_x" in settings:
+        found["crop"] = [settings.pop(f"{end}_{axis}") for end in ("min", "max") for axis in "xyz"]
+    if "starts" in found:
+        found["start"] = found.pop("starts")
     for name, value in settings.items():
         if name == "clock_offset_ticks":
             found["clock_offset"] = int(value)
-        elif name == "ddof":
+        elif name in ("ddof", "start", "step"):
             found[name] = int(value)
         else:
             found[name] = choices[name][int(value)] if name in choices else value
@@ -118,6 +122,11 @@ def sizes(part, names):
         found["dtype"] = part.outputs["features"].dtype
     if "max_points" in names and "grouped" in part.outputs:
         found["max_points"] = part.outputs["grouped"].shape[1]
+    if "max_points" in names and "points" in part.outputs:
+        found["max_points"] = max(1, part.outputs["points"].shape[-2])
+        found["dtype"] = part.outputs["points"].dtype
+    if "k" in names:
+        found["k"] = part.outputs["indices"].shape[-1]
     return found
 
 

@@ -46,6 +46,23 @@ def long_voxelize():
     features = as_strided(np.ones(1, np.float32), (20_000_000, 2000), (0, 0))
     rbc.voxelize(points, features, mode="sum", origin=(0, 0, 0), voxel_size=1, shape=(3, 3, 3),
                  backend=context)
+
+samples = as_strided(np.ones(2, np.float32), (1 << 38, 2), (0, 4))
+
+def long_statistics():
+    rbc.statistics(samples, quantiles=(), backend=context)
+
+def long_update():
+    accumulator = rbc.StatisticsAccumulator(2, backend=context)
+    try:
+        accumulator.update(samples)
+    finally:
+        try:
+            accumulator.result()
+        except ValueError as error:
+            assert "left half way" in str(error), error
+        else:
+            raise AssertionError("some of the samples are no state")
 """
 
 
@@ -91,7 +108,7 @@ def test_ctrl_c_ends_a_call(call: str, threads: int) -> None:
     assert seconds_until_end(start(_ENDED.replace("{call}", call), threads)) < 1
 
 
-@pytest.mark.parametrize("call", ["long_tsdf", "long_rotations"])
+@pytest.mark.parametrize("call", ["long_tsdf", "long_rotations", "long_statistics", "long_update"])
 def test_ctrl_c_ends_other_calls(call: str) -> None:
     assert seconds_until_end(start(_ENDED.replace("{call}", call))) < 1
 
@@ -146,6 +163,21 @@ except KeyboardInterrupt:
 os._exit(0)
 """
     seconds_until_end(start(script))
+
+
+def test_a_large_state_is_exported() -> None:
+    """What copies it asks for signals, on a thread that must not hold the GIL then."""
+    script = """
+accumulator = rbc.StatisticsAccumulator(400, [0.5], backend=context)
+accumulator.update(np.zeros((3, 400), np.float32))
+again = rbc.StatisticsAccumulator.from_bytes(accumulator.to_bytes(), backend=context)
+assert again.result().count.tolist() == [3] * 400
+print("works on", flush=True)
+os._exit(0)
+"""
+    process = start(script)
+    out, err = process.communicate(timeout=90)
+    assert (process.returncode, out) == (0, "works on\n"), err
 
 
 def test_a_forked_child_can_be_interrupted() -> None:

@@ -1,6 +1,7 @@
 """rbc.clock, rbc.report and rbc.associate, by hand, by brute force and on real recordings."""
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -79,6 +80,8 @@ REFUSED = [
         "streams: cam begins at 2.0, after arm ends at 1.0: they have no time in common",
     ),
     (([stream(np.zeros(0))], 1), {}, ValueError, r"streams\[0\]: has no samples"),
+    (([stream(np.array([0, np.nan]))], 1), {}, ValueError, r"streams\[0\]: ends at nan, expected"),
+    (([stream(np.array([-np.inf, 0]))], 1), {}, ValueError, r"streams\[0\]: begins at -inf"),
     (
         ([rbc.Stream(np.zeros((2, 2, 1)), np.arange(2.0))], 1),
         {},
@@ -229,6 +232,12 @@ def test_pairs_are_the_greedy_ones(first, second, tolerance, dtype):
         assert list(zip(*map(np.ndarray.tolist, found))) == expected
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+def test_pairs_however_far_apart(dtype):
+    a, b = rbc.associate(np.array([0, 50], dtype), np.array([49, 1], dtype), math.inf)
+    assert a.tolist() == [0, 1] and b.tolist() == [1, 0]
+
+
 def test_pairs_with_units():
     pandas = pytest.importorskip("pandas")
     colour = pandas.Series(np.array([0, 33, 66], "M8[ms]"))
@@ -247,6 +256,8 @@ def test_pairs_with_units():
         rbc.associate([0.0], [1.0], np.timedelta64(20, "ms"))
     with pytest.raises(ValueError, match="^tolerance: is -1"):
         rbc.associate([0.0], [1.0], -1.0)
+    with pytest.raises(TypeError, match="^tolerance: is None, expected a number"):
+        rbc.associate([0.0], [1.0], None)
     with pytest.raises(ValueError, match="^times_a: is no list of times"):
         rbc.associate([[0.0]], [1.0], 1.0)
 

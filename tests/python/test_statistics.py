@@ -80,7 +80,7 @@ def test_rows_lengths_offsets_masks_and_images():
     assert by_row.quantiles.shape == (4, len(LEVELS), 3)
     for i, row in enumerate(rows):
         require_same(by_row, reference.statistics(row, LEVELS), i)
-    together = rbc.statistics(values, lengths=lengths, mask=mask, quantiles=LEVELS)
+    together = rbc.statistics(values, lengths=lengths, mask=mask.tolist(), quantiles=LEVELS)
     require_same(together, reference.statistics(np.concatenate(rows), LEVELS))
 
     packed = values.reshape(-1, 3)
@@ -92,9 +92,7 @@ def test_rows_lengths_offsets_masks_and_images():
 
     images = random.integers(0, 256, size=(3, 2, 9, 11)).astype("u1")
     result = rbc.statistics(images.transpose(0, 2, 3, 1), quantiles=LEVELS)
-    require_same(
-        result, reference.statistics(images.transpose(0, 2, 3, 1).reshape(-1, 2), LEVELS)
-    )
+    require_same(result, reference.statistics(images.transpose(0, 2, 3, 1).reshape(-1, 2), LEVELS))
 
 
 def test_torch_and_jax_results():
@@ -154,6 +152,7 @@ def test_more_than_memory_holds():
         (lambda v: rbc.statistics(v, quantiles=[np.nan]), ValueError, "quantiles: level is nan"),
         (lambda v: rbc.statistics(v, quantiles=0.5), TypeError, "quantiles: is 0.5"),
         (lambda v: rbc.statistics(v, ddof=2), ValueError, "ddof: is 2, expected 0 or 1"),
+        (lambda v: rbc.statistics(v, ddof=None), TypeError, "ddof: is None, expected 0 or 1"),
         (lambda v: rbc.statistics(v, per_row=True), ValueError, "per_row: is set"),
         (lambda v: rbc.statistics(v, mask=np.ones(3, bool)), ValueError, "mask: shape is"),
         (lambda v: rbc.statistics(v, mask=np.ones(9, "f4")), TypeError, "mask: dtype is float32"),
@@ -167,7 +166,11 @@ def test_more_than_memory_holds():
             ValueError,
             "other: channels are 2, expected 3",
         ),
-        (lambda v: rbc.StatisticsAccumulator.from_bytes(b"x" * 64), ValueError, "data: is no state"),
+        (
+            lambda v: rbc.StatisticsAccumulator.from_bytes(b"x" * 64),
+            ValueError,
+            "data: is no state",
+        ),
         (lambda v: rbc.StatisticsAccumulator.from_bytes("x"), TypeError, "data: is 'x'"),
     ],
 )

@@ -184,6 +184,8 @@ MALFORMED = [
         ("min", [[0.0, 1.0], [0.0]], ValueError, r"^action.min\[1\]: is a list of 1, expected a l"),
         ("min", [[0.0], 1.0], ValueError, r"^action.min\[1\]: is a number, expected a list of 1"),
         ("min", [], ValueError, r"^action.min: has shape \(0,\)"),
+        ("min", [[[0.0]], [[1.0, 2.0]]], ValueError, r"^action.min: has lists of different leng"),
+        ("min", [[[[0.0]]]], ValueError, r"^action.min\[0\]\[0\]\[0\]: is a list, expected no m"),
         ("mean", [[[1.0, 2.0]]], ValueError, r"^action.mean: has shape \(1, 1, 2\)"),
         ("mean", [NAN, 1.0], ValueError, r"^action.mean\[0\]: is nan, expected a finite number$"),
         ("q99", [2.0, INF], ValueError, r"^action.q99\[1\]: is inf, expected a finite number$"),

@@ -208,7 +208,7 @@ def test_tsdf_of_a_depth_camera(recordings):
 
 # ---- against other libraries --------------------------------------------------------------------
 
-# Powers of two: theirs divide where ours multiplies by the inverse.
+# Powers of two: PCL multiplies by the inverse where others divide.
 EXACT_SIZES = {name: 2.0 ** np.round(np.log2(size)) for name, size in SIZES.items()}
 
 
@@ -224,7 +224,7 @@ def assert_same_centroids(got, expected, tolerance):
 def test_open3d(cloud):
     open3d = pytest.importorskip("open3d", reason="Open3D is not installed")
     name, _, points = cloud
-    size = EXACT_SIZES[name]
+    size = SIZES[name]
     points = points[~np.isnan(points[:, 0]), :3].astype(np.float64)
     theirs = open3d.geometry.PointCloud(open3d.utility.Vector3dVector(points))
     theirs = np.asarray(theirs.voxel_down_sample(size).points)

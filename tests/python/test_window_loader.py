@@ -233,14 +233,31 @@ def test_a_loop_that_is_left_goes_on():
 
 
 def test_a_loop_ends_where_another_begins():
+    before = threading.active_count()
     given = loader()
     first = iter(given)
     next(first)
     second = iter(given)
     next(second)
+    assert threading.active_count() == before + 1  # which writes where the first's did
     with pytest.raises(RuntimeError, match="^this loop over the loader has ended"):
         next(first)
     assert len(list(second)) == len(given) - 2
+    third = iter(given)
+    next(third)
+    given.set_epoch(7)
+    with pytest.raises(RuntimeError, match="^this loop over the loader has ended"):
+        next(third)
+    assert given.epoch == 7
+
+
+def test_small_batches_of_many_samples():
+    episodes = data((70_000, 3))
+    seen = samples(
+        {"episodes": batch.episodes.clone(), "anchors": batch.anchors.clone()}
+        for batch in loader(1000, episodes, rbc.WindowSpec({"frame": [0]}))
+    )
+    assert sorted(seen) == every_sample(episodes, rbc.WindowSpec({"frame": [0]}))
 
 
 def test_too_little_left_for_a_batch():

@@ -112,7 +112,7 @@ def clouds(points: Array) -> None:
     )
     assert_type(tsdf, Array)
 
-    rbc.voxelize(points, voxel_size=size, shape=shape)  # type: ignore
+    rbc.voxelize(points, origin=(0, 0, 0), shape=shape)  # type: ignore
     rbc.voxelize_sparse(points, (0, 0, 0), size, shape)  # type: ignore
 
 
@@ -163,8 +163,8 @@ def operators(points: torch.Tensor) -> None:
     )
     assert_type(occupied, torch.Tensor)
 
-    rbc.torch.voxelize(points, voxel_size=size, shape=shape)  # type: ignore
-    rbc.torch.voxelize_sparse(points, origin=(0, 0, 0), voxel_size=size)  # type: ignore
+    rbc.torch.voxelize(points, origin=(0, 0, 0), shape=shape)  # type: ignore
+    rbc.torch.voxelize_sparse(points, origin=(0, 0, 0), shape=shape)  # type: ignore
 
 
 def rotations(quaternions: Array) -> None:

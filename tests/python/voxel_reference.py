@@ -12,10 +12,10 @@ import numpy as np
 def indices_of(points, origin, voxel_size, shape):
     """The voxel [N,3] of each point, and whether it is one of the grid."""
     number = np.float64 if points.dtype == np.float64 else np.float32
-    inverse = (1 / np.broadcast_to(np.asarray(voxel_size, np.float64), 3)).astype(number)
+    size = np.broadcast_to(np.asarray(voxel_size, np.float64), 3).astype(number)
     with np.errstate(over="ignore", invalid="ignore"):
         moved = points[:, :3].astype(number) - np.asarray(origin, np.float64).astype(number)
-        index = np.floor(moved * inverse).astype(np.float64)
+        index = np.floor(moved / size).astype(np.float64)
         inside = ((index >= 0) & (index < np.asarray(shape, np.float64))).all(axis=1)
     return np.where(inside[:, None], index, -1).astype(np.int64), inside
 

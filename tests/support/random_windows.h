@@ -5,12 +5,18 @@
 #include <cmath>
 #include <cstring>
 
-#include "inputs.h"
 #include "random.h"
+#include "robocache/rotations.h"
 #include "window_call.h"
-#include "window_poses.h"
 
 namespace support {
+
+// What there is in a random call.
+enum class Variety {
+  kAny,
+  kNarrow,  // no doubles and integers, and what training batches ask for
+  kRows,    // the same, gathered, and copied or subtracted from
+};
 
 class RandomWindows {
  public:
@@ -18,13 +24,13 @@ class RandomWindows {
     call_.flush = flush;
   }
 
-  // `plain`: gathered rows of narrow floats, copied or subtracted from.
-  WindowCall make(bool plain, bool accumulates = false) {
-    plain_ = plain;
+  WindowCall make(Variety variety, bool accumulates = false) {
+    plain_ = variety == Variety::kRows;
+    narrow_ = variety != Variety::kAny;
     accumulates_ = accumulates;
     call_.windows = random_.chance(0.05) ? 0 : 1 + random_.below(40);
     episodes_ = 1 + random_.below(6);
-    timed_ = random_.chance(plain ? 0.3 : 0.7);
+    timed_ = random_.chance(plain_ ? 0.3 : 0.7);
     time_dtype_ = random_.pick(kTimeDTypes);
     const int64_t count = 1 + random_.below(random_.chance(0.1) ? 9 : 3);
     call_.params.anchor_stream = static_cast<int32_t>(random_.below(count));
@@ -47,7 +53,7 @@ class RandomWindows {
   using Stream = WindowCall::Stream;
 
   Layout layout(bool vectors) {
-    if (vectors && random_.chance(0.7)) {
+    if (vectors && random_.chance(0.9)) {
       return random_.chance(0.8) ? Layout::kContiguous : Layout::kColumns;
     }
     return random_.pick(kLayouts);
@@ -102,7 +108,7 @@ class RandomWindows {
     const bool has_times = timed_ && (leads || random_.chance(0.7));
     const bool interpolates =
         !plain_ && has_times && timed_ && random_.chance(0.6) && (by_times || anchorsHaveTimes());
-    const bool has_values = plain_ || interpolates || random_.chance(0.93);
+    const bool has_values = narrow_ || interpolates || random_.chance(0.93);
     int64_t rows = 0;
     std::vector<int64_t> begins = {0};
     for (int64_t e = 0; e < episodes_; ++e) {
@@ -115,8 +121,8 @@ class RandomWindows {
     size_t next = 0;
     s.episode_offsets = integers(episodes_ + 1, [&] { return begins[next++]; });
     rbcDType dtype = random_.pick(kFloatDTypes);
-    if (plain_) {
-      constexpr rbcDType kNarrow[] = {kF32, kBF16, kF16};
+    if (narrow_) {
+      constexpr rbcDType kNarrow[] = {kF32, kF32, kBF16, kF16};
       dtype = random_.pick(kNarrow);
     } else if (!interpolates && random_.chance(0.3)) {
       dtype = random_.pick(kIntegerDTypes);
@@ -125,7 +131,7 @@ class RandomWindows {
     int64_t channels = random_.pick(kChannels);
     if (random_.chance(0.02)) channels = 0;
     if (has_values) {
-      s.values = Array(dtype, {rows, channels}, layout(plain_), call_.flush);
+      s.values = Array(dtype, {rows, channels}, layout(narrow_), call_.flush);
       s.values.each([&](std::byte* p) {
         if (isFloat(dtype)) {
           put(p, dtype, number());
@@ -156,7 +162,7 @@ class RandomWindows {
     s.num_offsets = random_.chance(0.02) ? 0 : 1 + random_.below(random_.chance(0.1) ? 90 : 20);
     s.fields.pad = static_cast<int32_t>(random_.below(has_values ? 3 : 2));
     s.params.fill_value = random_.chance(0.5) ? 0 : 1;
-    if (random_.chance(0.3)) {
+    if (random_.chance(narrow_ && interpolates ? 0.05 : 0.3)) {
       s.sample_mask = Array(random_.chance(0.5) ? kBool : kU8, {rows}, layout(false));
       s.sample_mask.each([&](std::byte* p) { *p = std::byte{random_.chance(0.8)}; });
     }
@@ -184,7 +190,9 @@ class RandomWindows {
 
   void addMethods(Stream* s, int64_t channels) {
     const auto method = [&](bool quaternions) {
-      int32_t found = static_cast<int32_t>(random_.below(8));
+      constexpr int32_t kSimple[] = {RBC_METHOD_LINEAR, RBC_METHOD_NEAREST, RBC_METHOD_ANGLE,
+                                     RBC_METHOD_SLERP};
+      int32_t found = narrow_ ? random_.pick(kSimple) : static_cast<int32_t>(random_.below(8));
       return found == RBC_METHOD_SLERP && !quaternions ? RBC_METHOD_LINEAR : found;
     };
     bool steps = false;
@@ -217,36 +225,48 @@ class RandomWindows {
   }
 
   int32_t rotation() {
-    static const std::vector<Representation> all = allRepresentations();
-    constexpr size_t kFirstEuler = 7;
-    const auto kinds = static_cast<int64_t>(random_.chance(0.6) ? kFirstEuler : all.size());
-    return all[static_cast<size_t>(random_.below(kinds))].value;
+    const int32_t few = static_cast<int32_t>(random_.below(7));  // all but Euler angles
+    if (random_.chance(0.6)) return few;
+    const auto order = static_cast<int32_t>(random_.below(12));
+    return order + (random_.chance(0.5) ? RBC_ROTATION_EULER_EXTRINSIC_XYZ
+                                        : RBC_ROTATION_EULER_INTRINSIC_XYZ);
+  }
+  static bool hasAngles(int32_t rotation) {
+    return rotation >= RBC_ROTATION_EULER_EXTRINSIC_XYZ || rotation == RBC_ROTATION_ROTVEC;
   }
   static int64_t channelsOf(int32_t rotation) {
-    return support::channelsOf(representationOf(rotation));
+    if (hasAngles(rotation)) return 3;
+    if (rotation <= RBC_ROTATION_QUAT_WXYZ) return 4;
+    return rotation == RBC_ROTATION_MATRIX ? 9 : 6;
   }
 
   // Most rows get rotations where a transform expects them.
   void setPoses(const Stream& s) {
     for (const rbcWindowTransform& t : s.transforms) {
       if (t.kind < RBC_TRANSFORM_SE3_RELATIVE) continue;
-      setRotations(s.values, t.begin + 3, representationOf(t.rotation));
+      setRotations(s.values, t.begin + 3, t.rotation);
       setRotations(call_.streams[static_cast<size_t>(t.reference_stream)].values,
-                   t.reference_begin + 3, representationOf(t.reference_rotation));
+                   t.reference_begin + 3, t.reference_rotation);
     }
   }
-  void setRotations(const Array& values, int64_t begin, const Representation& kind) {
+  void setRotations(const Array& values, int64_t begin, int32_t rotation) {
+    static const Context cpu = cpuContext(1);
     if (!isFloat(values.dtype())) return;
-    for (int64_t row = 0; row < values.extent(0); ++row) {
+    const int64_t rows = values.extent(0);
+    const Array quaternions(kF64, {rows, 4});
+    quaternions.each([&](std::byte* p) { put(p, kF64, random_.uniform(-1, 1)); });
+    const Array rotations(kF64, {rows, channelsOf(rotation)});
+    const rbcTensor in = quaternions.tensor();
+    const rbcTensor out = rotations.tensor();
+    require(rbcConvertRotations(cpu.get(), &in, &out, RBC_ROTATION_QUAT_XYZW, rotation));
+    for (int64_t row = 0; row < rows; ++row) {
       if (random_.chance(0.04)) continue;
-      double q[4];
-      for (double& x : q) x = random_.uniform(-1, 1);
-      const auto numbers = writeReference(kind.format, ofQuaternion(q[0], q[1], q[2], q[3]));
       const double zero = random_.chance(0.02) ? 0 : 1;
-      const double length = hasAngles(kind) || random_.chance(0.7) ? 1 : random_.uniform(0.5, 2);
-      for (size_t k = 0; k < numbers.size(); ++k) {
-        put(values.at({row, begin + static_cast<int64_t>(k)}), values.dtype(),
-            zero * length * static_cast<double>(numbers[k]));
+      const double length =
+          hasAngles(rotation) || random_.chance(0.7) ? 1 : random_.uniform(0.5, 2);
+      for (int64_t k = 0; k < channelsOf(rotation); ++k) {
+        const long double x = decodeFloat(kF64, rotations.get({row, k}));
+        put(values.at({row, begin + k}), values.dtype(), zero * length * x);
       }
     }
   }
@@ -255,17 +275,19 @@ class RandomWindows {
     Stream& s = call_.streams[n];
     if (s.values.ndim() == 0 || random_.chance(plain_ ? 0.4 : 0.3)) return;
     const int64_t channels = s.values.extent(1);
+    const bool poses = !plain_ && (!narrow_ || random_.chance(0.6));
     for (int64_t begin = 0; begin < channels && s.transforms.size() < 5;) {
       rbcWindowTransform t = {};
       t.begin = begin;
       t.count = 1 + random_.below(channels - begin);
-      t.kind = static_cast<int32_t>(random_.below(plain_ ? 2 : 5));
+      t.kind = static_cast<int32_t>(random_.below(poses ? 5 : 2));
+      if (narrow_ && poses && t.kind == RBC_TRANSFORM_SUBTRACT) t.kind = RBC_TRANSFORM_SE3_RELATIVE;
       t.reference_stream =
           static_cast<int32_t>(random_.below(static_cast<int64_t>(call_.streams.size())));
       if (t.kind >= RBC_TRANSFORM_SE3_RELATIVE) {
         t.rotation = rotation();
         t.reference_rotation = random_.chance(0.5) ? t.rotation : rotation();
-        t.out_rotation = rotation();
+        t.out_rotation = narrow_ ? static_cast<int32_t>(random_.below(7)) : rotation();
         t.count = 3 + channelsOf(t.rotation);
         if (t.count > channels - begin) t.kind = RBC_TRANSFORM_COPY;
       }
@@ -295,16 +317,16 @@ class RandomWindows {
 
   Array factor(const Stream& s, double low, double high) {
     std::vector<int64_t> shape = {s.out_channels};
-    if (random_.chance(plain_ ? 0.1 : 0.3)) shape.insert(shape.begin(), s.num_offsets);
+    if (random_.chance(narrow_ ? 0.05 : 0.3)) shape.insert(shape.begin(), s.num_offsets);
     const rbcDType dtype = random_.chance(0.7) ? kF32 : kF64;
-    Array array(dtype, shape, layout(plain_));
+    Array array(dtype, shape, layout(narrow_));
     array.each([&](std::byte* p) { put(p, dtype, random_.uniform(low, high)); });
     return array;
   }
 
   void addOutput(Stream* s) {
     s->has_valid = random_.chance(0.8);
-    s->has_out = random_.chance(0.95);
+    s->has_out = narrow_ || random_.chance(0.95);
     if (s->values.ndim() == 0) {
       s->out_dtype = kI64;
       return;
@@ -332,13 +354,13 @@ class RandomWindows {
     }
     if (as_it_is) {
       s->out_dtype = dtype;
-    } else if (plain_) {
-      constexpr rbcDType kNarrow[] = {kF32, kBF16, kF16};
+    } else if (narrow_) {
+      constexpr rbcDType kNarrow[] = {kF32, kF32, kBF16, kF16};
       s->out_dtype = random_.pick(kNarrow);
     } else {
       s->out_dtype = random_.pick(kFloatDTypes);
     }
-    s->out_layout = outLayout(plain_);
+    s->out_layout = outLayout(narrow_);
     if (accumulates_ && s->out_channels > 0 && s->num_offsets > 0 && random_.chance(0.8)) {
       s->accumulates = static_cast<int>(1 + random_.below(2));
       s->fields.accumulate = static_cast<int32_t>(random_.below(3));
@@ -348,6 +370,7 @@ class RandomWindows {
   Random random_;
   WindowCall call_;
   bool plain_ = false;
+  bool narrow_ = false;
   bool accumulates_ = false;
   bool timed_ = false;
   rbcDType time_dtype_ = kF32;

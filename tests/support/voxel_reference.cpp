@@ -15,11 +15,11 @@ using Place = std::array<int64_t, 4>;  // cloud, x, y, z
 // The rows of each voxel's points, ascending; clouds lie one after the other in rows.
 using Voxels = std::map<Place, std::vector<int64_t>>;
 
-// (p - origin) * (1 / voxel_size) in the type that points are computed in.
+// (p - origin) / voxel_size in the type that points are computed in.
 template <class Number>
 long double scaledIn(long double p, double origin, double voxel_size) {
   const auto difference = static_cast<Number>(static_cast<Number>(p) - static_cast<Number>(origin));
-  return static_cast<Number>(difference * static_cast<Number>(1 / voxel_size));
+  return static_cast<Number>(difference / static_cast<Number>(voxel_size));
 }
 
 bool placeOf(const CloudCase& c, const CloudInputs& in, int64_t row, Place* place) {

@@ -99,6 +99,8 @@ class PlacedWindows {
 
   rbcWindowsParams& params() { return params_; }
   std::vector<rbcWindowStream>& streams() { return streams_; }
+  // Of the streams that have one.
+  const std::deque<Accumulator>& accumulators() const { return accumulators_; }
 
   rbcStatus_t call(const Context& context) const {
     return rbcWindows(context.get(), streams_.data(), static_cast<int32_t>(streams_.size()),

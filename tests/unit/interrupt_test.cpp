@@ -10,70 +10,22 @@
 #include <thread>
 #include <vector>
 
-#include "context.h"
 #include "robocache/robocache.h"
 #include "runtime/thread_pool.h"
-#include "support/dtypes.h"
 #include "support/expect.h"
+#include "support/interrupted_call.h"
 #include "support/random.h"
-#include "support/run.h"
 
 namespace {
 
+using support::checkInterrupts;
 using support::Context;
 using support::kF32;
 using support::kF64;
 using support::kI32;
 using support::kI64;
-
-// Compact, and zero until a call writes it.
-class Memory {
- public:
-  Memory(rbcDType dtype, std::vector<int64_t> shape) : shape_(std::move(shape)), dtype_(dtype) {
-    int64_t count = 1;
-    for (const int64_t extent : shape_) count *= extent;
-    bytes_.resize(static_cast<size_t>(count * dtype.bits / 8));
-  }
-
-  rbcTensor tensor() {
-    return {bytes_.data(),
-            {RBC_DEVICE_CPU, 0},
-            static_cast<int32_t>(shape_.size()),
-            dtype_,
-            shape_.data(),
-            nullptr,
-            0};
-  }
-  template <class T>
-  T* as() {
-    return reinterpret_cast<T*>(bytes_.data());
-  }
-  void clear() { std::fill(bytes_.begin(), bytes_.end(), uint8_t{0}); }
-  const std::vector<uint8_t>& bytes() const { return bytes_; }
-
- private:
-  std::vector<uint8_t> bytes_;
-  std::vector<int64_t> shape_;
-  rbcDType dtype_;
-};
-
-// A call that takes several pieces of work on one thread.
-class Call {
- public:
-  virtual ~Call() = default;
-
-  std::vector<std::vector<uint8_t>> run(const Context& context, rbcStatus_t* status) {
-    for (Memory& output : outputs_) output.clear();
-    *status = call(context.get());
-    std::vector<std::vector<uint8_t>> results;
-    for (const Memory& output : outputs_) results.push_back(output.bytes());
-    return results;
-  }
-
- protected:
-  virtual rbcStatus_t call(rbcContext_t context) = 0;
-  std::vector<Memory> outputs_;
-};
+using Call = support::LongCall;
+using Memory = support::CallMemory;
 
 class Resampling : public Call {
  public:
@@ -214,6 +166,60 @@ class Converting : public Call {
   Memory rotations_{kF64, {kRotations, 4}};
 };
 
+// Many windows of poses and a very long one, which is as long as the sum of its steps.
+class Cutting : public Call {
+ public:
+  Cutting(int64_t windows, int64_t offsets, int32_t kind)
+      : windows_(windows), offsets_(offsets), kind_(kind) {
+    support::Random random(5);
+    for (int64_t i = 0; i < 7 * kRows; ++i) values_.as<float>()[i] = static_cast<float>(i % 17);
+    ends_.as<int64_t>()[1] = kRows;
+    at_ = Memory(kI32, {offsets});
+    for (int64_t o = 0; o < offsets; ++o) {
+      at_.as<int32_t>()[o] = static_cast<int32_t>(random.below(kRows));
+    }
+    episodes_ = Memory(kI32, {windows});
+    anchors_ = Memory(kI64, {windows});
+    outputs_.emplace_back(kF32, std::vector<int64_t>{windows, offsets, 9});
+  }
+
+ private:
+  static constexpr int64_t kRows = 1000;
+
+  rbcStatus_t call(rbcContext_t context) override {
+    const rbcTensor tensors[] = {values_.tensor(),   ends_.tensor(),    at_.tensor(),
+                                 episodes_.tensor(), anchors_.tensor(), outputs_[0].tensor()};
+    const rbcWindowTransform transform = {0,
+                                          7,
+                                          kind_,
+                                          0,
+                                          0,
+                                          0,
+                                          0,
+                                          RBC_ROTATION_QUAT_XYZW,
+                                          RBC_ROTATION_QUAT_XYZW,
+                                          RBC_ROTATION_ROT6D_ROWS,
+                                          0};
+    rbcWindowStream stream = rbcWindowStreamInit();
+    stream.values = &tensors[0];
+    stream.episode_offsets = &tensors[1];
+    stream.offsets = &tensors[2];
+    stream.out = &tensors[5];
+    stream.transforms = &transform;
+    stream.num_transforms = 1;
+    return rbcWindows(context, &stream, 1, &tensors[3], &tensors[4], nullptr);
+  }
+
+  int64_t windows_;
+  int64_t offsets_;
+  int32_t kind_;
+  Memory values_{kF32, {kRows, 7}};
+  Memory ends_{kI64, {2}};
+  Memory at_{kI32, {0}};
+  Memory episodes_{kI32, {0}};
+  Memory anchors_{kI64, {0}};
+};
+
 // Of columns, which are not compact.
 class Copying : public Call {
  public:
@@ -238,40 +244,6 @@ class Copying : public Call {
   Memory source_{kF32, {kRows, 4}};
 };
 
-int32_t countDown(void* left) { return --*static_cast<int64_t*>(left) == 0 ? 1 : 0; }
-
-// Ends the call at its first poll, at its second and so on, until it asks no more. Returns how many
-// calls were ended.
-int64_t interruptEverywhere(Call& call, int threads) {
-  const Context context = support::cpuContext(threads);
-  rbcStatus_t status = RBC_STATUS_SUCCESS;
-  const auto expected = call.run(context, &status);
-  REQUIRE(status == RBC_STATUS_SUCCESS);
-  context->state->interrupt.setPeriod(0);
-  int64_t ended = 0;
-  for (int64_t poll = 1;; poll += 1 + poll / 4) {
-    int64_t left = poll;
-    support::require(rbcContextSetInterrupt(context.get(), countDown, &left));
-    call.run(context, &status);
-    if (left > 0) {
-      CHECK(status == RBC_STATUS_SUCCESS);
-      return ended;
-    }
-    ++ended;
-    CHECK(status == RBC_STATUS_CANCELLED);
-    CHECK(std::string(rbcGetLastError()).find("rbcContextSetInterrupt") != std::string::npos);
-    left = INT64_MAX;
-    const bool same = call.run(context, &status) == expected;
-    CHECK_MESSAGE(same, "after the end at poll ", poll);
-    CHECK(status == RBC_STATUS_SUCCESS);
-  }
-}
-
-void checkInterrupts(Call&& call) {
-  CHECK(interruptEverywhere(call, 1) >= 2);
-  interruptEverywhere(call, 3);
-}
-
 }  // namespace
 
 TEST_CASE("interrupt: resampling and its check of times") { checkInterrupts(Resampling()); }
@@ -281,8 +253,11 @@ TEST_CASE("interrupt: maxima of points") { checkInterrupts(Voxelizing(RBC_VOXEL_
 TEST_CASE("interrupt: sparse voxels") { checkInterrupts(SparseVoxelizing()); }
 TEST_CASE("interrupt: distance fields") { checkInterrupts(Integrating()); }
 TEST_CASE("interrupt: rotations") { checkInterrupts(Converting()); }
+TEST_CASE("interrupt: windows") { checkInterrupts(Cutting(3000, 10, RBC_TRANSFORM_SE3_RELATIVE)); }
+TEST_CASE("interrupt: a long window") {
+  checkInterrupts(Cutting(1, 20'000, RBC_TRANSFORM_SE3_STEP));
+}
 TEST_CASE("interrupt: copies") { checkInterrupts(Copying()); }
-
 TEST_CASE("interrupt: a thread that has no more work asks while it waits for the others") {
   rbc::Interrupt interrupt;
   interrupt.setPeriod(0);

@@ -173,6 +173,55 @@ TEST_CASE("racing inputs: offsets of samples") {
   }
 }
 
+TEST_CASE("racing inputs: offsets of episodes, of which windows are") {
+  if (support::kThreadSanitizer)
+    SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");
+  constexpr int64_t kWindows = 50;
+  constexpr int64_t kOffsets = 9;
+  for (const int threads : {1, 3}) {
+    const Context context = support::cpuContext(threads);
+    const RacingOffsets racing;
+    const Array values = randomFloats({kRows, 5});
+    Array times(support::kF64, {kRows});
+    for (int64_t i = 0; i < kRows; ++i) {
+      reinterpret_cast<double*>(times.memory().data())[i] = static_cast<double>(i);
+    }
+    std::vector<uint64_t> episode_of;
+    std::vector<uint64_t> rows;
+    for (int64_t b = 0; b < kWindows; ++b) episode_of.push_back(static_cast<uint64_t>(b % kBatch));
+    for (int64_t o = 0; o < kOffsets; ++o) rows.push_back(static_cast<uint64_t>(o * 40 - 90));
+    const Array episodes = support::arrayOf(support::kI32, {kWindows}, episode_of);
+    const Array offsets = support::arrayOf(support::kI64, {kOffsets}, rows);
+    const Array anchors = support::arrayOf(support::kI64, {kWindows}, episode_of);
+    const Array at = support::arrayOf(support::kF64, {kOffsets},
+                                      std::vector<uint64_t>(kOffsets, 0x3fe0000000000000));
+    const Array out[] = {Array(support::kF32, {kWindows, kOffsets, 5}),
+                         Array(support::kF32, {kWindows, kOffsets, 5})};
+    const rbcTensor tensors[] = {values.tensor(), racing.tensor(),   offsets.tensor(),
+                                 times.tensor(),  episodes.tensor(), anchors.tensor(),
+                                 out[0].tensor(), out[1].tensor(),   at.tensor()};
+    const rbcWindowTransform transform = {0, 5, RBC_TRANSFORM_SUBTRACT, 0, 1, 1, 0, 0, 0, 0, 0};
+    rbcWindowStream streams[2] = {rbcWindowStreamInit(), rbcWindowStreamInit()};
+    for (int n = 0; n < 2; ++n) {
+      streams[n].values = &tensors[0];
+      streams[n].episode_offsets = &tensors[1];
+      streams[n].times = &tensors[3];
+      streams[n].offsets = &tensors[n == 0 ? 2 : 8];
+      streams[n].out = &tensors[6 + n];
+    }
+    streams[0].transforms = &transform;
+    streams[0].num_transforms = 1;
+    streams[1].mode = RBC_WINDOW_INTERPOLATE;
+    rbcWindowsParams params = rbcWindowsParamsInit();
+    for (const uint32_t flags : {uint32_t{0}, uint32_t{RBC_CHECK_TIMES}}) {
+      params.flags = flags;
+      checkCalls("rbcWindows", [&] {
+        return rbcWindows(context.get(), streams, 2, &tensors[4], &tensors[5], &params);
+      });
+    }
+  }
+}
+
 TEST_CASE("racing inputs: masks of samples") {
   if (support::kThreadSanitizer)
     SKIP_BECAUSE("the race is meant, and ThreadSanitizer would tell of it");

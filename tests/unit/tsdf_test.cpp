@@ -107,8 +107,7 @@ void checkPaths(uint64_t first, uint64_t count) {
       field.extent[axis] = static_cast<int32_t>(1 + random.below(200));
       field.grid.limit[axis] = static_cast<Number>(field.extent[axis]);
       field.grid.origin[axis] = number(-9, 9);
-      field.grid.inverse[axis] = number(1, 10);
-      field.voxel_size[axis] = 1 / field.grid.inverse[axis];
+      field.grid.voxel_size[axis] = 1 / number(1, 10);
     }
     field.truncation = number(0.01, 30);
     field.inverse_truncation = 1 / field.truncation;
@@ -156,7 +155,7 @@ TEST_CASE("tsdf formulas: grids beyond the integers of f32") {
   for (int axis = 0; axis < 3; ++axis) {
     field.extent[axis] = axis == 0 ? INT32_MAX : 1;
     field.grid.limit[axis] = axis == 0 ? 0x1p31f : 1;
-    field.grid.inverse[axis] = field.voxel_size[axis] = 1;
+    field.grid.voxel_size[axis] = 1;
   }
   field.truncation = 1000;
   field.inverse_truncation = 1e-3f;

@@ -60,7 +60,7 @@ rbc::GridOf<T> gridAlong(double origin, double voxel_size, int64_t extent) {
   rbc::VoxelGrid grid = {};
   for (int axis = 0; axis < 3; ++axis) {
     grid.origin[axis] = origin;
-    grid.inverse[axis] = 1 / voxel_size;
+    grid.voxel_size[axis] = voxel_size;
     grid.shape[axis] = extent;
   }
   return rbc::gridAs<T>(grid);
@@ -98,7 +98,7 @@ TEST_CASE_TEMPLATE("voxel formulas: an index is the floor, within the extent", T
   int64_t inside = 0;
   int64_t wrong = 0;
   const auto check = [&](const rbc::GridOf<T>& grid, T p, int64_t extent) {
-    const T x = (p - grid.origin[0]) * grid.inverse[0];
+    const T x = (p - grid.origin[0]) / grid.voxel_size[0];
     int64_t expected = 0;
     int32_t index = -1;
     const bool expected_inside = indexBy(x, extent, &expected);

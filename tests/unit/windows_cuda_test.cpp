@@ -7,6 +7,7 @@ namespace {
 
 using support::Context;
 using support::RandomWindows;
+using support::Variety;
 using support::WindowCall;
 using support::WindowResult;
 
@@ -33,11 +34,11 @@ bool checkSame(const Context& cuda, const WindowCall& call, uint64_t seed) {
   return expected.status == RBC_STATUS_SUCCESS;
 }
 
-void checkRandom(const Context& cuda, uint64_t first, uint64_t count, bool plain,
-                 bool accumulates) {
+void checkRandom(const Context& cuda, uint64_t first, uint64_t count, Variety variety,
+                 bool accumulates = false) {
   uint64_t good = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    good += checkSame(cuda, RandomWindows(seed).make(plain, accumulates), seed) ? 1 : 0;
+    good += checkSame(cuda, RandomWindows(seed).make(variety, accumulates), seed) ? 1 : 0;
   }
   CHECK(good == count);
 }
@@ -46,16 +47,17 @@ void checkRandom(const Context& cuda, uint64_t first, uint64_t count, bool plain
 
 TEST_CASE("windows cuda: the bits of the CPU, of random calls") {
   WITH_CUDA(cuda);
-  checkRandom(cuda, 0, 500, false, false);
+  checkRandom(cuda, 0, 500, Variety::kAny);
 }
 
-TEST_CASE("windows cuda: the bits of the CPU, of random gathered rows") {
+TEST_CASE("windows cuda: the bits of the CPU, of random training batches") {
   WITH_CUDA(cuda);
-  checkRandom(cuda, 10'000, 500, true, false);
+  checkRandom(cuda, 10'000, 500, Variety::kNarrow);
+  checkRandom(cuda, 40'000, 500, Variety::kRows);
 }
 
 TEST_CASE("windows cuda: the bits of the CPU, of random calls into accumulators") {
   WITH_CUDA(cuda);
-  checkRandom(cuda, 20'000, 150, false, true);
-  checkRandom(cuda, 30'000, 50, true, true);
+  checkRandom(cuda, 20'000, 150, Variety::kAny, true);
+  checkRandom(cuda, 30'000, 50, Variety::kNarrow, true);
 }

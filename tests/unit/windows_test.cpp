@@ -4,19 +4,20 @@
 
 #include "support/operation_tests.h"
 #include "support/random_windows.h"
-#include "support/window_reference.h"
+#include "unit/window_reference.h"
 
 namespace support {
 
 // What a random call is made of.
 struct WindowCase {
   uint64_t seed = 0;
-  bool plain = false;  // gathered rows of narrow floats, copied or subtracted from
+  Variety variety = Variety::kAny;
   Flush flush = Flush::kEnd;
 };
 
 std::string describe(const WindowCase& c) {
-  return std::string(c.plain ? "plain " : "") + "windows, seed " + std::to_string(c.seed);
+  constexpr const char* kNames[] = {"windows", "windows of narrow floats", "windows of rows"};
+  return std::string(kNames[static_cast<int>(c.variety)]) + ", seed " + std::to_string(c.seed);
 }
 
 struct WindowInputs {
@@ -25,7 +26,7 @@ struct WindowInputs {
 };
 
 WindowInputs inputsOf(const WindowCase& c) {
-  return {c, RandomWindows(c.seed, c.flush).make(c.plain)};
+  return {c, RandomWindows(c.seed, c.flush).make(c.variety)};
 }
 
 class PlacedInputs : public PlacedWindows {
@@ -49,7 +50,13 @@ std::string firstError(const WindowInputs& in, const WindowResult& result) {
 
 namespace {
 
+using support::Variety;
 using support::WindowCase;
+
+Variety varietyOf(uint64_t seed) {
+  constexpr Variety kVarieties[] = {Variety::kRows, Variety::kAny, Variety::kNarrow, Variety::kAny};
+  return kVarieties[seed % 4];
+}
 
 struct Windows {
   static constexpr uint64_t kRandomCases = 600;
@@ -57,10 +64,10 @@ struct Windows {
 
   static std::vector<WindowCase> table() {
     std::vector<WindowCase> all;
-    for (uint64_t seed = 0; seed < 60; ++seed) all.push_back({20'000 + seed, seed % 3 == 0});
+    for (uint64_t seed = 0; seed < 60; ++seed) all.push_back({20'000 + seed, varietyOf(seed)});
     return all;
   }
-  static WindowCase random(uint64_t seed) { return {seed, seed % 4 == 0}; }
+  static WindowCase random(uint64_t seed) { return {seed, varietyOf(seed)}; }
   static WindowCase any(uint64_t seed) { return random(seed); }
 };
 

@@ -29,9 +29,11 @@ from ._clock import clock
 from ._context import Context, ContextInfo
 from ._episodes import Episodes
 from ._errors import RoboCacheError, Status
+from ._farthest_points import farthest_points, take_rows
 from ._frames import fuse_frames, resample_frame
 from ._fuse import fuse
 from ._info import Info, info
+from ._live import Live, LiveCounters, LiveStream, LiveTick
 from ._masks import channel_mask
 from ._normalization import Normalization
 from ._report import Report, StreamReport, report
@@ -44,6 +46,7 @@ from ._track import Track
 from ._transform import Transform
 from ._tsdf import voxelize_tsdf
 from ._types import Grid
+from ._unproject import Cloud, unproject
 from ._version import version as __version__
 from ._voxelize import voxelize
 from ._voxelize_sparse import SparseVoxels, voxelize_sparse
@@ -67,11 +70,16 @@ else:
 
 
 __all__ = [
+    "Cloud",
     "Context",
     "ContextInfo",
     "Episodes",
     "Grid",
     "Info",
+    "Live",
+    "LiveCounters",
+    "LiveStream",
+    "LiveTick",
     "Normalization",
     "RangeWarning",
     "Report",
@@ -92,6 +100,7 @@ __all__ = [
     "channel_mask",
     "clock",
     "convert_rotations",
+    "farthest_points",
     "fuse",
     "fuse_frames",
     "info",
@@ -100,6 +109,8 @@ __all__ = [
     "resample_frame",
     "statistics",
     "statistics_files",
+    "take_rows",
+    "unproject",
     "voxelize",
     "voxelize_sparse",
     "voxelize_tsdf",

@@ -6,6 +6,7 @@ from typing import Any
 
 from ._given_times import times_of
 from ._host import on_host
+from ._options import number
 from ._rules import are_ticks
 from ._units import is_length, no_unit, require_one_unit, ticks_of
 
@@ -55,14 +56,15 @@ def associate(times_a: Any, times_b: Any, tolerance: Any) -> tuple[Any, Any]:
     if is_length(tolerance) and unit is None:
         raise TypeError(no_unit(tolerance, "tolerance"))
     whole = unit is not None or (are_ticks(first) and are_ticks(second))
-    limit = ticks_of(tolerance, "tolerance", unit) if whole else float(tolerance)
+    limit = ticks_of(tolerance, "tolerance", unit) if whole else number(tolerance, "tolerance")
     if not limit >= 0:
         raise ValueError(f"tolerance: is {limit}, expected 0 or more")
 
     order = np.argsort(second, kind="stable")
     ordered = second[order]
     # A little more than the tolerance, then exactly: sums of floats are rounded.
-    wide = limit if whole else limit + 4 * np.spacing(np.abs(first) + limit)
+    exact = whole or limit == np.inf
+    wide = limit if exact else limit + 4 * np.spacing(np.abs(first) + limit)
     begin = np.searchsorted(ordered, first - wide, side="left")
     end = np.searchsorted(ordered, first + wide, side="right")
     counts = np.maximum(end - begin, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -144,7 +145,11 @@ def _ends(stream: Any, name: str) -> tuple[Any, Any]:
         raise ValueError(f"{name}: has no samples")
     edges = on_host(times[:: max(1, times.shape[0] - 1)][:2], f"{name}.times")
     offset = offset_of(stream)
-    return edges[0].item() + offset, edges[-1].item() + offset
+    first, last = edges[0].item() + offset, edges[-1].item() + offset
+    for end, edge in (("begins", first), ("ends", last)):
+        if not math.isfinite(edge):
+            raise ValueError(f"{name}: {end} at {edge}, expected a finite time")
+    return first, last
 
 
 def offset_of(stream: Any) -> Any:

@@ -40,11 +40,14 @@ def clouds(
     lengths: Any,
     offsets: Any,
     features: Any = None,
+    point_cloud_range: Any = None,
 ) -> tuple[Any, tuple[int, ...], tuple[int, ...], tuple[bytes, Any, Any]]:
     """The shape of the points, that of the batch, that of the grid, and what goes into options.
 
     A grid that cannot be, of which the library tells, has the shape (0,).
     """
+    if point_cloud_range is not None:
+        origin, shape = within(point_cloud_range, voxel_size, origin, shape)
     try:
         x, y, z = origin
         number = type(voxel_size) is float or _is_number(voxel_size)
@@ -79,6 +82,36 @@ def clouds(
     if i < 1 or j < 1 or k < 1 or i * j * k > most:
         return rows, batch, (0,), options
     return rows, batch, (i, j, k), options
+
+
+def numbers_of(given: Any, name: str, length: int, expected: str) -> list[float]:
+    """So many numbers, out of a list or an array."""
+    try:
+        numbers = [float(each) for each in given]
+    except (*REFUSALS, OverflowError):
+        raise TypeError(f"{name}: is {shown(given)}, expected {expected}") from None
+    if len(numbers) != length:
+        raise ValueError(f"{name}: has {len(numbers)} elements, expected {length}: {expected}")
+    return numbers
+
+
+def within(point_cloud_range: Any, voxel_size: Any, origin: Any, shape: Any) -> tuple[Any, Any]:
+    """The origin and the shape of the grid from one corner to the other, as spconv has it."""
+    if origin is not None or shape is not None:
+        raise ValueError("point_cloud_range: says what origin and shape do, expected it alone")
+    try:
+        x, y, z, *high = [float(each) for each in point_cloud_range]
+        i, j, k = high
+        dx, dy, dz = (voxel_size,) * 3 if _is_number(voxel_size) else voxel_size
+        cells = round((i - x) / dx), round((j - y) / dy), round((k - z) / dz)
+    except (*REFUSALS, OverflowError, ZeroDivisionError):
+        cells = (0, 0, 0)
+    if min(cells) < 1:
+        raise ValueError(
+            f"point_cloud_range: is {shown(point_cloud_range)}, expected x0, y0, z0, x1, y1, z1, "
+            f"of a voxel or more along each axis; voxel_size is {shown(voxel_size)}"
+        )
+    return (x, y, z), cells
 
 
 def _refuse_grid(origin: Any, voxel_size: Any, shape: Any, error: BaseException) -> NoReturn:

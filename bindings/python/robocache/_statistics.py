@@ -61,7 +61,7 @@ def statistics(
         How many samples of each padded row are valid; None: all. Verified on the CPU.
     offsets : array or list [B+1] of int32 or int64
         Where each row begins in packed ``values``, and where the last ends.
-    mask : array of bool or uint8
+    mask : array or list of bool or uint8
         In the shape of ``values`` without its last axis: samples with 0 are left out.
     quantiles
         Levels from 0 to 1, at most 64.
@@ -104,11 +104,12 @@ def statistics(
     shape = shape_of(values, "values", context)
     indexes = _indexes(framework, values, lengths, offsets, mask)
     levels = _levels(quantiles)
+    ddof = _ddof(ddof)
     params = _new_params()
     if per_row:
         _set_flags(params, _core.STATISTICS_PER_ROW)
     if ddof:
-        _set_ddof(params, _ddof(ddof))
+        _set_ddof(params, ddof)
 
     rows: tuple[int, ...] = ()
     if per_row:
@@ -127,7 +128,7 @@ def statistics(
         context._handle, values, (params, *indexes, levels), (_new_result(), *arrays)
     )
     filled = finished(framework, context, ordered, "values", None, tuple(arrays))
-    return _result(filled, tuple(levels.tolist()), int(ddof))
+    return _result(filled, tuple(levels.tolist()), ddof)
 
 
 class StatisticsAccumulator:
@@ -202,7 +203,8 @@ class StatisticsAccumulator:
     ) -> None:
         """Add samples, as those of :func:`statistics`, all of one dtype.
 
-        In a pass after the first these have to be the samples of the first, in any order.
+        In a pass after the first these have to be the samples of the first, in any order. Ctrl-C
+        in it leaves some of them: the accumulator is of no use then, and says so.
 
         Raises
         ------
@@ -234,9 +236,7 @@ class StatisticsAccumulator:
             raise TypeError(f"other: is {shown(other)}, expected a StatisticsAccumulator")
         if other._context is not self._context:
             other = self.from_bytes(other.to_bytes(), backend=self._context)
-        _core.rbc_statistics_accumulator_merge(
-            self._context._handle, self._handle, other._handle
-        )
+        _core.rbc_statistics_accumulator_merge(self._context._handle, self._handle, other._handle)
 
     def next_pass(self) -> bool:
         """End a pass over the data; True if the quantiles need one more over the same.
@@ -246,9 +246,7 @@ class StatisticsAccumulator:
         ValueError
             There are no samples, or other ones than in the first pass.
         """
-        more: int = _core.rbc_statistics_accumulator_next_pass(
-            self._context._handle, self._handle
-        )
+        more: int = _core.rbc_statistics_accumulator_next_pass(self._context._handle, self._handle)
         return more == 1
 
     def result(self) -> StatisticsResult:
@@ -264,8 +262,7 @@ class StatisticsAccumulator:
         import numpy as np
 
         arrays = [
-            np.empty(self._channels, np.int64 if i < 2 else np.float64)
-            for i in range(len(_NAMES))
+            np.empty(self._channels, np.int64 if i < 2 else np.float64) for i in range(len(_NAMES))
         ]
         arrays.append(np.empty((len(self._levels), self._channels)))
         _core.rbc_statistics_accumulator_result(
@@ -275,9 +272,7 @@ class StatisticsAccumulator:
 
     def to_bytes(self) -> bytes:
         """The state, for :meth:`from_bytes` in any process, on any device and machine."""
-        data: bytes = _core.rbc_statistics_accumulator_export(
-            self._context._handle, self._handle
-        )
+        data: bytes = _core.rbc_statistics_accumulator_export(self._context._handle, self._handle)
         return data
 
     @classmethod
@@ -325,7 +320,7 @@ def _indexes(framework: Framework, values: Any, lengths: Any, offsets: Any, mask
     if offsets is not None:
         offsets = array_of(framework, offsets, "offsets", values)
     if mask is not None:
-        mask = array_of(framework, mask, "mask", values)
+        mask = array_of(framework, mask, "mask", values, "bool")
     return lengths, offsets, mask
 
 

@@ -107,7 +107,11 @@ def _array(given: Any, where: str) -> F64:
 
     if not isinstance(given, list):
         raise TypeError(f"{where}: is {_kind(given)}, expected a list of numbers")
-    array: F64 = np.array(_numbers(given, where), np.float64)
+    numbers = _numbers(given, where)
+    try:
+        array: F64 = np.array(numbers, np.float64)
+    except ValueError:
+        raise ValueError(f"{where}: has lists of different lengths within its lists") from None
     if array.ndim == 3 and array.shape[1:] == (1, 1):
         array = array[:, 0, 0]
     if array.ndim > 2 or array.size == 0:
@@ -117,10 +121,12 @@ def _array(given: Any, where: str) -> F64:
     return array
 
 
-def _numbers(given: Any, where: str) -> Any:
+def _numbers(given: Any, where: str, depth: int = 3) -> Any:
     """The same lists, of floats alone, all as long as their neighbours."""
     if isinstance(given, list):
-        items = [_numbers(item, f"{where}[{i}]") for i, item in enumerate(given)]
+        if depth == 0:
+            raise ValueError(f"{where}: is a list, expected no more than three within each other")
+        items = [_numbers(item, f"{where}[{i}]", depth - 1) for i, item in enumerate(given)]
         for i, item in enumerate(items):
             if _length(item) != _length(items[0]):
                 raise ValueError(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import torch
 
 from . import _voxelize, _voxelize_sparse
+from ._clouds import within
 from ._torch_arguments import (
     array,
     indices,
@@ -22,10 +23,10 @@ from ._voxelize_sparse import SparseVoxels
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._types import CloudOptions, Grid, Reduction
+    from ._types import CloudOptions, GridOptions, Reduction
     from ._voxelize import _AnyMode
 
-    class _SparseOptions(Grid, CloudOptions, total=False):
+    class _SparseOptions(GridOptions, CloudOptions, total=False):
         reduce: Reduction | None
         max_voxels: int | None
         max_points: int | None
@@ -63,7 +64,7 @@ def voxelize(
     """:func:`robocache.voxelize` of torch tensors, as a part of graphs.
 
     Points and features must not require a gradient. Within torch.compile and torch.export the grid
-    (``origin``, ``voxel_size`` and ``shape``) is numbers that the graph holds.
+    (``origin``, ``voxel_size``, ``shape``, ``point_cloud_range``) is numbers that the graph holds.
 
     Parameters
     ----------
@@ -73,7 +74,9 @@ def voxelize(
         None: the C columns of ``points``.
     return_dropped
         Also return how many points of each cloud lie in no voxel: an int64 tensor [B].
-    origin, voxel_size, shape, mode, lengths, offsets, empty_value, dtype, deterministic, backend
+    origin, voxel_size, shape, point_cloud_range, mode, lengths, offsets, empty_value, dtype
+        As for :func:`robocache.voxelize`.
+    deterministic, backend
         As for :func:`robocache.voxelize`.
 
     Returns
@@ -129,7 +132,9 @@ def voxelize_sparse(
         As for :func:`robocache.voxelize_sparse`, as is all else.
     features : tensor [B,N,F] or [N,F], as ``points``
         None: the C columns of ``points``.
-    origin, voxel_size, shape, reduce, max_voxels, max_points, order, lengths, offsets
+    origin, voxel_size, shape, point_cloud_range, reduce, max_voxels, max_points, order
+        As for :func:`robocache.voxelize_sparse`.
+    lengths, offsets
         As for :func:`robocache.voxelize_sparse`.
     deterministic, dtype, backend
         As for :func:`robocache.voxelize_sparse`.
@@ -179,13 +184,18 @@ def voxelize_sparse(
 def _cloud(points: Any, features: Any, options: dict[str, Any]) -> tuple[Any, ...]:
     """The tensors of a call, which leave its options."""
     if is_compiling():
-        for name in ("origin", "voxel_size", "shape"):
+        for name in ("origin", "voxel_size", "shape", "point_cloud_range"):
             if isinstance(options.get(name), torch.Tensor):
                 raise TypeError(
                     f"{name}: is a Tensor, expected numbers, which the graph is to hold"
                 )
     else:
         array(points, "points")
+    corners = options.pop("point_cloud_range", None)
+    if corners is not None:
+        options["origin"], options["shape"] = within(
+            corners, options["voxel_size"], options.get("origin"), options.get("shape")
+        )
     return (
         points,
         None if features is None else array(features, "features"),

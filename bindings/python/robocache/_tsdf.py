@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from ._types import CloudOptions, Grid, Indices, Numbers3
+    from ._types import CloudOptions, GridOptions, Indices, Numbers3, SupportsDLPack
 
-    class _Needed(Grid):
+    class _Needed(GridOptions):
         truncation: float
 
     class _Options(_Needed, CloudOptions, total=False):
@@ -72,10 +72,11 @@ def voxelize_tsdf(
     points: Array,
     sensors: Numbers3 | Sequence[Sequence[float]],
     *,
-    origin: Numbers3,
     voxel_size: float | Numbers3,
-    shape: Sequence[int],
     truncation: float,
+    origin: Numbers3 | None = None,
+    shape: Sequence[int] | None = None,
+    point_cloud_range: Sequence[float] | SupportsDLPack | None = None,
     tsdf: Array | None = None,
     weight: Array | None = None,
     weighting: Literal["constant", "inverse_square"] = "constant",
@@ -106,6 +107,9 @@ def voxelize_tsdf(
         The edge of a voxel, more than 0; one for all axes or one each.
     shape : 3 ints
         How many voxels there are along x, y and z.
+    point_cloud_range : 6 numbers
+        In place of ``origin`` and ``shape``, as detectors have it: the corners x0, y0, z0, x1, y1,
+        z1 of the grid, which has round((x1 - x0) / ``voxel_size``) voxels along x.
     truncation
         How far before and behind a point voxels are updated, more than 0. Some voxels wide.
     tsdf, weight : arrays [X,Y,Z] of float32
@@ -160,7 +164,15 @@ def voxelize_tsdf(
     """
     framework, context, ordered, _ = begin(points, "points", backend)
     _, batch, shape, options = clouds(
-        framework, context, points, origin, voxel_size, shape, lengths, offsets
+        framework,
+        context,
+        points,
+        origin,
+        voxel_size,
+        shape,
+        lengths,
+        offsets,
+        point_cloud_range=point_cloud_range,
     )
     params = _new()
     if type(truncation) is not float:

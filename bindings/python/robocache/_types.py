@@ -57,6 +57,13 @@ class Grid(TypedDict):
 
 
 if TYPE_CHECKING:
+    from typing_extensions import Required
+
+    class GridOptions(TypedDict, total=False):
+        voxel_size: Required[float | Numbers3]
+        origin: Numbers3 | None
+        shape: Sequence[int] | None
+        point_cloud_range: Sequence[float] | SupportsDLPack | None
 
     class StreamOptions(TypedDict, total=False):
         method: Method

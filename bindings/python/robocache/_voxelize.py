@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
-    from ._types import CloudOptions, Grid
+    from ._types import CloudOptions, GridOptions
 
-    class _Options(Grid, CloudOptions, total=False):
+    class _Options(GridOptions, CloudOptions, total=False):
         empty_value: float
         deterministic: bool
 
@@ -137,9 +137,10 @@ def voxelize(
     points: SupportsDLPack,
     features: SupportsDLPack | None = None,
     *,
-    origin: Numbers3,
     voxel_size: float | Numbers3,
-    shape: Sequence[int],
+    origin: Numbers3 | None = None,
+    shape: Sequence[int] | None = None,
+    point_cloud_range: Sequence[float] | SupportsDLPack | None = None,
     mode: Mode = "occupancy",
     lengths: Indices | None = None,
     offsets: Indices | None = None,
@@ -152,7 +153,7 @@ def voxelize(
 ) -> Any:
     """Reduce B point clouds of N points each to a dense grid of X x Y x Z voxels.
 
-    A point p lies in the voxel floor((p - ``origin``) * (1 / ``voxel_size``)), axis by axis, which
+    A point p lies in the voxel floor((p - ``origin``) / ``voxel_size``), axis by axis, which
     is computed in float32, for points of float64 in that: a voxel holds its lower faces and not its
     upper ones. Points outside of the grid, NaN and infinite ones are dropped. The result is the
     same, bit for bit, on the CPU and on CUDA, in every run, and for the points in any order.
@@ -174,6 +175,9 @@ def voxelize(
         The edge of a voxel, in the unit of the points, more than 0; one for all axes or one each.
     shape : 3 ints
         How many voxels there are along x, y and z.
+    point_cloud_range : 6 numbers
+        In place of ``origin`` and ``shape``, as detectors have it: the corners x0, y0, z0, x1, y1,
+        z1 of the grid, which has round((x1 - x0) / ``voxel_size``) voxels along x.
     mode
         What is written of a voxel's points: "occupancy" (whether there is one), "count", or of each
         of their features the "sum", "mean", "max" or "min". Sums are in fixed point, off by 2^-42
@@ -235,7 +239,16 @@ def voxelize(
     """
     framework, context, ordered, _ = begin(points, "points", backend)
     _, batch, shape, options = clouds(
-        framework, context, points, origin, voxel_size, shape, lengths, offsets, features
+        framework,
+        context,
+        points,
+        origin,
+        voxel_size,
+        shape,
+        lengths,
+        offsets,
+        features,
+        point_cloud_range,
     )
     params = _new()
     if mode is not _OCCUPANCY:

@@ -11,7 +11,7 @@ from . import _core
 from ._clouds import REDUCTIONS, clouds, features_of
 from ._context import Context
 from ._dtypes import dtype_name
-from ._operation import begin, finished
+from ._operation import begin, finished, writable
 from ._options import code_of, count, struct_of
 from ._types import Array, Indices, Numbers3, Reduction, SupportsDLPack
 
@@ -62,13 +62,34 @@ class SparseVoxels(Generic[Array]):
         return dataclasses.replace(self, **rows)
 
 
+# In the order of rbcSparseVoxels.
+_NAMES = (
+    *("coords", "num_voxels", "counts", "features"),
+    *("grouped", "point_to_voxel", "dropped", "overflow"),
+)
+
+
+def _arrays_of(out: SparseVoxels[Any], given: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """The arrays to write to, and the library of each."""
+    for name, option in given.items():
+        if option is not None:
+            raise ValueError(f"{name}: is what the arrays of out are, expected it without out")
+    voxels = [getattr(out, name) for name in _NAMES]
+    owners = [
+        None if array is None else writable(array, f"out.{name}")
+        for name, array in zip(_NAMES, voxels)
+    ]
+    return voxels, owners
+
+
 def voxelize_sparse(
     points: Array,
     features: SupportsDLPack | None = None,
     *,
-    origin: Numbers3,
     voxel_size: float | Numbers3,
-    shape: Sequence[int],
+    origin: Numbers3 | None = None,
+    shape: Sequence[int] | None = None,
+    point_cloud_range: Sequence[float] | SupportsDLPack | None = None,
     reduce: Reduction | None = "mean",
     max_voxels: int | None = None,
     max_points: int | None = None,
@@ -77,6 +98,7 @@ def voxelize_sparse(
     offsets: Indices | None = None,
     deterministic: bool = True,
     dtype: Any = None,
+    out: SparseVoxels[Array] | None = None,
     backend: str | Context | None = None,
 ) -> SparseVoxels[Array]:
     """Reduce B point clouds of N points each to a list of the voxels that hold a point.
@@ -102,6 +124,9 @@ def voxelize_sparse(
         The edge of a voxel, in the unit of the points, more than 0; one for all axes or one each.
     shape : 3 ints
         How many voxels there are along x, y and z.
+    point_cloud_range : 6 numbers
+        In place of ``origin`` and ``shape``, as detectors have it: the corners x0, y0, z0, x1, y1,
+        z1 of the grid, which has round((x1 - x0) / ``voxel_size``) voxels along x.
     reduce
         What ``features`` of the result is of the features of a voxel's points: their "mean", "sum",
         "max" or "min". None: it is left out.
@@ -123,6 +148,9 @@ def voxelize_sparse(
         reduction makes use of that so far: both give the same.
     dtype
         Of ``features`` and ``grouped`` of the result, any float. None: as the features.
+    out : SparseVoxels
+        Of an earlier call: its arrays are written whole, and it is returned, in place of new
+        arrays. They say what ``max_voxels``, ``max_points`` and ``dtype`` do.
     backend
         None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
         used as it is.
@@ -167,16 +195,38 @@ def voxelize_sparse(
     >>> rbc.voxelize_sparse(points, max_voxels=100, max_points=32, **pillars).grouped.shape
     (100, 32, 3)
     """
+    if out is not None and type(out) is not SparseVoxels:
+        raise TypeError(f"out: is a {type(out).__name__}, expected SparseVoxels")
     framework, context, ordered, _ = begin(points, "points", backend)
     rows, batch, _, options = clouds(
-        framework, context, points, origin, voxel_size, shape, lengths, offsets, features
+        framework,
+        context,
+        points,
+        origin,
+        voxel_size,
+        shape,
+        lengths,
+        offsets,
+        features,
+        point_cloud_range,
     )
     if order is None:
-        order = "lexicographic" if max_points is None else "first_point"
+        hard = max_points is not None or (out is not None and out.grouped is not None)
+        order = "first_point" if hard else "lexicographic"
     params = _new()
     if reduce is not None:
         _set_reduce(params, code_of(REDUCTIONS, reduce, "reduce"))
     _set_order(params, code_of(_ORDERS, order, "order"))
+    if out is not None:
+        given = {"max_voxels": max_voxels, "max_points": max_points, "dtype": dtype}
+        own, owners = _arrays_of(out, given)
+        _core.rbc_voxelize_sparse(
+            context._handle, points, features, (_VOXELS, *own), (params, *options)
+        )
+        for owner, array in zip(owners, own):
+            if array is not None:
+                finished(framework, context, ordered, "points", owner, array)
+        return out
     name, channels = features_of(points, features, context)
     if dtype is not None:
         name = dtype_name(dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
 import torch
 
@@ -135,7 +135,8 @@ class WindowLoader:
                 f"{self._sampler.size} samples; pass drop_last=False"
             )
         self._epoch = self._position = 0
-        self._turn = 0  # which iteration goes on
+        self._turn = 0  # which loop goes on
+        self._running: Generator[WindowBatch, None, None] | None = None
 
     @property
     def num_samples(self) -> int:
@@ -194,37 +195,39 @@ class WindowLoader:
 
     def __iter__(self) -> Iterator[WindowBatch]:
         self._turn += 1
-        turn, epoch = self._turn, self._epoch
-        spans = self._spans(self._position)
-        if not spans:  # where a state of smaller batches left less than a full one
-            self._epoch, self._position = epoch + 1, 0
-            return
-        samples = self._sampler.batches(
-            self._seed, epoch, self._shuffle, [(begin, size) for begin, size, _ in spans]
-        )
-        with contextlib.closing(self._batches.cut(samples)) as batches:
-            for batch, (_, _, end) in zip(batches, spans):
+        if self._running is not None:  # whose thread would write to the same tensors
+            self._running.close()
+        turn, epoch, position = self._turn, self._epoch, self._position
+        last = self._last(position)
+        spans = ((begin, size) for begin, size, _ in self._spans(position, last))
+        samples = self._sampler.batches(self._seed, epoch, self._shuffle, spans)
+        self._running = self._batches.cut(samples)
+        with contextlib.closing(self._running) as batches:
+            for batch, (_, _, end) in zip(batches, self._spans(position, last)):
                 if turn != self._turn:
-                    raise RuntimeError(
-                        "this loop over the loader has ended: another one began, or its state "
-                        "was set"
-                    )
+                    break
                 self._position = end
-                if end == spans[-1][2]:
+                if end == last:
                     self._epoch, self._position = epoch + 1, 0
                 yield batch
+        if turn != self._turn:
+            raise RuntimeError(
+                "this loop over the loader has ended: another one began, or its state was set"
+            )
+        if position == last:  # where a state of smaller batches left less than a full one
+            self._epoch, self._position = epoch + 1, 0
 
-    def _spans(self, position: int) -> list[tuple[int, int, int]]:
+    def _last(self, position: int) -> int:
+        """Where the last batch of an epoch ends."""
+        together = self._batch_size * self._world_size
+        left = self._sampler.size - position
+        return self._sampler.size - (left % together if self._drop_last else 0)
+
+    def _spans(self, position: int, last: int) -> Iterator[tuple[int, int, int]]:
         """Of this rank's batches the first position, the size, and where all ranks' batch ends."""
-        spans = []
-        size, each = self._sampler.size, self._batch_size
-        while size - position >= each * self._world_size:
-            end = position + each * self._world_size
-            spans.append((position + self._rank * each, each, end))
-            position = end
-        left = size - position
-        if left > 0 and not self._drop_last:
-            share, more = divmod(left, self._world_size)
+        while position < last:
+            together = min(self._batch_size * self._world_size, last - position)
+            share, more = divmod(together, self._world_size)
             begin = position + self._rank * share + min(self._rank, more)
-            spans.append((begin, share + (self._rank < more), size))
-        return spans
+            yield begin, share + (self._rank < more), position + together
+            position += together

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -37,24 +37,32 @@ class Sampler:
         self._device = device
 
     def batches(
-        self, seed: int, epoch: int, shuffle: bool, batches: Sequence[tuple[int, int]]
+        self, seed: int, epoch: int, shuffle: bool, batches: Iterable[tuple[int, int]]
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """(episodes, anchors) of each batch, which is told as its first position and its size."""
+        order = Order(self.size, seed, epoch)
+        group: list[tuple[int, int]] = []
+        together = 0
+        for begin, size in batches:
+            if together + size > _AT_ONCE and group:
+                yield from self._looked_up(order, shuffle, group)
+                group, together = [], 0
+            group.append((begin, size))
+            together += size
+        if group:
+            yield from self._looked_up(order, shuffle, group)
+
+    def _looked_up(
+        self, order: Order, shuffle: bool, group: list[tuple[int, int]]
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         import numpy as np
 
-        order = Order(self.size, seed, epoch)
-        at = 0
-        while at < len(batches):
-            sizes: list[int] = []
-            begins: list[Any] = []
-            while at < len(batches) and (not sizes or sum(sizes) + batches[at][1] <= _AT_ONCE):
-                begins.append(np.arange(batches[at][0], sum(batches[at])))
-                sizes.append(batches[at][1])
-                at += 1
-            positions = np.concatenate(begins)
-            numbers = order.at(positions) if shuffle else positions
-            which, anchors = self._samples(self._moved(numbers), order.phase if shuffle else 0.0)
-            yield from zip(torch.split(which, sizes), torch.split(anchors, sizes))
+        numbers = np.concatenate([np.arange(begin, begin + size) for begin, size in group])
+        if shuffle:
+            numbers = order.at(numbers)
+        which, anchors = self._samples(self._moved(numbers), order.phase if shuffle else 0.0)
+        sizes = [size for _, size in group]
+        return zip(torch.split(which, sizes), torch.split(anchors, sizes))
 
     def _moved(self, numbers: Any) -> torch.Tensor:
         tensor = torch.from_numpy(numbers)

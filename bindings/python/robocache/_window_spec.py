@@ -219,7 +219,8 @@ class WindowSpec:
         """Statistics of all samples' windows, after transforms, before normalization.
 
         Such as those of relative actions, which are not those of actions. They are exact, and no
-        window is written for them.
+        window is written for them. What is held past an episode's end counts as it is, also where
+        it is replaced by something neutral.
 
         Parameters
         ----------

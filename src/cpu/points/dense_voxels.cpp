@@ -37,7 +37,7 @@ DenseVoxels::DenseVoxels(const VoxelizeProblem& p)
   for (int i = 0; i < 3; ++i) {
     const int axis = space_.columns[i];
     space_.grid.origin[i] = p.grid.origin[axis];
-    space_.grid.inverse[i] = p.grid.inverse[axis];
+    space_.grid.voxel_size[i] = p.grid.voxel_size[axis];
     space_.grid.shape[i] = p.grid.shape[axis];
     addDimension(p.grid.shape[axis], strides[axis]);
   }

@@ -106,8 +106,8 @@ double visitsOf(const RayField<Number>& field) {
   double visits = 1;
   for (int axis = 0; axis < 3; ++axis) {
     const auto extent = static_cast<double>(field.extent[axis]);
-    const double near =
-        2 * static_cast<double>(field.truncation) * static_cast<double>(field.grid.inverse[axis]);
+    const double near = 2 * static_cast<double>(field.truncation) /
+                        static_cast<double>(field.grid.voxel_size[axis]);
     visits += field.carve ? extent : std::min(extent, near);
   }
   return visits;

@@ -14,10 +14,14 @@ extern const Operation<StatisticsProblem> kStatistics;
 extern const Operation<AccumulateProblem> kAccumulate;
 extern const Operation<MergeProblem> kMerge;
 extern const Operation<WindowProblem> kWindows;
+extern const Operation<UnprojectProblem> kUnproject;
+extern const Operation<FarthestProblem> kFarthestPoints;
+extern const Operation<TakeRowsProblem> kTakeRows;
 
 const Operations kOperations = {
     {&kCheckTimes},       {&kFuse},       {&kVoxelize},   {&kVoxelizeSparse}, {&kVoxelizeTsdf},
-    {&kConvertRotations}, {&kStatistics}, {&kAccumulate}, {&kMerge},          {&kWindows},
+    {&kConvertRotations}, {&kStatistics}, {&kAccumulate}, {&kMerge},          {&kUnproject},
+    {&kFarthestPoints},   {&kTakeRows},   {&kWindows},
 };
 
 }  // namespace rbc::cpu

@@ -65,16 +65,19 @@ class ThreadPool {
     interrupt_.requireRunning();
   }
 
-  // For step i of a chunk that may be long: whether the call is interrupted, after each kPiece of
-  // them. The chunk is then to be given up, half done.
-  bool stopsAt(int64_t i) const { return (i & (kPiece - 1)) == kPiece - 1 && interrupt_.stopped(); }
+  // For steps of a chunk that take some microseconds or more: whether the call is interrupted. The
+  // chunk is then to be given up, half done.
+  bool stops() const { return interrupt_.stopped(); }
+
+  // The same for step i of many short ones: it looks after each kPiece of them.
+  bool stopsAt(int64_t i) const { return (i & (kPiece - 1)) == kPiece - 1 && stops(); }
 
   // The same for steps that are too short to be looked at one by one: calls piece(begin, end) for
   // pieces of 0 .. count - 1, in order. Returns false if the call is interrupted meanwhile.
   template <class Piece>
   bool inPieces(int64_t count, Piece&& piece) const {
     for (int64_t begin = 0; begin < count; begin += kPiece) {
-      if (begin > 0 && interrupt_.stopped()) return false;
+      if (begin > 0 && stops()) return false;
       piece(begin, count - begin < kPiece ? count : begin + kPiece);
     }
     return true;

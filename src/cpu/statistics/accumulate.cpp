@@ -31,7 +31,7 @@ void addSums(CpuState& state, const AccumulateProblem& p, const Parts& parts) {
   const Samples& s = p.samples;
   ThreadPool& pool = state.pool;
   pool.parallelFor(parts.tasks, pool.threads(), [&](int64_t task, ThreadMemory& thread) {
-    sumSamples<T>(s, state.simd, thread, taskBegin(task, parts.tasks, s.total()),
+    sumSamples<T>(s, state, thread, taskBegin(task, parts.tasks, s.total()),
                   taskBegin(task + 1, parts.tasks, s.total()), parts.moments + task * s.channels);
   });
   for (int64_t task = 0; task < parts.tasks; ++task) {
@@ -55,12 +55,12 @@ int64_t* tableOf(const AccumulatorState& state, int64_t channel, Key key) {
 }
 
 template <class T>
-void countChannel(const AccumulateProblem& p, int64_t channel) {
+void countChannel(const AccumulateProblem& p, const ThreadPool& pool, int64_t channel) {
   const AccumulatorState& state = p.state;
   const uint64_t mask = (uint64_t{1} << state.table_bits) - 1;
   int64_t finite = 0;
   int64_t others = 0;
-  visitChannel<T>(p.samples, channel, 0, p.samples.total(), [&](Compute<T> x, int64_t times) {
+  visitChannel<T>(p.samples, pool, channel, 0, p.samples.total(), [&](Compute<T> x, int64_t times) {
     if (!isFinite(x)) {
       others += times;
       return;
@@ -84,7 +84,7 @@ void accumulate(BackendState& backend_state, const AccumulateProblem& p, Scratch
     if (p.state.pass == 1) addSums<T>(state, p, parts);
     if (p.state.table_bits == 0) return;
     state.pool.parallelFor(p.samples.channels, state.pool.threads(),
-                           [&](int64_t channel) { countChannel<T>(p, channel); });
+                           [&](int64_t channel) { countChannel<T>(p, state.pool, channel); });
   });
 }
 

@@ -88,9 +88,8 @@ class LargeGroup {
     end_ = end;
     ThreadPool& pool = state.pool;
     if (levels_.count > 0) findBrackets(pool);
-    pool.parallelFor(tasks_, pool.threads(), [&](int64_t task, ThreadMemory& thread) {
-      sumTask(state.simd, task, thread);
-    });
+    pool.parallelFor(tasks_, pool.threads(),
+                     [&](int64_t task, ThreadMemory& thread) { sumTask(state, task, thread); });
     const int64_t channels = p_.samples.channels;
     pool.parallelFor(channels, pool.threads(), [&](int64_t c) {
       for (int64_t task = 1; task < tasks_; ++task) {
@@ -99,9 +98,10 @@ class LargeGroup {
       writeMoments(p_, group, c, moments_[c]);
       if (levels_.count > 0) unresolved_[c] = !writeQuantiles(state.simd, group, c);
     });
-    for (int64_t c = 0; c < channels && levels_.count > 0; ++c) {
-      if (unresolved_[c]) searchQuantiles(group, c);
-    }
+    if (levels_.count == 0) return;
+    pool.parallelFor(channels, 1, [&](int64_t c) {  // they share the table
+      if (unresolved_[c]) searchQuantiles(pool, group, c);
+    });
   }
 
  private:
@@ -185,20 +185,20 @@ class LargeGroup {
     return kept_ + c * levels_.begin[levels_.count] + levels_.begin[b.first_level];
   }
 
-  void sumTask(SimdLevel level, int64_t task, ThreadMemory& thread) {
+  void sumTask(const CpuState& state, int64_t task, ThreadMemory& thread) {
     const int64_t channels = p_.samples.channels;
     const int64_t count = end_ - begin_;
     const int64_t from = begin_ + taskBegin(task, tasks_, count);
     const int64_t to = begin_ + taskBegin(task + 1, tasks_, count);
     Moments* moments = moments_ + task * channels;
     if (levels_.count == 0) {
-      return sumSamples<T>(p_.samples, level, thread, from, to, moments);
+      return sumSamples<T>(p_.samples, state, thread, from, to, moments);
     }
     BracketCounts* counts = counts_ + task * channels * levels_.count;
     std::fill_n(counts, channels * levels_.count, BracketCounts{});
     auto* memory = thread.as<TileMemory<Number>>();
     sumSamples<T>(
-        p_.samples, level, thread, from, to, moments,
+        p_.samples, state, thread, from, to, moments,
         [&](int64_t channel, int width, const Number* values, int64_t rows) {
           for (int c = 0; c < width; ++c) {
             const Number* column = values;
@@ -206,7 +206,7 @@ class LargeGroup {
               for (int64_t i = 0; i < rows; ++i) memory->column[i] = values[i * width + c];
               column = memory->column;
             }
-            countColumn(level, channel + c, column, rows, counts, memory->kept);
+            countColumn(state.simd, channel + c, column, rows, counts, memory->kept);
           }
         },
         [&](int64_t c, int64_t infinities) { infinities_[task * channels + c] = infinities; });
@@ -333,24 +333,25 @@ class LargeGroup {
     return true;
   }
 
-  void searchQuantiles(int64_t group, int64_t c) {
+  void searchQuantiles(const ThreadPool& pool, int64_t group, int64_t c) {
     for (int i = 0; i < levels_.count; ++i) {
       writeQuantile(p_, group, levels_.index[i], c, moments_[c].count,
-                    [&](int64_t rank) { return searchRank(c, rank); });
+                    [&](int64_t rank) { return searchRank(pool, c, rank); });
     }
   }
 
   // Digit by digit of the key, each by a read of all values.
-  Number searchRank(int64_t c, int64_t rank) {
+  Number searchRank(const ThreadPool& pool, int64_t c, int64_t rank) {
     using Key = ValueKey<Number>;
     Key prefix = 0;
     for (int shift = 8 * static_cast<int>(sizeof(Key)) - kDigit; shift >= 0; shift -= kDigit) {
       std::fill_n(table_, kTableSize, 0);
-      visitChannel<T>(p_.samples, c, begin_, end_, [&](Number x, int64_t times) {
+      const auto count = [&](Number x, int64_t times) {
         if (!isFinite(x)) return;
         const Key key = valueKey(x) >> shift;
         if (static_cast<Key>(key >> kDigit) == prefix) table_[key & (kTableSize - 1)] += times;
-      });
+      };
+      if (!visitChannel<T>(p_.samples, pool, c, begin_, end_, count)) return 0;
       int64_t digit = 0;
       // Values that change during the call may leave it too few of them.
       while (digit < kTableSize - 1 && rank >= table_[digit]) rank -= table_[digit++];

@@ -39,10 +39,10 @@ struct SmallParts {
 };
 
 template <class T>
-void writeSmallQuantiles(const StatisticsProblem& p, int64_t group, int64_t channel,
-                         const RowRange& range, Compute<T>* sorted) {
+void writeSmallQuantiles(const StatisticsProblem& p, const ThreadPool& pool, int64_t group,
+                         int64_t channel, const RowRange& range, Compute<T>* sorted) {
   int64_t n = 0;
-  visitChannel<T>(p.samples, channel, range.begin, range.begin + range.count,
+  visitChannel<T>(p.samples, pool, channel, range.begin, range.begin + range.count,
                   [&](Compute<T> x, int64_t times) {
                     if (isFinite(x)) std::fill_n(sorted + std::exchange(n, n + times), times, x);
                   });
@@ -61,13 +61,13 @@ void writeSmallQuantiles(const StatisticsProblem& p, int64_t group, int64_t chan
 }
 
 template <class T>
-void runSmall(const StatisticsProblem& p, SimdLevel level, int64_t group, ThreadMemory& thread,
-              Moments* moments, Compute<T>* sorted) {
+void runSmall(const StatisticsProblem& p, const CpuState& state, int64_t group,
+              ThreadMemory& thread, Moments* moments, Compute<T>* sorted) {
   const RowRange range = rangeOfGroup(p, group);
-  sumSamples<T>(p.samples, level, thread, range.begin, range.begin + range.count, moments);
+  sumSamples<T>(p.samples, state, thread, range.begin, range.begin + range.count, moments);
   for (int64_t c = 0; c < p.samples.channels; ++c) {
     writeMoments(p, group, c, moments[c]);
-    if (p.num_levels > 0) writeSmallQuantiles<T>(p, group, c, range, sorted);
+    if (p.num_levels > 0) writeSmallQuantiles<T>(p, state.pool, group, c, range, sorted);
   }
 }
 
@@ -88,8 +88,9 @@ void runAll(CpuState& state, const StatisticsProblem& p, Scratch scratch) {
   pool.parallelFor(parts.chunks, pool.threads(), [&](int64_t chunk, ThreadMemory& thread) {
     const int64_t end = (chunk + 1) * p.groups() / parts.chunks;
     for (int64_t group = chunk * p.groups() / parts.chunks; group < end; ++group) {
+      if (pool.stops()) return;
       if (rangeOfGroup(p, group).count > kSmall) continue;
-      runSmall<T>(p, state.simd, group, thread, parts.moments + chunk * p.samples.channels,
+      runSmall<T>(p, state, group, thread, parts.moments + chunk * p.samples.channels,
                   reinterpret_cast<Compute<T>*>(parts.sorted + chunk * parts.values));
     }
   });

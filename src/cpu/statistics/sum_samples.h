@@ -20,10 +20,10 @@ void visitSamples(const Samples& s, int64_t begin, int64_t end, Visitor&& visit)
 
 // Sets the moments of all channels to those of samples begin .. end - 1 of the line, and calls
 // visit(channel, width, values, rows) for each tile meanwhile, and then each(channel, negative
-// infinities).
+// infinities). Gives up half way where the call is interrupted.
 template <class T, class Visitor, class Each>
-void sumSamples(const Samples& s, SimdLevel level, ThreadMemory& thread, int64_t begin, int64_t end,
-                Moments* moments, Visitor&& visit, Each&& each) {
+void sumSamples(const Samples& s, const CpuState& state, ThreadMemory& thread, int64_t begin,
+                int64_t end, Moments* moments, Visitor&& visit, Each&& each) {
   using Number = Compute<T>;
   auto* memory = thread.as<TileMemory<Number>>();
   const int widest = tileWidth(s);
@@ -31,16 +31,19 @@ void sumSamples(const Samples& s, SimdLevel level, ThreadMemory& thread, int64_t
   for (int64_t channel = 0; channel < s.channels; channel += width) {
     width = static_cast<int>(std::min<int64_t>(widest, s.channelsFrom(channel)));
     for (int c = 0; c < width; ++c) clearMoments(moments + channel + c);
-    beginSums(&memory->sums, level, width, moments + channel);
+    beginSums(&memory->sums, state.simd, width, moments + channel);
     TileReader<T> reader(s, channel, width, memory->buffer);
     int64_t samples = 0;
     const auto add = [&](const Number* values, int64_t rows) {
       samples += rows;
-      addTile(&memory->sums, level, values, rows, memory->slow);
+      addTile(&memory->sums, state.simd, values, rows, memory->slow);
       visit(channel, width, values, rows);
     };
-    visitSamples(s, begin, end,
-                 [&](int64_t row, int64_t from, int64_t to) { reader.read(row, from, to, add); });
+    const bool all = state.pool.inPieces(end - begin, [&](int64_t first, int64_t last) {
+      visitSamples(s, begin + first, begin + last,
+                   [&](int64_t row, int64_t from, int64_t to) { reader.read(row, from, to, add); });
+    });
+    if (!all) return;
     reader.finish(add);
     endSums(&memory->sums);
     for (int c = 0; c < width; ++c) {
@@ -51,25 +54,30 @@ void sumSamples(const Samples& s, SimdLevel level, ThreadMemory& thread, int64_t
 }
 
 template <class T>
-void sumSamples(const Samples& s, SimdLevel level, ThreadMemory& thread, int64_t begin, int64_t end,
-                Moments* moments) {
+void sumSamples(const Samples& s, const CpuState& state, ThreadMemory& thread, int64_t begin,
+                int64_t end, Moments* moments) {
   sumSamples<T>(
-      s, level, thread, begin, end, moments, [](int64_t, int, const Compute<T>*, int64_t) {},
+      s, state, thread, begin, end, moments, [](int64_t, int, const Compute<T>*, int64_t) {},
       [](int64_t, int64_t) {});
 }
 
-// Calls visit(x, times) for the values of a channel.
+// Calls visit(x, times) for the values of a channel. Returns false if the call is interrupted
+// meanwhile.
 template <class T, class Visitor>
-void visitChannel(const Samples& s, int64_t channel, int64_t begin, int64_t end, Visitor&& visit) {
-  visitSamples(s, begin, end, [&](int64_t row, int64_t from, int64_t to) {
-    visitRuns(s, row, from, to, [&](const SampleRun& run) {
-      const T* values = reinterpret_cast<const T*>(run.data) + channel * s.channel_stride;
-      if (run.mask == nullptr && run.stride == 0) return visit(widen(*values), run.count);
-      const uint8_t* mask = run.mask != nullptr ? run.mask + s.maskOffset(channel) : nullptr;
-      for (int64_t i = 0; i < run.count; ++i) {
-        if (mask != nullptr && mask[i * run.mask_stride] == 0) continue;
-        visit(widen(values[i * run.stride]), int64_t{1});
-      }
+bool visitChannel(const Samples& s, const ThreadPool& pool, int64_t channel, int64_t begin,
+                  int64_t end, Visitor&& visit) {
+  const auto visitRun = [&](const SampleRun& run) {
+    const T* values = reinterpret_cast<const T*>(run.data) + channel * s.channel_stride;
+    if (run.mask == nullptr && run.stride == 0) return visit(widen(*values), run.count);
+    const uint8_t* mask = run.mask != nullptr ? run.mask + s.maskOffset(channel) : nullptr;
+    for (int64_t i = 0; i < run.count; ++i) {
+      if (mask != nullptr && mask[i * run.mask_stride] == 0) continue;
+      visit(widen(values[i * run.stride]), int64_t{1});
+    }
+  };
+  return pool.inPieces(end - begin, [&](int64_t first, int64_t last) {
+    visitSamples(s, begin + first, begin + last, [&](int64_t row, int64_t from, int64_t to) {
+      visitRuns(s, row, from, to, visitRun);
     });
   });
 }

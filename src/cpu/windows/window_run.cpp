@@ -91,7 +91,7 @@ WindowRun<Time, Number>::WindowRun(const WindowPlan& plan, int32_t stream, Threa
 }
 
 template <class Time, class Number>
-void WindowRun<Time, Number>::run(int64_t window, int64_t o_begin, int64_t o_end) {
+bool WindowRun<Time, Number>::run(int64_t window, int64_t o_begin, int64_t o_end) {
   window_ = window;
   anchor_ = anchorOf<Time>(p_, window);
   stand_ = standOf(p_, number_, window, anchor_);
@@ -99,11 +99,13 @@ void WindowRun<Time, Number>::run(int64_t window, int64_t o_begin, int64_t o_end
   if (needs_values_) beginPoses();
   const int64_t rows = direct_ ? kTileRows : tile_rows_;
   for (int64_t o = o_begin; o < o_end; o += rows) {
+    if (plan_.interrupt.stopped()) return false;
     runTile({o, static_cast<int>(std::min(rows, o_end - o))});
   }
   if (s_.counted != nullptr && s_.rule == WindowRule::kWhole && !all_valid_) {
     std::fill_n(s_.counted + window * s_.num_offsets, s_.num_offsets, uint8_t{0});
   }
+  return true;
 }
 
 template <class Time, class Number>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fuse/stream_run.h"
+#include "interrupt.h"
 #include "runtime/thread_pool.h"
 #include "window_transforms.h"
 #include "windows/finish_rows.h"
@@ -16,6 +17,7 @@ struct WindowPlan {
   const WindowProblem& problem;
   SimdLevel simd;
   const StreamConstants* constants;  // of each stream
+  Interrupt& interrupt;
 };
 
 inline constexpr int kTileRows = kMaxRows;
@@ -53,8 +55,9 @@ class WindowRun {
  public:
   WindowRun(const WindowPlan& plan, int32_t stream, ThreadMemory& memory);
 
-  // Offsets o_begin .. o_end - 1 of a window: all of them, unless canBeCut().
-  void run(int64_t window, int64_t o_begin, int64_t o_end);
+  // Offsets o_begin .. o_end - 1 of a window: all of them, unless canBeCut(). Returns false if the
+  // call is interrupted meanwhile.
+  bool run(int64_t window, int64_t o_begin, int64_t o_end);
 
  private:
   using Memory = WindowMemory<Time>;

@@ -10,8 +10,8 @@
 namespace rbc::cpu {
 namespace {
 
-// Work that is worth one more thread, in bytes moved: see fuse.cpp.
-constexpr int64_t kThreadBytes = 1 << 20;
+// Work that is worth one more thread, in bytes moved: some 20 us.
+constexpr int64_t kThreadBytes = 400 << 10;
 constexpr int64_t kChunkBytes = 64 << 10;
 constexpr int64_t kChunksPerThread = 8;
 constexpr int64_t kMaxChunkBytes = 4 << 20;  // after which a call can be interrupted
@@ -33,8 +33,9 @@ bool writes(const WindowStream& s) {
 
 // What an element of a stream costs, in bytes moved.
 int64_t elementBytes(const WindowProblem& p, const WindowStream& s) {
-  int64_t bytes =
-      kElementBytes + s.channels * sizeOf(s.values_dtype) + s.out_channels * sizeOf(s.out.dtype);
+  constexpr int64_t kMost = 1 << 30;  // by strides of 0 there may be any number
+  int64_t bytes = kElementBytes + std::min(s.channels, kMost) * sizeOf(s.values_dtype) +
+                  std::min(s.out_channels, kMost) * sizeOf(s.out.dtype);
   for (int32_t i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
     if (p.segments[i].isPose()) bytes += kPoseBytes;
   }
@@ -66,8 +67,8 @@ Cut cutOf(const WindowProblem& p, const WindowStream& s, int64_t chunk_bytes) {
 }
 
 template <class Time, class Number>
-void runPart(const CpuState& state, const WindowPlan& plan, int32_t stream, const Cut& cut,
-             int64_t part, ThreadMemory& memory) {
+void runPart(const WindowPlan& plan, int32_t stream, const Cut& cut, int64_t part,
+             ThreadMemory& memory) {
   const WindowProblem& p = plan.problem;
   const WindowStream& s = p.streams[stream];
   const int64_t begin = part / cut.per_window * cut.windows;
@@ -75,8 +76,9 @@ void runPart(const CpuState& state, const WindowPlan& plan, int32_t stream, cons
   const int64_t end = std::min(p.windows, begin + cut.windows);
   const int64_t o_end = std::min(s.num_offsets, o_begin + cut.offsets);
   WindowRun<Time, Number> run(plan, stream, memory);
-  for (int64_t window = begin; window < end; ++window) run.run(window, o_begin, o_end);
-  static_cast<void>(state);
+  for (int64_t window = begin; window < end; ++window) {
+    if (!run.run(window, o_begin, o_end)) return;
+  }
 }
 
 template <class Time>
@@ -102,9 +104,9 @@ void runAll(CpuState& state, const WindowPlan& plan) {
     int32_t n = 0;
     while (i >= cuts[n].parts) i -= cuts[n++].parts;
     if (p.streams[n].in_double) {
-      runPart<Time, double>(state, plan, n, cuts[n], i, memory);
+      runPart<Time, double>(plan, n, cuts[n], i, memory);
     } else {
-      runPart<Time, float>(state, plan, n, cuts[n], i, memory);
+      runPart<Time, float>(plan, n, cuts[n], i, memory);
     }
   });
 }
@@ -119,7 +121,7 @@ void run(BackendState& backend_state, const WindowProblem& p, Scratch scratch) {
   for (int32_t n = 0; n < p.num_streams; ++n) {
     if (writes(p.streams[n])) fill(p.streams[n], parts.constants[n]);
   }
-  const WindowPlan plan = {p, state.simd, parts.constants};
+  const WindowPlan plan = {p, state.simd, parts.constants, state.interrupt};
   visitTime(p.time_dtype, [&](auto time) { runAll<typename decltype(time)::type>(state, plan); });
 }
 

@@ -172,6 +172,8 @@ static void checkErrors(void) {
   checkRefused(&statistics_result->struct_size, operations[5].run, "result: " TOO_SMALL "96 ");
   checkRefused(&accumulator_params->struct_size, operations[6].run, "params: " TOO_SMALL "72 ");
   checkRefused(&update_params->struct_size, operations[6].run, "params: " TOO_SMALL "64 ");
+  checkRefused(&window_streams[0].struct_size, operations[10].run, "streams[0]: " TOO_SMALL "200 ");
+  checkRefused(&windows_params->struct_size, operations[10].run, "params: " TOO_SMALL "48 ");
 #endif
 }
 

@@ -35,6 +35,12 @@ rbcStatisticsParams* statistics_params;
 rbcStatisticsResult* statistics_result;
 rbcStatisticsAccumulatorParams* accumulator_params;
 rbcStatisticsUpdateParams* update_params;
+rbcUnprojectParams* unproject_params;
+rbcFarthestPointsParams* farthest_params;
+rbcTakeRowsParams* take_params;
+rbcWindowStream* window_streams;
+rbcResampleParams* window_stream_params;
+rbcWindowsParams* windows_params;
 #endif
 rbcContext_t context;
 size_t bytes_held;
@@ -359,6 +365,146 @@ static rbcStatus_t accumulate(size_t* workspace) {
 static rbcStatus_t accumulator(void) { return accumulate(NULL); }
 static rbcStatus_t accumulatorWorkspace(size_t* bytes) { return accumulate(bytes); }
 
+/* ---- clouds: two pixels, one without depth; the farther of two points; rows of three -------- */
+
+static float depth[2] = {0, 2};
+static float camera[4] = {1, 2, 0, 0};
+static float cloud[3];
+static int64_t cloud_count[1];
+static float corners[9] = {0, 0, 0, 1, 0, 0, 0, 3, 0};
+static int64_t farthest[3];
+static uint8_t letters[3] = {'a', 'b', 'c'};
+static int64_t places[3] = {2, -1, 0};
+static uint8_t taken[3];
+TENSOR(depth_tensor, depth, FLOAT, 32, 2, 1, 2);
+TENSOR(camera_tensor, camera, FLOAT, 32, 1, 4);
+TENSOR(cloud_tensor, cloud, FLOAT, 32, 2, 1, 3);
+TENSOR(cloud_count_tensor, cloud_count, INT, 64, 0, 1);
+TENSOR(corners_tensor, corners, FLOAT, 32, 2, 3, 3);
+TENSOR(farthest_tensor, farthest, INT, 64, 1, 3);
+TENSOR(letters_tensor, letters, UINT, 8, 2, 3, 1);
+TENSOR(places_tensor, places, INT, 64, 1, 3);
+TENSOR(taken_tensor, taken, UINT, 8, 2, 3, 1);
+
+static void prepareClouds(void) {
+  *unproject_params = rbcUnprojectParamsInit();
+  unproject_params->depth_scale = 0.5;
+  *farthest_params = rbcFarthestPointsParamsInit();
+  farthest_params->start = 1;
+  *take_params = rbcTakeRowsParamsInit();
+  take_params->fill_value = 'z';
+}
+
+static rbcStatus_t unproject(void) {
+  memset(cloud, 0xCD, sizeof cloud);
+  cloud_count[0] = -1;
+  return rbcUnproject(context, &depth_tensor, &camera_tensor, NULL, NULL, &cloud_tensor,
+                      &cloud_count_tensor, NULL, NULL, unproject_params);
+}
+
+static rbcStatus_t unprojectWorkspace(size_t* bytes) {
+  return rbcUnprojectWorkspaceSize(context, &depth_tensor, &camera_tensor, NULL, NULL,
+                                   &cloud_tensor, &cloud_count_tensor, NULL, NULL,
+                                   unproject_params, bytes);
+}
+
+static int unprojectIsRight(void) {
+  return SAME(cloud, ((float[3]){4, 0, 4})) && cloud_count[0] == 1;
+}
+
+static rbcStatus_t farthestPoints(void) {
+  memset(farthest, 0xCD, sizeof farthest);
+  return rbcFarthestPoints(context, &corners_tensor, &farthest_tensor, NULL, farthest_params);
+}
+
+static rbcStatus_t farthestPointsWorkspace(size_t* bytes) {
+  return rbcFarthestPointsWorkspaceSize(context, &corners_tensor, &farthest_tensor, NULL,
+                                        farthest_params, bytes);
+}
+
+static int farthestPointsAreRight(void) {
+  return SAME(farthest, ((int64_t[3]){1, 2, 0}));
+}
+
+static rbcStatus_t takeRows(void) {
+  memset(taken, 0xCD, sizeof taken);
+  return rbcTakeRows(context, &letters_tensor, &places_tensor, &taken_tensor, take_params);
+}
+
+static rbcStatus_t takeRowsWorkspace(size_t* bytes) {
+  return rbcTakeRowsWorkspaceSize(context, &letters_tensor, &places_tensor, &taken_tensor,
+                                  take_params, bytes);
+}
+
+static int rowsAreRight(void) { return SAME(taken, ((uint8_t[3]){'c', 'z', 'a'})); }
+
+/* ---- windows: steps relative to now, and what is between the samples of another stream -------- */
+
+static float steps[4] = {1, 2, 4, 8};
+static double step_times[4] = {0, 1, 0, 1};
+static int64_t step_ends[3] = {0, 2, 4};
+static int32_t step_offsets[2] = {0, 1};
+static double half_a_second[1] = {0.5};
+static int32_t window_episodes[2] = {0, 1};
+static int64_t window_anchors[2] = {0, 1};
+static float relative_steps[2][2][1];
+static float between_steps[2][1][1];
+static uint8_t step_is_valid[2][2];
+static const rbcWindowTransform minus_now[1] = {
+    {0, 1, RBC_TRANSFORM_SUBTRACT, 0, 0, 0, 0, 0, 0, 0, 0}};
+TENSOR(steps_tensor, steps, FLOAT, 32, 2, 4, 1);
+TENSOR(step_times_tensor, step_times, FLOAT, 64, 1, 4);
+TENSOR(step_ends_tensor, step_ends, INT, 64, 1, 3);
+TENSOR(step_offsets_tensor, step_offsets, INT, 32, 1, 2);
+TENSOR(half_a_second_tensor, half_a_second, FLOAT, 64, 1, 1);
+TENSOR(window_episodes_tensor, window_episodes, INT, 32, 1, 2);
+TENSOR(window_anchors_tensor, window_anchors, INT, 64, 1, 2);
+TENSOR(relative_steps_tensor, relative_steps, FLOAT, 32, 3, 2, 2, 1);
+TENSOR(between_steps_tensor, between_steps, FLOAT, 32, 3, 2, 1, 1);
+TENSOR(step_is_valid_tensor, step_is_valid, UINT, 8, 2, 2, 2);
+
+static void prepareWindows(void) {
+  *window_stream_params = rbcResampleParamsInit();
+  window_stream_params->fill_value = -1;
+  for (int i = 0; i < 2; ++i) {
+    window_streams[i] = rbcWindowStreamInit();
+    window_streams[i].values = &steps_tensor;
+    window_streams[i].episode_offsets = &step_ends_tensor;
+    window_streams[i].times = &step_times_tensor;
+  }
+  window_streams[0].offsets = &step_offsets_tensor;
+  window_streams[0].transforms = minus_now;
+  window_streams[0].num_transforms = 1;
+  window_streams[0].out = &relative_steps_tensor;
+  window_streams[0].valid = &step_is_valid_tensor;
+  window_streams[1].offsets = &half_a_second_tensor;
+  window_streams[1].mode = RBC_WINDOW_INTERPOLATE;
+  window_streams[1].pad = RBC_PAD_FILL;
+  window_streams[1].params = window_stream_params;
+  window_streams[1].out = &between_steps_tensor;
+  *windows_params = rbcWindowsParamsInit();
+  windows_params->flags = RBC_CHECK_TIMES;
+}
+
+static rbcStatus_t windows(void) {
+  memset(relative_steps, 0x5a, sizeof relative_steps);
+  memset(between_steps, 0x5a, sizeof between_steps);
+  memset(step_is_valid, 0x5a, sizeof step_is_valid);
+  return rbcWindows(context, window_streams, 2, &window_episodes_tensor, &window_anchors_tensor,
+                    windows_params);
+}
+
+static rbcStatus_t windowsWorkspace(size_t* bytes) {
+  return rbcWindowsWorkspaceSize(context, window_streams, 2, &window_episodes_tensor,
+                                 &window_anchors_tensor, windows_params, bytes);
+}
+
+static int windowsAreRight(void) {
+  return SAME(relative_steps, ((float[4]){0, 1, 0, 0})) &&
+         SAME(between_steps, ((float[2]){1.5f, -1})) &&
+         SAME(step_is_valid, ((uint8_t[4]){1, 1, 1, 0}));
+}
+
 #endif
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -372,6 +518,10 @@ const Operation operations[OPERATIONS] = {
 #if !defined(RBC_TEST_HEADERS_0_1)
     {"statistics", statistics, statisticsWorkspace, statisticsAreRight},
     {"accumulator", accumulator, accumulatorWorkspace, statisticsAreRight},
+    {"unproject", unproject, unprojectWorkspace, unprojectIsRight},
+    {"farthest points", farthestPoints, farthestPointsWorkspace, farthestPointsAreRight},
+    {"take rows", takeRows, takeRowsWorkspace, rowsAreRight},
+    {"windows", windows, windowsWorkspace, windowsAreRight},
 #endif
 };
 
@@ -413,7 +563,15 @@ void prepare(void) {
   statistics_result = room(sizeof *statistics_result);
   accumulator_params = room(sizeof *accumulator_params);
   update_params = room(sizeof *update_params);
+  unproject_params = room(sizeof *unproject_params);
+  farthest_params = room(sizeof *farthest_params);
+  take_params = room(sizeof *take_params);
   prepareStatistics();
+  prepareClouds();
+  window_streams = room(2 * sizeof *window_streams);
+  window_stream_params = room(sizeof *window_stream_params);
+  windows_params = room(sizeof *windows_params);
+  prepareWindows();
 #endif
   *context_params = rbcContextParamsInit();
   context_params->backend = RBC_BACKEND_CPU;

@@ -23,6 +23,12 @@ extern rbcStatisticsParams* statistics_params;
 extern rbcStatisticsResult* statistics_result;
 extern rbcStatisticsAccumulatorParams* accumulator_params;
 extern rbcStatisticsUpdateParams* update_params;
+extern rbcUnprojectParams* unproject_params;
+extern rbcFarthestPointsParams* farthest_params;
+extern rbcTakeRowsParams* take_params;
+extern rbcWindowStream* window_streams;         /* two of them */
+extern rbcResampleParams* window_stream_params; /* of window_streams[1] */
+extern rbcWindowsParams* windows_params;
 #endif
 
 extern rbcContext_t context;
@@ -37,7 +43,7 @@ typedef struct Operation {
 #if defined(RBC_TEST_HEADERS_0_1)
 enum { OPERATIONS = 5 };
 #else
-enum { OPERATIONS = 7 };
+enum { OPERATIONS = 11 };
 #endif
 extern const Operation operations[OPERATIONS];
 

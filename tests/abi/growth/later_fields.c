@@ -60,6 +60,13 @@ int main(int argc, char** argv) {
   CHECK(rbcStatisticsResult, statistics_result, operations[5].run, "result");
   CHECK(rbcStatisticsAccumulatorParams, accumulator_params, operations[6].run, "params");
   CHECK(rbcStatisticsUpdateParams, update_params, operations[6].run, "params");
+  CHECK(rbcUnprojectParams, unproject_params, operations[7].run, "params");
+  CHECK(rbcFarthestPointsParams, farthest_params, operations[8].run, "params");
+  CHECK(rbcTakeRowsParams, take_params, operations[9].run, "params");
+  CHECK(rbcWindowStream, &window_streams[0], operations[10].run, "streams[0]");
+  CHECK(rbcWindowStream, &window_streams[1], operations[10].run, "streams[1]");
+  CHECK(rbcResampleParams, window_stream_params, operations[10].run, "streams[1].params");
+  CHECK(rbcWindowsParams, windows_params, operations[10].run, "params");
 
   /* A library that does not know a field of rbcContextInfo leaves it as it was; one that does
    * writes it: 0. */

@@ -107,8 +107,9 @@ def stats(
         picked = given.select(tracks=list(dict.fromkeys(tracks))).load()
         spec = action_windows(picked, *tracks, relative, [0], absolute, True)
         where = device_of(device)
+        kept: Any = rows
         found = spec.statistics(
-            picked if where == "cpu" else picked.to(where), rows=rows, per_step=per_step
+            picked if where == "cpu" else picked.to(where), rows=kept, per_step=per_step
         )
         results = {tracks[1]: found["action"]}
         names = {tracks[1]: picked.track_info(tracks[1]).names}

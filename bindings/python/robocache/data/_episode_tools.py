@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import Stream, Track, report
+from .. import Stream, Track, Transform, Window, WindowSpec, report
 from .. import statistics as exact
 
 if TYPE_CHECKING:
     from .. import Report, StatisticsResult
+    from .._types import Accumulate
     from ._episodes import Episodes
 
+_RELATIVE = {"action": "observation.state"}
 LEVELS = (0.01, 0.1, 0.5, 0.9, 0.99)
 
 
@@ -56,8 +58,15 @@ def statistics(
     *,
     quantiles: Sequence[float] = LEVELS,
     per_episode: bool = False,
+    relative: int | None = None,
+    to: Mapping[str, str] | None = None,
+    rows: Accumulate = "whole",
+    per_step: bool = False,
 ) -> dict[str, StatisticsResult]:
     """Exact statistics of the tracks of episodes, where they lie: :func:`robocache.statistics`.
+
+    Those of relative actions are of chunks: of each row the ``relative`` rows from it on, less the
+    state at it. They are counted as the chunks are cut, and never written.
 
     Parameters
     ----------
@@ -69,6 +78,17 @@ def statistics(
         Levels from 0 to 1.
     per_episode
         Of each episode by itself: arrays [E,D] and quantiles [E,Q,D].
+    relative
+        The number of rows of a chunk; None: of the values as they are.
+    to
+        With ``relative``: by track the track of which the state is; None: {"action":
+        "observation.state"}. They need the same channels; others are
+        :meth:`robocache.WindowSpec.statistics`'s, with its transforms.
+    rows
+        With ``relative``: those of "whole" chunks, which lie in their episode (LeRobot, GR00T),
+        "valid" ones, or "all", where the last row is held (openpi).
+    per_step
+        With ``relative``: of each row of a chunk by itself, arrays [H,D].
 
     Returns
     -------
@@ -76,6 +96,10 @@ def statistics(
         :class:`robocache.StatisticsResult` by track, as :mod:`robocache.statistics_files` writes
         them.
     """
+    if relative is not None:
+        if tracks is not None or per_episode:
+            raise ValueError("relative: goes with to, expected neither tracks nor per_episode")
+        return _relative(episodes, int(relative), dict(to or _RELATIVE), rows, per_step, quantiles)
     names = [n for n, t in episodes.tracks.items() if t.values is not None]
     told = {}
     for name in names if tracks is None else tracks:
@@ -83,4 +107,35 @@ def statistics(
         if track.values is None:
             raise ValueError(f"tracks: {name} has no values: they are in files")
         told[name] = exact_of(track, quantiles=quantiles, per_episode=per_episode)
+    return told
+
+
+def _relative(
+    episodes: Episodes,
+    horizon: int,
+    to: Mapping[str, str],
+    rows: Accumulate,
+    per_step: bool,
+    quantiles: Sequence[float],
+) -> dict[str, StatisticsResult]:
+    """Of chunks less the state at their first row."""
+    if horizon < 1:
+        raise ValueError(f"relative: is {horizon}, expected 1 or more rows")
+    told = {}
+    for name, state in to.items():
+        count, other = episodes[name].num_channels, episodes[state].num_channels
+        if count != other:
+            raise ValueError(
+                f"to: {name} has {count} channels, but {state} has {other}; a WindowSpec with its "
+                "transforms tells which of them go together"
+            )
+        less = Transform("subtract", 0, count, reference=("state", 0))
+        spec = WindowSpec(
+            {
+                "state": Window([0], track=state),
+                "chunk": Window(range(horizon), track=name, transforms=[less]),
+            }
+        )
+        found = spec.statistics(episodes, rows=rows, per_step=per_step, quantiles=quantiles)
+        told[name] = found["chunk"]
     return told

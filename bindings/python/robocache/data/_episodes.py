@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from .. import Report
+    from .. import Report, WindowSpec
 
 
 @dataclass(frozen=True)
@@ -263,11 +263,38 @@ class Episodes(InMemory):
 
         return report_of(self, unit)
 
-    def statistics(self, **options: Any) -> dict[str, Any]:
+    def statistics(self, tracks: Collection[str] | None = None, **options: Any) -> dict[str, Any]:
         """Exact statistics by track: see :func:`robocache.data.statistics`."""
         from ._episode_tools import statistics
 
-        return statistics(self, **options)
+        return statistics(self, tracks, **options)
+
+    def windows(
+        self, spec: WindowSpec, which: Any = None, anchors: Any = None, **options: Any
+    ) -> dict[str, tuple[Any, Any]]:
+        """Training samples cut out of the episodes, in one call: :meth:`robocache.WindowSpec.cut`.
+
+        Parameters
+        ----------
+        spec
+            :class:`robocache.WindowSpec`, whose windows are of these tracks.
+        which, anchors
+            The episode of each sample, and its row there of the anchor's track; None: all samples,
+            in order, which many windows of many rows make large. Shuffled batches are
+            ``robocache.torch.WindowLoader``'s.
+        options
+            As of :meth:`robocache.WindowSpec.cut`.
+
+        Returns
+        -------
+        dict
+            For each window (values [B,O,D'], valid [B,O]).
+        """
+        if (which is None) != (anchors is None):
+            raise ValueError("anchors: go with which, expected both or none")
+        if which is None:
+            which, anchors = spec.samples(self)
+        return spec.cut(self, which, anchors, **options)
 
     def align(self, rate: Any, **options: Any) -> Episodes:
         """All tracks of each episode on one clock: see :func:`robocache.data.align`."""

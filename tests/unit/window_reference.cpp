@@ -1,13 +1,13 @@
-#include "window_reference.h"
+#include "unit/window_reference.h"
 
 #include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <sstream>
 
-#include "inputs.h"
-#include "statistics_case.h"
-#include "window_poses.h"
+#include "support/inputs.h"
+#include "support/statistics_case.h"
+#include "unit/window_poses.h"
 
 namespace support {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "robocache/windows.h"
-#include "rotation_reference.h"
-#include "rotation_representations.h"
+#include "support/rotation_reference.h"
+#include "support/rotation_representations.h"
 
 namespace support {
 

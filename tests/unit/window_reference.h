@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "window_call.h"
+#include "support/window_call.h"
 
 namespace support {
 

@@ -1,0 +1,89 @@
+// Depth images into point clouds, farthest points, rows by index. See robocache.hpp.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "clouds.h"
+#include "context.hpp"
+
+ROBOCACHE_NAMESPACE_BEGIN
+
+// The options of unproject: the tensors are optional, params as rbcUnprojectParamsInit() has them.
+struct UnprojectOptions {
+  std::optional<Tensor> pose;      // [B,4,4] or [4,4]: camera to cloud
+  std::optional<Tensor> colors;    // [B,H,W,C], [H,W,C] without batch
+  std::optional<Tensor> overflow;  // [B], without batch []; i64, written: points beyond P
+  std::optional<Tensor> pixels;    // [B,P], [P] without batch; i32 or i64, written; then -1
+  rbcUnprojectParams params = rbcUnprojectParamsInit();
+};
+
+// Makes point clouds of depth images.
+//
+//   depth       [B,H,W], [H,W] without batch
+//   intrinsics  [B,4], or [4]: fx, fy, cx, cy
+//   points      [B,P,3+C], [P,3+C] without batch; written whole
+//   counts      [B], without batch []; i64, written
+//
+// See rbcUnproject for dtypes, rules and errors. Asynchronous on CUDA, as resample.
+template <class Errors = DefaultErrors>
+Returned<Errors, void> unproject(const Context& context, const Tensor& depth,
+                                 const Tensor& intrinsics, const Tensor& points,
+                                 const Tensor& counts, const UnprojectOptions& options = {}) {
+  detail::Call call;
+  return call.make<Errors>(rbcUnproject, context.get(), call.in(depth, "depth"),
+                           call.in(intrinsics, "intrinsics"), call.in(options.pose, "pose"),
+                           call.in(options.colors, "colors"), call.out(points, "points"),
+                           call.out(counts, "counts"), call.out(options.overflow, "overflow"),
+                           call.out(options.pixels, "pixels"), &options.params);
+}
+
+// The options of farthestPoints. The tensors are optional.
+struct FarthestPointsOptions {
+  int64_t start = 0;                // the first point, by its number in its cloud
+  std::optional<Tensor> starts;     // [B] i32 or i64: one for each cloud
+  std::optional<Tensor> lengths;    // [B] i32 or i64: valid points of padded clouds
+  std::optional<Tensor> offsets;    // [B+1] i32 or i64: the clouds of packed points
+  std::optional<Tensor> distances;  // [B,K], [K] without batch; any float, written
+};
+
+// Chooses points one after the other, each the farthest from those before.
+//
+//   points   [B,N,C]; [N,C] without batch; [N,C] packed, with offsets
+//   indices  [B,K], [K] without batch; i32 or i64; written whole
+//
+// See rbcFarthestPoints for dtypes, rules and errors. Asynchronous on CUDA, as resample.
+template <class Errors = DefaultErrors>
+Returned<Errors, void> farthestPoints(const Context& context, const Tensor& points,
+                                      const Tensor& indices,
+                                      const FarthestPointsOptions& options = {}) {
+  detail::Call call;
+  rbcFarthestPointsParams params = rbcFarthestPointsParamsInit();
+  params.start = options.start;
+  params.starts = call.in(options.starts, "starts");
+  params.lengths = call.in(options.lengths, "lengths");
+  params.offsets = call.in(options.offsets, "offsets");
+  return call.make<Errors>(rbcFarthestPoints, context.get(), call.in(points, "points"),
+                           call.out(indices, "indices"), call.out(options.distances, "distances"),
+                           &params);
+}
+
+// Copies rows by index; -1 gives the fill value.
+//
+//   values   [B,N,C], or [N,C]
+//   indices  [B,K], or [K] with [N,C]
+//   out      the shape of indices and C; written whole
+//
+// See rbcTakeRows for dtypes, rules and errors. Asynchronous on CUDA, as resample.
+template <class Errors = DefaultErrors>
+Returned<Errors, void> takeRows(const Context& context, const Tensor& values,
+                                const Tensor& indices, const Tensor& out, double fill_value = 0) {
+  detail::Call call;
+  rbcTakeRowsParams params = rbcTakeRowsParamsInit();
+  params.fill_value = fill_value;
+  return call.make<Errors>(rbcTakeRows, context.get(), call.in(values, "values"),
+                           call.in(indices, "indices"), call.out(out, "out"), &params);
+}
+
+ROBOCACHE_NAMESPACE_END

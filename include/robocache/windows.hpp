@@ -1,0 +1,174 @@
+// Training samples cut out of episodes. See robocache.hpp.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "resample.hpp"
+#include "rotations.hpp"
+#include "statistics.hpp"
+#include "windows.h"
+
+ROBOCACHE_NAMESPACE_BEGIN
+
+// Elements of a window before the episode begins and past its end.
+enum class Pad : int32_t {
+  kHold = RBC_PAD_HOLD,
+  kFill = RBC_PAD_FILL,
+  kNeutral = RBC_PAD_NEUTRAL,
+};
+
+// Which elements an accumulator takes.
+enum class Accumulate : int32_t {
+  kAll = RBC_ACCUMULATE_ALL,
+  kValid = RBC_ACCUMULATE_VALID,
+  kWhole = RBC_ACCUMULATE_WHOLE,
+};
+
+// Poses relative to another: see RBC_TRANSFORM_SE3_... in windows.h.
+enum class PoseTransform : int32_t {
+  kRelative = RBC_TRANSFORM_SE3_RELATIVE,
+  kWorld = RBC_TRANSFORM_SE3_WORLD,
+  kStep = RBC_TRANSFORM_SE3_STEP,
+};
+
+// What a transform refers to: a stream of the call, one of its offsets by index, and the first channel
+// there.
+struct WindowReference {
+  int32_t stream = 0;
+  int32_t offset = 0;
+  int64_t begin = 0;
+};
+
+// Channels begin .. begin + count - 1 less those of the reference; inverse: plus.
+inline rbcWindowTransform subtract(int64_t begin, int64_t count, const WindowReference& reference,
+                                   bool inverse = false) noexcept {
+  rbcWindowTransform t = {};
+  t.begin = begin;
+  t.count = count;
+  t.kind = RBC_TRANSFORM_SUBTRACT;
+  t.flags = inverse ? RBC_TRANSFORM_INVERSE : 0;
+  t.reference_stream = reference.stream;
+  t.reference_offset = reference.offset;
+  t.reference_begin = reference.begin;
+  return t;
+}
+
+// The `count` channels of a pose, 3 of a position and those of `rotation`, relative to that of the
+// reference, whose rotation is written in the same way, as 3 and those of `out`.
+inline rbcWindowTransform relativePose(PoseTransform kind, int64_t begin, int64_t count,
+                                       const WindowReference& reference, Rotation rotation,
+                                       Rotation out, bool inverse = false) noexcept {
+  rbcWindowTransform t = subtract(begin, count, reference, inverse);
+  t.kind = static_cast<int32_t>(kind);
+  t.rotation = t.reference_rotation = static_cast<int32_t>(rotation);
+  t.out_rotation = static_cast<int32_t>(out);
+  return t;
+}
+
+// A stream of the episodes, and its part of the samples. It does not own the memory.
+struct WindowStream {
+  // Without values `out` receives the numbers of rows.
+  WindowStream(std::optional<Tensor> rows, const Tensor& ends, const Tensor& at)
+      : values(rows), episode_offsets(ends), offsets(at) {}
+
+  std::optional<Tensor> values;  // [n,D]
+  Tensor episode_offsets;        // [E+1] i32 or i64
+  Tensor offsets;                // [O] i32 or i64 rows; interpolated: the dtype of times
+  std::optional<Tensor> times;   // [n] f32, f64 or i64
+  bool interpolate = false;      // at offsets in time, by `method` or `groups`
+  Pad pad = Pad::kHold;
+  Method method = Method::kLinear;
+  std::vector<rbcChannelGroup> groups;  // of all channels; none: method
+  double fill_value = 0;                // where there is no value
+  double max_gap = INFINITY;            // in the unit of times
+  double tolerance = INFINITY;
+  std::optional<Tensor> sample_mask;  // [n] bool or u8: 0 where a row is missing
+  double clock_offset = 0;            // f32, f64 times
+  int64_t clock_offset_ticks = 0;     // i64 times
+  std::vector<rbcWindowTransform> transforms;
+  std::optional<Tensor> shift;  // [D'] or [O,D'], f32 or f64: (x - shift) * scale + bias
+  std::optional<Tensor> scale;
+  std::optional<Tensor> bias;
+  std::optional<Tensor> low;
+  std::optional<Tensor> high;
+  std::optional<Tensor> neutral;           // past the end, with Pad::kNeutral
+  std::optional<Tensor> neutral_channels;  // [D'] bool or u8
+  const StatisticsAccumulator* accumulator = nullptr;
+  Accumulate accumulate = Accumulate::kAll;
+  std::optional<Tensor> out;    // [B,O,D'], without values [B,O]; written whole
+  std::optional<Tensor> valid;  // [B,O] bool or u8, written
+};
+
+// The options of windows.
+struct WindowsOptions {
+  bool check_times = false;   // verify episodes and times first; on CUDA this waits for the stream
+  bool anchor_times = false;  // anchors are times, not rows
+  int32_t anchor_stream = 0;  // whose rows the anchors are
+};
+
+// Cuts samples out of episodes, all streams in one launch.
+//
+//   streams   1 to RBC_WINDOWS_MAX_STREAMS of them
+//   episodes  [B] i32 or i64: which episode a sample is of
+//   anchors   [B] i64 rows of an episode, or times
+//
+// See rbcWindows for dtypes, rules and errors. Asynchronous on CUDA, as resample.
+template <class Errors = DefaultErrors>
+Returned<Errors, void> windows(const Context& context, const std::vector<WindowStream>& streams,
+                               const Tensor& episodes, const Tensor& anchors,
+                               const WindowsOptions& options = {}) {
+  detail::Call call;
+  rbcResampleParams params[RBC_WINDOWS_MAX_STREAMS];
+  rbcWindowStream raw[RBC_WINDOWS_MAX_STREAMS];
+  // The library refuses more by their number, before it looks at one.
+  const size_t used = std::min<size_t>(streams.size(), RBC_WINDOWS_MAX_STREAMS);
+  for (size_t n = 0; n < used; ++n) {
+    const WindowStream& stream = streams[n];
+    call.enterStream(static_cast<int>(n));
+    params[n] = rbcResampleParamsInit();
+    params[n].method = static_cast<int32_t>(stream.method);
+    params[n].fill_value = stream.fill_value;
+    params[n].max_gap = stream.max_gap;
+    params[n].tolerance = stream.tolerance;
+    params[n].sample_mask = call.in(stream.sample_mask, "sample_mask");
+    params[n].groups = stream.groups.empty() ? nullptr : stream.groups.data();
+    params[n].num_groups = detail::count(stream.groups);
+    rbcWindowStream& s = raw[n] = rbcWindowStreamInit();
+    s.values = call.in(stream.values, "values");
+    s.episode_offsets = call.in(stream.episode_offsets, "episode_offsets");
+    s.times = call.in(stream.times, "times");
+    s.offsets = call.in(stream.offsets, "offsets");
+    s.mode = stream.interpolate ? RBC_WINDOW_INTERPOLATE : RBC_WINDOW_GATHER;
+    s.pad = static_cast<int32_t>(stream.pad);
+    s.params = &params[n];
+    s.clock_offset = stream.clock_offset;
+    s.clock_offset_ticks = stream.clock_offset_ticks;
+    s.transforms = stream.transforms.empty() ? nullptr : stream.transforms.data();
+    s.num_transforms = detail::count(stream.transforms);
+    s.accumulate = static_cast<int32_t>(stream.accumulate);
+    s.shift = call.in(stream.shift, "shift");
+    s.scale = call.in(stream.scale, "scale");
+    s.bias = call.in(stream.bias, "bias");
+    s.low = call.in(stream.low, "low");
+    s.high = call.in(stream.high, "high");
+    s.neutral = call.in(stream.neutral, "neutral");
+    s.neutral_channels = call.in(stream.neutral_channels, "neutral_channels");
+    s.accumulator = stream.accumulator != nullptr ? stream.accumulator->get() : nullptr;
+    s.out = call.out(stream.out, "out");
+    s.valid = call.out(stream.valid, "valid");
+  }
+  call.leaveStreams();
+  rbcWindowsParams all = rbcWindowsParamsInit();
+  all.flags = (options.check_times ? RBC_CHECK_TIMES : 0) |
+              (options.anchor_times ? RBC_WINDOWS_ANCHOR_TIMES : 0);
+  all.anchor_stream = options.anchor_stream;
+  return call.make<Errors>(rbcWindows, context.get(), raw, detail::count(streams),
+                           call.in(episodes, "episodes"), call.in(anchors, "anchors"), &all);
+}
+
+ROBOCACHE_NAMESPACE_END

@@ -1,0 +1,460 @@
+// Farthest points: a cluster of blocks a cloud, or a block where there are no clusters. Its points
+// stay in registers, with the distance of each to those taken; of clouds that are too large for that,
+// in the workspace. One kernel takes all K.
+
+#include "farthest_problem.h"
+
+#include <cooperative_groups.h>
+
+#include "runtime/cuda_state.h"
+#include "runtime/launch.h"
+#include "runtime/load_kernels.h"
+#include "scratch_layout.h"
+
+namespace rbc::cuda {
+namespace {
+
+namespace cg = cooperative_groups;
+
+constexpr int kMostCluster = 16;
+constexpr int kMostWarps = 32;
+
+template <class Number>
+struct Arguments {
+  FarthestProblem problem;
+  int cluster;    // blocks of a cloud
+  Number* large;  // [4][total]: coordinates and distances of clouds too large for registers
+};
+
+// What orders points: more is farther; 0 is none. Of distances that are 0 or more.
+template <class Number>
+struct Order;
+template <>
+struct Order<float> {
+  using Key = uint32_t;
+  static __device__ Key of(float distance) {
+    return distance < 0 ? 0 : bitCast<uint32_t>(distance) + 1;
+  }
+  static __device__ float distance(Key key) { return bitCast<float>(key - 1); }
+};
+template <>
+struct Order<double> {
+  using Key = uint64_t;
+  static __device__ Key of(double distance) {
+    return distance < 0 ? 0 : bitCast<uint64_t>(distance) + 1;
+  }
+  static __device__ double distance(Key key) { return bitCast<double>(key - 1); }
+};
+
+__device__ uint32_t mostOfWarp(uint32_t key) { return __reduce_max_sync(~0u, key); }
+__device__ uint64_t mostOfWarp(uint64_t key) {
+  const uint32_t high = __reduce_max_sync(~0u, static_cast<uint32_t>(key >> 32));
+  const bool among = static_cast<uint32_t>(key >> 32) == high;
+  const uint32_t low = __reduce_max_sync(~0u, among ? static_cast<uint32_t>(key) : 0u);
+  return static_cast<uint64_t>(high) << 32 | low;
+}
+
+// A point that may be taken next: the larger key wins, then the lower index.
+template <class Number>
+struct Candidate {
+  typename Order<Number>::Key key;
+  uint32_t index;
+};
+
+template <class Number>
+__device__ Candidate<Number> bestOfWarp(Candidate<Number> own) {
+  const auto key = mostOfWarp(own.key);
+  return {key, __reduce_min_sync(~0u, own.key == key ? own.index : ~0u)};
+}
+
+template <class Number>
+struct Winner {
+  Candidate<Number> candidate;
+  Number position[3];
+};
+
+// Where the blocks of a cloud meet. Twice, in turns: a block may be one round ahead.
+template <class Number>
+struct Meeting {
+  Candidate<Number> warps[2][kMostWarps];
+  Winner<Number> blocks[2][kMostCluster];
+  int finite[kMostCluster];
+};
+
+template <class Number, int kThreads>
+class Blocks {
+ public:
+  __device__ Blocks(Meeting<Number>* meeting, int count) : meeting_(meeting), count_(count) {
+#if __CUDA_ARCH__ >= 900
+    rank_ = count > 1 ? static_cast<int>(cg::this_cluster().block_rank()) : 0;
+#else
+    rank_ = 0;
+#endif
+  }
+
+  __device__ int rank() const { return rank_; }
+
+  __device__ void wait() const {
+#if __CUDA_ARCH__ >= 900
+    if (count_ > 1) {
+      cg::this_cluster().sync();
+      return;
+    }
+#endif
+    __syncthreads();
+  }
+
+  // The best of all threads' candidates, with its position, which the block that has it looks up.
+  template <class Position>
+  __device__ Winner<Number> best(Candidate<Number> own, Position&& positionOf) {
+    turn_ ^= 1;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const Candidate<Number> of_warp = bestOfWarp<Number>(own);
+    if (lane == 0) meeting_->warps[turn_][threadIdx.x / 32] = of_warp;
+    __syncthreads();
+    Candidate<Number> of_block = {0, ~0u};
+    if (lane < kThreads / 32) of_block = meeting_->warps[turn_][lane];
+    of_block = bestOfWarp<Number>(of_block);
+    if (count_ == 1) {
+      Winner<Number> winner = {of_block, {}};
+      if (of_block.key > 0) positionOf(of_block.index, winner.position);
+      return winner;
+    }
+#if __CUDA_ARCH__ >= 900
+    if (static_cast<int>(threadIdx.x) < count_) {  // one thread for each block to tell
+      Winner<Number> winner = {of_block, {}};
+      if (of_block.key > 0) positionOf(of_block.index, winner.position);
+      cg::this_cluster().map_shared_rank(meeting_, threadIdx.x)->blocks[turn_][rank_] = winner;
+    }
+    cg::this_cluster().sync();
+#endif
+    Candidate<Number> of_all = {0, ~0u};
+    if (lane < count_) of_all = meeting_->blocks[turn_][lane].candidate;
+    const Candidate<Number> best = bestOfWarp<Number>(of_all);
+    const unsigned holders =
+        __ballot_sync(~0u, lane < count_ && of_all.key == best.key && of_all.index == best.index);
+    return meeting_->blocks[turn_][__ffs(holders) - 1];
+  }
+
+  // The sum of a number of each block.
+  __device__ int sum(int own) {
+    if (count_ == 1) return own;
+#if __CUDA_ARCH__ >= 900
+    if (static_cast<int>(threadIdx.x) < count_) {
+      cg::this_cluster().map_shared_rank(meeting_, threadIdx.x)->finite[rank_] = own;
+    }
+    cg::this_cluster().sync();
+#endif
+    int all = 0;
+    for (int i = 0; i < count_; ++i) all += meeting_->finite[i];
+    return all;
+  }
+
+ private:
+  Meeting<Number>* meeting_;
+  int count_;
+  int rank_;
+  int turn_ = 0;
+};
+
+template <class Number>
+__device__ Number coordinateAt(const PointClouds& c, int64_t at) {
+  switch (c.dtype) {
+    case DType::F16: return static_cast<Number>(widen(static_cast<const f16*>(c.data)[at]));
+    case DType::BF16: return static_cast<Number>(widen(static_cast<const bf16*>(c.data)[at]));
+    case DType::F32: return static_cast<Number>(static_cast<const float*>(c.data)[at]);
+    default: return static_cast<Number>(static_cast<const double*>(c.data)[at]);
+  }
+}
+
+template <class Number>
+__device__ bool loadPoint(const PointClouds& c, int64_t cloud, int64_t row, Number (&point)[3]) {
+  bool finite = true;
+#pragma unroll
+  for (int axis = 0; axis < 3; ++axis) {
+    const int64_t at = cloud * c.stride[0] + row * c.stride[1] + axis * c.stride[2];
+    point[axis] = coordinateAt<Number>(c, at);
+    finite = finite && isFinite(point[axis]);
+  }
+  return finite;
+}
+
+// The place of a finite point among those that the first may be: from the start on, then from 0.
+template <class Number>
+__device__ Candidate<Number> asStart(int64_t index, int64_t start, int64_t count, bool finite) {
+  const int64_t behind = index >= start ? index - start : index + count - start;
+  using Key = typename Order<Number>::Key;
+  return {finite ? static_cast<Key>(0x80000000u - behind) : 0, static_cast<uint32_t>(index)};
+}
+
+template <class Number>
+__device__ Candidate<Number> better(Candidate<Number> a, Candidate<Number> b) {
+  return b.key > a.key ? b : a;
+}
+
+// The same wherever points are kept: `lower(taken)` gives a thread's best candidate once a point is
+// taken, and positionOf(index, position) looks a point of the block up.
+template <class Number, int kThreads, class Lower, class PositionOf>
+__device__ void takeAll(const FarthestProblem& p, int64_t cloud, int64_t first_row,
+                        Blocks<Number, kThreads>& blocks, Candidate<Number> start, int finite,
+                        Lower&& lower, PositionOf&& positionOf) {
+  const bool writes = blocks.rank() == 0 && threadIdx.x == 0;
+  const int64_t taken = min(static_cast<int64_t>(blocks.sum(finite)), p.count);
+  if (taken > 0) {
+    Winner<Number> next = blocks.best(start, positionOf);
+    double distance = static_cast<double>(INFINITY);
+    for (int64_t k = 0;; ++k) {
+      if (writes) putFarthest(p, cloud, k, first_row + next.candidate.index, distance);
+      if (k + 1 == taken) break;
+      next = blocks.best(lower(next.position), positionOf);
+      distance = static_cast<double>(Order<Number>::distance(next.candidate.key));
+    }
+  }
+  if (blocks.rank() == 0) {
+    for (int64_t k = taken + threadIdx.x; k < p.count; k += kThreads) {
+      putFarthest(p, cloud, k, -1, 0);
+    }
+  }
+}
+
+// Points of a cloud go to blocks and threads in turns, so that a thread's come in ascending order.
+template <class Number, int kThreads, int kPoints>
+__device__ void takeFromRegisters(const FarthestProblem& p, int64_t cloud, const RowRange& range,
+                                  Blocks<Number, kThreads>& blocks, int cluster,
+                                  Number (*shared)[kThreads * kPoints]) {
+  const int64_t start = range.count > 0 ? startOf(p, cloud, range.count) : 0;
+  Number x[kPoints], y[kPoints], z[kPoints], d[kPoints];
+  Candidate<Number> first = {0, ~0u};
+  int finite_points = 0;
+  const auto indexOf = [&](int k) {
+    return static_cast<uint32_t>((k * cluster + blocks.rank()) * kThreads) + threadIdx.x;
+  };
+#pragma unroll
+  for (int k = 0; k < kPoints; ++k) {
+    const int64_t i = indexOf(k);
+    Number point[3] = {};
+    const bool finite = i < range.count && loadPoint(p.points, cloud, range.begin + i, point);
+    x[k] = finite ? point[0] : 0, y[k] = finite ? point[1] : 0, z[k] = finite ? point[2] : 0;
+    d[k] = finite ? static_cast<Number>(INFINITY) : Number(-1);
+    const int at = k * kThreads + static_cast<int>(threadIdx.x);
+    shared[0][at] = x[k], shared[1][at] = y[k], shared[2][at] = z[k];
+    first = better(first, asStart<Number>(i, start, range.count, finite));
+    finite_points += __syncthreads_count(finite);
+  }
+  const auto lower = [&](const Number(&taken)[3]) {
+    Number most = d[0];
+    int slot = 0;
+#pragma unroll
+    for (int k = 0; k < kPoints; ++k) {
+      const Number other = squaredDistance(x[k] - taken[0], y[k] - taken[1], z[k] - taken[2]);
+      d[k] = other < d[k] ? other : d[k];
+      if (k == 0) {
+        most = d[0];
+      } else if (d[k] > most) {
+        most = d[k];
+        slot = k;
+      }
+    }
+    return Candidate<Number>{Order<Number>::of(most), indexOf(slot)};
+  };
+  const auto positionOf = [&](uint32_t index, Number(&position)[3]) {
+    const uint32_t turn = index / static_cast<uint32_t>(kThreads * cluster);
+    const uint32_t at = turn * kThreads + index % kThreads;
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) position[axis] = shared[axis][at];
+  };
+  takeAll<Number, kThreads>(p, cloud, p.points.packed() ? range.begin : 0, blocks, first,
+                            finite_points, lower, positionOf);
+}
+
+template <class Number, int kThreads>
+__device__ void takeFromMemory(const FarthestProblem& p, int64_t cloud, const RowRange& range,
+                               Blocks<Number, kThreads>& blocks, int cluster, Number* large) {
+  const int64_t total = p.points.total();
+  const int64_t first_row = p.points.packed() ? range.begin : cloud * p.points.rows;
+  Number* x = large + first_row;
+  Number* y = x + total;
+  Number* z = y + total;
+  Number* d = z + total;
+  const int64_t begin = blocks.rank() * kThreads + static_cast<int64_t>(threadIdx.x);
+  const int64_t step = static_cast<int64_t>(cluster) * kThreads;
+  const int64_t start = range.count > 0 ? startOf(p, cloud, range.count) : 0;
+  Candidate<Number> first = {0, ~0u};
+  int finite_points = 0;
+  for (int64_t turn = 0; turn < range.count; turn += step) {
+    const int64_t i = turn + begin;
+    Number point[3] = {};
+    const bool finite = i < range.count && loadPoint(p.points, cloud, range.begin + i, point);
+    if (i < range.count) {
+      x[i] = finite ? point[0] : 0, y[i] = finite ? point[1] : 0, z[i] = finite ? point[2] : 0;
+      d[i] = finite ? static_cast<Number>(INFINITY) : Number(-1);
+    }
+    first = better(first, asStart<Number>(i, start, range.count, finite));
+    finite_points += __syncthreads_count(finite);
+  }
+  const auto lower = [&](const Number(&taken)[3]) {
+    Candidate<Number> best = {0, ~0u};
+#pragma unroll 4
+    for (int64_t i = begin; i < range.count; i += step) {
+      const Number other = squaredDistance(x[i] - taken[0], y[i] - taken[1], z[i] - taken[2]);
+      const Number least = other < d[i] ? other : d[i];
+      d[i] = least;
+      best = better(best, {Order<Number>::of(least), static_cast<uint32_t>(i)});
+    }
+    return best;
+  };
+  const auto positionOf = [&](uint32_t index, Number(&position)[3]) {
+    position[0] = x[index], position[1] = y[index], position[2] = z[index];
+  };
+  takeAll<Number, kThreads>(p, cloud, p.points.packed() ? range.begin : 0, blocks, first,
+                            finite_points, lower, positionOf);
+}
+
+template <class Number, int kThreads, int kPoints>
+__global__ void __launch_bounds__(kThreads, 1)
+    farthestPoints(const __grid_constant__ Arguments<Number> a) {
+  extern __shared__ __align__(16) unsigned char memory[];
+  __shared__ Meeting<Number> meeting;
+  const FarthestProblem& p = a.problem;
+  Blocks<Number, kThreads> blocks(&meeting, a.cluster);
+  const int64_t cloud = static_cast<int64_t>(blockIdx.x) / a.cluster;
+  const RowRange range = pointsOf(p.points, cloud);
+  blocks.wait();  // all are there to be written to
+  if (range.count <= static_cast<int64_t>(kThreads) * kPoints * a.cluster) {
+    takeFromRegisters<Number, kThreads, kPoints>(
+        p, cloud, range, blocks, a.cluster,
+        reinterpret_cast<Number(*)[kThreads * kPoints]>(memory));
+  } else {
+    takeFromMemory<Number, kThreads>(p, cloud, range, blocks, a.cluster, a.large);
+  }
+  blocks.wait();  // none leaves while others write to it
+}
+
+// ---- launch -------------------------------------------------------------------------------------
+
+template <class Number>
+struct Form {
+  void (*kernel)(Arguments<Number>);
+  int threads;
+  int points;  // of a thread
+
+  int64_t room() const { return static_cast<int64_t>(threads) * points; }
+  int sharedBytes() const { return static_cast<int>(3 * room() * int64_t{sizeof(Number)}); }
+};
+
+// Ascending by what a block holds.
+template <class Number>
+struct Forms;
+template <>
+struct Forms<float> {
+  static constexpr Form<float> all[] = {{farthestPoints<float, 256, 4>, 256, 4},
+                                        {farthestPoints<float, 512, 8>, 512, 8},
+                                        {farthestPoints<float, 1024, 8>, 1024, 8}};
+};
+template <>
+struct Forms<double> {
+  static constexpr Form<double> all[] = {{farthestPoints<double, 256, 4>, 256, 4},
+                                         {farthestPoints<double, 512, 8>, 512, 8}};
+};
+
+template <class Number>
+struct Plan {
+  Form<Number> form;
+  int cluster;
+  bool in_memory;  // clouds may be too large for registers
+};
+
+// Blocks of a cluster. Code for devices before Hopper has none, and more than 8 are not for all.
+int mostBlocks(const LaunchDevice& device) {
+  if (!device.early_launches) return 1;
+  return device.compute_capability == 90 ? kMostCluster : 8;
+}
+
+template <class Number>
+Plan<Number> planOf(const FarthestProblem& p, const LaunchDevice& device) {
+  const int64_t rows = std::max<int64_t>(1, p.points.rows);
+  // Of packed clouds only the sum of their sizes is known here: some are larger than the mean.
+  const int64_t expected =
+      p.points.packed() ? std::min(rows, 2 * ceilDiv(rows, std::max<int64_t>(1, p.points.clouds)))
+                        : rows;
+  constexpr int kForms = static_cast<int>(std::size(Forms<Number>::all));
+  const Form<Number>& largest = Forms<Number>::all[kForms - 1];
+  // As many blocks as the device has multiprocessors for, of 2048 points at least; more where the
+  // points would not fit else.
+  int cluster = 1;
+  const auto grows = [&] {
+    if (expected > cluster * largest.room()) return true;
+    return p.points.clouds * cluster * 2 <= device.multiprocessors && expected > cluster * 2048;
+  };
+  while (cluster < mostBlocks(device) && grows()) cluster *= 2;
+  for (const Form<Number>& form : Forms<Number>::all) {
+    if (expected <= cluster * form.room()) return {form, cluster, rows > cluster * form.room()};
+  }
+  return {largest, cluster, true};
+}
+
+size_t bytesOfPlan(const FarthestProblem& p, const LaunchDevice& device) {
+  ScratchLayout layout(nullptr);
+  visitNumber(p.points.dtype, [&](auto tag) {
+    using Number = typename decltype(tag)::type;
+    if (planOf<Number>(p, device).in_memory) layout.take<Number>(4 * p.points.total());
+  });
+  return layout.used();
+}
+
+template <class Number>
+cudaError_t launch(const FarthestProblem& p, void* scratch, const LaunchDevice& device,
+                   cudaStream_t stream) {
+  const Plan<Number> plan = planOf<Number>(p, device);
+  const int64_t blocks = p.points.clouds * plan.cluster;
+  if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
+  Arguments<Number> arguments = {p, plan.cluster, static_cast<Number*>(scratch)};
+  cudaLaunchConfig_t config = {};
+  config.gridDim = gridOf(blocks);
+  config.blockDim = dim3(static_cast<unsigned>(plan.form.threads));
+  config.dynamicSmemBytes = static_cast<size_t>(plan.form.sharedBytes());
+  config.stream = stream;
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = static_cast<unsigned>(plan.cluster);
+  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  config.attrs = &cluster;
+  config.numAttrs = plan.cluster > 1 ? 1 : 0;
+  void* list[] = {&arguments};
+  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(plan.form.kernel), list);
+}
+
+cudaError_t launchFarthest(const FarthestProblem& p, void* scratch, const LaunchDevice& device,
+                           cudaStream_t stream) {
+  return visitNumber(p.points.dtype, [&](auto tag) {
+    return launch<typename decltype(tag)::type>(p, scratch, device, stream);
+  });
+}
+
+// Where a device has not the shared memory of a form, its launch tells: contexts open all the same.
+template <class Number>
+void allow(const LaunchDevice& device) {
+  for (const Form<Number>& form : Forms<Number>::all) {
+    const auto* kernel = reinterpret_cast<const void*>(form.kernel);
+    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             form.sharedBytes());
+    if (error == cudaSuccess && mostBlocks(device) > 8) {
+      error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    }
+    if (error != cudaSuccess) cudaGetLastError();
+  }
+}
+
+}  // namespace
+
+extern const Operation<FarthestProblem> kFarthestPoints = {
+    bytesOn<FarthestProblem, bytesOfPlan>, launchOn<FarthestProblem, launchFarthest>};
+cudaError_t loadFarthestPoints(const LaunchDevice& device) {
+  const cudaError_t error = loadKernelsBeside(farthestPoints<float, 512, 8>);
+  if (error != cudaSuccess) return error;
+  allow<float>(device);
+  allow<double>(device);
+  return cudaSuccess;
+}
+
+}  // namespace rbc::cuda

@@ -1,0 +1,277 @@
+// Depth images into clouds: a block a tile of pixels. The points of each tile are counted first; then
+// every block adds up the tiles before its own, and writes its points and its part of what is behind.
+
+#include "runtime/cuda_state.h"
+#include "runtime/fast_divmod.cuh"
+#include "runtime/launch.h"
+#include "runtime/load_kernels.h"
+#include "runtime/pdl.cuh"
+#include "scratch_layout.h"
+#include "unproject_problem.h"
+
+namespace rbc::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / 32;
+constexpr int kTurns = 8;  // pixels of a thread
+constexpr int kTile = kThreads * kTurns;
+
+template <class Number>
+struct Arguments {
+  UnprojectProblem problem;
+  DepthRules<Number> rules;
+  int64_t pixels;  // of an image that are looked at
+  int64_t tiles;   // of an image
+  FastDivmod per_image;
+  FastDivmod per_row;
+  int32_t* counts;  // by image and tile
+};
+
+template <class Number, class Depth>
+struct Tile {
+  const Arguments<Number>& a;
+  int64_t image;
+  int64_t tile;
+
+  __device__ explicit Tile(const Arguments<Number>& arguments) : a(arguments) {
+    image = a.per_image(static_cast<int64_t>(blockIdx.x));
+    tile = static_cast<int64_t>(blockIdx.x) - image * a.tiles;
+  }
+
+  // By all threads of the block.
+  __device__ void loadCamera(Pinhole<Number>* camera) const {
+    if (threadIdx.x == 0) *camera = cameraOf<Number>(a.problem, image);
+    __syncthreads();
+  }
+
+  __device__ int64_t pixel(int turn) const {
+    return tile * kTile + turn * kThreads + static_cast<int64_t>(threadIdx.x);
+  }
+
+  // Whether a thread's pixel is a point, which, and of which row and column.
+  __device__ bool look(const Pinhole<Number>& camera, int turn, Number (&point)[3], int64_t* row,
+                       int64_t* column) const {
+    const UnprojectProblem& p = a.problem;
+    const int64_t i = pixel(turn);
+    if (i >= a.pixels) return false;
+    const int64_t line = a.per_row(i);
+    *row = line * p.step;
+    *column = (i - line * p.columns()) * p.step;
+    const auto* depth = static_cast<const Depth*>(p.depth.data);
+    const Depth d =
+        depth[image * p.depth.stride[0] + *row * p.depth.stride[1] + *column * p.depth.stride[2]];
+    return unproject(camera, a.rules, static_cast<Number>(widen(d)),
+                     ray(static_cast<Number>(*column), a.rules.pixel_offset, camera.centre[0]),
+                     ray(static_cast<Number>(*row), a.rules.pixel_offset, camera.centre[1]), point);
+  }
+};
+
+template <class Number, class Depth>
+__global__ void __launch_bounds__(kThreads)
+    countPoints(const __grid_constant__ Arguments<Number> a) {
+  __shared__ Pinhole<Number> camera;
+  waitForLaunchesAhead();
+  const Tile<Number, Depth> tile(a);
+  tile.loadCamera(&camera);
+  int count = 0;
+#pragma unroll
+  for (int turn = 0; turn < kTurns; ++turn) {
+    Number point[3];
+    int64_t row;
+    int64_t column;
+    count += __syncthreads_count(tile.look(camera, turn, point, &row, &column));
+  }
+  if (threadIdx.x == 0) a.counts[blockIdx.x] = count;
+}
+
+// The points of the tiles before the block's own, and of all tiles of its image.
+struct Sums {
+  int64_t before;
+  int64_t all;
+};
+
+template <class Number>
+__device__ Sums sumTiles(const Arguments<Number>& a, int64_t image, int64_t tile, Sums* shared) {
+  if (threadIdx.x < 32) {
+    Sums sums = {0, 0};
+    for (int64_t t = threadIdx.x; t < a.tiles; t += 32) {
+      const int64_t count = a.counts[image * a.tiles + t];
+      sums.all += count;
+      if (t < tile) sums.before += count;
+    }
+    for (int mask = 16; mask > 0; mask /= 2) {
+      sums.all += __shfl_xor_sync(~0u, sums.all, mask);
+      sums.before += __shfl_xor_sync(~0u, sums.before, mask);
+    }
+    if (threadIdx.x == 0) *shared = sums;
+  }
+  __syncthreads();
+  return *shared;
+}
+
+__device__ void putPixel(const UnprojectProblem& p, int64_t image, int64_t place, int64_t pixel) {
+  if (p.pixels.data == nullptr) return;
+  const int64_t at = image * p.pixels.stride[0] + place * p.pixels.stride[1];
+  if (p.pixels.dtype == DType::I64) {
+    static_cast<int64_t*>(p.pixels.data)[at] = pixel;
+  } else {
+    static_cast<int32_t*>(p.pixels.data)[at] = static_cast<int32_t>(pixel);
+  }
+}
+
+// A tile's share of the places behind the points.
+template <class Element>
+__device__ void clearBehind(const UnprojectProblem& p, int64_t image, int64_t tile, int64_t tiles,
+                            int64_t kept) {
+  const int64_t channels = 3 + p.channels;
+  auto* points = static_cast<Element*>(p.points.data) + image * p.points.stride[0];
+  for (int64_t first = tile * kTile; first < p.capacity; first += tiles * kTile) {
+    const int64_t begin = max(first, kept);
+    const int64_t end = min(first + kTile, p.capacity);
+    if (p.points.stride[2] == 1 && p.points.stride[1] == channels) {
+      for (int64_t i = begin * channels + threadIdx.x; i < end * channels; i += kThreads) {
+        points[i] = Element{};
+      }
+    } else {
+      for (int64_t place = begin + threadIdx.x; place < end; place += kThreads) {
+        for (int64_t c = 0; c < channels; ++c) {
+          points[place * p.points.stride[1] + c * p.points.stride[2]] = Element{};
+        }
+      }
+    }
+    for (int64_t place = begin + threadIdx.x; place < end; place += kThreads) {
+      putPixel(p, image, place, -1);
+    }
+  }
+}
+
+template <class Number, class Depth, class Element>
+__global__ void __launch_bounds__(kThreads)
+    writePoints(const __grid_constant__ Arguments<Number> a) {
+  __shared__ Pinhole<Number> camera;
+  __shared__ Sums sums_of_block;
+  __shared__ int places[kTurns * kWarps + 1];  // of the first point of a warp's turn, in the tile
+  constexpr bool kStages = sizeof(Element) <= 4;  // more do not fit
+  __shared__ Element staged[kStages ? kTile * 3 : 1];
+  waitForLaunchesAhead();
+  const UnprojectProblem& p = a.problem;
+  const Tile<Number, Depth> tile(a);
+  tile.loadCamera(&camera);
+  const Sums sums = sumTiles(a, tile.image, tile.tile, &sums_of_block);
+  const int64_t kept = min(sums.all, p.capacity);
+  // Where points lie one after the other, whole lines are written.
+  const bool compact =
+      kStages && p.channels == 0 && p.points.stride[2] == 1 && p.points.stride[1] == 3;
+
+  const int warp = threadIdx.x / 32;
+  const unsigned below = (1u << (threadIdx.x % 32)) - 1;
+  Number points[kTurns][3];
+  unsigned votes[kTurns];
+#pragma unroll
+  for (int turn = 0; turn < kTurns; ++turn) {
+    int64_t row;
+    int64_t column;
+    votes[turn] = __ballot_sync(~0u, tile.look(camera, turn, points[turn], &row, &column));
+    if (threadIdx.x % 32 == 0) places[turn * kWarps + warp] = __popc(votes[turn]);
+  }
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    // Two for each lane: the sums of those before.
+    static_assert(kTurns * kWarps == 64);
+    const int one = places[2 * threadIdx.x];
+    const int two = places[2 * threadIdx.x + 1];
+    int sum = one + two;
+    for (int distance = 1; distance < 32; distance *= 2) {
+      const int other = __shfl_up_sync(~0u, sum, distance);
+      if (threadIdx.x >= static_cast<unsigned>(distance)) sum += other;
+    }
+    places[2 * threadIdx.x] = sum - one - two;
+    places[2 * threadIdx.x + 1] = sum - two;
+    if (threadIdx.x == 31) places[kTurns * kWarps] = sum;
+  }
+  __syncthreads();
+
+  auto* out = static_cast<Element*>(p.points.data) + tile.image * p.points.stride[0];
+#pragma unroll
+  for (int turn = 0; turn < kTurns; ++turn) {
+    if ((votes[turn] >> (threadIdx.x % 32) & 1) == 0) continue;
+    const int place = places[turn * kWarps + warp] + __popc(votes[turn] & below);
+    const int64_t at = sums.before + place;
+    if (at >= p.capacity) continue;
+    Element* to = compact ? staged + 3 * place : out + at * p.points.stride[1];
+    const int64_t stride = compact ? 1 : p.points.stride[2];
+#pragma unroll
+    for (int i = 0; i < 3; ++i) to[i * stride] = narrow<Element>(points[turn][i]);
+    if (p.channels == 0 && p.pixels.data == nullptr) continue;
+    const int64_t i = tile.pixel(turn);
+    const int64_t line = a.per_row(i);
+    const int64_t row = line * p.step;
+    const int64_t column = (i - line * p.columns()) * p.step;
+    putPixel(p, tile.image, at, row * p.width + column);
+    const int64_t color =
+        tile.image * p.colors.stride[0] + row * p.colors.stride[1] + column * p.colors.stride[2];
+    for (int64_t c = 0; c < p.channels; ++c) {
+      const auto x = colorAt<Number>(p.colors, color + c * p.colors.stride[3]);
+      to[(3 + c) * stride] = narrow<Element>(x / static_cast<Number>(p.color_scale));
+    }
+  }
+  if (compact) {
+    __syncthreads();
+    const int64_t room = max(int64_t{0}, p.capacity - sums.before);
+    const int64_t count = min(static_cast<int64_t>(places[kTurns * kWarps]), room);
+    Element* first = out + 3 * sums.before;
+    for (int64_t i = threadIdx.x; i < 3 * count; i += kThreads) first[i] = staged[i];
+  }
+  clearBehind<Element>(p, tile.image, tile.tile, a.tiles, kept);
+  if (tile.tile == 0 && threadIdx.x == 0) {
+    static_cast<int64_t*>(p.counts.data)[tile.image * p.counts.stride[0]] = kept;
+    if (p.overflow.data != nullptr) {
+      static_cast<int64_t*>(p.overflow.data)[tile.image * p.overflow.stride[0]] = sums.all - kept;
+    }
+  }
+}
+
+int64_t pixelsOf(const UnprojectProblem& p) { return p.rows() * p.columns(); }
+int64_t tilesOf(const UnprojectProblem& p) {
+  return std::max<int64_t>(1, ceilDiv(pixelsOf(p), int64_t{kTile}));
+}
+
+size_t bytesOfCounts(const UnprojectProblem& p, const LaunchDevice&) {
+  ScratchLayout layout(nullptr);
+  layout.take<int32_t>(p.images * tilesOf(p));
+  return layout.used();
+}
+
+cudaError_t launchUnproject(const UnprojectProblem& p, void* scratch, const LaunchDevice& device,
+                            cudaStream_t stream) {
+  const int64_t blocks = p.images * tilesOf(p);
+  if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
+  return visitDepth(p.depth.dtype, [&](auto depth_tag) {
+    return visitFloat(p.points.dtype, [&](auto element_tag) {
+      using Depth = typename decltype(depth_tag)::type;
+      using Element = typename decltype(element_tag)::type;
+      using Number = Compute<Element>;
+      Arguments<Number> arguments = {p,
+                                     rulesAs<Number>(p),
+                                     pixelsOf(p),
+                                     tilesOf(p),
+                                     FastDivmod(tilesOf(p)),
+                                     FastDivmod(p.columns()),
+                                     static_cast<int32_t*>(scratch)};
+      const cudaError_t error =
+          launchBlocks(countPoints<Number, Depth>, &arguments, blocks, kThreads, device, stream);
+      if (error != cudaSuccess) return error;
+      return launchBlocks(writePoints<Number, Depth, Element>, &arguments, blocks, kThreads, device,
+                          stream);
+    });
+  });
+}
+
+}  // namespace
+
+extern const Operation<UnprojectProblem> kUnproject = {bytesOn<UnprojectProblem, bytesOfCounts>,
+                                                       launchOn<UnprojectProblem, launchUnproject>};
+cudaError_t loadUnproject() { return loadKernelsBeside(countPoints<float, float>); }
+
+}  // namespace rbc::cuda

@@ -1,0 +1,67 @@
+// The launch of the kernel of any windows.
+
+#include "windows/any_windows.h"
+
+#include <algorithm>
+
+#include "ceil_div.h"
+#include "runtime/launch.h"
+#include "runtime/load_kernels.h"
+#include "windows/any_kernel.cuh"
+#include "windows/rows_plan.h"
+
+namespace rbc::cuda {
+namespace windows {
+namespace {
+
+constexpr int kWarps = kMostWarps;  // of a block
+
+__global__ void __launch_bounds__(kWarp* kWarps, 4)
+    anyWindows(const __grid_constant__ AnyLaunch launch) {
+  __shared__ WarpMemory memory[kWarps];
+  const auto warp = static_cast<int>(threadIdx.x / kWarp);
+  waitForLaunchesAhead();
+  const int64_t warps = static_cast<int64_t>(gridDim.x) * kWarps;
+  for (int64_t unit = static_cast<int64_t>(blockIdx.x) * kWarps + warp; unit < launch.units;
+       unit += warps) {
+    switch (launch.problem.time_dtype) {
+      case DType::F32: doAny<float>(launch, unit, memory[warp]); break;
+      case DType::F64: doAny<double>(launch, unit, memory[warp]); break;
+      default: doAny<int64_t>(launch, unit, memory[warp]); break;
+    }
+  }
+}
+
+}  // namespace
+
+cudaError_t launchAnyWindows(const WindowProblem& p, const LaunchDevice& device,
+                             cudaStream_t cuda_stream) {
+  AnyLaunch launch;
+  launch.problem = p;
+  launch.units = 0;
+  std::copy_n(p.streams, p.num_streams, launch.streams);
+  std::copy_n(p.segments, p.num_segments, launch.segments);
+  std::copy_n(p.methods, p.num_methods, launch.methods);
+  for (int32_t n = 0; n < p.num_streams; ++n) {
+    const WindowStream& s = p.streams[n];
+    AnyTask& task = launch.tasks[n];
+    // By the rule of whole windows none can be told from a part.
+    const bool in_parts = s.counted == nullptr || s.rule != WindowRule::kWhole;
+    int64_t parts = in_parts ? std::max<int64_t>(ceilDiv(s.num_offsets, int64_t{kWarp}), 1) : 1;
+    task.group = std::max<int64_t>(in_parts ? kWarp : s.num_offsets, 1);
+    if (!writes(s)) parts = 0;
+    const bool copies = s.out.data != nullptr && s.values != nullptr && !isFloat(s.out.dtype);
+    task.word_bytes = copies ? sizeOf(s.out.dtype) : 0;
+    task.first_unit = launch.units;
+    task.parts = FastDivmod(parts);
+    launch.units += p.windows * parts;
+  }
+  if (launch.units == 0) return cudaSuccess;
+  return launchBlocks(anyWindows, &launch, ceilDiv(launch.units, int64_t{kWarps}), kWarp * kWarps,
+                      device, cuda_stream);
+}
+
+cudaError_t loadAnyWindows() { return loadKernelsBeside(anyWindows); }
+
+}  // namespace windows
+}  // namespace rbc::cuda

@@ -1,0 +1,34 @@
+// Poses from channels and to them, of any representation: functions, since their code is large.
+#pragma once
+
+#include "window_transforms.h"
+
+namespace rbc::cuda {
+namespace windows {
+
+// Reads a pose of channels; false, if its rotation is none.
+template <class Number>
+__device__ __noinline__ bool poseAt(const RotationFormat& rotation, const double* from,
+                                    Pose<Number>* pose) {
+  double values[kMostPoseChannels];
+  const int count = kPositionChannels + channelsOf(rotation.kind);
+#pragma unroll
+  for (int i = 0; i < kMostPoseChannels; ++i) values[i] = i < count ? from[i] : 0;
+  *pose = readPose<Number>(rotation, values);
+  return isRotation(pose->q);
+}
+
+template <class Number>
+__device__ __noinline__ void putPose(const RotationFormat& rotation, const Pose<Number>& pose,
+                                     double* to) {
+  double values[kMostPoseChannels];
+  writePose(rotation, pose, values);
+  const int count = kPositionChannels + channelsOf(rotation.kind);
+#pragma unroll
+  for (int i = 0; i < kMostPoseChannels; ++i) {
+    if (i < count) to[i] = values[i];
+  }
+}
+
+}  // namespace windows
+}  // namespace rbc::cuda

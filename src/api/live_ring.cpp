@@ -1,0 +1,224 @@
+#include "live_ring.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "number.h"
+
+namespace rbc {
+namespace {
+
+// Distinct times before the first query that methods may look at: two neighbours on its left, and what
+// an extrapolation past the end takes; and one more, whose equals may be left out.
+constexpr int kTimesBefore = 4;
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+uint64_t slotsFor(int64_t capacity) {
+  uint64_t slots = 2;
+  while (slots < 2 * static_cast<uint64_t>(capacity)) slots *= 2;
+  return slots;
+}
+
+template <class Time>
+uint64_t bitsOf(Time time) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &time, sizeof time);
+  return bits;
+}
+
+}  // namespace
+
+LiveRing::LiveRing(int64_t capacity, int64_t late_bound, int64_t row_bytes)
+    : capacity_(capacity),
+      late_bound_(late_bound),
+      row_bytes_(row_bytes),
+      row_words_((row_bytes + 7) / 8),
+      slot_mask_(slotsFor(capacity) - 1) {
+  const size_t slots = slot_mask_ + 1;
+  times_.reset(new std::atomic<uint64_t>[slots]());
+  rows_.reset(new std::atomic<uint64_t>[slots * static_cast<size_t>(row_words_)]());
+  in_order_.reset(new std::atomic<bool>[slots]());
+}
+
+template <class Time>
+Time LiveRing::timeOf(uint64_t number) const {
+  const uint64_t bits = times_[slotOf(number)].load(kRelaxed);
+  Time time;
+  std::memcpy(&time, &bits, sizeof time);
+  return time;
+}
+
+void LiveRing::readRow(uint64_t number, std::byte* to) const {
+  const std::atomic<uint64_t>* words = &rows_[slotOf(number) * row_words_];
+  int64_t left = row_bytes_;
+  for (; left >= 8; left -= 8, to += 8) {
+    const uint64_t word = words++->load(kRelaxed);
+    std::memcpy(to, &word, 8);
+  }
+  if (left > 0) {
+    const uint64_t word = words->load(kRelaxed);
+    std::memcpy(to, &word, static_cast<size_t>(left));
+  }
+}
+
+void LiveRing::writeRow(uint64_t number, const std::byte* from) {
+  std::atomic<uint64_t>* words = &rows_[slotOf(number) * row_words_];
+  int64_t left = row_bytes_;
+  for (; left >= 8; left -= 8, from += 8) {
+    uint64_t word;
+    std::memcpy(&word, from, 8);
+    words++->store(word, kRelaxed);
+  }
+  if (left > 0) {
+    uint64_t word = 0;
+    std::memcpy(&word, from, static_cast<size_t>(left));
+    words->store(word, kRelaxed);
+  }
+}
+
+// ---- pushing --------------------------------------------------------------------------------------
+
+template <class Time>
+int64_t LiveRing::newerThan(Time time, uint64_t first, uint64_t last) const {
+  int64_t newer = 0;
+  for (uint64_t k = last; k > first && newer <= late_bound_; --k) {
+    newer += timeOf<Time>(k - 1) > time ? 1 : 0;
+  }
+  return newer;
+}
+
+template <class Time>
+bool LiveRing::push(Time time, const std::byte* row) {
+  const uint64_t number = end_.load(kRelaxed);
+  const auto kept = static_cast<uint64_t>(capacity_);
+  // Those that are there beside it, once it has come.
+  const uint64_t first = number >= kept ? number + 1 - kept : 0;
+  if (newest_ < first) {
+    newest_ = first;
+    for (uint64_t k = first; k < number; ++k) {
+      if (timeOf<Time>(k) >= timeOf<Time>(newest_)) newest_ = k;
+    }
+  }
+  const bool in_order = number == first || !(time < timeOf<Time>(newest_));
+  const bool too_late = !in_order && newerThan(time, first, number) > late_bound_;
+  if (TimeMath<Time>::isNaN(time) || too_late) {
+    dropped_.store(dropped_.load(kRelaxed) + 1, kRelaxed);
+    return false;
+  }
+  begun_.store(number + 1, kRelaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  const int64_t slot = slotOf(number);
+  times_[slot].store(bitsOf(time), kRelaxed);
+  in_order_[slot].store(in_order, kRelaxed);
+  writeRow(number, row);
+  if (in_order) {
+    newest_ = number;
+  } else {
+    late_.store(late_.load(kRelaxed) + 1, kRelaxed);
+  }
+  end_.store(number + 1, std::memory_order_release);
+  return true;
+}
+
+// ---- taking ---------------------------------------------------------------------------------------
+
+// From the newest back, as long as they came in order: then none before is later. False if one did
+// not; else what is needed lies at the end of the memory.
+template <class Time>
+bool LiveRing::walkBack(uint64_t begin, uint64_t end, Time first, Taken<Time>* taken) const {
+  int64_t place = capacity_;
+  int before = 0;
+  Time last = first;
+  for (uint64_t k = end; k > begin && before < kTimesBefore; --k) {
+    if (!isInOrder(k - 1)) return false;
+    const Time time = timeOf<Time>(k - 1);
+    taken->times[--place] = time;
+    taken->numbers[place] = k - 1;
+    if (time < last) {
+      ++before;
+      last = time;
+    }
+  }
+  taken->count = capacity_ - place;
+  return true;
+}
+
+// All of them, sorted by insertion: late ones have few places to go. What is needed comes to lie at the
+// end of the memory.
+template <class Time>
+void LiveRing::sortAll(uint64_t begin, uint64_t end, Time first, Taken<Time>* taken) const {
+  const auto count = static_cast<int64_t>(end - begin);
+  Time* const times = taken->times + capacity_ - count;
+  uint64_t* const numbers = taken->numbers + capacity_ - count;
+  for (int64_t i = 0; i < count; ++i) {
+    const Time time = timeOf<Time>(begin + static_cast<uint64_t>(i));
+    int64_t place = i;
+    for (; place > 0 && times[place - 1] > time; --place) {
+      times[place] = times[place - 1];
+      numbers[place] = numbers[place - 1];
+    }
+    times[place] = time;
+    numbers[place] = begin + static_cast<uint64_t>(i);
+  }
+  int64_t i = count;
+  int before = 0;
+  Time last = first;
+  while (i > 0 && before < kTimesBefore) {
+    --i;
+    if (times[i] < last) {
+      ++before;
+      last = times[i];
+    }
+  }
+  taken->count = count - i;
+}
+
+template <class Time>
+bool LiveRing::takeOnce(Time first, bool needs_none, Taken<Time>* taken) {
+  const uint64_t end = end_.load(std::memory_order_acquire);
+  const auto kept = static_cast<uint64_t>(capacity_);
+  const uint64_t begin = end > kept ? end - kept : 0;
+  taken->count = 0;
+  taken->any = end > begin;
+  if (!taken->any) return true;
+  uint64_t oldest = begin;  // that is read
+  if (walkBack(begin, end, first, taken)) {
+    oldest = taken->numbers[capacity_ - taken->count];
+  } else {
+    sortAll(begin, end, first, taken);
+  }
+  taken->newest = taken->times[capacity_ - 1];
+  if (needs_none) {
+    taken->count = 0;
+  } else {
+    const int64_t skipped = capacity_ - taken->count;
+    for (int64_t i = 0; i < taken->count; ++i) {
+      readRow(taken->numbers[skipped + i], taken->rows + i * row_bytes_);
+    }
+    std::copy_n(taken->times + skipped, taken->count, taken->times);
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return begun_.load(kRelaxed) <= oldest + slot_mask_ + 1;
+}
+
+template <class Time>
+void LiveRing::take(Time first, bool needs_none, Taken<Time>* taken) {
+  while (!takeOnce(first, needs_none, taken)) {
+    retried_.store(retried_.load(kRelaxed) + 1, kRelaxed);
+  }
+}
+
+LiveRing::Counters LiveRing::counters() const {
+  return {static_cast<int64_t>(end_.load(kRelaxed)), late_.load(kRelaxed), dropped_.load(kRelaxed),
+          retried_.load(kRelaxed)};
+}
+
+template bool LiveRing::push(float, const std::byte*);
+template bool LiveRing::push(double, const std::byte*);
+template bool LiveRing::push(int64_t, const std::byte*);
+template void LiveRing::take(float, bool, Taken<float>*);
+template void LiveRing::take(double, bool, Taken<double>*);
+template void LiveRing::take(int64_t, bool, Taken<int64_t>*);
+
+}  // namespace rbc

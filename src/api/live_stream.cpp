@@ -1,0 +1,189 @@
+#include "live_stream.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <type_traits>
+
+#include "channel_groups.h"
+#include "params.h"
+#include "sample_builder.h"
+#include "time_limits.h"
+#include "view.h"
+
+namespace rbc {
+namespace {
+
+constexpr int64_t kMostCapacity = int64_t{1} << 24;
+constexpr rbcDevice kHost = {RBC_DEVICE_CPU, 0};
+
+int64_t checkedChannels(const rbcLiveStream& given) {
+  constexpr int64_t kMostChannels = int64_t{1} << 24;
+  if (given.channels < 1 || given.channels > kMostChannels) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "channels: is %" PRId64 ", expected 1 to 2^24",
+         given.channels);
+  }
+  return given.channels;
+}
+
+// What rbcFuse takes of several recordings does not apply here.
+void requireLiveParams(const rbcResampleParams& params) {
+  const auto refuse = [](const void* field, const char* name) {
+    if (field == nullptr) return;
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params.%s: is given, but what a ring holds is one recording",
+         name);
+  };
+  refuse(params.lengths, "lengths");
+  refuse(params.offsets, "offsets");
+  refuse(params.sample_mask, "sample_mask");
+}
+
+bool takesFour(const rbcResampleParams& params) {
+  const auto isCubic = [](int32_t method) {
+    return method == RBC_METHOD_CUBIC || method == RBC_METHOD_PCHIP;
+  };
+  bool four = params.groups == nullptr && isCubic(params.method);
+  for (int32_t i = 0; params.groups != nullptr && i < params.num_groups; ++i) {
+    four = four || isCubic(params.groups[i].method);
+  }
+  return four;
+}
+
+void requireCapacity(const rbcLiveStream& given, const rbcResampleParams& params) {
+  if (given.late_bound < 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "late_bound: is %" PRId64 ", expected 0 or more",
+         given.late_bound);
+  }
+  if (given.capacity > kMostCapacity) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "capacity: is %" PRId64 ", expected at most 2^24",
+         given.capacity);
+  }
+  const int64_t least = takesFour(params) ? 4 : 2;
+  if (given.capacity < least) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "capacity: is %" PRId64 ", expected at least %" PRId64 " for the stream's methods",
+         given.capacity, least);
+  }
+  if (given.late_bound >= given.capacity) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "late_bound: is %" PRId64 ", expected less than the capacity, %" PRId64, given.late_bound,
+         given.capacity);
+  }
+}
+
+template <class T>
+std::vector<T> roomFor(int64_t count, int64_t of_each) {
+  int64_t all = 0;
+  if (__builtin_mul_overflow(count, of_each, &all) || all > int64_t{1} << 40) {
+    throw std::bad_alloc();
+  }
+  return std::vector<T>(static_cast<size_t>(all));
+}
+
+template <class Number>
+uint64_t bitsOf(Number number) {
+  uint64_t bits = 0;
+  static_assert(sizeof bits == sizeof number);
+  std::memcpy(&bits, &number, sizeof bits);
+  return bits;
+}
+
+}  // namespace
+
+LiveStream::LiveStream(const rbcLiveStream& given, DType time_dtype)
+    : dtype_(dtypeOf(given.dtype, "dtype")), channels_(checkedChannels(given)) {
+  params_ = given.params != nullptr ? readParams(given.params, rbcResampleParamsInit(), "params")
+                                    : rbcResampleParamsInit();
+  requireLiveParams(params_);
+  requireCapacity(given, params_);
+  if (!(given.max_age >= 0)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "max_age: is %g, expected 0 or more", given.max_age);
+  }
+  max_age_ = timeLimitOf(given.max_age, time_dtype, "max_age");
+  clock_offset_ = clockOffsetOf(given.clock_offset, given.clock_offset_ticks, time_dtype);
+
+  const int64_t row_bytes = channels_ * sizeOf(dtype_);
+  ring_ = std::make_unique<LiveRing>(given.capacity, given.late_bound, row_bytes);
+  times_ = roomFor<std::byte>(given.capacity, sizeOf(time_dtype));
+  rows_ = roomFor<std::byte>(given.capacity, row_bytes);
+  numbers_ = roomFor<uint64_t>(given.capacity, 1);
+  room_ = roomFor<std::byte>(row_bytes, 1);
+  shape_[0] = given.capacity;
+  shape_[1] = channels_;
+  describe(&values_tensor_, rows_.data(), dtype_, 2, shape_);
+  describe(&times_tensor_, times_.data(), time_dtype, 1, shape_);
+
+  if (params_.groups != nullptr && params_.num_groups > 0 &&
+      params_.num_groups <= RBC_MAX_CHANNEL_GROUPS) {  // else rbcFuse refuses them
+    groups_.assign(params_.groups, params_.groups + params_.num_groups);
+    params_.groups = groups_.data();
+  }
+  keep(params_.mean, "params.mean", &mean_, &mean_tensor_, &params_.mean);
+  keep(params_.inv_std, "params.inv_std", &inv_std_, &inv_std_tensor_, &params_.inv_std);
+  fuse_ = rbcFuseStreamInit();
+  fuse_.values = &values_tensor_;
+  fuse_.times = &times_tensor_;
+  fuse_.params = &params_;
+  fuse_.clock_offset = given.clock_offset;
+  fuse_.clock_offset_ticks = given.clock_offset_ticks;
+}
+
+void LiveStream::describe(rbcTensor* tensor, void* data, DType dtype, int ndim, int64_t* shape) {
+  *tensor = {};
+  tensor->data = data;
+  tensor->device = kHost;
+  tensor->ndim = ndim;
+  tensor->dtype = rbc::describe(dtype);
+  tensor->shape = shape;
+}
+
+void LiveStream::keep(const rbcTensor* given, const char* name, std::vector<double>* values,
+                      rbcTensor* kept, const rbcTensor** used) {
+  if (given == nullptr) return;
+  const View view = normalize(given, name);
+  requireHost(view, name);
+  requireShape(view, name, 1, &channels_);
+  const bool is_64 = view.dtype == DType::F64;
+  if (!is_64 && view.dtype != DType::F32) {
+    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected float32 or float64", name,
+         nameOf(view.dtype));
+  }
+  // As f64, which rbcFuse rounds to the type that it computes in: those of f32 come back as they are.
+  const RealArray array = {view.data, view.strides[0], is_64};
+  for (int64_t d = 0; d < channels_; ++d) values->push_back(array.at<double>(d));
+  describe(kept, values->data(), DType::F64, 1, shape_ + 1);
+  *used = kept;
+}
+
+template <class Time>
+void LiveStream::take(Time first, Time last, bool none) {
+  constexpr bool kTicks = std::is_same_v<Time, int64_t>;
+  const Time offset = offsetAs<Time>(clock_offset_);
+  Time from = std::numeric_limits<Time>::max();
+  if (!none) from = TimeMath<Time>::shifted(first, offset);
+  LiveRing::Taken<Time> taken = {
+      reinterpret_cast<Time*>(times_.data()), rows_.data(), numbers_.data(), 0, false, Time(0)};
+  ring_->take(from, none, &taken);
+  shape_[0] = taken.count;
+  if (!taken.any || none) {
+    age_ = kTicks ? bitsOf(std::numeric_limits<int64_t>::max()) : uint64_t{0x7fffffffffffffff};
+    return;
+  }
+  const Time now = TimeMath<Time>::shifted(last, offset);
+  const Time age = TimeMath<Time>::shifted(now, taken.newest);
+  if constexpr (kTicks) {
+    age_ = bitsOf(age);
+    if (max_age_.set && age > 0 && static_cast<uint64_t>(age) > max_age_.ticks) shape_[0] = 0;
+  } else {
+    age_ = bitsOf(static_cast<double>(age));
+    if (max_age_.set && age > static_cast<Time>(max_age_.real)) shape_[0] = 0;
+  }
+}
+
+template void LiveStream::take(float, float, bool);
+template void LiveStream::take(double, double, bool);
+template void LiveStream::take(int64_t, int64_t, bool);
+
+}  // namespace rbc

@@ -1,0 +1,47 @@
+"""Cases of rbcFarthestPoints."""
+
+import numpy as np
+from vectors import Case
+
+import cloud_reference
+
+SIGNATURE = "points:in indices:out distances:out params:struct"
+
+
+def farthest_points(name, points, k, *, start=0, starts=None, lengths=None, offsets=None):
+    case = Case(f"farthest_points/{name}", "farthest_points")
+    if offsets is not None:
+        clouds = [points[a:b] for a, b in zip(offsets, offsets[1:])]
+    elif points.ndim == 3:
+        ends = [points.shape[1]] * len(points) if lengths is None else lengths
+        clouds = [cloud[:end] for cloud, end in zip(points, ends)]
+    else:
+        clouds = [points]
+    begins = [start] * len(clouds) if starts is None else starts
+    answers = [cloud_reference.farthest_points(c, k, s) for c, s in zip(clouds, begins)]
+    indices, distances = (np.array(each) for each in zip(*answers))
+    if offsets is not None:
+        indices = np.where(indices < 0, -1, indices + np.asarray(offsets[:-1])[:, None])
+    elif points.ndim == 2:
+        indices, distances = indices[0], distances[0]
+    if start:
+        case.set(start=start)
+    case.input(points=points, starts=starts, lengths=lengths, offsets=offsets)
+    number = np.float64 if points.dtype == np.float64 else np.float32
+    case.output(indices=indices.astype(np.int64), distances=distances.astype(number))
+    return case
+
+
+def cases():
+    random = np.random.RandomState(8)
+    points = (random.randint(-16, 16, (3, 20, 4)) / 4).astype(np.float32)
+    points[0, 3, 1], points[1, :2, 2], points[2, 7, 0] = np.nan, np.inf, -np.inf
+    lengths = np.array([20, 5, 0], np.int32)
+    yield farthest_points("f32, whole rows", points, 6)
+    yield farthest_points(
+        "padded, beyond the points", points, 7, lengths=lengths, starts=np.array([19, 1, 0])
+    )
+    packed = points.reshape(60, 4).astype(np.float16)
+    yield farthest_points("f16, packed", packed, 5, offsets=np.array([0, 9, 9, 30, 60]))
+    yield farthest_points("f64, one cloud, from the end", points[0].astype(np.float64), 8, start=19)
+    yield farthest_points("ties and duplicates", np.tile(points[1, 5:8, :3], (4, 1)), 9)

@@ -1,0 +1,129 @@
+"""Live fusion from Python: the numbers of fuse on what has arrived, from threads, and its errors."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+import robocache as rbc
+
+
+def arrived(times, values, capacity):
+    """What a ring holds: of the samples that arrived last the order of their times."""
+    times, values = np.array(times[-capacity:]), np.array(values[-capacity:])
+    order = np.argsort(times, kind="stable")
+    return values[order], times[order]
+
+
+def test_a_replay_is_fuse_of_what_has_arrived():
+    rng = np.random.default_rng(1)
+    rates, channels = (100, 37, 200), (7, 3, 4)
+    methods = ("cubic", "previous", "slerp")
+    mean, std = rng.normal(size=7), rng.uniform(0.5, 2, 7)
+    events = []
+    for n, rate in enumerate(rates):
+        stamps = np.arange(0, 3, 1 / rate) + rng.normal(0, 0.2 / rate, int(np.ceil(3 * rate)))
+        for stamp in stamps:
+            events.append((stamp + rng.uniform(0, 0.002), n, stamp))
+    events.sort()
+    scales = ({"mean": mean, "std": std}, {}, {})
+    live = rbc.Live(
+        [
+            rbc.LiveStream(c, capacity=64, late_bound=4, method=m, clock_offset=0.001, **scale)
+            for c, m, scale in zip(channels, methods, scales)
+        ]
+    )
+    kept = [([], []) for _ in rates]
+    ticks = 0
+    next_tick = 0.5
+    for arrival, n, stamp in events:
+        while arrival > next_tick:
+            queries = next_tick - np.arange(4)[::-1] * 0.02
+            tick = live.fuse(queries)
+            streams = [
+                rbc.Stream(*arrived(*kept[k], 64), method=methods[k], clock_offset=0.001, **scales[k])
+                for k in range(3)
+            ]
+            values, mask = rbc.fuse(streams, queries, dtype="float32", return_mask=True)
+            assert tick.values.tobytes() == values.tobytes()
+            assert tick.mask.tobytes() == mask.tobytes()
+            for k in range(3):
+                assert tick.ages[k] == (queries[-1] - 0.001) - max(kept[k][0][-64:])
+            ticks += 1
+            next_tick += 0.02
+        row = rng.normal(size=channels[n]).astype(np.float32)
+        live.push(n, stamp, row)
+        kept[n][0].append(stamp)
+        kept[n][1].append(row)
+    assert ticks > 100
+    assert sum(live.counters(n).late for n in range(3)) > 0
+    assert all(live.counters(n).dropped == 0 for n in range(3))
+
+
+def test_threads_push_while_the_loop_fuses():
+    live = rbc.Live([rbc.LiveStream(5, capacity=16, method="previous") for _ in range(3)])
+    done = threading.Event()
+
+    def produce(n):
+        for i in range(2000):
+            live.push(n, float(i), np.full(5, i, np.float32))
+
+    threads = [threading.Thread(target=produce, args=(n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    before = np.zeros(3)
+    deadline = time.monotonic() + 60
+    while any(thread.is_alive() for thread in threads) and time.monotonic() < deadline:
+        tick = live.fuse(1e9)
+        rows = tick.values.reshape(3, 5)
+        assert (rows == rows[:, :1]).all()  # no row is torn
+        seen = np.where(np.isnan(tick.ages), 0, rows[:, 0])
+        assert (seen >= before).all()
+        before = seen
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert [live.counters(n).pushed for n in range(3)] == [2000] * 3
+
+
+def test_ticks_of_int64():
+    live = rbc.Live([rbc.LiveStream(1, max_age=10**7, fill_value=-1)], time_dtype="int64")
+    live.push(0, np.array([0, 10**9]), [[0.0], [1.0]])
+    tick = live.fuse([5 * 10**8, 10**9])
+    assert tick.values.ravel().tolist() == [0.5, 1.0] and tick.ages.tolist() == [0]
+    tick = live.fuse(10**9 + 10**7 + 1)  # a sensor that died
+    assert tick.values.tolist() == [[-1.0]] and not tick.mask.any()
+    assert tick.ages.tolist() == [10**7 + 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"channels": 0}, r"streams\[0\].channels: is 0"),
+        ({"capacity": 3, "method": "pchip"}, r"streams\[0\].capacity: is 3, expected at least 4"),
+        ({"late_bound": 300}, r"streams\[0\].late_bound: is 300, expected less than the capacity"),
+        ({"max_age": -1}, r"streams\[0\].max_age: is -1"),
+        ({"method": "spline"}, r"streams\[0\].method: is 'spline'"),
+        ({"std": [0, 1]}, r"streams\[0\].std"),
+        ({"mean": [0, 1, 2]}, r"streams\[0\].*mean"),
+    ],
+)
+def test_what_cannot_be(options, told):
+    with pytest.raises((ValueError, TypeError), match=told):
+        rbc.Live([rbc.LiveStream(**{"channels": 2, **options})])
+
+
+def test_bad_samples_add_nothing():
+    live = rbc.Live([rbc.LiveStream(2)])
+    for arguments, told in [
+        ((1, 0, [0, 0]), "stream: is 1, expected 0 to 0"),
+        ((0, 0, [0, 0, 0]), r"values: shape is \[1,3\]"),
+        ((0, [0, 1], [[0, 0]]), r"values: shape is \[1,2\]"),
+    ]:
+        with pytest.raises(ValueError, match=told):
+            live.push(*arguments)
+    assert live.counters(0).pushed == 0
+    live.push(0, np.nan, [0, 0])
+    assert live.counters(0) == (0, 0, 0, 1, 0)
+    with pytest.raises(ValueError, match="out: shape"):
+        live.fuse(0, out=np.empty((1, 3), np.float32))

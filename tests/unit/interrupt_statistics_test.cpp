@@ -1,0 +1,227 @@
+// Statistics that are ended half way: they fail with CANCELLED, and an accumulator that is left with some of
+// the samples says so.
+#include <string>
+#include <vector>
+
+#include "robocache/robocache.h"
+#include "statistics/large_group.h"
+#include "support/accumulator.h"
+#include "support/expect.h"
+#include "support/interrupted_call.h"
+#include "support/random.h"
+
+namespace {
+
+using support::checkInterrupts;
+using support::Context;
+using support::countDown;
+using support::kF32;
+using support::kF64;
+using support::kI64;
+using Call = support::LongCall;
+using Memory = support::CallMemory;
+
+// Numbers in one row or many. Those that quantiles are guessed from may tell nothing of the others:
+// then each quantile is searched for, by reads of all.
+class Summing : public Call {
+ public:
+  enum class Rows { kOne, kMany };
+  enum class Sample { kTells, kMisleads };
+
+  Summing(Rows rows, Sample sample) : rows_(rows == Rows::kOne ? 1 : 300) {
+    support::Random random(7);
+    for (int64_t i = 0; i < kSamples; ++i) {
+      values_.as<float>()[i] = static_cast<float>(random.uniform(0, 1));
+    }
+    const int64_t size = rbc::cpu::sampleSize(kSamples);
+    for (int64_t i = 0; i < size && sample == Sample::kMisleads; ++i) {
+      values_.as<float>()[rbc::cpu::samplePlace(i, size, kSamples)] = static_cast<float>(5 + i);
+    }
+    outputs_.emplace_back(kF64, std::vector<int64_t>{rows_, 1});
+    outputs_.emplace_back(kF64, std::vector<int64_t>{rows_, 2, 1});
+  }
+
+ private:
+  static constexpr int64_t kSamples = 300000;
+
+  rbcStatus_t call(rbcContext_t context) override {
+    double numbers[] = {0.25, 0.5};
+    int64_t two = 2;
+    int64_t shape[] = {rows_, kSamples / rows_, 1};
+    rbcTensor values = values_.tensor();
+    values.shape = shape;
+    const rbcTensor levels = {numbers, {RBC_DEVICE_CPU, 0}, 1, kF64, &two, nullptr, 0};
+    const rbcTensor std = outputs_[0].tensor();
+    const rbcTensor quantiles = outputs_[1].tensor();
+    rbcStatisticsParams params = rbcStatisticsParamsInit();
+    params.flags = RBC_STATISTICS_PER_ROW;
+    params.levels = &levels;
+    rbcStatisticsResult result = rbcStatisticsResultInit();
+    result.std = &std;
+    result.quantiles = &quantiles;
+    return rbcStatistics(context, &values, &params, &result);
+  }
+
+  int64_t rows_;
+  Memory values_{kF32, {1, kSamples, 1}};
+};
+
+// Samples for an accumulator in its first pass, or in its second one.
+class Accumulating : public Call {
+ public:
+  explicit Accumulating(int pass) : pass_(pass) {
+    support::Random random(9);
+    for (int64_t i = 0; i < kSamples; ++i) {
+      values_.as<float>()[i] = static_cast<float>(random.uniform(0, 1));
+    }
+    outputs_.emplace_back(kI64, std::vector<int64_t>{1});
+    outputs_.emplace_back(kF64, std::vector<int64_t>{1, 1});
+  }
+
+ private:
+  static constexpr int64_t kSamples = 300000;
+
+  rbcStatus_t call(rbcContext_t context) override {
+    rbcStatisticsAccumulator_t accumulator = nullptr;
+    rbcStatus_t status = make(context, &accumulator);
+    const rbcTensor values = values_.tensor();
+    int32_t more = 0;
+    for (int pass = 1; pass <= pass_ && status == RBC_STATUS_SUCCESS; ++pass) {
+      if (pass > 1) status = rbcStatisticsAccumulatorNextPass(context, accumulator, &more);
+      if (status != RBC_STATUS_SUCCESS) break;
+      status = rbcStatisticsAccumulatorUpdate(context, accumulator, &values, nullptr);
+    }
+    if (status == RBC_STATUS_SUCCESS) status = writeResult(context, accumulator);
+    rbcStatisticsAccumulatorDestroy(accumulator);
+    return status;
+  }
+
+  static rbcStatus_t make(rbcContext_t context, rbcStatisticsAccumulator_t* accumulator) {
+    *accumulator = nullptr;
+    double number = 0.5;
+    int64_t one = 1;
+    const rbcTensor levels = {&number, {RBC_DEVICE_CPU, 0}, 1, kF64, &one, nullptr, 0};
+    rbcStatisticsAccumulatorParams params = rbcStatisticsAccumulatorParamsInit();
+    params.channels = 1;
+    params.levels = &levels;
+    return rbcStatisticsAccumulatorCreate(context, &params, accumulator);
+  }
+
+  rbcStatus_t writeResult(rbcContext_t context, rbcStatisticsAccumulator_t accumulator) {
+    const rbcTensor count = outputs_[0].tensor();
+    const rbcTensor quantiles = outputs_[1].tensor();
+    rbcStatisticsResult result = rbcStatisticsResultInit();
+    result.count = &count;
+    result.quantiles = &quantiles;
+    return rbcStatisticsAccumulatorResult(context, accumulator, &result);
+  }
+
+  int pass_;
+  Memory values_{kF32, {kSamples, 1}};
+
+ public:
+  // An update that is ended half way leaves some of the samples, which nothing may take for a state.
+  void checkInterrupted(rbcContext_t context) {
+    rbcStatisticsAccumulator_t accumulator = nullptr;
+    rbcStatisticsAccumulator_t other = nullptr;
+    support::require(make(context, &accumulator));
+    support::require(make(context, &other));
+    const rbcTensor values = values_.tensor();
+    int32_t more = 0;
+    size_t bytes = 0;
+    int64_t left = 3;
+    support::require(rbcContextSetInterrupt(context, countDown, &left));
+    CHECK_FAILS(rbcStatisticsAccumulatorUpdate(context, accumulator, &values, nullptr),
+                RBC_STATUS_CANCELLED, "rbcContextSetInterrupt");
+    support::require(rbcContextSetInterrupt(context, nullptr, nullptr));
+    constexpr auto kInvalid = RBC_STATUS_INVALID_ARGUMENT;
+    constexpr const char* kWord = "left half way";
+    CHECK_FAILS(rbcStatisticsAccumulatorUpdate(context, accumulator, &values, nullptr), kInvalid,
+                "accumulator: ", kWord);
+    CHECK_FAILS(rbcStatisticsAccumulatorMerge(context, other, accumulator), kInvalid,
+                "other: ", kWord);
+    CHECK_FAILS(rbcStatisticsAccumulatorMerge(context, accumulator, other), kInvalid, kWord);
+    CHECK_FAILS(rbcStatisticsAccumulatorNextPass(context, accumulator, &more), kInvalid, kWord);
+    CHECK_FAILS(rbcStatisticsAccumulatorExport(context, accumulator, nullptr, 0, &bytes), kInvalid,
+                kWord);
+    CHECK_FAILS(writeResult(context, accumulator), kInvalid, kWord);
+    support::require(rbcStatisticsAccumulatorDestroy(accumulator));
+    support::require(rbcStatisticsAccumulatorUpdate(context, other, &values, nullptr));
+    support::require(rbcStatisticsAccumulatorDestroy(other));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("interrupt: statistics of one row") {
+  checkInterrupts(Summing(Summing::Rows::kOne, Summing::Sample::kTells));
+}
+TEST_CASE("interrupt: statistics whose quantiles are searched for") {
+  checkInterrupts(Summing(Summing::Rows::kOne, Summing::Sample::kMisleads));
+}
+TEST_CASE("interrupt: statistics of many rows") {
+  checkInterrupts(Summing(Summing::Rows::kMany, Summing::Sample::kTells));
+}
+TEST_CASE("interrupt: an accumulator's first pass") { checkInterrupts(Accumulating(1)); }
+TEST_CASE("interrupt: an accumulator's second pass") { checkInterrupts(Accumulating(2)); }
+TEST_CASE("interrupt: an accumulator that was left half way can only be destroyed") {
+  const Context context = support::cpuContext(1);
+  context->state->interrupt.setPeriod(0);
+  Accumulating(1).checkInterrupted(context.get());
+}
+
+TEST_CASE("interrupt: windows feed all of their accumulators, or none that is of use") {
+  constexpr int64_t kRows = 1000;
+  constexpr int64_t kSteps = 100;
+  constexpr int64_t kWindows = 40000;
+  const Context context = support::cpuContext(1);
+  Memory values(kF32, {kRows, 1});
+  Memory ends(kI64, {2});
+  Memory offsets(kI64, {kSteps});
+  Memory episodes(kI64, {kWindows});
+  Memory anchors(kI64, {kWindows});
+  ends.as<int64_t>()[1] = kRows;
+  for (int64_t i = 0; i < kSteps; ++i) offsets.as<int64_t>()[i] = i;
+  for (int64_t i = 0; i < kWindows; ++i) anchors.as<int64_t>()[i] = i % kRows;
+  const rbcTensor tensors[] = {values.tensor(), ends.tensor(), offsets.tensor()};
+  const rbcTensor of_windows[] = {episodes.tensor(), anchors.tensor()};
+  const auto statusOf = [&](const support::Accumulator& accumulator) {
+    size_t bytes = 0;
+    return rbcStatisticsAccumulatorExport(context.get(), accumulator.get(), nullptr, 0, &bytes);
+  };
+  const support::Bytes nothing = exported(support::makeAccumulator(context, 1, {}));
+  context->state->interrupt.setPeriod(0);
+  int half_added = 0;
+  for (int64_t poll = 1;; ++poll) {
+    const support::Accumulator fed[] = {support::makeAccumulator(context, 1, {}),
+                                        support::makeAccumulator(context, 1, {})};
+    rbcWindowStream streams[2];
+    for (int n = 0; n < 2; ++n) {
+      streams[n] = rbcWindowStreamInit();
+      streams[n].values = &tensors[0];
+      streams[n].episode_offsets = &tensors[1];
+      streams[n].offsets = &tensors[2];
+      streams[n].accumulator = fed[n].get();
+    }
+    int64_t left = poll;
+    support::require(rbcContextSetInterrupt(context.get(), countDown, &left));
+    const rbcStatus_t status =
+        rbcWindows(context.get(), streams, 2, &of_windows[0], &of_windows[1], nullptr);
+    support::require(rbcContextSetInterrupt(context.get(), nullptr, nullptr));
+    if (left > 0) {
+      CHECK(status == RBC_STATUS_SUCCESS);
+      CHECK(exported(fed[0]) == exported(fed[1]));
+      CHECK(exported(fed[0]) != nothing);
+      break;
+    }
+    CHECK(status == RBC_STATUS_CANCELLED);
+    CHECK(statusOf(fed[0]) == statusOf(fed[1]));
+    if (statusOf(fed[0]) == RBC_STATUS_SUCCESS) {
+      CHECK(exported(fed[0]) == nothing);
+      CHECK(exported(fed[1]) == nothing);
+    } else {
+      ++half_added;
+    }
+  }
+  CHECK(half_added > 2);
+}
