@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -160,7 +161,7 @@ def _deviation(apart: Any) -> float:
     import numpy as np
 
     mean = float(apart.mean())
-    return max(float(np.dot(apart, apart)) / len(apart) - mean * mean, 0.0) ** 0.5
+    return math.sqrt(max(float(np.dot(apart, apart)) / len(apart) - mean * mean, 0.0))
 
 
 def _p99(apart: Any) -> float:
