@@ -10,6 +10,7 @@ case ${1:-build} in
   test)
     packages+=(doctest-dev abigail-tools openjdk-17-jdk-headless junit5 mono-mcs)
     packages+=(clang libclang-rt-dev) # the sanitizers
+    packages+=(chromium)              # reports as a browser shows them
     ;;
   bench) packages+=(libbenchmark-dev) ;;
   docs) packages+=(doxygen) ;;

@@ -137,10 +137,18 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             if debug or hasattr(error, "exit_code"):  # those of Typer: usage, exit
                 raise
-            print(f"robocache: error: {one_line(error)}", file=sys.stderr)
+            text = one_line(error)
+            path = str(options.get("path", ""))
+            if not isinstance(error, _TOLD) and path not in text:  # of a library that knows no file
+                text = f"{path}: {text}"
+            print(f"robocache: error: {text}", file=sys.stderr)
             raise typer.Exit(1) from None
 
     return told
+
+
+# What says by itself what is wrong, and where.
+_TOLD = (Failure, ValueError, KeyError, TypeError, ImportError, OSError, MemoryError)
 
 
 def one_line(error: BaseException) -> str:
@@ -151,7 +159,7 @@ def one_line(error: BaseException) -> str:
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, MemoryError):
         text = f"memory gave out{': ' + text if text else ''}"
-    elif not isinstance(error, (Failure, ValueError, KeyError, TypeError, ImportError, OSError)):
+    elif not isinstance(error, _TOLD):
         text = f"{type(error).__name__}: {text}"
     return " ".join(in_cli_words(text).split()) or type(error).__name__
 

@@ -67,7 +67,11 @@ class Sqlite:
         marks = ",".join("?" * len(wanted))
         query = f"SELECT topic_id, timestamp, data FROM messages WHERE topic_id IN ({marks})"
         with closing(_connect(self.path, self.damage.keep)) as database:
-            cursor = database.execute(query + " ORDER BY id", sorted(wanted))
+            try:
+                cursor = database.execute(query + " ORDER BY id", sorted(wanted))
+            except sqlite3.DatabaseError as error:
+                self.damage.found(self.path, "table messages", f"{error}: its messages are lost")
+                return
             read = 0
             more = True
             while more:
