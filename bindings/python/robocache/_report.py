@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from ._host import on_host
 from ._stream import Stream
 from ._text_table import text_table
 from ._units import ticks_of
+
+_PIECE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,8 @@ def report(
 def _rows(stream: Any, name: str) -> list[Any]:
     """The times of each row of a stream, on the clock of the queries, as NumPy has them."""
     _, values, times, options, *_ = stream._native
-    host = on_host(times, f"{name}.times") + offset_of(stream)
+    host, offset = on_host(times, f"{name}.times"), offset_of(stream)
+    host = host + offset if offset else host
     lengths, offsets = on_host(options[1], "lengths"), on_host(options[3], "offsets")
     if offsets is not None:
         return [host[begin:end] for begin, end in zip(offsets[:-1], offsets[1:])]
@@ -136,6 +140,35 @@ def _union(rows: list[list[Any]]) -> float:
         if ends:
             total += float(max(end[1] for end in ends) - min(end[0] for end in ends))
     return total
+
+
+def _apart(steps: Any, period: float, limit: float) -> Any:
+    """What steps that are no gaps have beyond the period: piece by piece, for they may be many."""
+    import numpy as np
+
+    made = np.zeros(max(int(np.count_nonzero(steps <= limit)), 1))
+    at = 0
+    for begin in range(0, len(steps), _PIECE):
+        part = steps[begin : begin + _PIECE]
+        kept = part[part <= limit]
+        np.subtract(kept, period, out=made[at : at + len(kept)])
+        at += len(kept)
+    return made
+
+
+def _deviation(apart: Any) -> float:
+    """The standard deviation of numbers around 0, without a copy of them."""
+    import numpy as np
+
+    mean = float(apart.mean())
+    return math.sqrt(max(float(np.dot(apart, apart)) / len(apart) - mean * mean, 0.0))
+
+
+def _p99(apart: Any) -> float:
+    """99 % of these are at most this far from 0; overwritten, for they may be many."""
+    import numpy as np
+
+    return float(np.percentile(np.abs(apart, out=apart), 99, overwrite_input=True))
 
 
 def _limit_of(stream: Any) -> float | None:
@@ -159,18 +192,20 @@ def _one(
     period = float(np.median(steps))
     limit = 2.5 * period if limit is None else limit
     in_gap = steps > limit
-    regular = steps[~in_gap] if not in_gap.all() else np.zeros(1)
+    covered = float(steps.sum(where=~in_gap))
+    apart = _apart(steps, period, limit)
+    jitter = _deviation(apart)
     total = float(steps.sum())
     return StreamReport(
         samples=samples,
         rate=len(steps) / total * per_second if total > 0 else float("nan"),
         period=period / per_second,
-        jitter=float(regular.std()) / per_second,
-        jitter_p99=float(np.percentile(np.abs(regular - period), 99)) / per_second,
+        jitter=jitter / per_second,
+        jitter_p99=_p99(apart) / per_second,
         repeats=int(np.count_nonzero(steps == 0)),
         disorder=int(np.count_nonzero(steps < 0)),
         gaps=int(np.count_nonzero(in_gap)),
         gap_limit=limit / per_second,
         longest_gap=float(steps.max()) / per_second,
-        coverage=float(regular.sum()) / union if union > 0 else 1.0,
+        coverage=covered / union if union > 0 else 1.0,
     )

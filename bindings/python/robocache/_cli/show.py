@@ -44,6 +44,7 @@ class Page:
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> Table:
     """Names flush left and folded where they are long, numbers flush right."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    made.show_header = any(head)
     for i, title in enumerate(head):
         if i < left:
             made.add_column(title, overflow="fold", min_width=min(12, max(len(title), 8)))

@@ -59,7 +59,7 @@ def stats(
             help="Which of these count: all, held at the end as openpi has it; valid, those "
             "within the episode; whole, of samples whose H all are, as LeRobot and GR00T have it.",
         ),
-    ] = "all",
+    ] = "whole",
     per_step: Annotated[
         bool, typer.Option("--per-step", help="Of each of the H actions by itself.")
     ] = False,

@@ -136,7 +136,7 @@ def _waiting(episodes: Any) -> Callable[[], None]:
     if hasattr(values, "is_cuda") and values.is_cuda:
         import torch
 
-        return torch.cuda.synchronize
+        return lambda: torch.cuda.synchronize()
     if type(values).__module__.startswith("cupy"):
         import cupy
 

@@ -56,12 +56,12 @@ def check_times(
     if len(steps) == 0:
         return found
     seconds = steps / (per_second or 1.0)
+    del steps  # of long recordings each such array is large
     words = _seconds if per_second is not None else _ticks
     found += _order(name, place, rows, seconds, words)
-    positive = seconds[seconds > 0]
-    if len(positive) == 0 or only_order:
+    if only_order or not (seconds > 0).any():
         return found
-    period = float(np.median(positive))
+    period = float(np.median(seconds[seconds > 0], overwrite_input=True))
     limit = 2.5 * period if limits.gap is None else limits.gap
     return found + _regularity(name, place, rows, seconds, period, limit, limits, words)
 
@@ -116,7 +116,10 @@ def _regularity(
         )
         found.append(Finding("warning", "gaps", name, place, text))
     regular = seconds[(seconds <= 2.5 * period) & (seconds >= 0)]
-    jitter = float(regular.std()) if len(regular) else 0.0
+    regular -= period  # in place, and without a copy as std makes one: there may be very many
+    mean = float(regular.mean()) if len(regular) else 0.0
+    square = float(np.dot(regular, regular)) / max(len(regular), 1)
+    jitter = max(square - mean * mean, 0.0) ** 0.5
     if jitter > limits.jitter * period:
         text = f"intervals vary by {words(jitter)} (standard deviation) around {words(period)}"
         found.append(Finding("warning", "jitter", name, place, text))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _EPISODE = "episode_index"
 _FILES = 64  # read ahead, of those with an episode each
+_BYTES = 64 << 20  # read ahead, of large ones
 
 
 def read_columns(
@@ -31,6 +33,7 @@ def read_columns(
     files = sorted(set(plan.file_of[chosen].tolist()))
     pieces: dict[int, dict[str, Any]] = {}
     lengths = np.zeros(len(plan.lengths), np.int64)
+    whole = _Whole(features, plan.lengths, chosen)
 
     def read(file: int) -> Any:
         name = plan.files[file]
@@ -47,14 +50,31 @@ def read_columns(
         progress("Reading LeRobot", sum(sizes), options.progress) as done,
         ThreadPoolExecutor(2) as pool,
     ):
-        for begin in range(0, len(files), _FILES):
-            for file, path, table in pool.map(read, files[begin : begin + _FILES]):
-                if isinstance(table, FormatError):
-                    options.damage.found(table.path, table.place, table.reason)
-                elif table is not None:
-                    _take(path, table, features, plan, file, pieces, lengths, options.damage)
-                done(_size(info, plan, file))
-    return _put_together(features, pieces, lengths, chosen, options.damage, info), lengths[chosen]
+        for file, path, table in _ahead(pool, read, files, sizes):
+            if isinstance(table, FormatError):
+                options.damage.found(table.path, table.place, table.reason)
+            elif table is not None:
+                _take(path, table, features, plan, file, pieces, lengths, options.damage)
+                whole.keep(pieces)
+            done(_size(info, plan, file))
+    return whole.result(pieces, lengths), lengths[chosen]
+
+
+def _ahead(
+    pool: ThreadPoolExecutor, read: Callable[[int], Any], files: list[int], sizes: list[int]
+) -> Iterator[Any]:
+    """What files hold, in order, with some megabytes of them read ahead."""
+    waiting: deque[tuple[Any, int]] = deque()
+    pending = 0
+    for file, size in zip(files, sizes):
+        waiting.append((pool.submit(read, file), size))
+        pending += size
+        while len(waiting) > _FILES or (len(waiting) > 1 and pending > _BYTES):
+            first, size = waiting.popleft()
+            pending -= size
+            yield first.result()
+    while waiting:
+        yield waiting.popleft()[0].result()
 
 
 def _size(info: Info, plan: Plan, file: int) -> int:
@@ -131,19 +151,44 @@ def _checked(path: str, table: Any, feature: Feature) -> Any:
     return values
 
 
-def _put_together(
-    features: Sequence[Feature],
-    pieces: dict[int, dict[str, Any]],
-    lengths: Any,
-    chosen: Any,
-    damage: Damage,
-    info: Info,
-) -> dict[str, Any]:
-    import numpy as np
+class _Whole:
+    """All chosen episodes in one array a feature, which files are copied into as they are read."""
 
-    columns = {}
-    for feature in features:
-        parts = [pieces[e][feature.name] for e in chosen.tolist() if e in pieces]
-        empty = np.zeros((0, feature.channels), feature.dtype)
-        columns[feature.name] = np.concatenate(parts) if parts else empty
-    return columns
+    def __init__(self, features: Sequence[Feature], lengths: Any, chosen: Any) -> None:
+        import numpy as np
+
+        self.planned, self.chosen = lengths[chosen], chosen
+        self.begins = np.cumsum(self.planned) - self.planned
+        places: dict[int, list[int]] = {}  # an episode may be chosen twice
+        for e, begin in zip(chosen.tolist(), self.begins.tolist()):
+            places.setdefault(e, []).append(begin)
+        self.places = places
+        self.lengths = lengths
+        rows = int(self.planned.sum())
+        self.columns = {f.name: np.empty((rows, f.channels), f.dtype) for f in features}
+
+    def keep(self, pieces: dict[int, dict[str, Any]]) -> None:
+        """Copy episodes that are as long as told, and let go of what they were read from."""
+        for e in list(pieces):
+            piece = pieces[e]
+            if any(len(values) != self.lengths[e] for values in piece.values()):
+                continue
+            for begin in self.places.get(e, ()):
+                for name, values in piece.items():
+                    self.columns[name][begin : begin + len(values)] = values
+            del pieces[e]
+
+    def result(self, pieces: dict[int, dict[str, Any]], lengths: Any) -> dict[str, Any]:
+        """The columns; put together anew where an episode is missing, or of another length."""
+        import numpy as np
+
+        if (lengths[self.chosen] == self.planned).all():
+            return self.columns
+        found: dict[str, list[Any]] = {name: [values[:0]] for name, values in self.columns.items()}
+        for e, begin, planned in zip(self.chosen.tolist(), self.begins, self.planned):
+            for name, values in self.columns.items():
+                if e in pieces:
+                    found[name].append(pieces[e][name])
+                elif lengths[e] == planned:
+                    found[name].append(values[begin : begin + planned])
+        return {name: np.concatenate(parts) for name, parts in found.items()}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
 
 from .. import Track
+from ._check_times import header_is_good
 from ._check_values import quaternions_of
 from ._motion import Motion, kind_of, motion_of
 from ._recording import RecordedStream
@@ -104,7 +105,8 @@ def sync(
         Drifts are sought up to this, in seconds a second: 1e-3 is far more than clocks of quartz
         have. 0: none is.
     clock
-        Of recorded streams: "log", "header", "time"; None: as :meth:`RecordedStream.times` has it.
+        Of recorded streams: "log", "header", "time"; None: header stamps where both have good ones,
+        else as :meth:`RecordedStream.times` has it.
     unit
         Of integer times that do not tell it: "ns", "us", "ms".
 
@@ -132,6 +134,8 @@ def sync(
 
     if not max_offset > 0 or not max_drift >= 0:
         raise ValueError("max_offset, max_drift: expected more than 0 s, and 0 or more")
+    if clock is None and _have_headers(a) and _have_headers(b):
+        clock = "header"
     sensors = [
         _sensor(given, kind, name, clock, unit)
         for given, kind, name in ((a, kind_a, "a"), (b, kind_b, "b"))
@@ -234,6 +238,13 @@ def _sensor(given: Any, kind: str, name: str, clock: str | None, unit: str | Non
     if cuts is not None:
         rows = list(zip(np.split(seconds, cuts), np.split(values, cuts)))
     return _Sensor(rows, names, kind, unit)
+
+
+def _have_headers(given: Any) -> bool:
+    if not isinstance(given, RecordedStream):
+        return False
+    header, log = given.header_times, given.log_times
+    return header is not None and log is not None and header_is_good(header, log)
 
 
 def _seconds(times: Any, ticks: float) -> Any:

@@ -84,7 +84,7 @@ class Survey:
             rows = stream.clocks.get(clock or "") or next(iter(stream.clocks.values()), [])
             if sum(map(len, rows)) == 0:
                 continue
-            times = np.concatenate(rows)
+            times = rows[0] if len(rows) == 1 else np.concatenate(rows)
             if self.unit is not None and times.dtype.kind == "i":
                 times = times.view(f"timedelta64[{self.unit}]")
             offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
