@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Aligns a recording of several sensors at different, jittery rates onto one clock.
 
-Writes for each recording the fused features with their mask (.npz), a summary (.txt) and a picture
-of before and after (.png).
+Writes for each recording the fused features with their mask (.npz), a summary (.txt), a picture of
+before and after (.png), and a report of what was recorded (.html).
 
     align_recording.py              a robot arm, simulated
-    align_recording.py --data DIR   a comma2k19 segment, or PX4 flights as CSV
+    align_recording.py --data DIR   a comma2k19 segment, PX4 flights as CSV, or what else
+                                    robocache.data reads: ROS bags, LeRobot, HDF5, Zarr, tables
 """
 
 from __future__ import annotations
@@ -14,30 +15,44 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 import robocache as rbc
+from any_recording import as_data, open_any, read_any, voxelize_any
 from comma2k19 import read_comma2k19
 from picture import draw_picture
 from px4 import read_px4_flights
 from recordings import Aligned, Recording
 from report import summarize
+from robocache import data
 from simulate import simulate_recording
 
 
 def read_recordings(folder: Path) -> list[Recording]:
-    """The recordings in a folder, whose kind is told by what lies in it."""
+    """The recordings in a folder that this demo knows better than by their format."""
     if (folder / "processed_log").is_dir():
         return [read_comma2k19(folder)]
-    flights = read_px4_flights(folder)
-    if not flights:
-        raise FileNotFoundError(
-            f"{folder}: no recording that this demo knows: neither a comma2k19 segment "
-            "(processed_log/) nor PX4 flights (*_sensor_combined.csv) nor point clouds (*.pcd)"
-        )
-    return flights
+    return read_px4_flights(folder) if folder.is_dir() else []
+
+
+def run_any(path: Path, rate_hz: float | None, out: Path) -> str:
+    """As `run`, for whatever `robocache.data` reads; without times there is the report alone."""
+    try:
+        given = open_any(path)
+    except (data.FormatError, FileNotFoundError) as error:
+        raise ValueError(f"{path}: no recording that this demo knows: {error}") from None
+    name = path.resolve().name
+    if not isinstance(given, (data.Recording, data.Episodes)):
+        return voxelize_any(path, out / f"{name}.npz")
+    recording = read_any(given, name)
+    if recording is None:
+        report = out / f"{name}.html"
+        data.report_html(given, report, overwrite=True)
+        return f"{given!r}\n\nno stream has times to align; wrote {report}\n"
+    return run(recording, rate_hz, out, given)
 
 
 def make_clock(recording: Recording, rate_hz: float | None) -> np.ndarray:
@@ -74,18 +89,22 @@ def save_arrays(path: Path, recording: Recording, aligned: Aligned) -> None:
     )
 
 
-def run(recording: Recording, rate_hz: float | None, out: Path) -> str:
-    """Aligns one recording, writes its three files and returns what to print."""
+def run(recording: Recording, rate_hz: float | None, out: Path, given: Any = None) -> str:
+    """Aligns one recording, writes its four files and returns what to print.
+
+    ``given`` is what the report is of, if that is more than the recording.
+    """
     clock = make_clock(recording, rate_hz)
     began = time.perf_counter()
     aligned = align(recording, clock)
     took_ms = (time.perf_counter() - began) * 1e3
 
     summary = summarize(recording, aligned)
-    paths = [out / f"{recording.name}.{suffix}" for suffix in ("npz", "txt", "png")]
+    paths = [out / f"{recording.name}.{suffix}" for suffix in ("npz", "txt", "png", "html")]
     save_arrays(paths[0], recording, aligned)
     paths[1].write_text(summary, encoding="utf-8")
     draw_picture(paths[2], recording, aligned)
+    data.report_html(as_data(recording) if given is None else given, paths[3], overwrite=True)
     return f"{summary}\naligned in {took_ms:.1f} ms; wrote {', '.join(map(str, paths))}\n"
 
 
@@ -94,7 +113,7 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--data", type=Path, metavar="DIR", help="a recording on disk; default: a simulated one"
+        "--data", type=Path, metavar="PATH", help="a recording on disk; default: a simulated one"
     )
     parser.add_argument(
         "--out", type=Path, metavar="DIR", default=Path("build/demo"), help="default: %(default)s"
@@ -121,7 +140,9 @@ def main(arguments: list[str] | None = None) -> int:
         # A bar for what takes long enough to need one, on a terminal alone.
         bar = tqdm(recordings, unit="recording", delay=1, disable=None, leave=False)
         printed = [run(recording, options.rate, options.out) for recording in bar]
-    except (OSError, ValueError) as error:
+        if not recordings:
+            printed = [run_any(options.data, options.rate, options.out)]
+    except (OSError, ValueError, ModuleNotFoundError) as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 1
     print("\n".join(printed), end="")

@@ -3,8 +3,8 @@
 
 Each part is a program of its own, with more options: align_recording.py and voxelize_scan.py.
 
-    demo.py              both, simulated
-    demo.py --data DIR   what is in the folder: a recording, or point clouds
+    demo.py               both, simulated
+    demo.py --data PATH   what is there: a recording, a data set, or point clouds
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, metavar="DIR", help="default: simulated")
+    parser.add_argument("--data", type=Path, metavar="PATH", help="default: simulated")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", default=Path("build/demo"), help="default: %(default)s"
     )
@@ -38,6 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
             print()
         if program.main(passed) != 0:
             return 1
+    if options.data is None:
+        print(f"\nlook at {options.out / 'arm.html'} and {options.out / 'arm.png'}")
     return 0
 
 

@@ -431,8 +431,9 @@ cudaError_t launchFarthest(const FarthestProblem& p, void* scratch, const Launch
   });
 }
 
+// Where a device has not the shared memory of a form, its launch tells: contexts open all the same.
 template <class Number>
-cudaError_t allow(const LaunchDevice& device) {
+void allow(const LaunchDevice& device) {
   for (const Form<Number>& form : Forms<Number>::all) {
     const auto* kernel = reinterpret_cast<const void*>(form.kernel);
     cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -440,9 +441,8 @@ cudaError_t allow(const LaunchDevice& device) {
     if (error == cudaSuccess && mostBlocks(device) > 8) {
       error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     }
-    if (error != cudaSuccess) return error;
+    if (error != cudaSuccess) cudaGetLastError();
   }
-  return cudaSuccess;
 }
 
 }  // namespace
@@ -450,10 +450,11 @@ cudaError_t allow(const LaunchDevice& device) {
 extern const Operation<FarthestProblem> kFarthestPoints = {
     bytesOn<FarthestProblem, bytesOfPlan>, launchOn<FarthestProblem, launchFarthest>};
 cudaError_t loadFarthestPoints(const LaunchDevice& device) {
-  cudaError_t error = loadKernelsBeside(farthestPoints<float, 512, 8>);
-  if (error == cudaSuccess) error = allow<float>(device);
-  if (error == cudaSuccess) error = allow<double>(device);
-  return error;
+  const cudaError_t error = loadKernelsBeside(farthestPoints<float, 512, 8>);
+  if (error != cudaSuccess) return error;
+  allow<float>(device);
+  allow<double>(device);
+  return cudaSuccess;
 }
 
 }  // namespace rbc::cuda

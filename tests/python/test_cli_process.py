@@ -21,7 +21,16 @@ pytest.importorskip("rich")
 
 import recordings_with_faults as faults  # noqa: E402
 
-COMMANDS = ("inspect", "sync", "stats", "resample", "voxelize", "report", "info")
+COMMANDS = (
+    "inspect",
+    "sync",
+    "stats",
+    "resample",
+    "windows",
+    "voxelize",
+    "report",
+    "info",
+)
 
 
 def robocache(*arguments, before="", **options):

@@ -246,7 +246,7 @@ def test_arm_picture(arm: Run) -> None:
 
 def test_same_seed_same_bytes(arm: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_demo(tmp_path)
-    for suffix in ("npz", "txt", "png"):
+    for suffix in ("npz", "txt", "png", "html"):
         assert (tmp_path / f"arm.{suffix}").read_bytes() == arm.picture.with_suffix(
             f".{suffix}"
         ).read_bytes(), suffix

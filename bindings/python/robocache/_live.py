@@ -136,8 +136,8 @@ class Live:
         self._time = np.dtype(dtype_name(time_dtype))
         no_times = np.zeros(0, self._time)
         _, self._context, _, _ = begin(no_times, "times", backend)
-        self._dtypes = []
-        self._channels = []
+        self._dtypes: list[Any] = []
+        self._channels: list[int] = []
         described = []
         for n, stream in enumerate(streams):
             try:
@@ -166,7 +166,7 @@ class Live:
         _set_clock_offset(made, offset)
         _set_clock_offset_ticks(made, ticks)
         # The rules, as fusion takes them.
-        rules = Stream(
+        rules: Any = Stream(
             np.zeros((0, channels), name),
             no_times,
             method=stream.method,
@@ -176,8 +176,8 @@ class Live:
             tolerance=stream.tolerance,
             mean=stream.mean,
             std=stream.std,
-        )._native[3]
-        return made, _packed(name), rules
+        )
+        return made, _packed(name), rules._native[3]
 
     def push(self, stream: int, times: Any, values: Any) -> None:
         """Add samples of a stream, in the order in which they arrive.

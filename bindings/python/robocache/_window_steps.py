@@ -26,7 +26,7 @@ def can_be_apart(spec: WindowSpec, episodes: Episodes, name: str) -> bool:
     window = spec.windows[name]
     involved = [name, *[_referred(spec, each) for each in window.transforms]]
     kinds = {each.kind for each in window.transforms}
-    if window.pad == "fill" or not kinds <= {"subtract"}:
+    if not window.offsets or window.pad == "fill" or not kinds <= {"subtract"}:
         return False
     for each in involved:
         if spec.windows[each].method is not None or spec.windows[each].missing is not None:

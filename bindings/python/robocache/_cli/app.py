@@ -19,6 +19,7 @@ from .resample import resample
 from .stats import stats
 from .sync import sync
 from .voxelize import voxelize
+from .windows import windows
 
 app = typer.Typer(
     name="robocache",
@@ -61,6 +62,7 @@ for _command, _example in (
     (sync, "robocache sync drive.bag --a /imu/data --b /odometry"),
     (stats, "robocache stats my_dataset --check"),
     (resample, "robocache resample flight.mcap --rate 50 --max-gap 0.1 -o aligned.npz"),
+    (windows, "robocache windows my_dataset --steps 50 --relative --bench"),
     (voxelize, "robocache voxelize sweeps --voxel-size 0.2 -o voxels.npz"),
     (report, "robocache report flight.mcap --html flight.html"),
     (info, "robocache info"),

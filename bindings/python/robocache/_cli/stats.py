@@ -1,5 +1,6 @@
 """``robocache stats``: statistics that are exact, and whether those stored are."""
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -10,6 +11,7 @@ from .. import StatisticsAccumulator, StatisticsResult, statistics_files
 from ..data import Episodes, Recording
 from ..data._words import number
 from . import show
+from .actions import action_windows, state_and_action
 from .common import (
     AsJson,
     DataPath,
@@ -32,6 +34,7 @@ _WRITERS = {
     "gr00t": statistics_files.write_gr00t,
 }
 _MOST = 40  # channels of a table
+_ROWS = ("all", "valid", "whole")
 
 
 def stats(
@@ -42,6 +45,30 @@ def stats(
             "--check", help="Compare the stored statistics with these; exit with 1 if they differ."
         ),
     ] = False,
+    relative: Annotated[
+        Optional[int],
+        typer.Option(
+            help="Of the next H actions, each less the state that the first is taken in.",
+            metavar="H",
+            min=1,
+        ),
+    ] = None,
+    rows: Annotated[
+        str,
+        typer.Option(
+            help="Which of these count: all, held at the end as openpi has it; valid, those "
+            "within the episode; whole, of samples whose H all are, as LeRobot and GR00T have it.",
+        ),
+    ] = "all",
+    per_step: Annotated[
+        bool, typer.Option("--per-step", help="Of each of the H actions by itself.")
+    ] = False,
+    absolute: Annotated[
+        Optional[str],
+        typer.Option(help="Channels that stay absolute, with commas, such as a gripper's."),
+    ] = None,
+    state: Annotated[Optional[str], typer.Option(help="The track of states.")] = None,
+    action: Annotated[Optional[str], typer.Option(help="The track of actions.")] = None,
     write: Annotated[
         Optional[str],
         typer.Option(help="Write a file of statistics: lerobot, openpi or gr00t.", metavar="KIND"),
@@ -69,7 +96,23 @@ def stats(
             f"{write!r} is none of {', '.join(_WRITERS)}", param_hint="--write"
         )
     given = open_data(path, definitions=definition, follow_links=follow_links)
-    results, names = _computed(given, stream, device)
+    if relative is not None and check:
+        raise typer.BadParameter("--check has nothing to compare --relative with")
+    if rows not in _ROWS:
+        raise typer.BadParameter(f"{rows!r} is none of {', '.join(_ROWS)}", param_hint="--rows")
+    if relative is None:
+        results, names = _computed(given, stream, device)
+    else:
+        tracks = state_and_action(given, state, action, "--relative")
+        picked = given.select(tracks=list(dict.fromkeys(tracks))).load()
+        spec = action_windows(picked, *tracks, relative, [0], absolute, True)
+        where = device_of(device)
+        kept: Any = rows
+        found = spec.statistics(
+            picked if where == "cpu" else picked.to(where), rows=kept, per_step=per_step
+        )
+        results = {tracks[1]: found["action"]}
+        names = {tracks[1]: picked.track_info(tracks[1]).names}
     findings, compared = compare(given, results, names) if check else ([], 0)
     if write is not None and output is not None:
         if output.exists() and not overwrite:
@@ -134,6 +177,16 @@ def _of_recording(
     return {name: accumulators[name].result() for name in order}, names
 
 
+def _flat(result: StatisticsResult) -> StatisticsResult:
+    """Steps and channels as channels."""
+    arrays = {
+        name: getattr(result, name).reshape(-1)
+        for name in ("count", "nonfinite", "min", "max", "mean", "std")
+    }
+    quantiles = result.quantiles.swapaxes(0, 1).reshape(len(result.levels), -1)
+    return dataclasses.replace(result, **arrays, quantiles=quantiles)
+
+
 def _on_host(result: StatisticsResult) -> StatisticsResult:
     told = result.to_dict()
     arrays = {key: told.pop(key) for key in ("count", "nonfinite", "min", "max", "mean", "std")}
@@ -147,7 +200,10 @@ def _print(
     out = show.Page()
     for name, result in results.items():
         out.print(f"{name}: {int(np.max(result.count))} values", style="bold", wrap=False)
-        channels = names[name] or [f"[{i}]" for i in range(len(result.mean))]
+        channels = names[name] or [f"[{i}]" for i in range(result.mean.shape[-1])]
+        if result.mean.ndim == 2:  # by step
+            channels = [f"+{step} {c}" for step in range(len(result.mean)) for c in channels]
+            result = _flat(result)
         with_bad = bool(result.nonfinite.any())
         head = ["channel", "min", "q01", "mean", "q99", "max", "std"]
         rows = []

@@ -137,7 +137,11 @@ def _voxels(
             if mode is None:
                 voxels = voxelize_sparse(points, **grid).trimmed()
                 counts = voxels.counts
-                made = {"coords": voxels.coords[:, -3:], "features": voxels.features, "counts": counts}
+                made = {
+                    "coords": voxels.coords[:, -3:],
+                    "features": voxels.features,
+                    "counts": counts,
+                }
                 inside, occupied = int(counts.sum()), len(counts)
             else:
                 options: Any = {**grid, "mode": mode, "return_dropped": True}

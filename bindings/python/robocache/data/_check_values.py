@@ -19,7 +19,7 @@ def quaternions_of(names: Sequence[str] | None, channels: int, track: str = "") 
     found = []
     if names is not None:
         for i in range(len(names) - 3):
-            parts = [re.match(r"(.*?)(?:q?([xyzw]))$", name) for name in names[i : i + 4]]
+            parts = [re.match(r"(.*?q?)([xyzw])$", name) for name in names[i : i + 4]]
             if all(parts):
                 heads = {part[1] for part in parts if part}
                 order = tuple(part[2] for part in parts if part)

@@ -25,6 +25,8 @@ def duration(seconds: Any, ticks: bool = False, digits: int = 3) -> str:
         return f"{seconds:.{digits + 1}g}"
     if abs(seconds) >= 100 and digits == 3:
         return f"{seconds:.0f}s"
+    if seconds == 0:
+        return "0s"
     for unit, name in _UNITS:
         if abs(seconds) >= unit * 0.9995 or name == "ns":
             return f"{seconds / unit:.{digits}g}{name}"
