@@ -121,7 +121,8 @@ run_test() {
 
 run_sanitize() {
   local tool filter run failed=0 log=$LOG_DIR/sanitize.log # where this function writes to
-  local filters=("resample cuda*,fuse cuda*" "voxelize cuda*,tsdf cuda*" "voxelize sparse cuda*")
+  local filters=("resample cuda*,fuse cuda*,missing samples*cuda*" "voxelize cuda*,tsdf cuda*"
+    "voxelize sparse cuda*,clouds cuda*" "windows cuda*,convert rotations cuda*" "statistics cuda*")
   # Of the tables of cases, and what takes minutes under a sanitizer.
   local repeats="*random*,*the bits of the CPU*,*workspace does not matter*,*keys of every width*,large*"
   local tables="*cuda: the table of cases"

@@ -126,8 +126,10 @@ class Wheel(unittest.TestCase):
 
     def test_files(self):
         sources = ROOT / "bindings/python/robocache"
-        modules = {path.name for path in sources.iterdir() if path.is_file()}
-        info = {"METADATA", "RECORD", "WHEEL", "licenses/LICENSE", "licenses/NOTICE"}
+        files = [path for path in sources.rglob("*") if path.suffix in {".py", ".pyi", ".typed"}]
+        modules = {str(path.relative_to(sources)) for path in files}
+        info = {"METADATA", "RECORD", "WHEEL", "entry_points.txt"}
+        info |= {"licenses/LICENSE", "licenses/NOTICE"}
         self.assertEqual(
             set(contents(self.path)),
             {f"robocache/{name}" for name in modules}

@@ -67,14 +67,10 @@ static inline rbcLiveParams rbcLiveParamsInit(void) {
 typedef struct rbcLive* rbcLive_t;
 
 /*
- * Makes the rings, in host memory, and everything else that calls will need.
- *
- *   context      holds a reference; on CUDA its stream gets the copy of what is fused
- *   streams      [N], N = num_streams of 1 to RBC_FUSE_MAX_STREAMS, all with the same struct_size.
- *                params as in rbcFuseStream, without lengths, offsets and sample_mask; mean and
- *                inv_std are in host memory
- *   params       null: defaults
- *   live         what is made
+ * Makes the rings, in host memory, and everything else that calls will need, for num_streams of 1 to
+ * RBC_FUSE_MAX_STREAMS streams, all with the same struct_size. Their params are as in rbcFuseStream,
+ * without lengths, offsets and sample_mask; mean and inv_std are in host memory. Holds a reference to
+ * the context, whose stream gets the copy of what is fused on CUDA. Null params: defaults.
  *
  * Errors: those of rbcFuse for the streams, which they name; INVALID_ARGUMENT also for a capacity
  * that is too small for the method or for late_bound, OUT_OF_MEMORY. On failure *live is null.

@@ -1,4 +1,5 @@
 // The golden vectors (tests/golden/README.md) through the C functions, byte for byte.
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <deque>
@@ -35,6 +36,7 @@ struct Data {
 struct Part {
   std::map<std::string, double> numbers;
   std::vector<rbcChannelGroup> groups;
+  std::vector<rbcWindowTransform> transforms;
   rbcVoxelGrid grid = {};
   std::map<std::string, Data> inputs;
   std::map<std::string, Data> outputs;
@@ -114,6 +116,13 @@ std::vector<Case> readCases(const std::filesystem::path& path) {
       words >> group.begin >> group.count >> group.method;
       part->groups.push_back(group);
       part->numbers["num_groups"] = static_cast<double>(part->groups.size());
+    } else if (word == "transform") {
+      rbcWindowTransform t = {};
+      words >> t.begin >> t.count >> t.kind >> t.flags >> t.reference_stream >>
+          t.reference_offset >> t.reference_begin >> t.rotation >> t.reference_rotation >>
+          t.out_rotation;
+      part->transforms.push_back(t);
+      part->numbers["num_transforms"] = static_cast<double>(part->transforms.size());
     } else if (word == "grid") {
       for (double& x : part->grid.origin) words >> x;
       for (double& x : part->grid.voxel_size) words >> x;
@@ -187,9 +196,14 @@ class Call {
 
   void check() const {
     CHECK(position_ == case_.arguments.size());
-    checkUsed(case_.call);
-    for (const Part& stream : case_.streams) checkUsed(stream);
-    for (const auto& output : case_.call.outputs) {  // Clang 14 captures no structured binding
+    check(case_.call);
+    for (const Part& stream : case_.streams) check(stream);
+  }
+
+ private:
+  void check(const Part& part) const {
+    checkUsed(part);
+    for (const auto& output : part.outputs) {  // Clang 14 captures no structured binding
       const Data& expected = output.second;
       INFO(output.first);
       std::vector<uint8_t> bytes(expected.bytes.size());
@@ -199,7 +213,6 @@ class Call {
     }
   }
 
- private:
   const Argument& here() const { return case_.arguments.at(position_); }
 
   int32_t nextNumber() {
@@ -235,9 +248,9 @@ class Call {
     return tensors_.emplace_back(bytes, input->dtype, input->shape).get();
   }
 
-  const void* makeStruct(std::type_index type, const Part& part) {
+  const void* makeStruct(std::type_index type, const Part& part, const Struct* outer = nullptr) {
     auto& memory = memory_.emplace_back(kStructs.at(type).size);
-    fill(type, part, memory.data());
+    fill(type, part, memory.data(), outer);
     return memory.data();
   }
 
@@ -250,13 +263,23 @@ class Call {
     return memory.data();
   }
 
-  void fill(std::type_index type, const Part& part, unsigned char* memory) {
+  // What a struct that points to this one has a field for is that one's.
+  void fill(std::type_index type, const Part& part, unsigned char* memory,
+            const Struct* outer = nullptr) {
     const Struct& described = kStructs.at(type);
     described.init(memory);
-    for (const Field& field : described.fields) setField(field, part, memory + field.offset);
+    for (const Field& field : described.fields) {
+      if (outer != nullptr && has(*outer, field.name)) continue;
+      setField(described, field, part, memory + field.offset);
+    }
   }
 
-  void setField(const Field& field, const Part& part, void* to) {
+  static bool has(const Struct& described, const std::string& name) {
+    return std::any_of(described.fields.begin(), described.fields.end(),
+                       [&](const Field& field) { return field.name == name; });
+  }
+
+  void setField(const Struct& of, const Field& field, const Part& part, void* to) {
     const auto found = part.numbers.find(field.name);
     if (found != part.numbers.end()) {
       used_.insert(&found->second);
@@ -274,8 +297,10 @@ class Call {
       put(to, part.grid);
     } else if (field.type == typeid(const rbcChannelGroup*)) {
       put(to, part.groups.empty() ? nullptr : part.groups.data());
+    } else if (field.type == typeid(const rbcWindowTransform*)) {
+      put(to, part.transforms.empty() ? nullptr : part.transforms.data());
     } else if (kStructs.count(field.type) != 0) {
-      put(to, makeStruct(field.type, part));
+      put(to, makeStruct(field.type, part, &of));
     }
   }
 
@@ -336,6 +361,7 @@ const std::map<std::string, Function> kFunctions = {
     {"voxelize_tsdf", calling(rbcVoxelizeTsdf)},
     {"convert_rotations", calling(rbcConvertRotations)},
     {"statistics", calling(rbcStatistics)},
+    {"windows", calling(rbcWindows)},
     {"unproject", calling(rbcUnproject)},
     {"farthest_points", calling(rbcFarthestPoints)},
     {"take_rows", calling(rbcTakeRows)},

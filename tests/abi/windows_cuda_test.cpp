@@ -21,13 +21,11 @@ using support::RandomWindows;
 using support::WindowCall;
 using support::WindowResult;
 
-support::Variety varietyOf(uint64_t seed) { return static_cast<support::Variety>(seed % 3); }
-
 // Calls that launch something: the kernels of rows and of any windows are among them.
 std::vector<WindowCall> someCalls(uint64_t first, size_t count) {
   std::vector<WindowCall> calls;
   for (uint64_t seed = first; calls.size() < count; ++seed) {
-    WindowCall call = RandomWindows(seed).make(varietyOf(seed));
+    WindowCall call = RandomWindows(seed).make(support::varietyOf(seed));
     const bool writes =
         std::any_of(call.streams.begin(), call.streams.end(), [](const WindowCall::Stream& s) {
           return s.num_offsets > 0 && (s.has_valid || (s.has_out && s.out_channels > 0));
@@ -144,7 +142,7 @@ TEST_CASE("windows cuda: a checked call tells of bad data as the CPU does, and w
   const Context cpu = support::cpuContext(1);
   int told = 0;
   for (uint64_t seed = 500; seed < 560; ++seed) {
-    WindowCall call = RandomWindows(seed).make(varietyOf(seed));
+    WindowCall call = RandomWindows(seed).make(support::varietyOf(seed));
     if (call.windows == 0) continue;
     call.params.flags |= RBC_CHECK_TIMES;
     const int kind = static_cast<int>(seed / 3 % 3);
@@ -177,7 +175,7 @@ TEST_CASE("windows cuda: a checked call tells of bad data as the CPU does, and w
 TEST_CASE("windows cuda: bad data unchecked touches nothing outside the tensors") {
   REQUIRE_CUDA();
   for (uint64_t seed = 600; seed < 700; ++seed) {
-    WindowCall call = RandomWindows(seed).make(varietyOf(seed));
+    WindowCall call = RandomWindows(seed).make(support::varietyOf(seed));
     support::Random random(seed);
     const auto spoil = [&](support::Array& array) {
       array.each([&](std::byte* p) {

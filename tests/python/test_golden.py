@@ -19,6 +19,8 @@ import generate  # noqa: E402
 from streams import METHODS  # noqa: E402
 from vectors import DTYPES  # noqa: E402
 
+import rotation_reference  # noqa: E402
+
 
 @dataclasses.dataclass
 class Part:
@@ -26,6 +28,7 @@ class Part:
 
     settings: dict = dataclasses.field(default_factory=dict)
     groups: list = dataclasses.field(default_factory=list)
+    transforms: list = dataclasses.field(default_factory=list)
     grid: dict = dataclasses.field(default_factory=dict)
     inputs: dict = dataclasses.field(default_factory=dict)
     outputs: dict = dataclasses.field(default_factory=dict)
@@ -51,6 +54,8 @@ def read(path):
         elif word == "group":
             begin, count, method = map(int, fields)
             part.groups.append((begin, count, METHODS[method]))
+        elif word == "transform":
+            part.transforms.append(list(map(int, fields)))
         elif word == "grid":
             numbers = list(map(float, fields))
             shape = list(map(int, fields[6:]))
@@ -132,6 +137,8 @@ def sizes(part, names):
 
 def call(op, part, to):
     """The outputs by name."""
+    if op == "windows":
+        return call_windows(part, to)
     function, operation = getattr(rbc, op), generate.OPERATIONS[op]
     kinds = (argument.split(":") for argument in operation.signature.split())
     written = [name for name, kind in kinds if kind == "out" and name in part.outputs]
@@ -141,6 +148,60 @@ def call(op, part, to):
     if dataclasses.is_dataclass(answer):
         return {name: getattr(answer, name) for name in part.outputs}
     return dict(zip(written, answer if isinstance(answer, tuple) else (answer,)))
+
+
+def call_windows(part, to):
+    """In Python a stream has a normalization, and its outputs come from the call."""
+    rotations = {value: name for name, value in rotation_reference.NAMES.items()}
+    choices, streams, outputs = generate.OPERATIONS["windows"].choices, [], []
+    for stream in part.streams:
+        given = {name: to(tensor) for name, tensor in stream.inputs.items()}
+        affine = [given.pop(name, None) for name in ("shift", "scale", "bias", "low", "high")]
+        if any(each is not None for each in affine):
+            given["normalization"] = rbc.Normalization(*affine)
+        settings = dict(stream.settings)
+        method = choices["method"][int(settings.pop("method", 0))]
+        if settings.pop("mode"):
+            given["method"] = stream.groups or method
+        given["pad"] = choices["pad"][int(settings.pop("pad"))]
+        if "clock_offset_ticks" in settings:
+            settings["clock_offset"] = int(settings.pop("clock_offset_ticks"))
+        given["transforms"] = [transform(numbers, rotations) for numbers in stream.transforms]
+        streams.append(rbc.WindowStream(given.pop("values", None), **given, **settings))
+        outputs.append([to(poisoned(stream.outputs[name])) for name in ("out", "valid")])
+    rbc.windows(
+        streams,
+        to(part.inputs["episodes"]),
+        to(part.inputs["anchors"]),
+        anchor_stream=int(part.settings["anchor_stream"]),
+        anchor_times=part.settings["flags"] == 2,
+        out=[tuple(arrays) for arrays in outputs],
+    )
+    names = ("out", "valid")
+    answers = {
+        f"streams[{n}].{name}": array
+        for n, arrays in enumerate(outputs)
+        for name, array in zip(names, arrays)
+    }
+    for n, stream in enumerate(part.streams):
+        part.outputs.update((f"streams[{n}].{name}", stream.outputs[name]) for name in names)
+    return answers
+
+
+def transform(numbers, rotations):
+    begin, count, kind, flags, stream, offset, reference_begin, *of_poses = numbers
+    kinds = ["copy", "subtract", "se3_relative", "se3_world", "se3_step"]
+    names = ("rotation", "reference_rotation", "out_rotation")
+    given = {} if kind < 2 else dict(zip(names, (rotations[value] for value in of_poses)))
+    return rbc.Transform(
+        kinds[kind],
+        begin,
+        count,
+        reference=(stream, offset),
+        reference_begin=reference_begin,
+        inverse=bool(flags),
+        **given,
+    )
 
 
 # ---- tests ---------------------------------------------------------------------------------------

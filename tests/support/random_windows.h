@@ -18,6 +18,8 @@ enum class Variety {
   kRows,    // the same, gathered, and copied or subtracted from
 };
 
+inline Variety varietyOf(uint64_t seed) { return static_cast<Variety>(seed % 3); }
+
 class RandomWindows {
  public:
   explicit RandomWindows(uint64_t seed, Flush flush = Flush::kEnd) : random_(seed) {

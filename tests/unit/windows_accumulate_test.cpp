@@ -19,7 +19,7 @@ bool inDouble(rbcDType dtype) { return !support::same(dtype, kF32) && dtype.bits
 
 // The same call with outputs that are neither normalized nor neutral.
 WindowCall plainOutputs(uint64_t seed, double fill_value) {
-  WindowCall call = RandomWindows(seed).make(static_cast<support::Variety>(seed % 3), true);
+  WindowCall call = RandomWindows(seed).make(support::varietyOf(seed), true);
   for (WindowCall::Stream& s : call.streams) {
     if (s.values.ndim() == 0) continue;
     bool wide = inDouble(s.values.dtype());
@@ -87,7 +87,7 @@ void checkPart(const std::vector<T>& all, const std::vector<T>& part, size_t i) 
 void check(const Context& context, uint64_t seed) {
   CAPTURE(seed);
   static const Context cpu = support::cpuContext(1);
-  const WindowCall call = RandomWindows(seed).make(static_cast<support::Variety>(seed % 3), true);
+  const WindowCall call = RandomWindows(seed).make(support::varietyOf(seed), true);
   const WindowCall plain = plainOutputs(seed, 7);
   const WindowResult one = support::resultOf(cpu, plain);
   const WindowResult other = support::resultOf(cpu, plainOutputs(seed, -7));

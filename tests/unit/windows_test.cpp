@@ -50,13 +50,8 @@ std::string firstError(const WindowInputs& in, const WindowResult& result) {
 
 namespace {
 
-using support::Variety;
+using support::varietyOf;
 using support::WindowCase;
-
-Variety varietyOf(uint64_t seed) {
-  constexpr Variety kVarieties[] = {Variety::kRows, Variety::kAny, Variety::kNarrow, Variety::kAny};
-  return kVarieties[seed % 4];
-}
 
 struct Windows {
   static constexpr uint64_t kRandomCases = 600;

@@ -35,6 +35,7 @@ sealed class GoldenCase {
   private readonly object[] arguments; // the context first
   private readonly List<object> elements = new List<object>(); // of an array of structs
   private readonly List<ChannelGroup> groups = new List<ChannelGroup>();
+  private readonly List<WindowTransform> transforms = new List<WindowTransform>();
   private readonly Dictionary<string, byte[]> buffers = new Dictionary<string, byte[]>();
   private readonly Dictionary<string, byte[]> expected = new Dictionary<string, byte[]>();
 
@@ -75,6 +76,7 @@ sealed class GoldenCase {
         elements.Add(Make(TypeOf(Array.FindIndex(signature, x => x[1] == "structs"))
                               .GetElementType()));
         groups.Clear();
+        transforms.Clear();
         break;
       case "set":
         int number = Argument(words[1], "int");
@@ -91,6 +93,10 @@ sealed class GoldenCase {
                                     int.Parse(words[3])));
         SetField("groups", type => groups.ToArray());
         break;
+      case "transform":
+        transforms.Add(Transform(words));
+        SetField("transforms", type => transforms.ToArray());
+        break;
       case "grid": SetField("grid", type => Grid(words)); break;
       case "in": AddInput(words); break;
       case "out": AddOutput(words); break;
@@ -105,11 +111,13 @@ sealed class GoldenCase {
 
   private void AddOutput(string[] words) {
     byte[] bytes = Bytes(words[4]);
-    expected[words[1]] = bytes;
-    int argument = Argument(words[1], "out");
+    string name = elements.Count > 0 ? "streams[" + (elements.Count - 1) + "]." + words[1]
+                                     : words[1];
+    expected[name] = bytes;
+    int argument = Argument(name, "out");
     if (argument >= 0 && arguments[argument + 1] != null) return; // read and written
     byte[] buffer = Enumerable.Repeat((byte)0xCD, bytes.Length).ToArray();
-    buffers[words[1]] = buffer;
+    buffers[name] = buffer;
     Place(words, Describe(buffer, words), "out");
   }
 
@@ -190,6 +198,22 @@ sealed class GoldenCase {
     byte[] bytes = new byte[hex.Length / 2];
     for (int i = 0; i < bytes.Length; ++i) bytes[i] = Convert.ToByte(hex.Substring(2 * i, 2), 16);
     return bytes;
+  }
+
+  private static WindowTransform Transform(string[] words) {
+    long[] numbers = words.Skip(1).Select(long.Parse).ToArray();
+    return new WindowTransform {
+      Begin = numbers[0],
+      Count = numbers[1],
+      Kind = (int)numbers[2],
+      Flags = (uint)numbers[3],
+      ReferenceStream = (int)numbers[4],
+      ReferenceOffset = (int)numbers[5],
+      ReferenceBegin = numbers[6],
+      Rotation = (int)numbers[7],
+      ReferenceRotation = (int)numbers[8],
+      OutRotation = (int)numbers[9],
+    };
   }
 
   private static VoxelGrid Grid(string[] words) {

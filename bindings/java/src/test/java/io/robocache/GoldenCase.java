@@ -11,6 +11,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 
 /** A case of the golden vectors: see tests/golden/README.md. */
 final class GoldenCase {
@@ -18,8 +19,23 @@ final class GoldenCase {
   static final class Section {
     final Map<String, String> fields = new LinkedHashMap<>();
     final List<ChannelGroup> groups = new ArrayList<>();
+    final List<WindowTransform> transforms = new ArrayList<>();
     VoxelGrid grid;
     final Map<String, Tensor> inputs = new HashMap<>();
+    /** The names in {@code outputs} by the fields of a stream. */
+    final Map<String, String> outputs = new LinkedHashMap<>();
+
+    /** What is left for a struct that another one points to, which has some of the fields. */
+    Section without(Predicate<String> taken) {
+      Section rest = new Section();
+      rest.fields.putAll(fields);
+      rest.fields.keySet().removeIf(taken);
+      rest.groups.addAll(groups);
+      rest.grid = grid;
+      rest.inputs.putAll(inputs);
+      rest.inputs.keySet().removeIf(taken);
+      return rest;
+    }
   }
 
   String name;
@@ -85,6 +101,9 @@ final class GoldenCase {
             new ChannelGroup(
                 Long.parseLong(words[1]), Long.parseLong(words[2]), Integer.parseInt(words[3])));
         break;
+      case "transform":
+        section.transforms.add(transform(words));
+        break;
       case "grid":
         section.grid = grid(words);
         break;
@@ -92,7 +111,7 @@ final class GoldenCase {
         section.inputs.put(words[1], tensor(words[2], words[3], bytes(words[4])));
         break;
       case "out":
-        addOutput(words[1], words[2], words[3], bytes(words[4]));
+        addOutput(section, words[1], words[2], words[3], bytes(words[4]));
         break;
       case "stream":
         streams.add(new Section());
@@ -103,12 +122,32 @@ final class GoldenCase {
   }
 
   /** What is read as well is an input already; the rest starts poisoned. */
-  private void addOutput(String name, String dtype, String shape, byte[] bytes) {
+  private void addOutput(Section section, String field, String dtype, String shape, byte[] bytes) {
     byte[] poison = new byte[bytes.length];
     Arrays.fill(poison, (byte) 0xCD);
+    String name = field;
+    if (section != call) {
+      name = "streams[" + (streams.size() - 1) + "]." + field;
+      section.outputs.put(field, name);
+    }
     Tensor input = "out".equals(signature.get(name)) ? call.inputs.get(name) : null;
     outputs.put(name, input != null ? input : tensor(dtype, shape, poison));
     expected.put(name, bytes);
+  }
+
+  private static WindowTransform transform(String[] words) {
+    WindowTransform made = new WindowTransform();
+    made.setBegin(Long.parseLong(words[1]));
+    made.setCount(Long.parseLong(words[2]));
+    made.setKind(Integer.parseInt(words[3]));
+    made.setFlags(Integer.parseInt(words[4]));
+    made.setReferenceStream(Integer.parseInt(words[5]));
+    made.setReferenceOffset(Integer.parseInt(words[6]));
+    made.setReferenceBegin(Long.parseLong(words[7]));
+    made.setRotation(Integer.parseInt(words[8]));
+    made.setReferenceRotation(Integer.parseInt(words[9]));
+    made.setOutRotation(Integer.parseInt(words[10]));
+    return made;
   }
 
   private static VoxelGrid grid(String[] words) {

@@ -67,7 +67,8 @@ class GoldenTest {
     golden.outputs.put(output, Tensor.of(buffer, writable.getDType(), writable.getShape()));
     String message =
         assertThrows(IllegalArgumentException.class, () -> run(context, golden)).getMessage();
-    assertEquals(output + ": is read-only, expected a writable tensor", message);
+    String field = output.substring(output.lastIndexOf('.') + 1);
+    assertEquals(field + ": is read-only, expected a writable tensor", message);
     golden.outputs.put(output, writable);
   }
 
@@ -115,14 +116,23 @@ class GoldenTest {
     for (GoldenCase.Section section : sections) {
       section.fields.keySet().forEach(name -> names.add("set " + name));
       section.inputs.keySet().forEach(name -> names.add("in " + name));
+      section.outputs.keySet().forEach(name -> names.add("out " + name));
     }
-    golden.outputs.keySet().forEach(name -> names.add("out " + name));
+    fieldsOfCall(golden).forEach(name -> names.add("out " + name));
+    return names;
+  }
+
+  /** The outputs that are of no stream. */
+  private static Set<String> fieldsOfCall(GoldenCase golden) {
+    Set<String> names = new TreeSet<>(golden.outputs.keySet());
+    golden.streams.forEach(stream -> names.removeAll(stream.outputs.values()));
     return names;
   }
 
   /** The outputs that are no arguments: fields of a struct. */
   private static Map<String, Tensor> fields(GoldenCase golden) {
     Map<String, Tensor> fields = new LinkedHashMap<>(golden.outputs);
+    fields.keySet().retainAll(fieldsOfCall(golden));
     fields.keySet().removeIf(name -> "out".equals(golden.signature.get(name)));
     return fields;
   }
@@ -131,7 +141,10 @@ class GoldenTest {
       throws ReflectiveOperationException {
     Object structs = Array.newInstance(type, golden.streams.size());
     for (int i = 0; i < golden.streams.size(); ++i) {
-      Object struct = struct(type, golden.streams.get(i), Collections.emptyMap(), unused);
+      GoldenCase.Section section = golden.streams.get(i);
+      Map<String, Tensor> outputs = new LinkedHashMap<>();
+      section.outputs.forEach((field, name) -> outputs.put(field, golden.outputs.get(name)));
+      Object struct = struct(type, section, outputs, unused);
       Array.set(structs, i, struct);
     }
     return structs;
@@ -155,10 +168,14 @@ class GoldenTest {
     if (!section.groups.isEmpty()) {
       set(struct, "groups", section.groups.toArray(new ChannelGroup[0]));
     }
+    if (!section.transforms.isEmpty()) {
+      set(struct, "transforms", section.transforms.toArray(new WindowTransform[0]));
+    }
     for (Method method : type.getMethods()) {
       Class<?>[] types = method.getParameterTypes();
       if (!method.getName().startsWith("set") || !isStruct(types[0])) continue;
-      invoke(method, struct, struct(types[0], section, outputs, unused));
+      GoldenCase.Section rest = section.without(name -> method(type, "set_", name) != null);
+      invoke(method, struct, struct(types[0], rest, outputs, unused));
     }
     return struct;
   }
