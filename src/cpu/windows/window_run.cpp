@@ -98,8 +98,10 @@ bool WindowRun<Time, Number>::run(int64_t window, int64_t o_begin, int64_t o_end
   all_valid_ = true;
   if (needs_values_) beginPoses();
   const int64_t rows = direct_ ? kTileRows : tile_rows_;
+  constexpr int kTilesBetweenPolls = 64;
+  int tiles = 0;
   for (int64_t o = o_begin; o < o_end; o += rows) {
-    if (plan_.interrupt.stopped()) return false;
+    if (++tiles % kTilesBetweenPolls == 0 && plan_.interrupt.stopped()) return false;
     runTile({o, static_cast<int>(std::min(rows, o_end - o))});
   }
   if (s_.counted != nullptr && s_.rule == WindowRule::kWhole && !all_valid_) {
