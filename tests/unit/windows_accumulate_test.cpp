@@ -158,7 +158,7 @@ void checkRandom(const Context& context, uint64_t first, uint64_t count) {
 }  // namespace
 
 TEST_CASE("windows accumulate: on the CPU, elements by every rule") {
-  checkRandom(support::cpuContext(2), 0, support::kSanitized ? 20 : 120);
+  checkRandom(support::cpuContext(2), 0, support::kSanitized ? 8 : 40);
 }
 
 TEST_CASE("windows accumulate: on CUDA, elements by every rule") {
