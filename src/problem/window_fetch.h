@@ -114,7 +114,7 @@ RBC_HD bool channelAt(const WindowStream& s, const WindowPlace& place, Method me
       q1[i] = read(place.row, quaternion + i);
       q2[i] = k.w != 0 ? read(place.right, quaternion + i) : q1[i];
     }
-    if (!(isRotation(q1) & isRotation(q2))) return false;
+    if (!isRotation(q1) || !isRotation(q2)) return false;
     if (k.w != 0) slerp(q1, q2, k.w, q1);
     *value = q1[channel - quaternion];
     return true;

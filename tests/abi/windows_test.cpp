@@ -18,8 +18,11 @@ using windows_call::Call;
 
 TEST_CASE("windows: nothing at all") {
   const Context& context = support::refusingContext();
-  for (const auto& [windows, offsets, channels] :
+  for (const auto& extents :
        {std::tuple<int64_t, int64_t, int64_t>{0, 3, 3}, {2, 0, 3}, {2, 3, 0}, {0, 0, 0}}) {
+    const int64_t windows = std::get<0>(extents);  // no bindings: Clang captures none
+    const int64_t offsets = std::get<1>(extents);
+    const int64_t channels = std::get<2>(extents);
     CAPTURE(windows);
     CAPTURE(offsets);
     CAPTURE(channels);

@@ -54,7 +54,7 @@ struct WindowResult {
 class PlacedWindows {
  public:
   PlacedWindows(const Context& context, const WindowCall& call)
-      : call_(call), cuda_(infoOf(context).backend == RBC_BACKEND_CUDA), params_(call.params) {
+      : cuda_(infoOf(context).backend == RBC_BACKEND_CUDA), params_(call.params) {
     episodes_ = place(context, call.episodes);
     anchors_ = place(context, call.anchors);
     resample_.resize(call.streams.size());
@@ -135,7 +135,6 @@ class PlacedWindows {
     return placed_outs_.emplace_back(context, outs_.back(), cuda_).get();
   }
 
-  const WindowCall& call_;
   bool cuda_;
   std::deque<Placed> placed_;
   std::deque<Array> outs_;

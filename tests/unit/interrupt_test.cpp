@@ -169,8 +169,7 @@ class Converting : public Call {
 // Many windows of poses and a very long one, which is as long as the sum of its steps.
 class Cutting : public Call {
  public:
-  Cutting(int64_t windows, int64_t offsets, int32_t kind)
-      : windows_(windows), offsets_(offsets), kind_(kind) {
+  Cutting(int64_t windows, int64_t offsets, int32_t kind) : kind_(kind) {
     support::Random random(5);
     for (int64_t i = 0; i < 7 * kRows; ++i) values_.as<float>()[i] = static_cast<float>(i % 17);
     ends_.as<int64_t>()[1] = kRows;
@@ -210,8 +209,6 @@ class Cutting : public Call {
     return rbcWindows(context, &stream, 1, &tensors[3], &tensors[4], nullptr);
   }
 
-  int64_t windows_;
-  int64_t offsets_;
   int32_t kind_;
   Memory values_{kF32, {kRows, 7}};
   Memory ends_{kI64, {2}};
