@@ -372,7 +372,8 @@ def outputs():
 
 def test_every_operation_with_an_output_is_among_these():
     written = {"out", "tsdf", "weight"}
-    for name in ("resample", "fuse", "voxelize", "voxelize_sparse", "voxelize_tsdf"):
+    # voxelize_sparse writes to a whole result.
+    for name in ("resample", "fuse", "voxelize", "voxelize_tsdf"):
         for argument in written & set(inspect.signature(getattr(rbc, name)).parameters):
             assert any(
                 key.startswith(name) and row[1] == argument for key, row in outputs().items()

@@ -23,7 +23,7 @@ bool machineHas(SimdLevel level) {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && hasF16C() &&
                     __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
                     __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
-  const bool avx512 = !RBC_WITHOUT_AVX512 && avx2 && __builtin_cpu_supports("avx512f") &&
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd");
   switch (level) {

@@ -24,19 +24,12 @@
 
 // Whatever -march the library is built with, the portable level stays and the others come on top.
 #define HWY_BASELINE_TARGETS HWY_BASELINE_SCALAR
-#if RBC_WITHOUT_AVX512
-#define HWY_DISABLED_TARGETS (~(HWY_AVX2 | HWY_EMU128 | HWY_SCALAR))
-#else
 #define HWY_DISABLED_TARGETS (~(HWY_AVX2 | HWY_AVX3 | HWY_EMU128 | HWY_SCALAR))
-#endif
 // Its assertions in debug builds would need libhwy at run time.
 #define HWY_IS_DEBUG_BUILD 0
 
 // The address of a level's function: a macro, since a namespace is no argument of a template.
-#if defined(__x86_64__) && RBC_WITHOUT_AVX512
-#define RBC_AT_LEVEL(level, function) \
-  ((level) == SimdLevel::kAvx2 ? &N_AVX2::function : &HWY_STATIC_DISPATCH(function))
-#elif defined(__x86_64__)
+#if defined(__x86_64__)
 #define RBC_AT_LEVEL(level, function)                \
   ((level) == SimdLevel::kAvx512 ? &N_AVX3::function \
    : (level) == SimdLevel::kAvx2 ? &N_AVX2::function \
