@@ -77,7 +77,7 @@ class Compact {
       if (weights.after) read(outer.after, 3);
     }
     moveFunction(tile_.in)(reads, num_reads, tile_.in_stride, 1, channels);
-    part_.weights = tile_.weights + begin;
+    part_.weights = tile_.weights != nullptr ? tile_.weights + begin : nullptr;
     part_.invalid = tile_.invalid != nullptr ? tile_.invalid + begin : nullptr;
     part_.count = part_.known = count;
     part_.channels = channels;
