@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "channel_groups.h"
-#include "params.h"
+#include "fuse_builder.h"
 #include "sample_builder.h"
 #include "time_limits.h"
 #include "view.h"
@@ -94,8 +94,7 @@ uint64_t bitsOf(Number number) {
 
 LiveStream::LiveStream(const rbcLiveStream& given, DType time_dtype)
     : dtype_(dtypeOf(given.dtype, "dtype")), channels_(checkedChannels(given)) {
-  params_ = given.params != nullptr ? readParams(given.params, rbcResampleParamsInit(), "params")
-                                    : rbcResampleParamsInit();
+  params_ = checkedParams(given.params);
   requireLiveParams(params_);
   requireCapacity(given, params_);
   if (!(given.max_age >= 0)) {
