@@ -32,6 +32,18 @@ __global__ void __launch_bounds__(kWarp* kWarps, 4)
   }
 }
 
+// The kernel's stack is larger than the one that the device begins with: the first launch waits for all
+// work while memory for it is found. So the first one is here, of no units.
+cudaError_t makeRoomForStack() {
+  AnyLaunch launch = {};
+  cudaStream_t cuda_stream = nullptr;
+  cudaError_t error = cudaStreamCreateWithFlags(&cuda_stream, cudaStreamNonBlocking);
+  if (error != cudaSuccess) return error;
+  error = launchBlocks(anyWindows, &launch, 1, kWarp * kWarps, LaunchDevice{}, cuda_stream);
+  const cudaError_t destroyed = cudaStreamDestroy(cuda_stream);
+  return error == cudaSuccess ? destroyed : error;
+}
+
 }  // namespace
 
 cudaError_t launchAnyWindows(const WindowProblem& p, const LaunchDevice& device,
@@ -61,7 +73,10 @@ cudaError_t launchAnyWindows(const WindowProblem& p, const LaunchDevice& device,
                       device, cuda_stream);
 }
 
-cudaError_t loadAnyWindows() { return loadKernelsBeside(anyWindows); }
+cudaError_t loadAnyWindows() {
+  const cudaError_t error = loadKernelsBeside(anyWindows);
+  return error == cudaSuccess ? makeRoomForStack() : error;
+}
 
 }  // namespace windows
 }  // namespace rbc::cuda

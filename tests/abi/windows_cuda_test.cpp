@@ -147,6 +147,9 @@ TEST_CASE("windows cuda: a checked call tells of bad data as the CPU does, and w
     call.params.flags |= RBC_CHECK_TIMES;
     const int kind = static_cast<int>(seed / 3 % 3);
     WindowCall::Stream& s = call.streams[0];
+    for (support::Array* array : {&call.episodes, &s.episode_offsets, &s.times}) {
+      array->memory().allowWrites();
+    }
     if (kind == 0) {
       call.episodes.set({0}, 99);
     } else if (kind == 1) {
@@ -178,6 +181,7 @@ TEST_CASE("windows cuda: bad data unchecked touches nothing outside the tensors"
     WindowCall call = RandomWindows(seed).make(support::varietyOf(seed));
     support::Random random(seed);
     const auto spoil = [&](support::Array& array) {
+      array.memory().allowWrites();
       array.each([&](std::byte* p) {
         const uint64_t bits = random.bits();
         std::memcpy(p, &bits, static_cast<size_t>(support::sizeOf(array.dtype())));

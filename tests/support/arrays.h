@@ -64,6 +64,9 @@ class GuardedMemory {
   void forbidWrites() {
     if (inner_ != nullptr) mprotect(inner_, inner_bytes_, PROT_READ);
   }
+  void allowWrites() {
+    if (inner_ != nullptr) mprotect(inner_, inner_bytes_, PROT_READ | PROT_WRITE);
+  }
 
  private:
   void swap(GuardedMemory& other) noexcept {
