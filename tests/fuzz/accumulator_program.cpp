@@ -1,0 +1,222 @@
+// Accumulators: updates, merges, passes, exported states with flipped bits, results.
+#include <algorithm>
+#include <array>
+
+#include "fuzz/fill.h"
+#include "fuzz/programs.h"
+#include "fuzz/spoil.h"
+
+namespace fuzz {
+namespace {
+
+const std::vector<std::string> kArguments = {"context", "accumulator", "other", "params",   "values",
+                                             "data",    "result",      "more",  "capacity", "bytes",
+                                             "size",    "info"};
+
+class Program {
+ public:
+  Program(Machine& machine, Choices& choices, Transcript& transcript)
+      : machine_(machine), choices_(choices), transcript_(transcript) {}
+  ~Program() {
+    for (auto* accumulator : handles_) rbcStatisticsAccumulatorDestroy(accumulator);
+  }
+  Program(const Program&) = delete;
+
+  void create(rbcDType dtype, int64_t channels, const double* levels, int64_t num_levels) {
+    rbcTensor tensor = {const_cast<double*>(levels), {RBC_DEVICE_CPU, 0}, 1, support::kF64,
+                        &num_levels,                 nullptr,             0};
+    rbcStatisticsAccumulatorParams params = rbcStatisticsAccumulatorParamsInit();
+    params.channels = channels;
+    params.levels = num_levels > 0 ? &tensor : nullptr;
+    params.bucket_bits = choices_.pick({0, 8, 8, 10, 16});
+    params.ddof = static_cast<int32_t>(choices_.below(2));
+    if (choices_.chance(50)) params.dtype = dtype;
+    if (choices_.chance(3)) params.bucket_bits = choices_.pick({-1, 7, 21, INT32_MAX});
+    if (choices_.chance(3)) params.ddof = choices_.pick({-1, 2});
+    if (choices_.chance(3)) params.channels = choices_.pick<int64_t>({0, -1, INT64_MAX, 1 << 20});
+    if (choices_.chance(3)) params.reserved[1] = 1;
+    for (auto& handle : handles_) {
+      const rbcStatus_t status = rbcStatisticsAccumulatorCreate(context(), &params, &handle);
+      ended(status, "Create");
+      if (status != RBC_STATUS_SUCCESS && handle != nullptr) throw Defect("Create left a handle");
+    }
+  }
+
+  void update(rbcDType dtype, int64_t channels) {
+    Call call("rbcStatisticsAccumulatorUpdate");
+    const int64_t samples = choices_.between(0, 30);
+    Tensor* values = call.add(choices_, "values", dtype, {samples, channels}, Role::kInput);
+    support::isFloat(dtype) ? fillReals(call, *values, choices_) : fillBits(call, *values, choices_);
+    rbcStatisticsUpdateParams params = rbcStatisticsUpdateParamsInit();
+    if (choices_.chance(30)) {
+      Tensor* t = call.add(choices_, "mask", anyFlag(choices_), {samples}, Role::kInput);
+      fillMask(call, *t, choices_);
+      params.mask = t->hold();
+    }
+    Struct* p = call.add("rbcStatisticsUpdateParams", &params);
+    if (choices_.chance(15)) spoil(call, choices_);
+    auto* const accumulator = any();
+    call.names = kArguments;
+    call.run = [=](rbcContext_t c, const Handles&) {
+      return rbcStatisticsAccumulatorUpdate(c, accumulator, values->get(),
+                                            p->get<rbcStatisticsUpdateParams>());
+    };
+    call.size = [=](rbcContext_t c, const Handles&, size_t* bytes) {
+      return rbcStatisticsAccumulatorUpdateWorkspaceSize(
+          c, accumulator, values->get(), p->get<rbcStatisticsUpdateParams>(), bytes);
+    };
+    // The same samples once more now and then, as a second pass needs.
+    for (int64_t n = choices_.chance(30) ? 2 : 1; n > 0; --n) {
+      transcript_.outcome(run(machine_, call, 0xA5));
+    }
+  }
+
+  void nextPass() {
+    int32_t more = 77;
+    ended(rbcStatisticsAccumulatorNextPass(context(), any(), &more), "NextPass");
+    transcript_.bytes(&more, sizeof more);
+  }
+
+  void result(int64_t channels, int64_t num_levels) {
+    Call call("rbcStatisticsAccumulatorResult");
+    rbcStatisticsResult result = rbcStatisticsResultInit();
+    const auto output = [&](const char* name, rbcDType dtype, std::vector<int64_t> shape) {
+      return call.add(choices_, name, dtype, shape, Role::kOutput, Where::kHost)->hold();
+    };
+    if (choices_.chance(70)) result.count = output("count", support::kI64, {channels});
+    if (choices_.chance(70)) result.nonfinite = output("nonfinite", support::kI64, {channels});
+    if (choices_.chance(70)) result.min = output("min", support::kF64, {channels});
+    if (choices_.chance(70)) result.max = output("max", support::kF64, {channels});
+    if (choices_.chance(70)) result.mean = output("mean", support::kF64, {channels});
+    if (choices_.chance(70)) result.std = output("std", support::kF64, {channels});
+    if (num_levels > 0 && choices_.chance(70)) {
+      result.quantiles = output("quantiles", support::kF64, {num_levels, channels});
+    }
+    Struct* r = call.add("rbcStatisticsResult", &result);
+    if (choices_.chance(20)) spoil(call, choices_);
+    auto* const accumulator = any();
+    call.names = kArguments;
+    call.run = [=](rbcContext_t c, const Handles&) {
+      return rbcStatisticsAccumulatorResult(c, accumulator, r->get<rbcStatisticsResult>());
+    };
+    transcript_.outcome(run(machine_, call, 0x7F));
+  }
+
+  // Out, spoilt perhaps, and in again.
+  void travel() {
+    size_t bytes = 0;
+    auto& handle = handles_[static_cast<size_t>(choices_.below(kHandles))];
+    if (ended(rbcStatisticsAccumulatorExport(context(), handle, nullptr, 0, &bytes), "Export") !=
+        RBC_STATUS_SUCCESS) {
+      return;
+    }
+    std::vector<uint8_t> state(bytes);
+    if (choices_.chance(10) && bytes > 0) {
+      size_t told = 0;
+      ended(rbcStatisticsAccumulatorExport(context(), handle, state.data(),
+                                           static_cast<size_t>(choices_.below(
+                                               static_cast<int64_t>(bytes))),
+                                           &told),
+            "Export");
+    }
+    ended(rbcStatisticsAccumulatorExport(context(), handle, state.data(), bytes, &bytes), "Export");
+    if (bytes < 4096 || choices_.chance(10)) transcript_.bytes(state.data(), bytes);
+    bool spoilt = false;
+    if (choices_.chance(60)) {
+      for (int64_t n = choices_.between(1, 3); n > 0 && !state.empty(); --n) {
+        const int64_t near = std::min<int64_t>(static_cast<int64_t>(state.size()),
+                                               choices_.chance(60) ? 128 : INT32_MAX);
+        state[static_cast<size_t>(choices_.below(near))] ^=
+            static_cast<uint8_t>(1 << choices_.below(8));
+      }
+      if (choices_.chance(30)) {
+        state.resize(static_cast<size_t>(choices_.below(static_cast<int64_t>(state.size()) + 16)));
+      }
+      spoilt = true;
+      if (choices_.chance(70)) repair(state);  // a checksum that fits: an attacker can compute one
+    }
+    const std::vector<uint8_t> exact(state);
+    rbcStatisticsAccumulator_t made = reinterpret_cast<rbcStatisticsAccumulator_t>(1);
+    const rbcStatus_t status =
+        rbcStatisticsAccumulatorImport(context(), exact.data(), exact.size(), &made);
+    ended(status, "Import");
+    if (status != RBC_STATUS_SUCCESS) {
+      if (made != nullptr) throw Defect("Import left a handle");
+      if (!spoilt && status != RBC_STATUS_OUT_OF_MEMORY) throw Defect("Import refused an export");
+      return;
+    }
+    rbcStatisticsAccumulatorDestroy(handle);
+    handle = made;
+  }
+
+  void merge() { ended(rbcStatisticsAccumulatorMerge(context(), any(), any()), "Merge"); }
+
+  void info() {
+    rbcStatisticsAccumulatorInfo info = rbcStatisticsAccumulatorInfoInit();
+    if (choices_.chance(10)) info.struct_size = static_cast<uint32_t>(choices_.below(600));
+    if (ended(rbcStatisticsAccumulatorGetInfo(any(), &info), "GetInfo") == RBC_STATUS_SUCCESS) {
+      transcript_.bytes(&info, sizeof info);
+    }
+  }
+
+ private:
+  static constexpr int64_t kHandles = 2;
+
+  rbcContext_t context() const { return machine_.context(); }
+  rbcStatisticsAccumulator_t any() {
+    if (choices_.chance(2)) return nullptr;
+    return handles_[static_cast<size_t>(choices_.below(kHandles))];
+  }
+  rbcStatus_t ended(rbcStatus_t status, const char* what) {
+    return transcript_.ended(status, std::string("rbcStatisticsAccumulator") + what, kArguments);
+  }
+  // The last 8 bytes become what Export would have written there.
+  static void repair(std::vector<uint8_t>& state);
+
+  Machine& machine_;
+  Choices& choices_;
+  Transcript& transcript_;
+  std::array<rbcStatisticsAccumulator_t, kHandles> handles_ = {};
+};
+
+void Program::repair(std::vector<uint8_t>& state) {
+  const size_t words = state.size() / 8;
+  if (words < 2) return;
+  uint64_t hash = 0xCBF29CE484222325u;
+  for (size_t i = 0; i + 1 < words; ++i) {
+    uint64_t word = 0;
+    std::memcpy(&word, &state[8 * i], sizeof word);
+    hash = (hash ^ word) * 0x100000001B3u;
+    hash ^= hash >> 32;
+  }
+  std::memcpy(&state[8 * (words - 1)], &hash, sizeof hash);
+}
+
+}  // namespace
+
+void accumulatorProgram(Machine& machine, Choices choices, Transcript& transcript) {
+  Program program(machine, choices, transcript);
+  const rbcDType dtype =
+      choices.chance(30) ? choices.pick(support::kIntegerDTypes) : anyFloat(choices);
+  const int64_t channels = choices.between(1, 3);
+  double levels[3];
+  for (double& level : levels) level = choices.pick({0.0, 0.25, 0.5, 0.99, 1.0});
+  const int64_t num_levels = choices.chance(50) ? choices.between(1, 3) : 0;
+  program.create(dtype, channels, levels, num_levels);
+  for (int64_t n = choices.between(1, 10); n > 0; --n) {
+    switch (choices.below(8)) {
+      case 0:
+      case 1: program.update(dtype, channels); break;
+      case 2:
+        program.update(choices.chance(80) ? dtype : anyFloat(choices), choices.between(1, 3));
+        break;
+      case 3: program.nextPass(); break;
+      case 4: program.result(channels, num_levels); break;
+      case 5: program.travel(); break;
+      case 6: program.merge(); break;
+      default: program.info(); break;
+    }
+  }
+}
+
+}  // namespace fuzz

@@ -1,0 +1,36 @@
+#include "fuzz/calls.h"
+
+#include "fuzz/spoil.h"
+
+namespace fuzz {
+namespace {
+
+using Maker = std::unique_ptr<Call> (*)(Choices&);
+constexpr Maker kMakers[] = {
+    makeResample,      makeFuse,           makeVoxelize, makeVoxelizeSparse,
+    makeVoxelizeTsdf,  makeUnproject,      makeTakeRows, makeFarthestPoints,
+    makeStatistics,    makeConvertRotations, makeWindows, makeTensorCopy,
+    makeTensorNormalize,
+};
+
+}  // namespace
+
+int numOperations() { return static_cast<int>(std::size(kMakers)); }
+
+std::unique_ptr<Call> makeCallOf(int index, Choices& choices) { return kMakers[index](choices); }
+
+std::unique_ptr<Call> makeCall(Choices& choices) {
+  auto call = makeCallOf(static_cast<int>(choices.below(numOperations())), choices);
+  for (int64_t n = choices.chance(50) ? 0 : choices.between(1, 3); n > 0; --n) spoil(*call, choices);
+  return call;
+}
+
+int64_t anyExtent(Choices& choices, int64_t usual) {
+  const int64_t kind = choices.below(64);
+  if (kind < 2) return 0;
+  if (kind < 8) return 1;
+  if (kind == 63) return choices.between(usual, 12 * usual);
+  return choices.between(1, usual);
+}
+
+}  // namespace fuzz

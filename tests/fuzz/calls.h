@@ -1,0 +1,33 @@
+// Good calls of every operation, with any arguments that it takes.
+#pragma once
+
+#include <memory>
+
+#include "fuzz/call.h"
+
+namespace fuzz {
+
+std::unique_ptr<Call> makeResample(Choices& choices);
+std::unique_ptr<Call> makeFuse(Choices& choices);
+std::unique_ptr<Call> makeVoxelize(Choices& choices);
+std::unique_ptr<Call> makeVoxelizeSparse(Choices& choices);
+std::unique_ptr<Call> makeVoxelizeTsdf(Choices& choices);
+std::unique_ptr<Call> makeUnproject(Choices& choices);
+std::unique_ptr<Call> makeFarthestPoints(Choices& choices);
+std::unique_ptr<Call> makeTakeRows(Choices& choices);
+std::unique_ptr<Call> makeConvertRotations(Choices& choices);
+std::unique_ptr<Call> makeStatistics(Choices& choices);
+std::unique_ptr<Call> makeWindows(Choices& choices);
+std::unique_ptr<Call> makeTensorCopy(Choices& choices);
+std::unique_ptr<Call> makeTensorNormalize(Choices& choices);
+
+// One of these.
+std::unique_ptr<Call> makeCall(Choices& choices);
+// A good one of operation `index`, 0 .. numOperations() - 1.
+std::unique_ptr<Call> makeCallOf(int index, Choices& choices);
+int numOperations();
+
+// An extent: 0 now and then, small mostly, sometimes enough work for several threads.
+int64_t anyExtent(Choices& choices, int64_t usual);
+
+}  // namespace fuzz

@@ -1,0 +1,254 @@
+#include "fuzz/check.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "fuzz/fields.h"
+
+namespace fuzz {
+namespace {
+
+// Marks the bytes that elements take, block by block.
+using Marks = std::vector<std::vector<bool>>;
+
+Marks marksOf(Call& call, bool (*wanted)(const Tensor&)) {
+  Marks marks;
+  for (const Block& block : call.blocks()) marks.emplace_back(block.bytes.size());
+  for (const Tensor& t : call.tensors()) {
+    if (!wanted(t) || t.absent || t.block < 0) continue;
+    const Reach reach = reachOf(t);
+    if (reach.impossible || reach.count == 0 || t.raw.byte_offset > 4096) continue;
+    auto& mark = marks[static_cast<size_t>(t.block)];
+    const int64_t size = support::sizeOf(t.raw.dtype);
+    each(t, [&](int64_t place, const int64_t*) {
+      const auto at = static_cast<size_t>(place);
+      for (size_t i = at; i < at + static_cast<size_t>(size) && i < mark.size(); ++i) mark[i] = true;
+    });
+  }
+  return marks;
+}
+
+bool isWritten(const Tensor& t) { return t.written; }
+bool isRead(const Tensor& t) { return t.read; }
+
+// The handles of a call, while it runs.
+class Accumulators {
+ public:
+  Accumulators(Machine& machine, const Call& call) : machine_(machine) {
+    for (const rbcStatisticsAccumulatorParams& params : call.accumulators) {
+      rbcStatisticsAccumulator_t made = nullptr;
+      rbcStatisticsAccumulatorCreate(machine.context(), &params, &made);
+      handles.accumulators.push_back(made);  // null where the parameters were spoilt
+    }
+  }
+  ~Accumulators() {
+    for (auto* accumulator : handles.accumulators) rbcStatisticsAccumulatorDestroy(accumulator);
+  }
+  Accumulators(const Accumulators&) = delete;
+
+  void exportTo(std::vector<uint8_t>* output) const {
+    for (auto* accumulator : handles.accumulators) {
+      size_t bytes = 0;
+      rbcContext_t context = machine_.context();
+      if (accumulator == nullptr ||
+          rbcStatisticsAccumulatorExport(context, accumulator, nullptr, 0, &bytes) !=
+              RBC_STATUS_SUCCESS) {
+        continue;
+      }
+      const size_t before = output->size();
+      output->resize(before + bytes);
+      rbcStatisticsAccumulatorExport(context, accumulator, output->data() + before, bytes, &bytes);
+    }
+  }
+
+  Handles handles;
+
+ private:
+  Machine& machine_;
+};
+
+// Sets the thread's message to one that no call of an operation leaves.
+void forgetMessage() { rbcTensorNormalize(nullptr, nullptr); }
+const char* const kForgotten = "info: is null";
+
+std::vector<std::string> argumentsOf(Call& call) {
+  std::vector<std::string> names = {"context", "params", "streams", "num_streams", "bytes",
+                                    "voxels",  "result"};
+  for (const Tensor& t : call.tensors()) names.push_back(t.name);
+  names.insert(names.end(), call.names.begin(), call.names.end());
+  return names;
+}
+
+}  // namespace
+
+void report(const Machine& machine, const Call& call, const std::string& what) {
+  throw Defect(machine.name() + ": " + what + "\n" + call.describe());
+}
+
+void checkMessage(rbcStatus_t status, const std::string& message,
+                  const std::vector<std::string>& arguments, const std::string& function) {
+  const std::string told = function + " gave " + rbcStatusName(status) + " \"" + message + "\"";
+  if (status == RBC_STATUS_INTERNAL || status == RBC_STATUS_CUDA_ERROR) throw Defect(told);
+  if (message.empty() || message.find('\n') != std::string::npos || message == kForgotten) {
+    throw Defect(told + ": no message of one line");
+  }
+  // Memory that is not there belongs to no argument.
+  if (status == RBC_STATUS_OUT_OF_MEMORY || status == RBC_STATUS_WORKSPACE_TOO_SMALL) return;
+  // "streams[2].params.method: ..." and "out: shares memory with values" name some.
+  std::string word;
+  for (const char c : message + ":") {
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_') {
+      word += c;
+      continue;
+    }
+    if (!word.empty() && (std::count(arguments.begin(), arguments.end(), word) > 0 ||
+                          fieldNames().count(word) > 0)) {
+      return;
+    }
+    word.clear();
+    if (c == ':' || c == ' ') break;
+  }
+  throw Defect(told + ": names no argument");
+}
+
+Outcome run(Machine& machine, Call& call, uint8_t poison) {
+  Memory& memory = machine.memory();
+  // Outputs and what lies between elements hold poison.
+  const Marks written = marksOf(call, isWritten);
+  const Marks read = marksOf(call, isRead);
+  std::vector<Block> images = call.blocks();
+  for (size_t b = 0; b < images.size(); ++b) {
+    for (size_t i = 0; i < images[b].bytes.size(); ++i) {
+      if (!read[b][i]) images[b].bytes[i] = poison;
+    }
+  }
+  const std::vector<uint8_t*> addresses = memory.place(images);
+  for (Tensor& t : call.tensors()) {
+    const bool host = t.block >= 0 && images[static_cast<size_t>(t.block)].on_host;
+    if (!t.own_device) t.raw.device = host ? rbcDevice{RBC_DEVICE_CPU, 0} : memory.device();
+    t.raw.data = t.block < 0
+                     ? nullptr
+                     : reinterpret_cast<void*>(
+                           reinterpret_cast<uintptr_t>(addresses[static_cast<size_t>(t.block)]) +
+                           static_cast<uintptr_t>(t.shift));
+  }
+  const Accumulators accumulators(machine, call);
+
+  Outcome outcome;
+  rbcStatus_t size_status = RBC_STATUS_SUCCESS;
+  std::string size_message;
+  bool reserved = true;
+  if (call.size) {
+    forgetMessage();
+    size_status = call.size(machine.context(), accumulators.handles, &outcome.workspace);
+    if (size_status != RBC_STATUS_SUCCESS) {
+      size_message = rbcGetLastError();
+      outcome.workspace = 0;
+    }
+    reserved = machine.reserve(outcome.workspace);
+  }
+  // A call that is refused may use any of it: what it would have needed nobody told.
+  reserved = reserved && call.size && size_status == RBC_STATUS_SUCCESS;
+  machine.poison(reserved ? outcome.workspace : machine.workspaceBytes(),
+                 static_cast<uint8_t>(poison ^ 0x5A));
+
+  forgetMessage();
+  const int64_t own = machine.allocations();
+  const int64_t host = hostAllocations();
+  outcome.status = call.run(machine.context(), accumulators.handles);
+  const int64_t host_made = hostAllocations() - host;
+  const int64_t own_made = machine.allocations() - own;
+  if (outcome.status != RBC_STATUS_SUCCESS) outcome.message = rbcGetLastError();
+  if (rbcContextSynchronize(machine.context()) != RBC_STATUS_SUCCESS) {
+    report(machine, call, std::string("synchronize: ") + rbcGetLastError());
+  }
+  if (reserved && !machine.isIntactPast(outcome.workspace)) {
+    report(machine, call, "wrote past its workspace of " + std::to_string(outcome.workspace));
+  }
+
+  std::vector<std::vector<uint8_t>> after;
+  try {
+    after = memory.fetch();
+    if (outcome.status != RBC_STATUS_SUCCESS) {
+      checkMessage(outcome.status, outcome.message, argumentsOf(call), call.name());
+    }
+    if (size_status != RBC_STATUS_SUCCESS) {
+      checkMessage(size_status, size_message, argumentsOf(call), call.name() + "WorkspaceSize");
+    }
+  } catch (const Defect& defect) {
+    report(machine, call, defect.what());
+  }
+  if (call.size && size_status != RBC_STATUS_SUCCESS &&
+      (size_status != outcome.status || size_message != outcome.message)) {
+    report(machine, call, "gave " + std::string(rbcStatusName(outcome.status)) + " \"" +
+                              outcome.message + "\", its workspace size " +
+                              rbcStatusName(size_status) + " \"" + size_message + "\"");
+  }
+  if (outcome.status != RBC_STATUS_SUCCESS) {
+    for (size_t b = 0; b < images.size(); ++b) {
+      if (after[b] != images[b].bytes) report(machine, call, "an error wrote: " + outcome.message);
+    }
+    return outcome;
+  }
+  if (reserved && own_made != 0) report(machine, call, "allocated after a reserve");
+  if (reserved && host_made != 0 && !machine.onCuda()) {
+    report(machine, call, "allocated host memory " + std::to_string(host_made) + " times");
+  }
+  for (size_t b = 0; b < images.size(); ++b) {
+    for (size_t i = 0; i < images[b].bytes.size(); ++i) {
+      if (written[b][i]) {
+        outcome.output.push_back(after[b][i]);
+      } else if (after[b][i] != images[b].bytes[i]) {
+        report(machine, call, "wrote a byte of no output: block " + std::to_string(b) + " byte " +
+                                  std::to_string(i));
+      }
+    }
+  }
+  accumulators.exportTo(&outcome.output);
+  return outcome;
+}
+
+bool Comparison::isSpecified(Call& call) {
+  if (call.checking == nullptr) return true;
+  if (call.checking->absent || call.checking->size < 8) return false;  // nobody can tell
+  uint32_t flags = 0;
+  uint8_t* const at = call.checking->bytes.get() + offsetof(rbcResampleParams, flags);
+  std::memcpy(&flags, at, sizeof flags);
+  const uint32_t checked = flags | RBC_CHECK_TIMES;
+  std::memcpy(at, &checked, sizeof checked);
+  const Outcome outcome = run(first_, call, 0);
+  std::memcpy(at, &flags, sizeof flags);
+  return outcome.status == RBC_STATUS_SUCCESS;
+}
+
+Outcome Comparison::check(Call& call, Choices& choices) {
+  constexpr uint8_t kPoisons[] = {0xFF, 0x00, 0x7F, 0xA5};
+  const Outcome expected = run(first_, call, choices.pick(kPoisons));
+  for (int n = 0; n < 2 && !others_.empty(); ++n) {
+    Machine& other =
+        *others_[static_cast<size_t>(choices.below(static_cast<int64_t>(others_.size())))];
+    const Outcome got = run(other, call, choices.pick(kPoisons));
+    // On CUDA what arrays of numbers hold is not verified, and memory may be there or not.
+    const bool may_differ =
+        other.onCuda() && (expected.status == RBC_STATUS_INVALID_ARGUMENT ||
+                           expected.status == RBC_STATUS_OUT_OF_MEMORY ||
+                           got.status == RBC_STATUS_OUT_OF_MEMORY);
+    if (may_differ) continue;
+    if (got.status != expected.status || got.message != expected.message) {
+      report(other, call, "gave " + std::string(rbcStatusName(got.status)) + " \"" + got.message +
+                              "\", " + first_.name() + " " + rbcStatusName(expected.status) +
+                              " \"" + expected.message + "\"");
+    }
+    if (got.output != expected.output && isSpecified(call)) {
+      const auto at = std::mismatch(got.output.begin(), got.output.end(), expected.output.begin(),
+                                    expected.output.end());
+      report(other, call, "other bits than " + first_.name() + ", at byte " +
+                              std::to_string(at.first - got.output.begin()) + " of " +
+                              std::to_string(got.output.size()));
+    }
+  }
+  return expected;
+}
+
+}  // namespace fuzz

@@ -1,0 +1,48 @@
+// Runs a call and holds the library to what it promises of every call, right or wrong.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fuzz/call.h"
+#include "fuzz/machine.h"
+
+namespace fuzz {
+
+struct Outcome {
+  rbcStatus_t status = RBC_STATUS_SUCCESS;
+  std::string message;          // of an error
+  std::vector<uint8_t> output;  // the elements of all that is written, and exported accumulators
+  size_t workspace = 0;
+};
+
+// Throws a Defect unless
+//   an error wrote nothing, is not INTERNAL, and its message names an argument;
+//   a success wrote nothing but the elements of outputs, stayed within the workspace that it had asked
+//   for, and allocated nothing.
+// What the workspace, the outputs and the gaps between elements hold before is `poison`.
+Outcome run(Machine& machine, Call& call, uint8_t poison);
+
+// A call on one machine, and again on others: throws a Defect unless they agree bit for bit.
+class Comparison {
+ public:
+  Comparison(Machine& first, std::vector<Machine*> others)
+      : first_(first), others_(std::move(others)) {}
+  Outcome check(Call& call, Choices& choices);
+
+ private:
+  // Whether all that the call reads is as its operation expects it, so that its result is defined.
+  bool isSpecified(Call& call);
+
+  Machine& first_;
+  std::vector<Machine*> others_;
+};
+
+// Throws a Defect with the call's description.
+[[noreturn]] void report(const Machine& machine, const Call& call, const std::string& what);
+
+// Throws a Defect unless an error of a function with these arguments says what it should.
+void checkMessage(rbcStatus_t status, const std::string& message,
+                  const std::vector<std::string>& arguments, const std::string& function);
+
+}  // namespace fuzz

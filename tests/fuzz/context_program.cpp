@@ -1,0 +1,74 @@
+// Contexts: parameters of any kind, and their small functions.
+#include <type_traits>
+
+#include "fuzz/programs.h"
+
+namespace fuzz {
+namespace {
+
+const std::vector<std::string> kArguments = {"context", "params", "info", "stream", "bytes",
+                                             "allocator"};
+
+}  // namespace
+
+void contextProgram(Machine& machine, Choices choices, Transcript& transcript) {
+  const auto ended = [&](rbcStatus_t status, const char* function) {
+    // Which devices are there is no promise.
+    if (status == RBC_STATUS_NOT_AVAILABLE) return status;
+    return transcript.ended(status, function, kArguments);
+  };
+  rbcContextParams params = rbcContextParamsInit();
+  params.backend = RBC_BACKEND_CPU;
+  params.num_threads = 1;
+  for (int64_t n = choices.below(3); n > 0; --n) {
+    switch (choices.below(7)) {
+      case 0: params.backend = choices.pick({-1, 3, 99, INT32_MIN}); break;
+      case 1: params.device_id = choices.pick({-1, 1, 7, INT32_MAX}); break;
+      case 2: params.num_threads = choices.pick({-1, 0, 2, INT32_MIN}); break;
+      case 3: params.simd = choices.pick({-1, 1, 4, INT32_MAX}); break;
+      case 4: params.reserved = 1; break;
+      case 5: params.struct_size = static_cast<uint32_t>(choices.below(80)); break;
+      default: params.stream = &params; break;
+    }
+  }
+  // As much memory as struct_size tells, and no more.
+  const size_t held = std::max<size_t>(params.struct_size, 4);
+  std::unique_ptr<uint8_t[]> exact(new uint8_t[held]());
+  std::memcpy(exact.get(), &params, std::min(held, sizeof params));
+  rbcContext_t context = reinterpret_cast<rbcContext_t>(1);
+  const rbcStatus_t status =
+      ended(rbcContextCreate(reinterpret_cast<const rbcContextParams*>(exact.get()), &context),
+            "rbcContextCreate");
+  if (status != RBC_STATUS_SUCCESS && context != nullptr) throw Defect("Create left a handle");
+
+  rbcContext_t asked = choices.chance(90) ? context : nullptr;
+  size_t bytes = static_cast<size_t>(choices.below(1 << 16));
+  if (choices.chance(10)) bytes = choices.pick<size_t>({SIZE_MAX, SIZE_MAX / 2, size_t{1} << 60});
+  ended(rbcContextReserve(asked, bytes), "rbcContextReserve");
+  rbcContextInfo info = rbcContextInfoInit();
+  info.struct_size = static_cast<uint32_t>(choices.chance(60) ? sizeof info : choices.below(900));
+  const size_t room = std::max<size_t>(info.struct_size, 4);
+  std::unique_ptr<uint8_t[]> answer(new uint8_t[room]());
+  std::memcpy(answer.get(), &info.struct_size, 4);
+  ended(rbcContextGetInfo(asked, reinterpret_cast<rbcContextInfo*>(answer.get())),
+        "rbcContextGetInfo");
+  void* stream = &stream;
+  ended(rbcContextGetStream(asked, choices.chance(90) ? &stream : nullptr), "rbcContextGetStream");
+  ended(rbcContextSetStream(asked, choices.chance(80) ? nullptr : &stream), "rbcContextSetStream");
+  ended(rbcContextSynchronize(asked), "rbcContextSynchronize");
+  ended(rbcContextSetInterrupt(asked, nullptr, nullptr), "rbcContextSetInterrupt");
+  if (choices.chance(10)) ended(rbcContextWarmUp(asked), "rbcContextWarmUp");
+  ended(rbcContextDestroy(context), "rbcContextDestroy");
+  int32_t version = 0;
+  ended(rbcGetVersion(&version, choices.chance(50) ? nullptr : &version), "rbcGetVersion");
+  transcript.bytes(&version, sizeof version);
+  const auto unknown = static_cast<int>(choices.between(-2, 20));
+  std::underlying_type_t<rbcStatus_t> number = 0;
+  std::memcpy(&number, &unknown, sizeof number);
+  if (std::string(rbcStatusName(static_cast<rbcStatus_t>(number & 15))).empty()) {
+    throw Defect("a status without a name");
+  }
+  (void)machine;
+}
+
+}  // namespace fuzz

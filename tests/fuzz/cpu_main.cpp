@@ -1,0 +1,3 @@
+#include "fuzz/machines.h"
+
+fuzz::Machines fuzz::machinesHere() { return cpuMachines(); }

@@ -1,0 +1,23 @@
+// DLPack's managed tensors, as its ABI lays them out: what somebody else's program hands over.
+#pragma once
+
+#include <cstdint>
+
+#include "robocache/tensor.h"
+
+struct DLManagedTensor {
+  rbcTensor dl_tensor;
+  void* manager_ctx;
+  void (*deleter)(DLManagedTensor* self);
+};
+
+struct DLManagedTensorVersioned {
+  struct {
+    uint32_t major;
+    uint32_t minor;
+  } version;
+  void* manager_ctx;
+  void (*deleter)(DLManagedTensorVersioned* self);
+  uint64_t flags;
+  rbcTensor dl_tensor;
+};

@@ -1,0 +1,24 @@
+// What the arrays of a call hold: mostly what an operation expects, sometimes the ends of it.
+#pragma once
+
+#include "fuzz/call.h"
+
+namespace fuzz {
+
+void fillReals(Call& call, Tensor& t, Choices& choices, double low = -4, double high = 4);
+// Any bits, for integers and bool.
+void fillBits(Call& call, Tensor& t, Choices& choices);
+void fillIntegers(Call& call, Tensor& t, Choices& choices, int64_t low, int64_t high);
+// Ascending along the last axis, with equal ones, and a NaN or a step back now and then.
+void fillTimes(Call& call, Tensor& t, Choices& choices);
+void fillMask(Call& call, Tensor& t, Choices& choices);
+// 0 .. n, from first to last, ascending; sometimes neither begins at 0 nor ends at n.
+void fillOffsets(Call& call, Tensor& t, Choices& choices, int64_t n);
+void fillConstant(Call& call, Tensor& t, double value);
+
+rbcDType anyFloat(Choices& choices);
+rbcDType anyReal(Choices& choices);   // f32, f64
+rbcDType anyIndex(Choices& choices);  // i32, i64
+rbcDType anyFlag(Choices& choices);   // bool, u8
+
+}  // namespace fuzz

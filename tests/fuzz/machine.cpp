@@ -1,0 +1,85 @@
+#include "fuzz/machine.h"
+
+#include <cstdlib>
+#include <mutex>
+
+namespace fuzz {
+namespace {
+constexpr uint8_t kGuard = 0x9D;
+constexpr size_t kGuardBytes = 4096;  // of a workspace, past what a call may use
+std::mutex ledger;                    // allocators are called from any thread
+}  // namespace
+
+Machine::Machine(std::string name, rbcContextParams params, Memory& memory)
+    : name_(std::move(name)), memory_(memory), backend_(params.backend) {
+  params.allocator = {allocate, release, this};
+  if (rbcContextCreate(&params, &context_) != RBC_STATUS_SUCCESS) {
+    throw Defect(name_ + ": " + rbcGetLastError());
+  }
+  // Threads that the system refuses are no defect: calls work without them.
+  rbcContextWarmUp(context_);
+  if (!reserve(1 << 20)) throw Defect(name_ + ": no workspace");
+}
+
+Machine::~Machine() {
+  allowAll();
+  rbcContextDestroy(context_);
+}
+
+void* Machine::allocate(void* self, size_t bytes, size_t alignment, void*) {
+  auto& machine = *static_cast<Machine*>(self);
+  const std::lock_guard<std::mutex> lock(ledger);
+  ++machine.allocations_;
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0) machine.misuse_ = "an odd alignment";
+  if (machine.fail_from_ > 0 && machine.allocations_ >= machine.fail_from_) return nullptr;
+  if (bytes > kMost) return nullptr;
+  void* pointer = machine.memory_.allocate(bytes);
+  if (pointer != nullptr) machine.live_[pointer] = bytes;
+  machine.last_ = pointer;
+  return pointer;
+}
+
+void Machine::release(void* self, void* pointer, size_t bytes, void*) {
+  auto& machine = *static_cast<Machine*>(self);
+  const std::lock_guard<std::mutex> lock(ledger);
+  const auto found = machine.live_.find(pointer);
+  if (found == machine.live_.end() || found->second != bytes) {
+    machine.misuse_ = "gave back what it did not take";
+    return;
+  }
+  machine.memory_.allow(pointer, bytes);
+  machine.live_.erase(found);
+  machine.memory_.release(pointer);
+}
+
+void Machine::allowAll() {
+  if (workspace_ != nullptr) memory_.allow(workspace_, workspace_bytes_);
+}
+
+bool Machine::reserve(size_t bytes) {
+  allowAll();
+  const int64_t before = allocations_;
+  if (rbcContextReserve(context_, bytes) != RBC_STATUS_SUCCESS) return false;
+  if (allocations_ != before) {
+    workspace_ = last_;
+    workspace_bytes_ = live_[last_];
+  }
+  return true;
+}
+
+void Machine::poison(size_t used, uint8_t byte) {
+  allowAll();
+  if (!misuse_.empty()) throw Defect(name_ + ": the library " + misuse_);
+  if (used > workspace_bytes_) throw Defect(name_ + ": less workspace than reserved");
+  memory_.fill(workspace_, byte, std::min(used, size_t{1} << 16));
+  guarded_ = std::min(kGuardBytes, workspace_bytes_ - used);
+  memory_.fill(static_cast<uint8_t*>(workspace_) + used, kGuard, guarded_);
+  memory_.forbid(static_cast<uint8_t*>(workspace_) + used, workspace_bytes_ - used);
+}
+
+bool Machine::isIntactPast(size_t used) const {
+  memory_.allow(workspace_, workspace_bytes_);
+  return memory_.holds(static_cast<uint8_t*>(workspace_) + used, kGuard, guarded_);
+}
+
+}  // namespace fuzz

@@ -1,0 +1,93 @@
+// Where calls run: a context, the memory that its calls use, and an allocator that keeps book.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fuzz/call.h"
+
+namespace fuzz {
+
+// The memory of a device. Every block has guard zones around it, or AddressSanitizer's.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual rbcDevice device() const = 0;
+  // Puts blocks where a call finds them, and gives their addresses.
+  virtual std::vector<uint8_t*> place(const std::vector<Block>& blocks) = 0;
+  // What they hold now. Throws if a guard zone was written to.
+  virtual std::vector<std::vector<uint8_t>> fetch() = 0;
+
+  // For workspaces.
+  virtual void* allocate(size_t bytes) = 0;
+  virtual void release(void* pointer) = 0;
+  virtual void fill(void* pointer, uint8_t byte, size_t bytes) = 0;
+  virtual bool holds(const void* pointer, uint8_t byte, size_t bytes) = 0;
+  // Marks memory that nobody may touch, where the build can tell.
+  virtual void forbid(void*, size_t) {}
+  virtual void allow(void*, size_t) {}
+};
+
+std::unique_ptr<Memory> hostMemory();
+
+// A defect was found: its text.
+class Defect : public std::exception {
+ public:
+  explicit Defect(std::string text) : text_(std::move(text)) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string text_;
+};
+
+class Machine {
+ public:
+  Machine(std::string name, rbcContextParams params, Memory& memory);
+  ~Machine();
+  Machine(const Machine&) = delete;
+
+  const std::string& name() const { return name_; }
+  rbcContext_t context() const { return context_; }
+  Memory& memory() const { return memory_; }
+  bool onCuda() const { return backend_ == RBC_BACKEND_CUDA; }
+
+  // Makes the workspace at least so large. False if the allocator has no such memory.
+  bool reserve(size_t bytes);
+  size_t workspaceBytes() const { return workspace_bytes_; }
+  // Fills the first bytes of the workspace; what follows is nobody's until the next time.
+  void poison(size_t used, uint8_t byte);
+  // Whether nothing was written past `used`.
+  bool isIntactPast(size_t used) const;
+
+  int64_t allocations() const { return allocations_; }
+  size_t liveBlocks() const { return live_.size(); }
+  // The n-th allocation from now fails, and those after it; 0: none.
+  void failFrom(int64_t n) { fail_from_ = n > 0 ? allocations_ + n : 0; }
+
+ private:
+  static constexpr size_t kMost = size_t{256} << 20;
+  static void* allocate(void* self, size_t bytes, size_t alignment, void* stream);
+  static void release(void* self, void* pointer, size_t bytes, void* stream);
+  void allowAll();
+
+  std::string name_;
+  Memory& memory_;
+  int32_t backend_ = 0;
+  std::map<void*, size_t> live_;
+  std::string misuse_;
+  int64_t allocations_ = 0;
+  int64_t fail_from_ = 0;
+  void* last_ = nullptr;  // the newest allocation
+  void* workspace_ = nullptr;
+  size_t workspace_bytes_ = 0;
+  size_t guarded_ = 0;
+  rbcContext_t context_ = nullptr;
+};
+
+// How often this process has allocated host memory; always 0 where nothing counts.
+int64_t hostAllocations();
+
+}  // namespace fuzz

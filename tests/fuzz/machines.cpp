@@ -1,0 +1,26 @@
+#include "fuzz/machines.h"
+
+namespace fuzz {
+
+Machines cpuMachines() {
+  Machines machines;
+  const char* const levels[] = {"auto", "portable", "AVX2", "AVX-512"};
+  machines.memories.push_back(hostMemory());
+  for (int32_t simd = RBC_SIMD_PORTABLE; simd <= RBC_SIMD_AVX512; ++simd) {
+    for (const int32_t threads : {1, 2, 5}) {
+      rbcContextParams params = rbcContextParamsInit();
+      params.backend = RBC_BACKEND_CPU;
+      params.simd = simd;
+      params.num_threads = threads;
+      rbcContext_t probe = nullptr;
+      if (rbcContextCreate(&params, &probe) != RBC_STATUS_SUCCESS) continue;  // not this machine's
+      rbcContextDestroy(probe);
+      machines.all.push_back(std::make_unique<Machine>(
+          std::string(levels[simd]) + " with threads: " + std::to_string(threads), params,
+          *machines.memories[0]));
+    }
+  }
+  return machines;
+}
+
+}  // namespace fuzz

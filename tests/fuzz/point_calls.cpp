@@ -1,0 +1,204 @@
+// rbcVoxelize, rbcVoxelizeSparse and rbcVoxelizeTsdf.
+#include "fuzz/calls.h"
+#include "fuzz/fill.h"
+
+namespace fuzz {
+namespace {
+
+struct Clouds {
+  enum Kind { kSingle, kPadded, kPacked };
+  Kind kind;
+  int64_t batch;
+  int64_t count;  // N
+  int64_t columns;
+  Tensor* points;
+  Tensor* lengths = nullptr;
+  Tensor* offsets = nullptr;
+
+  Clouds(Call& call, Choices& choices)
+      : kind(static_cast<Kind>(choices.below(3))),
+        batch(kind == kSingle ? 1 : choices.chance(8) ? 0 : choices.between(1, 3)),
+        count(anyExtent(choices, 60)),
+        columns(choices.between(3, 6)) {
+    points = call.add(choices, "points", anyFloat(choices), rows(columns), Role::kInput);
+    fillReals(call, *points, choices, -2, 6);
+    if (kind == kPacked) {
+      offsets = call.add(choices, "offsets", anyIndex(choices), {batch + 1}, Role::kInput);
+      fillOffsets(call, *offsets, choices, count);
+    } else if (kind == kPadded && choices.chance(50)) {
+      lengths = call.add(choices, "lengths", anyIndex(choices), {batch}, Role::kInput);
+      fillIntegers(call, *lengths, choices, 0, count);
+    }
+  }
+
+  // [B,N,last], [N,last]; without the last, if that is negative.
+  std::vector<int64_t> rows(int64_t last = -1) const {
+    std::vector<int64_t> shape = {count};
+    if (kind == kPadded) shape.insert(shape.begin(), batch);
+    if (last >= 0) shape.push_back(last);
+    return shape;
+  }
+  std::vector<int64_t> perCloud() const {
+    return kind == kSingle ? std::vector<int64_t>{} : std::vector<int64_t>{batch};
+  }
+  template <class Params>
+  void fillIn(Params* params) const {
+    if (lengths != nullptr) params->lengths = lengths->hold();
+    if (offsets != nullptr) params->offsets = offsets->hold();
+  }
+};
+
+rbcVoxelGrid anyGrid(Choices& choices, int64_t most) {
+  rbcVoxelGrid grid;
+  for (int i = 0; i < 3; ++i) {
+    grid.origin[i] = choices.pick({-2.0, 0.0, -1.5, 1e-3});
+    grid.voxel_size[i] = choices.pick({1.0, 0.5, 0.25, 0.1, 3.0});
+    grid.shape[i] = choices.between(1, most);
+  }
+  return grid;
+}
+
+struct Features {
+  Tensor* tensor = nullptr;
+  int64_t columns;
+
+  Features(Call& call, Choices& choices, const Clouds& clouds) : columns(clouds.columns) {
+    if (!choices.chance(50)) return;
+    columns = choices.below(6);
+    tensor = call.add(choices, "features", anyFloat(choices), clouds.rows(columns), Role::kInput);
+    fillReals(call, *tensor, choices, -100, 100);
+  }
+};
+
+const rbcTensor* getOf(const Tensor* t) { return t != nullptr ? t->get() : nullptr; }
+
+Tensor* anyDropped(Call& call, Choices& choices, const Clouds& clouds) {
+  if (!choices.chance(50)) return nullptr;
+  return call.add(choices, "dropped", support::kI64, clouds.perCloud(), Role::kOutput);
+}
+
+}  // namespace
+
+std::unique_ptr<Call> makeVoxelize(Choices& choices) {
+  auto call = std::make_unique<Call>("rbcVoxelize");
+  const Clouds clouds(*call, choices);
+  rbcVoxelizeParams params = rbcVoxelizeParamsInit();
+  params.mode = static_cast<int32_t>(choices.below(6));
+  params.grid = anyGrid(choices, choices.chance(10) ? 24 : 7);
+  if (choices.chance(30)) params.empty_value = choices.pick({1.0, 0.0, 5.0});
+  clouds.fillIn(&params);
+  const bool reduces = params.mode >= RBC_VOXEL_SUM;
+  const Features features(*call, choices, clouds);
+  std::vector<int64_t> shape = clouds.perCloud();
+  shape.insert(shape.end(), params.grid.shape, params.grid.shape + 3);
+  rbcDType dtype = anyFloat(choices);
+  if (!reduces && choices.chance(60)) {
+    dtype = params.mode == RBC_VOXEL_COUNT
+                ? anyIndex(choices)
+                : choices.pick({support::kBool, support::kU8, support::kI32});
+  }
+  if (reduces) shape.push_back(features.columns);
+  Tensor* out = call->add(choices, "out", dtype, shape, Role::kOutput);
+  Tensor* dropped = anyDropped(*call, choices, clouds);
+  Struct* p = call->add("rbcVoxelizeParams", &params);
+  const Tensor* points = clouds.points;
+  const Tensor* given = reduces || choices.chance(5) ? features.tensor : nullptr;
+  const auto arguments = [=](auto&& f) {
+    return f(points->get(), getOf(given), out->get(), getOf(dropped), p->get<rbcVoxelizeParams>());
+  };
+  call->run = [=](rbcContext_t context, const Handles&) {
+    return arguments([&](auto*... a) { return rbcVoxelize(context, a...); });
+  };
+  call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
+    return arguments([&](auto*... a) { return rbcVoxelizeWorkspaceSize(context, a..., bytes); });
+  };
+  return call;
+}
+
+std::unique_ptr<Call> makeVoxelizeSparse(Choices& choices) {
+  auto call = std::make_unique<Call>("rbcVoxelizeSparse");
+  const Clouds clouds(*call, choices);
+  const Features features(*call, choices, clouds);
+  rbcVoxelizeSparseParams params = rbcVoxelizeSparseParamsInit();
+  params.reduce = static_cast<int32_t>(choices.between(RBC_VOXEL_SUM, RBC_VOXEL_MIN));
+  params.order = static_cast<int32_t>(choices.below(2));
+  params.grid = anyGrid(choices, choices.pick<int64_t>({4, 16, 1 << 12, 1 << 20, INT32_MAX}));
+  clouds.fillIn(&params);
+
+  rbcSparseVoxels voxels = rbcSparseVoxelsInit();
+  const int64_t capacity = anyExtent(choices, 40);
+  const auto output = [&](const char* name, rbcDType dtype, std::vector<int64_t> shape) {
+    return call->add(choices, name, dtype, shape, Role::kOutput)->hold();
+  };
+  voxels.coords = output("coords", support::kI32, {capacity, 4});
+  voxels.num_voxels = output("num_voxels", support::kI64, {});
+  if (choices.chance(50)) voxels.counts = output("counts", support::kI32, {capacity});
+  if (choices.chance(50)) {
+    voxels.features = output("features", anyFloat(choices), {capacity, features.columns});
+  }
+  if (choices.chance(40)) {
+    voxels.grouped =
+        output("grouped", anyFloat(choices), {capacity, choices.between(1, 4), features.columns});
+  }
+  if (choices.chance(50)) {
+    voxels.point_to_voxel = output("point_to_voxel", anyIndex(choices), clouds.rows());
+  }
+  if (choices.chance(50)) voxels.dropped = output("dropped", support::kI64, clouds.perCloud());
+  if (choices.chance(50)) voxels.overflow = output("overflow", support::kI64, {3});
+  Struct* v = call->add("rbcSparseVoxels", &voxels);
+  Struct* p = call->add("rbcVoxelizeSparseParams", &params);
+  const Tensor* points = clouds.points;
+  const Tensor* given = features.tensor;
+  const auto arguments = [=](auto&& f) {
+    return f(points->get(), getOf(given), v->get<rbcSparseVoxels>(),
+             p->get<rbcVoxelizeSparseParams>());
+  };
+  call->run = [=](rbcContext_t context, const Handles&) {
+    return arguments([&](auto*... a) { return rbcVoxelizeSparse(context, a...); });
+  };
+  call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
+    return arguments(
+        [&](auto*... a) { return rbcVoxelizeSparseWorkspaceSize(context, a..., bytes); });
+  };
+  return call;
+}
+
+std::unique_ptr<Call> makeVoxelizeTsdf(Choices& choices) {
+  auto call = std::make_unique<Call>("rbcVoxelizeTsdf");
+  const Clouds clouds(*call, choices);
+  rbcTsdfParams params = rbcTsdfParamsInit();
+  params.flags = choices.chance(40) ? RBC_TSDF_CARVE : 0;
+  params.weighting = static_cast<int32_t>(choices.below(2));
+  params.truncation = choices.pick({0.5, 1.0, 3.0, 1e-3, 1e6});
+  if (choices.chance(30)) params.max_weight = choices.pick({1.0, 10.0, 0.1});
+  params.grid = anyGrid(choices, choices.chance(10) ? 30 : 8);
+  clouds.fillIn(&params);
+  const std::vector<int64_t> shape(params.grid.shape, params.grid.shape + 3);
+  std::vector<int64_t> each = {3};
+  if (clouds.kind != Clouds::kSingle && choices.chance(60)) each.insert(each.begin(), clouds.batch);
+  Tensor* sensors = call->add(choices, "sensors", anyReal(choices), each, Role::kInput);
+  fillReals(*call, *sensors, choices, -3, 8);
+  Tensor* tsdf = call->add(choices, "tsdf", support::kF32, shape, Role::kBoth);
+  Tensor* weight = call->add(choices, "weight", support::kF32, shape, Role::kBoth);
+  if (choices.chance(50)) {
+    fillReals(*call, *tsdf, choices, -params.truncation, params.truncation);
+    fillReals(*call, *weight, choices, 0, 4);
+  }
+  Tensor* dropped = anyDropped(*call, choices, clouds);
+  Struct* p = call->add("rbcTsdfParams", &params);
+  const Tensor* points = clouds.points;
+  const auto arguments = [=](auto&& f) {
+    return f(points->get(), sensors->get(), tsdf->get(), weight->get(), getOf(dropped),
+             p->get<rbcTsdfParams>());
+  };
+  call->run = [=](rbcContext_t context, const Handles&) {
+    return arguments([&](auto*... a) { return rbcVoxelizeTsdf(context, a...); });
+  };
+  call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
+    return arguments(
+        [&](auto*... a) { return rbcVoxelizeTsdfWorkspaceSize(context, a..., bytes); });
+  };
+  return call;
+}
+
+}  // namespace fuzz

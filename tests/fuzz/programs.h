@@ -1,0 +1,32 @@
+// Sequences of calls on handles: what they give is written down, so that machines can be compared.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fuzz/check.h"
+
+namespace fuzz {
+
+// What a program saw: statuses, messages and bytes, in order.
+class Transcript {
+ public:
+  // Writes down how a function ended; throws a Defect if its message is not what it should be.
+  rbcStatus_t ended(rbcStatus_t status, const std::string& function,
+                    const std::vector<std::string>& arguments);
+  void bytes(const void* data, size_t size);
+  void outcome(const Outcome& outcome);
+
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// Each makes the same calls on every machine, for the same choices.
+void accumulatorProgram(Machine& machine, Choices choices, Transcript& transcript);
+void tensorProgram(Machine& machine, Choices choices, Transcript& transcript);
+void liveProgram(Machine& machine, Choices choices, Transcript& transcript);
+void contextProgram(Machine& machine, Choices choices, Transcript& transcript);
+
+}  // namespace fuzz

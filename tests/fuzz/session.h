@@ -1,0 +1,27 @@
+// Plays calls and programs of calls on machines that have to agree.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "fuzz/check.h"
+#include "fuzz/machines.h"
+
+namespace fuzz {
+
+class Session {
+ public:
+  explicit Session(Machines machines);
+
+  // Throws a Defect if one was found.
+  void play(Choices choices);
+
+  // How calls ended, by function and status.
+  const std::map<std::string, int64_t>& tally() const { return tally_; }
+
+ private:
+  Machines machines_;
+  std::map<std::string, int64_t> tally_;
+};
+
+}  // namespace fuzz

@@ -1,0 +1,225 @@
+// rbcWindows.
+#include <algorithm>
+
+#include "fuzz/calls.h"
+#include "fuzz/fill.h"
+
+namespace fuzz {
+namespace {
+
+constexpr int kRotationChannels[] = {4, 4, 3, 9, 6, 6, 6};
+
+int32_t anyRotation(Choices& choices) {
+  return static_cast<int32_t>(choices.chance(80) ? choices.below(7) : choices.between(16, 27));
+}
+int64_t channelsOf(int32_t rotation) { return rotation < 7 ? kRotationChannels[rotation] : 3; }
+
+struct Episodes {
+  int64_t count;
+  int64_t windows;
+  rbcDType time;
+  bool anchor_times;
+};
+
+// What a transform may refer to: a stream whose offsets are known.
+struct Made {
+  int64_t channels;
+  int64_t offsets;
+};
+
+int64_t addTransforms(Call& call, Choices& choices, rbcWindowStream* stream, int64_t channels,
+                      int32_t self, const std::vector<Made>& made) {
+  std::vector<rbcWindowTransform> transforms;
+  int64_t out_channels = channels;
+  for (int64_t begin = 0; begin < channels;) {
+    rbcWindowTransform t = {};
+    t.begin = begin;
+    t.count = choices.between(1, channels - begin);
+    t.kind = static_cast<int32_t>(choices.below(5));
+    t.flags = choices.chance(30) ? RBC_TRANSFORM_INVERSE : 0;
+    t.reference_stream = self;
+    t.reference_offset = static_cast<int32_t>(choices.below(made.back().offsets));
+    t.reference_begin = begin;
+    if (t.kind >= RBC_TRANSFORM_SE3_RELATIVE) {
+      t.rotation = t.reference_rotation = anyRotation(choices);
+      t.out_rotation = choices.chance(50) ? t.rotation : anyRotation(choices);
+      t.count = 3 + channelsOf(t.rotation);
+      if (begin + t.count > channels) break;
+      out_channels += channelsOf(t.out_rotation) - channelsOf(t.rotation);
+    } else if (t.kind == RBC_TRANSFORM_SUBTRACT && self > 0 && choices.chance(40)) {
+      const Made& other = made[0];
+      if (other.channels >= t.count && other.offsets > 0) {
+        t.reference_stream = 0;
+        t.reference_offset = static_cast<int32_t>(choices.below(other.offsets));
+        t.reference_begin = choices.below(other.channels - t.count + 1);
+      }
+    }
+    transforms.push_back(t);
+    begin += t.count;
+    if (choices.chance(40)) break;
+  }
+  if (transforms.empty()) return channels;
+  const auto n = static_cast<int32_t>(transforms.size());
+  stream->transforms =
+      call.add("rbcWindowTransform", transforms.data(), n)->get<rbcWindowTransform>();
+  stream->num_transforms = n;
+  return out_channels;
+}
+
+rbcWindowStream anyStream(Call& call, Choices& choices, const Episodes& e, int32_t self,
+                          std::vector<Made>* made) {
+  rbcWindowStream stream = rbcWindowStreamInit();
+  const int64_t rows = anyExtent(choices, 40);
+  int64_t channels = choices.chance(4) ? 0 : anyExtent(choices, choices.chance(30) ? 24 : 8);
+  const int64_t offsets = choices.chance(4) ? 0 : anyExtent(choices, 8);
+  const bool interpolates = choices.chance(35);
+  const bool rows_only = !interpolates && choices.chance(8);
+  const bool has_times = interpolates || e.anchor_times || choices.chance(60);
+  const bool integers = !interpolates && choices.chance(20);
+  const auto add = [&](const char* name, rbcDType dtype, const std::vector<int64_t>& shape,
+                       Role role) { return call.add(choices, name, dtype, shape, role); };
+
+  rbcDType dtype = integers ? choices.pick(support::kIntegerDTypes) : anyFloat(choices);
+  Tensor* t = add("episode_offsets", anyIndex(choices), {e.count + 1}, Role::kInput);
+  fillOffsets(call, *t, choices, rows);
+  stream.episode_offsets = t->hold();
+  if (has_times) {
+    t = add("times", e.time, {rows}, Role::kInput);
+    fillTimes(call, *t, choices);
+    stream.times = t->hold();
+  }
+  t = add("offsets", interpolates ? e.time : anyIndex(choices), {offsets}, Role::kInput);
+  fillIntegers(call, *t, choices, -6, 12);
+  stream.offsets = t->hold();
+  stream.mode = interpolates ? RBC_WINDOW_INTERPOLATE : RBC_WINDOW_GATHER;
+  stream.pad = static_cast<int32_t>(choices.below(rows_only ? 2 : 3));
+  made->push_back({channels, offsets});
+
+  rbcResampleParams params = rbcResampleParamsInit();
+  bool has_params = choices.chance(40);
+  if (choices.chance(40)) params.fill_value = choices.pick({-1.0, 3.0});
+  if (interpolates) {
+    params.method = static_cast<int32_t>(choices.below(8));
+    if (params.method == RBC_METHOD_SLERP && channels % 4 != 0) params.method = RBC_METHOD_LINEAR;
+    if (choices.chance(30)) params.max_gap = choices.pick({1.0, 3.0});
+    if (choices.chance(30)) params.tolerance = choices.pick({1.0, 3.0});
+  }
+  if (choices.chance(30)) {
+    t = add("sample_mask", anyFlag(choices), {rows}, Role::kInput);
+    fillMask(call, *t, choices);
+    params.sample_mask = t->hold();
+    has_params = true;
+  }
+  if (has_params) stream.params = call.add("rbcResampleParams", &params)->get<rbcResampleParams>();
+  if (has_times && e.time.code != RBC_DTYPE_INT && choices.chance(30)) stream.clock_offset = 0.5;
+  if (has_times && e.time.code == RBC_DTYPE_INT && choices.chance(30)) stream.clock_offset_ticks = 2;
+
+  if (rows_only) {
+    if (choices.chance(90)) {
+      stream.out = add("out", support::kI64, {e.windows, offsets}, Role::kOutput)->hold();
+    }
+  } else {
+    t = add("values", dtype, {rows, channels}, Role::kInput);
+    integers ? fillBits(call, *t, choices) : fillReals(call, *t, choices);
+    stream.values = t->hold();
+    int64_t out_channels = channels;
+    bool plain = true;
+    if (!integers && offsets > 0 && channels > 0 && choices.chance(35)) {
+      out_channels = addTransforms(call, choices, &stream, channels, self, *made);
+      plain = stream.num_transforms == 0;
+    }
+    const rbcTensor** const factors[] = {&stream.shift, &stream.scale, &stream.bias,
+                                         &stream.low,   &stream.high,  &stream.neutral};
+    const char* const names[] = {"shift", "scale", "bias", "low", "high", "neutral"};
+    for (int i = 0; i < 6; ++i) {
+      if (integers || !choices.chance(15)) continue;
+      const std::vector<int64_t> shape = choices.chance(60)
+                                             ? std::vector<int64_t>{out_channels}
+                                             : std::vector<int64_t>{offsets, out_channels};
+      t = add(names[i], anyReal(choices), shape, Role::kInput);
+      fillReals(call, *t, choices);
+      *factors[i] = t->hold();
+      plain = false;
+    }
+    if (stream.pad == RBC_PAD_NEUTRAL && choices.chance(40)) {
+      t = add("neutral_channels", anyFlag(choices), {out_channels}, Role::kInput);
+      fillMask(call, *t, choices);
+      stream.neutral_channels = t->hold();
+    }
+    if (choices.chance(90)) {
+      const rbcDType out = plain && choices.chance(60) ? dtype : anyFloat(choices);
+      stream.out = add("out", out, {e.windows, offsets, out_channels}, Role::kOutput)->hold();
+    }
+    if (out_channels > 0 && offsets > 0 && choices.chance(8)) {
+      rbcStatisticsAccumulatorParams accumulator = rbcStatisticsAccumulatorParamsInit();
+      accumulator.channels = choices.chance(50) ? out_channels : offsets * out_channels;
+      call.accumulators.push_back(accumulator);
+      // Which one, until a machine has made it.
+      stream.accumulator = reinterpret_cast<rbcStatisticsAccumulator_t>(call.accumulators.size());
+      stream.accumulate = static_cast<int32_t>(choices.below(3));
+    }
+  }
+  if (choices.chance(50)) {
+    stream.valid = add("valid", anyFlag(choices), {e.windows, offsets}, Role::kOutput)->hold();
+  }
+  return stream;
+}
+
+}  // namespace
+
+std::unique_ptr<Call> makeWindows(Choices& choices) {
+  auto call = std::make_unique<Call>("rbcWindows");
+  Episodes e = {};
+  e.count = choices.chance(5) ? 0 : choices.between(1, 5);
+  e.windows = e.count == 0 ? 0 : choices.chance(5) ? 0 : anyExtent(choices, 6);
+  e.time = choices.pick(support::kTimeDTypes);
+  e.anchor_times = choices.chance(25);
+  const auto count = static_cast<int32_t>(choices.chance(5) ? choices.between(5, 16)
+                                                            : choices.between(1, 4));
+  std::vector<Made> made;
+  std::vector<rbcWindowStream> streams;
+  for (int32_t n = 0; n < count; ++n) {
+    streams.push_back(anyStream(*call, choices, e, n, &made));
+  }
+  Tensor* episodes = call->add(choices, "episodes", anyIndex(choices), {e.windows}, Role::kInput);
+  fillIntegers(*call, *episodes, choices, 0, e.count - 1);
+  Tensor* anchors = call->add(choices, "anchors", e.anchor_times ? e.time : support::kI64,
+                              {e.windows}, Role::kInput);
+  e.anchor_times && choices.chance(50) ? fillTimes(*call, *anchors, choices)
+                                       : fillIntegers(*call, *anchors, choices, -3, 20);
+  rbcWindowsParams params = rbcWindowsParamsInit();
+  if (choices.chance(30)) params.flags |= RBC_CHECK_TIMES;
+  if (e.anchor_times) params.flags |= RBC_WINDOWS_ANCHOR_TIMES;
+  if (choices.chance(20)) params.anchor_stream = static_cast<int32_t>(choices.below(count));
+  Struct* array = call->add("rbcWindowStream", streams.data(), count);
+  Struct* p = call->add("rbcWindowsParams", &params);
+  call->checking = p;
+  const int32_t told = choices.chance(97) ? count : choices.pick({0, -1, 17, INT32_MAX, INT32_MIN});
+  const size_t size = array->size;
+  const auto arguments = [=](const Handles& handles, auto&& f) {
+    // The accumulators of this machine, as long as the array is what it was.
+    auto* const own = reinterpret_cast<rbcWindowStream*>(array->bytes.get());
+    rbcStatisticsAccumulator_t told_accumulators[RBC_WINDOWS_MAX_STREAMS];
+    for (int32_t n = 0; n < count && array->size == size; ++n) {
+      told_accumulators[n] = own[n].accumulator;
+      const auto which = reinterpret_cast<uintptr_t>(own[n].accumulator);
+      if (which > 0) own[n].accumulator = handles.accumulators[which - 1];
+    }
+    const rbcStatus_t status = f(array->get<rbcWindowStream>(), told, episodes->get(),
+                                 anchors->get(), p->get<rbcWindowsParams>());
+    for (int32_t n = 0; n < count && array->size == size; ++n) {
+      own[n].accumulator = told_accumulators[n];
+    }
+    return status;
+  };
+  call->run = [=](rbcContext_t context, const Handles& handles) {
+    return arguments(handles, [&](auto... a) { return rbcWindows(context, a...); });
+  };
+  call->size = [=](rbcContext_t context, const Handles& handles, size_t* bytes) {
+    return arguments(handles,
+                     [&](auto... a) { return rbcWindowsWorkspaceSize(context, a..., bytes); });
+  };
+  return call;
+}
+
+}  // namespace fuzz
