@@ -60,7 +60,8 @@ Params readParams(const void* given, uint32_t size, const Params& defaults, cons
   constexpr uint32_t first_size = kFirstSize<Params>;
   static_assert(first_size <= sizeof(Params), "structs only grow");
   constexpr uint32_t max_size = 65536;
-  if (size < first_size || size > max_size) {
+  // No compiler gives a struct a size that cuts a field, such as a pointer, in two.
+  if (size < first_size || size > max_size || size % alignof(Params) != 0) {
     detail::failSize(argument, size, first_size, sizeof(Params));
   }
   const auto* bytes = static_cast<const unsigned char*>(given);

@@ -33,7 +33,7 @@ class Program {
     if (choices_.chance(50)) params.dtype = dtype;
     if (choices_.chance(3)) params.bucket_bits = choices_.pick({-1, 7, 21, INT32_MAX});
     if (choices_.chance(3)) params.ddof = choices_.pick({-1, 2});
-    if (choices_.chance(3)) params.channels = choices_.pick<int64_t>({0, -1, INT64_MAX, 1 << 20});
+    if (choices_.chance(3)) params.channels = choices_.pick<int64_t>({0, -1, INT64_MAX, INT64_MIN});
     if (choices_.chance(3)) params.reserved[1] = 1;
     for (auto& handle : handles_) {
       const rbcStatus_t status = rbcStatisticsAccumulatorCreate(context(), &params, &handle);

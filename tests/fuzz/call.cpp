@@ -40,8 +40,8 @@ Reach reachOf(const Tensor& tensor) {
         raw.strides != nullptr ? tensor.strides[static_cast<size_t>(i)] : compact;
     int64_t bytes = 0;
     if (__builtin_mul_overflow(extent - 1, stride, &bytes) ||
-        __builtin_mul_overflow(bytes, size, &bytes) ||
-        __builtin_add_overflow(whole, bytes < 0 ? -(bytes + 1) + 1 : bytes, &whole) ||
+        __builtin_mul_overflow(bytes, size, &bytes) || bytes == INT64_MIN ||
+        __builtin_add_overflow(whole, bytes < 0 ? -bytes : bytes, &whole) ||
         __builtin_mul_overflow(compact, extent, &compact)) {
       return reach;
     }
@@ -50,7 +50,8 @@ Reach reachOf(const Tensor& tensor) {
   reach.impossible = false;
   reach.count = empty ? 0 : compact;
   if (empty) reach.low = reach.high = 0;
-  if (!empty) reach.high += size;
+  if (!empty && __builtin_add_overflow(reach.high, size, &reach.high)) reach.impossible = true;
+  if (whole > INT64_MAX - size) reach.impossible = true;  // also where high - low is to be computed
   return reach;
 }
 
@@ -72,7 +73,7 @@ Tensor* Call::addPlain(const std::string& name, rbcDType dtype, const std::vecto
   Tensor* t = make(name, dtype, shape, role);
   blocks_.emplace_back().on_host = where == Where::kHost;
   t->block = static_cast<int>(blocks_.size()) - 1;
-  fit(t);
+  fit(t, true);
   return t;
 }
 
@@ -107,16 +108,16 @@ Tensor* Call::add(Choices& choices, const std::string& name, rbcDType dtype,
   if (!fit(t)) {  // too large with such strides
     t->raw.strides = nullptr;
     t->raw.byte_offset = 0;
-    fit(t);
+    fit(t, true);
   }
   return t;
 }
 
-bool Call::fit(Tensor* t) {
+bool Call::fit(Tensor* t, bool whatever) {
   const Reach reach = reachOf(*t);
   if (reach.impossible) return true;
   int64_t bytes = reach.high - reach.low;
-  if (bytes > kMostBytes || reach.count > kMostElements) return false;
+  if (!whatever && (bytes > kMostBytes || reach.count > kMostElements)) return false;
   const auto offset = static_cast<int64_t>(t->raw.byte_offset);
   if (reach.count > 0 && (offset < 0 || offset > 4096)) return true;  // it must be refused
   if (t->block < 0) return true;

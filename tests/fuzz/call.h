@@ -89,7 +89,7 @@ class Call {
 
   // Fits the tensor's block to what it reaches. False, and nothing is changed, if that is more memory
   // than there is, so that a library may rightly touch what is not there.
-  bool fit(Tensor* tensor);
+  bool fit(Tensor* tensor) { return fit(tensor, false); }
 
   // What to call; the second may be null.
   std::function<rbcStatus_t(rbcContext_t, const Handles&)> run;
@@ -113,6 +113,7 @@ class Call {
   std::string describe() const;
 
  private:
+  bool fit(Tensor* tensor, bool whatever);
   Struct* addStruct(const char* type, const void* elements, size_t size, int32_t count);
   Tensor* make(const std::string& name, rbcDType dtype, const std::vector<int64_t>& shape, Role role);
 

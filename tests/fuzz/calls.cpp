@@ -29,7 +29,7 @@ int64_t anyExtent(Choices& choices, int64_t usual) {
   const int64_t kind = choices.below(64);
   if (kind < 2) return 0;
   if (kind < 8) return 1;
-  if (kind == 63) return choices.between(usual, 12 * usual);
+  if (kind == 63) return choices.between(usual, 8 * usual);
   return choices.between(1, usual);
 }
 

@@ -40,7 +40,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     if (choices.chance(20)) {
       time.code == RBC_DTYPE_INT ? s.clock_offset_ticks = 3 : s.clock_offset = 0.25;
     }
-    channels += std::max<int64_t>(s.channels, 0);
+    if (s.channels > 0 && s.channels < 64) channels += s.channels;
     streams.push_back(s);
   }
   rbcLiveParams live_params = rbcLiveParamsInit();
@@ -52,7 +52,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     if (live.handle != nullptr) throw Defect("rbcLiveCreate left a handle");
     return;
   }
-  if (channels > 64) return;
+
   for (int64_t step = choices.between(1, 8); step > 0; --step) {
     if (choices.chance(60)) {
       Call call("rbcLivePush");

@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
       ++defects;
     }
     ++played;
+    if (played % 10000 == 0) std::fprintf(stderr, "%llu\n", static_cast<unsigned long long>(played));
   }
   for (const auto& [what, times] : session.tally()) {
     std::printf("%9lld  %s\n", static_cast<long long>(times), what.c_str());

@@ -87,7 +87,10 @@ TEST_CASE("params: a newer caller's struct is taken as long as its unknown bytes
 }
 
 TEST_CASE("params: a struct_size that no release had is refused and nothing is read") {
-  for (const uint32_t size : {0u, 1u, 4u, kFirstSize - 1}) {
+  constexpr auto own = static_cast<uint32_t>(sizeof(Params));
+  // The last ones would cut a field in two.
+  for (const uint32_t size :
+       {0u, 1u, 4u, kFirstSize - 1, kFirstSize + 1, kFirstSize + 4, own - 1, own + 4}) {
     Given given(4);
     given.setSize(size);
     CHECK_FAILS(rbc::guard([&] { read(given.get()); }), RBC_STATUS_INVALID_ARGUMENT,
