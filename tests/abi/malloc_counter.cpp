@@ -14,12 +14,15 @@ void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t count, size_t bytes);
 void* __libc_realloc(void* pointer, size_t bytes);
 void* __libc_memalign(size_t alignment, size_t bytes);
+void __libc_free(void* pointer);
 }
 
 namespace {
 
 std::atomic<int64_t> of_process{0};
 std::atomic<int64_t> of_library{0};
+std::atomic<int64_t> of_freed{0};
+std::atomic<int64_t> fails_at{0};
 
 // Where the library is loaded.
 struct Range {
@@ -44,12 +47,18 @@ struct Range {
 };
 const Range library;  // empty until the statics of this file are there
 
-void count(const void* caller) noexcept {
+// False if this one is to fail.
+bool count(const void* caller) noexcept {
   of_process.fetch_add(1, std::memory_order_relaxed);
   const auto address = reinterpret_cast<uintptr_t>(caller);
   if (address >= library.begin && address < library.end) {
-    of_library.fetch_add(1, std::memory_order_relaxed);
+    const int64_t number = of_library.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (number == fails_at.load(std::memory_order_relaxed)) {
+      of_process.fetch_sub(1, std::memory_order_relaxed);
+      return false;
+    }
   }
+  return true;
 }
 
 void* orThrow(void* pointer) {
@@ -64,41 +73,45 @@ void* orThrow(void* pointer) {
 // These replace the C library's and C++'s in the whole process.
 extern "C" {
 RBC_TEST_HOOK void* malloc(size_t bytes) {
-  count(__builtin_return_address(0));
-  return __libc_malloc(bytes);
+  return count(__builtin_return_address(0)) ? __libc_malloc(bytes) : nullptr;
 }
 RBC_TEST_HOOK void* calloc(size_t times, size_t bytes) {
-  count(__builtin_return_address(0));
-  return __libc_calloc(times, bytes);
+  return count(__builtin_return_address(0)) ? __libc_calloc(times, bytes) : nullptr;
 }
 RBC_TEST_HOOK void* realloc(void* pointer, size_t bytes) {
-  count(__builtin_return_address(0));
+  if (!count(__builtin_return_address(0))) return nullptr;
+  // Memory of before is given back, or goes on under another address.
+  if (pointer != nullptr) of_freed.fetch_add(1, std::memory_order_relaxed);
   return __libc_realloc(pointer, bytes);
 }
+RBC_TEST_HOOK void free(void* pointer) {
+  if (pointer != nullptr) of_freed.fetch_add(1, std::memory_order_relaxed);
+  __libc_free(pointer);
+}
 RBC_TEST_HOOK void* aligned_alloc(size_t alignment, size_t bytes) {
-  count(__builtin_return_address(0));
-  return __libc_memalign(alignment, bytes);
+  return count(__builtin_return_address(0)) ? __libc_memalign(alignment, bytes) : nullptr;
 }
 RBC_TEST_HOOK int posix_memalign(void** pointer, size_t alignment, size_t bytes) {
-  count(__builtin_return_address(0));
-  *pointer = __libc_memalign(alignment, bytes);
+  const bool served = count(__builtin_return_address(0));
+  *pointer = served ? __libc_memalign(alignment, bytes) : nullptr;
   return *pointer != nullptr ? 0 : 12;
 }
 }
 
 // The other forms call these.
 RBC_TEST_HOOK void* operator new(size_t bytes) {
-  count(__builtin_return_address(0));
-  return orThrow(__libc_malloc(bytes));
+  return orThrow(count(__builtin_return_address(0)) ? __libc_malloc(bytes) : nullptr);
 }
 RBC_TEST_HOOK void* operator new(size_t bytes, std::align_val_t alignment) {
-  count(__builtin_return_address(0));
-  return orThrow(__libc_memalign(static_cast<size_t>(alignment), bytes));
+  const auto at = static_cast<size_t>(alignment);
+  return orThrow(count(__builtin_return_address(0)) ? __libc_memalign(at, bytes) : nullptr);
 }
 
 namespace malloc_counter {
 
-Counts counts() noexcept { return {of_process.load(), of_library.load()}; }
+Counts counts() noexcept { return {of_process.load(), of_library.load(), of_freed.load()}; }
+
+void failLibraryAt(int64_t n) noexcept { fails_at = n > 0 ? of_library.load() + n : 0; }
 
 }  // namespace malloc_counter
 
@@ -106,7 +119,9 @@ Counts counts() noexcept { return {of_process.load(), of_library.load()}; }
 
 namespace malloc_counter {
 
-Counts counts() noexcept { return {0, 0}; }
+Counts counts() noexcept { return {0, 0, 0}; }
+
+void failLibraryAt(int64_t) noexcept {}
 
 }  // namespace malloc_counter
 

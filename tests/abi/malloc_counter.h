@@ -16,10 +16,14 @@ namespace malloc_counter {
 struct Counts {
   int64_t process;  // by any thread
   int64_t library;  // asked for by librobocache's own code, the CUDA runtime in it included
+  int64_t freed;    // by any thread
 };
 
 // Always 0 where nothing is counted.
 Counts counts() noexcept;
+
+// The n-th allocation from now that librobocache's own code asks for gets no memory; 0: all do.
+void failLibraryAt(int64_t n) noexcept;
 
 }  // namespace malloc_counter
 

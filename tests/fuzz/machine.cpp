@@ -1,6 +1,6 @@
 #include "fuzz/machine.h"
 
-#include <cstdlib>
+#include <algorithm>
 #include <mutex>
 
 namespace fuzz {
@@ -10,7 +10,7 @@ constexpr size_t kGuardBytes = 4096;  // of a workspace, past what a call may us
 std::mutex ledger;                    // allocators are called from any thread
 }  // namespace
 
-Machine::Machine(std::string name, rbcContextParams params, Memory& memory)
+Machine::Machine(std::string name, rbcContextParams params, Memory& memory, size_t reserved)
     : name_(std::move(name)), memory_(memory), backend_(params.backend) {
   params.allocator = {allocate, release, this};
   if (rbcContextCreate(&params, &context_) != RBC_STATUS_SUCCESS) {
@@ -18,7 +18,7 @@ Machine::Machine(std::string name, rbcContextParams params, Memory& memory)
   }
   // Threads that the system refuses are no defect: calls work without them.
   rbcContextWarmUp(context_);
-  if (!reserve(1 << 20)) throw Defect(name_ + ": no workspace");
+  if (!reserve(reserved)) throw Defect(name_ + ": no workspace");
 }
 
 Machine::~Machine() {
@@ -68,6 +68,7 @@ bool Machine::reserve(size_t bytes) {
 }
 
 void Machine::poison(size_t used, uint8_t byte) {
+  if (workspace_ == nullptr) return;
   allowAll();
   if (!misuse_.empty()) throw Defect(name_ + ": the library " + misuse_);
   if (used > workspace_bytes_) throw Defect(name_ + ": less workspace than reserved");
@@ -78,6 +79,7 @@ void Machine::poison(size_t used, uint8_t byte) {
 }
 
 bool Machine::isIntactPast(size_t used) const {
+  if (workspace_ == nullptr) return true;
   memory_.allow(workspace_, workspace_bytes_);
   return memory_.holds(static_cast<uint8_t*>(workspace_) + used, kGuard, guarded_);
 }

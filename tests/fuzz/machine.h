@@ -45,7 +45,8 @@ class Defect : public std::exception {
 
 class Machine {
  public:
-  Machine(std::string name, rbcContextParams params, Memory& memory);
+  // `reserved` bytes of workspace are there from the beginning.
+  Machine(std::string name, rbcContextParams params, Memory& memory, size_t reserved = 1 << 20);
   ~Machine();
   Machine(const Machine&) = delete;
 

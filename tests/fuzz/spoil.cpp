@@ -228,6 +228,7 @@ void spoilField(Call& call, Struct& s, Choices& choices) {
 // A struct of another release, or one that lies about its size: memory for what it says is there.
 void spoilSize(Call& call, Struct& s, Choices& choices) {
   if (s.count != 1 || fieldsOf(s.type).empty() || fieldsOf(s.type)[0].name != "struct_size") return;
+  if (s.size % sizeof(void*) != 0) return;  // it ends within a pointer
   const auto told = static_cast<uint32_t>(
       choices.chance(70) ? choices.between(0, static_cast<int64_t>(s.size) + 64)
                          : choices.pick<int64_t>({65536, 65537, UINT32_MAX, INT32_MAX}));
