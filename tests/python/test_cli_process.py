@@ -283,6 +283,54 @@ def test_a_signal_leaves_what_was_there(bad, tmp_path, kind):
     check_one_line(robocache(*command), target.name, "exists", "--overwrite replaces it")
 
 
+@pytest.mark.parametrize("kind", ["npz", "zarr"])
+def test_a_killed_process_leaves_what_was_there(bad, tmp_path, kind):
+    """Nothing can be cleaned up then, but what has the name is whole."""
+    command = command_to(kind, bad, tmp_path)
+    target = command[-1]
+    assert robocache(*command).returncode == 0
+    before = contents(target)
+    run = robocache(*command, "--overwrite", before=INTERRUPTED.format(signal="SIGKILL"))
+    assert run.returncode == -signal.SIGKILL
+    assert contents(target) == before
+    left = [path for path in tmp_path.iterdir() if path != target]
+    assert left and all(path.name.endswith(".part") for path in left)
+
+
+def contents(path):
+    files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+    return {str(file): file.read_bytes() for file in files}
+
+
+# The disk fails when what was written is about to be made safe on it.
+FAILING_DISK = """
+import errno, os
+def fsync(file):
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+os.fsync = fsync
+"""
+
+
+@pytest.mark.parametrize("kind", ["npz", "zarr"])
+def test_a_failing_disk(bad, tmp_path, kind):
+    run = robocache(*command_to(kind, bad, tmp_path), before=FAILING_DISK)
+    check_one_line(run, os.strerror(errno.EIO))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
+def test_statistics_are_the_old_ones_or_the_new_ones(bad, tmp_path, name):
+    """Whatever ends ``stats -o`` while it writes."""
+    target = tmp_path / "stats.json"
+    command = ["stats", bad, "--write", "lerobot", "-o", target]
+    assert robocache(*command).returncode == 0
+    before = target.read_bytes()
+    arrive = f"import os, signal\nos.fsync = lambda _: os.kill(os.getpid(), signal.{name})\n"
+    run = robocache(*command, "--overwrite", before=arrive)
+    assert run.returncode in (-signal.SIGKILL, 143), run.stderr
+    assert target.read_bytes() == before
+
+
 @pytest.mark.parametrize("kind", WRITERS)
 def test_a_full_disk(bad, tmp_path, kind):
     """A limit on the size of files in its place: the error of the system is another one."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from .. import Episodes as InMemory
 from .. import Track
 from .._text_table import text_table
-from ._errors import LeftOut, Problem, some
+from ._errors import LeftOut, Problem, reading, some
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,9 +51,11 @@ class OnDisk(Mapping[str, Track]):
         read: Callable[[Collection[str], NDArray[np.int64]], dict[str, Track]],
         chosen: NDArray[np.int64] | None = None,
         one_by_one: bool = False,
+        path: str = "",
     ) -> None:
         import numpy as np
 
+        self.path = path
         self.infos = dict(infos)
         self.all_lengths = lengths
         self.chosen = np.arange(len(lengths)) if chosen is None else chosen
@@ -69,7 +71,8 @@ class OnDisk(Mapping[str, Track]):
         names = self.infos if names is None else names
         unread = tuple(name for name in names if name not in self.tracks)
         if unread:
-            self.tracks.update(self.read(unread, self.chosen))
+            with reading(self.path):
+                self.tracks.update(self.read(unread, self.chosen))
         return self.tracks
 
     @property
@@ -83,7 +86,7 @@ class OnDisk(Mapping[str, Track]):
         return self._with({name: self.infos[name] for name in names}, self.chosen)
 
     def _with(self, infos: Mapping[str, TrackInfo], chosen: NDArray[np.int64]) -> OnDisk:
-        return OnDisk(infos, self.all_lengths, self.read, chosen, self.one_by_one)
+        return OnDisk(infos, self.all_lengths, self.read, chosen, self.one_by_one, self.path)
 
     def __getitem__(self, name: str) -> Track:
         if name not in self.infos:
@@ -122,6 +125,7 @@ class Episodes(InMemory):
         """Of tracks in memory or on disk."""
         if isinstance(tracks, OnDisk):
             made = cls.__new__(cls)
+            tracks.path = source or ""
             made._tracks = tracks  # type: ignore[assignment]
             made._tasks = None if tasks is None else tuple(tasks)
             made._source = source

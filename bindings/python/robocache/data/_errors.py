@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import linecache
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,6 +77,36 @@ class Damage:
         problem = Problem(os.fspath(path), place, text)
         if problem not in self.problems:
             self.problems.append(problem)
+
+
+@contextmanager
+def reading(path: Any) -> Iterator[None]:
+    """What packages raise about a damaged file, each in its own way, becomes a FormatError."""
+    try:
+        yield
+    except Exception as error:
+        if _says_enough(error):
+            raise
+        line = str(error).partition("\n")[0]
+        raise FormatError(path, "", f"cannot be read: {type(error).__name__}: {line}") from error
+
+
+def _says_enough(error: Exception) -> bool:
+    """Whether it is of the system, of what is installed, or one that this package raised."""
+    if isinstance(error, (FormatError, ImportError, MemoryError)):
+        return True
+    if isinstance(error, OSError):
+        return error.errno is not None
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if place is None or not place.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        return False
+    line = linecache.getline(place.tb_frame.f_code.co_filename, place.tb_lineno)
+    return line.lstrip().startswith("raise ")
+
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def needed(module: str, extra: str, what: str) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
 
-from ._errors import Damage, FormatError
+from ._errors import Damage, FormatError, reading
 
 if TYPE_CHECKING:
     from ._clouds import PointCloud
@@ -101,10 +101,11 @@ def open(
     options = Options(Damage(damaged), progress, unit, rate, dict(definitions or {}), follow_links)
     if not os.path.exists(given):
         raise FileNotFoundError(f"{given}: does not exist")
-    module = format_of(given, FORMATS)
-    if module is None:
-        raise FormatError(given, "", _unknown(given))
-    return module.open(given, options)
+    with reading(given):
+        module = format_of(given, FORMATS)
+        if module is None:
+            raise FormatError(given, "", _unknown(given))
+        return module.open(given, options)
 
 
 def format_of(path: str, formats: Sequence[str]) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import Report, Stream, report
 from .._text_table import text_table
 from ._check_times import header_is_good
-from ._errors import LeftOut, Problem, some
+from ._errors import LeftOut, Problem, reading, some
 from ._source import Piece, Source, StreamInfo
 
 if TYPE_CHECKING:
@@ -222,7 +222,8 @@ class Recording:
                 stream = self._loaded[name]
                 yield Piece(name, stream.names, stream.values, stream.clocks)
         if unread and self._source is not None:
-            yield from self._source.pieces(unread, self._progress)
+            with reading(self._source.path):
+                yield from self._source.pieces(unread, self._progress)
 
     def _require(self, name: object) -> None:
         if name not in self._chosen:
@@ -232,11 +233,12 @@ class Recording:
         if not names or self._source is None:
             return
         pieces: dict[str, list[Piece]] = {name: [] for name in names}
-        for piece in self._source.pieces(names, self._progress):
-            pieces[piece.stream].append(piece)
-        for name in names:
-            info = self._source.streams[name]
-            self._loaded[name] = _joined(info, pieces.pop(name), self._source.unit)
+        with reading(self._source.path):
+            for piece in self._source.pieces(names, self._progress):
+                pieces[piece.stream].append(piece)
+            for name in names:
+                info = self._source.streams[name]
+                self._loaded[name] = _joined(info, pieces.pop(name), self._source.unit)
 
     # ---- what is done with it -------------------------------------------------------------------
 
