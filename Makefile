@@ -3,6 +3,9 @@
 #   DATA=dir       the recording or point clouds for `make demo` (default: what it simulates)
 #   DEPS=no        install nothing: no apt, no virtual environment; use PYTHON as it is
 #   PYTHON=python  makes the virtual environment, or with DEPS=no runs everything itself
+#   LOCKED=yes     Python packages of build, lint and packages in the versions, and with the hashes, of
+#                  requirements/locked
+#   SECONDS=600    of `make fuzz`;  HOURS=1  of `make soak`;  MUTATIONS=100000  of `make fuzz-readers`
 #   CUDA_ARCH=90   the one GPU architecture to build for where nvcc is found (default: this GPU's)
 
 SHELL := /bin/bash
@@ -93,6 +96,32 @@ asan tsan:
 	cmake --build --preset $@
 	$(call run-tests,$@)
 
+.PHONY: fuzz fuzz-corpus fuzz-readers soak
+# Not SECONDS, which is a variable of bash that counts.
+fuzz: FUZZ_SECONDS := $(or $(SECONDS),600)
+fuzz: deps-fuzz ## Fuzz the whole ABI with libFuzzer: SECONDS=600
+	cmake --preset fuzz
+	cmake --build --preset fuzz --target robocache_fuzz
+	mkdir -p build/fuzz/corpus build/fuzz/crashes
+	build/fuzz/tests/fuzz/robocache_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=600 -timeout=60 \
+	  -rss_limit_mb=4000 -artifact_prefix=build/fuzz/crashes/ -print_final_stats=1 \
+	  build/fuzz/corpus tests/fuzz/corpus
+
+fuzz-corpus: ## Put what `make fuzz` has found into tests/fuzz/corpus, as little as covers the same
+	scripts/fuzz_corpus.sh build/fuzz/tests/fuzz/robocache_fuzz build/fuzz/corpus tests/fuzz/corpus
+
+fuzz-readers: deps-test package $(STAMPS)/test ## Damage recordings of every format: MUTATIONS=100000
+	$(PY) tests/python/fuzz_readers.py --mutations $(or $(MUTATIONS),100000)
+
+soak: deps-test $(STAMPS)/test ## Calls of all operations for HOURS=1, and no memory, file or thread kept
+	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=ON -DROBOCACHE_TEST_PYTHON=$(PY)
+	cmake --build --preset release --target robocache_soak
+	build/release/tests/fuzz/robocache_soak --hours $(or $(HOURS),1) --log build/soak.csv
+
+.PHONY: lint
+lint: deps-lint package $(STAMPS)/lint ## Read all sources with tools that look for defects
+	scripts/lint.sh
+
 .PHONY: format
 format: deps-format ## Format the C, C++ and CUDA sources
 	# Not the C headers that users read: clang-format cannot align their block comments.
@@ -102,6 +131,11 @@ format: deps-format ## Format the C, C++ and CUDA sources
 .PHONY: packages
 packages: deps-packages $(STAMPS)/packages ## Build and check all packages, for all architectures: dist
 	PYTHON=$(PY) BINDINGS=$(BINDINGS) scripts/make_packages.sh
+	$(PY) tests/packages_test.py
+
+.PHONY: verify-packages
+verify-packages: deps-packages $(STAMPS)/packages ## Check what is in dist: sums, bills of materials, contents
+	$(PY) scripts/verify_packages.py dist
 	$(PY) tests/packages_test.py
 
 .PHONY: reproduce
@@ -120,8 +154,8 @@ clean: ## Remove everything that was built, and the virtual environment
 
 # --- Steps ----------------------------------------------------------------------------------------
 
-.PHONY: deps-build deps-test deps-bench deps-format deps-docs deps-packages
-deps-build deps-test deps-bench deps-format deps-docs deps-packages: deps-%:
+.PHONY: deps-build deps-test deps-bench deps-format deps-docs deps-packages deps-fuzz deps-lint
+deps-build deps-test deps-bench deps-format deps-docs deps-packages deps-fuzz deps-lint: deps-%:
 ifneq ($(DEPS),no)
 	@scripts/install_deps.sh $*
 endif
@@ -140,7 +174,8 @@ $(STAMPS)/%: requirements/%.txt
 	@mkdir -p $(@D) && touch $@
 else
 $(STAMPS)/%: requirements/%.txt | .venv/bin/pip
-	$(PIP) install -q -r $<
+	$(PIP) install -q $(if $(and $(filter yes,$(LOCKED)),$(wildcard requirements/locked/$*.txt)),\
+	  --require-hashes -r requirements/locked/$*.txt,-r $<)
 	@mkdir -p $(@D) && touch $@
 .venv/bin/pip:
 	$(PYTHON) -m venv .venv

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install the Debian packages that are missing; does nothing, and needs no network, if none is.
-# Usage: install_deps.sh build|packages|test|bench|docs|format
+# Usage: install_deps.sh build|packages|test|bench|docs|format|fuzz|lint
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache pkg-config libhwy-dev python3 python3-dev python3-venv)
@@ -15,6 +15,8 @@ case ${1:-build} in
   bench) packages+=(libbenchmark-dev) ;;
   docs) packages+=(doxygen) ;;
   format) packages=(git clang-format) ;;
+  fuzz) packages+=(clang libclang-rt-dev llvm) ;;
+  lint) packages+=(clang-tidy cppcheck shellcheck) ;;
   *)
     echo "install_deps.sh: unknown group '$1'" >&2
     exit 2

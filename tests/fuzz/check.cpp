@@ -38,7 +38,8 @@ class Accumulators {
   Accumulators(Machine& machine, const Call& call) : machine_(machine) {
     for (const rbcStatisticsAccumulatorParams& params : call.accumulators) {
       rbcStatisticsAccumulator_t made = nullptr;
-      rbcStatisticsAccumulatorCreate(machine.context(), &params, &made);
+      lacks_memory |= rbcStatisticsAccumulatorCreate(machine.context(), &params, &made) ==
+                      RBC_STATUS_OUT_OF_MEMORY;
       handles.accumulators.push_back(made);  // null where the parameters were spoilt
     }
   }
@@ -63,6 +64,7 @@ class Accumulators {
   }
 
   Handles handles;
+  bool lacks_memory = false;
 
  private:
   Machine& machine_;
@@ -138,6 +140,10 @@ Outcome runOnce(Machine& machine, Call& call, uint8_t poison, int64_t* allocated
   const Accumulators accumulators(machine, call);
 
   Outcome outcome;
+  if (accumulators.lacks_memory) {
+    outcome.status = RBC_STATUS_OUT_OF_MEMORY;
+    return outcome;
+  }
   rbcStatus_t size_status = RBC_STATUS_SUCCESS;
   std::string size_message;
   bool reserved = true;
@@ -245,11 +251,10 @@ Outcome Comparison::check(Call& call, Choices& choices) {
     Machine& other =
         *others_[static_cast<size_t>(choices.below(static_cast<int64_t>(others_.size())))];
     const Outcome got = run(other, call, choices.pick(kPoisons));
-    // On CUDA what arrays of numbers hold is not verified, and memory may be there or not.
+    // Memory may be there or not; on CUDA what arrays of numbers hold is not verified.
     const bool may_differ =
-        other.onCuda() && (expected.status == RBC_STATUS_INVALID_ARGUMENT ||
-                           expected.status == RBC_STATUS_OUT_OF_MEMORY ||
-                           got.status == RBC_STATUS_OUT_OF_MEMORY);
+        expected.status == RBC_STATUS_OUT_OF_MEMORY || got.status == RBC_STATUS_OUT_OF_MEMORY ||
+        (other.onCuda() && expected.status == RBC_STATUS_INVALID_ARGUMENT);
     if (may_differ) continue;
     if (got.status != expected.status || got.message != expected.message) {
       report(other, call, "gave " + std::string(rbcStatusName(got.status)) + " \"" + got.message +

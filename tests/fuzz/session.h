@@ -16,6 +16,11 @@ class Session {
   // Throws a Defect if one was found.
   void play(Choices choices);
 
+  // From the n-th allocation of a machine's allocator on there is no memory; 0: there is.
+  void failNext(int64_t n) {
+    for (const auto& machine : machines_.all) machine->failFrom(n);
+  }
+
   // How calls ended, by function and status.
   const std::map<std::string, int64_t>& tally() const { return tally_; }
 

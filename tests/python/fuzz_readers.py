@@ -20,9 +20,9 @@ import warnings
 import zlib
 from pathlib import Path
 
-import data_files
 import numpy as np
 
+import data_files
 from robocache import data
 
 MEMORY = 2 << 30

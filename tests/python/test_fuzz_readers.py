@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import fuzz_readers
 import pytest
 
+import fuzz_readers
 from robocache import data
 
 

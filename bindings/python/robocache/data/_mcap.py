@@ -207,7 +207,7 @@ class Mcap:
     def _of(self, file: BinaryIO, chunk: _Chunk) -> bytes | None:
         if chunk.size < 0:
             file.seek(chunk.at)
-            return file.read(-chunk.size)
+            return file.read(min(-chunk.size, self.size))
         return self._content(file, chunk.at, chunk.size, chunk.at + 9 + chunk.size <= self.size)
 
     def _content(self, file: BinaryIO, at: int, size: int, whole: bool) -> bytes | None:
@@ -216,12 +216,12 @@ class Mcap:
         file.seek(at + 9)
         try:
             unpacked, checksum, length = struct.unpack_from("<16xQII", file.read(32))
-            compression = file.read(length).decode()
+            compression = file.read(min(length, size)).decode()
             (packed,) = struct.unpack("<Q", file.read(8))
         except (struct.error, UnicodeDecodeError):
             self.damage.found(self.path, place, "its head cannot be read")
             return None
-        content = file.read(min(packed, size - 40 - length))
+        content = file.read(max(min(packed, size - 40 - length), 0))
         if not whole:
             if compression:
                 self.damage.found(self.path, place, f"is cut off, and {compression}: it is lost")

@@ -91,7 +91,7 @@ class Ros1:
                     raise KeyError("op")
                 fields, begin, size = record
                 file.seek(begin)
-                own = dict(struct.iter_unpack("<II", file.read(size)))
+                own = dict(struct.iter_unpack("<II", file.read(min(size, self.size))))
                 (place,) = struct.unpack("<Q", fields["chunk_pos"])
                 self._chunk(file, place, frozenset(own))
                 for number, count in own.items():
@@ -135,6 +135,8 @@ class Ros1:
 
     def _record(self, file: BinaryIO, at: int) -> tuple[dict[str, bytes], int, int] | None:
         """The fields of a record's head, where its data begin, and their size."""
+        if at > self.size:  # of a damaged index: perhaps no place that a file could have
+            return None
         file.seek(at)
         start = file.read(4)
         if len(start) < 4:
@@ -151,7 +153,7 @@ class Ros1:
             raise KeyError("connection")
         fields, begin, size = record
         file.seek(begin)
-        self._declare(fields, file.read(size))
+        self._declare(fields, file.read(min(size, self.size)))
         return begin + size
 
     def _declare(self, fields: dict[str, bytes], data: bytes) -> None:
@@ -231,7 +233,7 @@ class Ros1:
     def _content(self, file: BinaryIO, chunk: _Chunk) -> bytes | None:
         place = f"chunk at byte {chunk.at}"
         file.seek(chunk.at)
-        content = file.read(chunk.size)
+        content = file.read(min(chunk.size, self.size))
         if not chunk.whole:
             self.damage.found(self.path, place, "is cut off")
             return content if chunk.compression == "none" else None

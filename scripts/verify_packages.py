@@ -1,0 +1,156 @@
+"""Check packages as they lie there, wherever they came from: verify_packages.py FOLDER
+
+Their sums, the bill of materials, that every package carries the one library that the bill names, and that it
+is hardened. Nothing of the packages is run.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+
+HARDENING = pathlib.Path(__file__).parent.parent / "tests/source/hardening.py"
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def check_sums(folder: pathlib.Path) -> list[str]:
+    told = {}
+    for line in (folder / "SHA256SUMS").read_text().splitlines():
+        told[line[66:]] = line[:64]
+    there = {path.name for path in folder.iterdir()} - {"SHA256SUMS"}
+    found = [f"{name}: is not in SHA256SUMS" for name in sorted(there - set(told))]
+    for name, expected in sorted(told.items()):
+        if name not in there:
+            found.append(f"{name}: is missing")
+        elif sha256((folder / name).read_bytes()) != expected:
+            found.append(f"{name}: is not what SHA256SUMS tells")
+    return found
+
+
+def check_bill(name: str, bill: dict) -> list[str]:
+    """What CycloneDX 1.5 asks of a bill such as ours."""
+    found = []
+
+    def require(condition: object, what: str) -> None:
+        if not condition:
+            found.append(f"{name}: {what}")
+
+    require(bill.get("bomFormat") == "CycloneDX", "is no CycloneDX")
+    require(bill.get("specVersion") == "1.5", "is not of version 1.5")
+    require(isinstance(bill.get("version"), int) and bill["version"] >= 1, "has no version")
+    stamp = bill.get("metadata", {}).get("timestamp", "")
+    require(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", stamp), "has no time")
+    root = bill.get("metadata", {}).get("component", {})
+    components = [root, *bill.get("components", [])]
+    references = [component.get("bom-ref") for component in components]
+    require(len(set(references)) == len(references), "names a component twice")
+    for component in components:
+        what = component.get("name", "a component")
+        require(component.get("type") in ("library", "application", "framework"), f"{what}: type")
+        require(component.get("name") and component.get("version"), f"{what}: name or version")
+        licenses = component.get("licenses") or []
+        require(
+            licenses and all(one.get("expression") or one.get("license") for one in licenses),
+            f"{what}: has no licence",
+        )
+        for digest in component.get("hashes", []):
+            require(re.fullmatch(r"[0-9a-f]{64}", digest.get("content", "")), f"{what}: hash")
+    told = {entry["ref"]: entry.get("dependsOn", []) for entry in bill.get("dependencies", [])}
+    require(set(told) == set(references), "tells of other dependencies than it has components")
+    require(set(told.get(root.get("bom-ref"), [])) == set(references[1:]), "leaves some out")
+    return found
+
+
+def files_of(path: pathlib.Path) -> dict[str, bytes]:
+    """Content by name, of any archive; none leads out of the folder that it is unpacked to."""
+    if path.name.endswith(".tar.gz"):
+        with tarfile.open(path) as archive:
+            members = [m for m in archive.getmembers() if m.isfile()]
+            return {m.name: archive.extractfile(m).read() for m in members}
+    if path.suffix in (".whl", ".jar", ".nupkg"):
+        with zipfile.ZipFile(path) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+    return {}
+
+
+def check_record(name: str, files: dict[str, bytes]) -> list[str]:
+    """A wheel's own list of what is in it."""
+    (record,) = [file for file in files if file.endswith(".dist-info/RECORD")]
+    told = {row[0]: row[1] for row in csv.reader(io.StringIO(files[record].decode()))}
+    found = []
+    if set(told) != {file for file in files if not file.endswith("/")}:
+        found.append(f"{name}: RECORD lists other files than there are")
+    for file, digest in told.items():
+        if file == record or file not in files:
+            continue
+        made = base64.urlsafe_b64encode(hashlib.sha256(files[file]).digest()).rstrip(b"=").decode()
+        if digest != f"sha256={made}":
+            found.append(f"{name}: {file} is not what RECORD tells")
+    return found
+
+
+def check_library(name: str, content: bytes) -> list[str]:
+    with tempfile.NamedTemporaryFile(suffix=".so") as file:
+        file.write(content)
+        file.flush()
+        command = [sys.executable, HARDENING, file.name, "--optimized"]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+    return [f"{name}: {line.partition(': ')[2]}" for line in run.stdout.splitlines()]
+
+
+def verify(folder: pathlib.Path) -> list[str]:
+    found = check_sums(folder)
+    bills = list(folder.glob("*.cdx.json"))
+    if len(bills) != 1:
+        return [*found, f"{len(bills)} bills of materials, expected one"]
+    bill = json.loads(bills[0].read_text())
+    found += check_bill(bills[0].name, bill)
+    root = bill.get("metadata", {}).get("component", {})
+    named = {digest["content"] for digest in root.get("hashes", [])}
+    hardened = set()
+    carriers = 0
+    for path in sorted(folder.iterdir()):
+        files = files_of(path)
+        for name in files:
+            if name.startswith("/") or ".." in name.split("/"):
+                found.append(f"{path.name}: {name} leads out of it")
+        if path.suffix == ".whl":
+            found += check_record(path.name, files)
+        for name, content in files.items():
+            if not re.search(r"librobocache\.so[.\d]*$", name):
+                continue
+            carriers += 1
+            if sha256(content) not in named:
+                found.append(f"{path.name}: {name} is not the library of the bill of materials")
+            if sha256(content) not in hardened:
+                hardened.add(sha256(content))
+                found += check_library(f"{path.name}: {name}", content)
+    if carriers == 0:
+        found.append("no package carries the library")
+    return found
+
+
+def main() -> int:
+    folder = pathlib.Path(sys.argv[1])
+    found = verify(folder)
+    for line in found:
+        print(line)
+    print(f"{folder}: {len(list(folder.iterdir()))} files, problems: {len(found)}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+// Calls of all operations for hours, right and wrong ones, with memory failing now and then; what the process
+// holds is written down, and may not grow.
+//
+//   robocache_soak [--hours H | --seconds S] [--seed S] [--log FILE]
+#include <dirent.h>
+#include <malloc.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "fuzz/session.h"
+
+namespace {
+
+struct Sample {
+  double seconds;
+  int64_t calls;
+  int64_t resident;  // KiB
+  int64_t descriptors;
+  int64_t threads;
+};
+
+int64_t statusField(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.compare(0, name.size(), name) == 0) return std::atoll(line.c_str() + name.size() + 1);
+  }
+  return 0;
+}
+
+int64_t countOf(const char* folder) {
+  int64_t count = 0;
+  DIR* const opened = opendir(folder);
+  while (opened != nullptr && readdir(opened) != nullptr) ++count;
+  if (opened != nullptr) closedir(opened);
+  return count;
+}
+
+// How much the resident memory grows in an hour, by least squares of the second half.
+double growthAnHour(const std::vector<Sample>& samples) {
+  const size_t first = samples.size() / 2;
+  const double n = static_cast<double>(samples.size() - first);
+  double x = 0, y = 0, xx = 0, xy = 0;
+  for (size_t i = first; i < samples.size(); ++i) {
+    const double t = samples[i].seconds / 3600;
+    const auto kib = static_cast<double>(samples[i].resident);
+    x += t;
+    y += kib;
+    xx += t * t;
+    xy += t * kib;
+  }
+  const double spread = n * xx - x * x;
+  return spread > 0 ? (n * xy - x * y) / spread : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  double seconds = 3600;
+  uint64_t seed = 1;
+  const char* log = nullptr;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (std::strcmp(argv[i], "--hours") == 0) seconds = 3600 * std::atof(argv[i + 1]);
+    if (std::strcmp(argv[i], "--seconds") == 0) seconds = std::atof(argv[i + 1]);
+    if (std::strcmp(argv[i], "--seed") == 0) seed = std::strtoull(argv[i + 1], nullptr, 10);
+    if (std::strcmp(argv[i], "--log") == 0) log = argv[i + 1];
+  }
+  std::ofstream table;
+  if (log != nullptr) table.open(log);
+  if (table.is_open()) table << "seconds,calls,resident_kib,descriptors,threads\n";
+
+  fuzz::Session session(fuzz::machinesHere());
+  const auto begin = std::chrono::steady_clock::now();
+  const auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  std::vector<Sample> samples;
+  int64_t calls = 0;
+  int defects = 0;
+  double next = 0;
+  while (elapsed() < seconds && defects < 10) {
+    if (elapsed() >= next) {
+      malloc_trim(0);  // what the C library keeps for later is no leak
+      samples.push_back({elapsed(), calls, statusField("VmRSS:"), countOf("/proc/self/fd"),
+                         statusField("Threads:")});
+      const Sample& s = samples.back();
+      if (table.is_open()) {
+        table << s.seconds << ',' << s.calls << ',' << s.resident << ',' << s.descriptors << ','
+              << s.threads << std::endl;
+      }
+      next = elapsed() + seconds / 200;
+    }
+    // Memory gives out from some allocation on, for a call in a hundred.
+    if (calls % 100 == 99) session.failNext(1 + calls / 100 % 3);
+    try {
+      session.play(fuzz::Choices(seed + static_cast<uint64_t>(calls)));
+    } catch (const fuzz::Defect& defect) {
+      std::fprintf(stderr, "seed %llu: %s\n",
+                   static_cast<unsigned long long>(seed + static_cast<uint64_t>(calls)),
+                   defect.what());
+      ++defects;
+    }
+    session.failNext(0);
+    ++calls;
+  }
+  if (samples.size() < 20) {
+    std::fprintf(stderr, "too short to tell a trend\n");
+    return 1;
+  }
+  const Sample& settled = samples[samples.size() / 2];
+  const Sample& last = samples.back();
+  const double growth = growthAnHour(samples);
+  const double hours = (last.seconds - settled.seconds) / 3600;
+  std::printf("%lld plays in %.0f s, %.0f a second; %lld KiB resident, %+.0f KiB an hour; "
+              "%lld descriptors, %lld threads; defects: %d\n",
+              static_cast<long long>(calls), last.seconds,
+              static_cast<double>(last.calls) / last.seconds,
+              static_cast<long long>(last.resident), growth,
+              static_cast<long long>(last.descriptors), static_cast<long long>(last.threads),
+              defects);
+  // A trend is growth that the second half shows in all, beyond what pages come and go.
+  const double grown = growth * hours;
+  const bool leaks = grown > 1024 + 0.02 * static_cast<double>(settled.resident);
+  if (leaks) std::fprintf(stderr, "memory grows: %.0f KiB in the second half\n", grown);
+  if (last.descriptors > settled.descriptors) std::fprintf(stderr, "descriptors grow\n");
+  if (last.threads > settled.threads) std::fprintf(stderr, "threads grow\n");
+  return leaks || last.descriptors > settled.descriptors || last.threads > settled.threads ||
+                 defects > 0
+             ? 1
+             : 0;
+}
