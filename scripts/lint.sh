@@ -24,12 +24,11 @@ run() {  # NAME PROGRAM ARGUMENTS...
   "$@" || failed+=("$name")
 }
 
-# Standards that a C compiler can hold plain C to; fanalyzer is for C alone.
+# It is for C alone. tests/abi/growth takes headers that are made, and ends in its own way.
 analyze() {
   local source status=0
-  for source in examples/c/*.c tests/abi/growth/*.c tests/unload/*.c; do
-    gcc -std=c11 -fanalyzer -O1 -Wall -Wextra -Werror -Iinclude -fsyntax-only "$source" || status=1
-    gcc -std=c11 -fanalyzer -O1 -Wall -Wextra -Werror -Iinclude -c "$source" -o /dev/null || status=1
+  for source in examples/c/*.c tests/unload/*.c; do
+    gcc -std=gnu11 -fanalyzer -O1 -Wall -Wextra -Werror -Iinclude -c "$source" -o /dev/null || status=1
   done
   return $status
 }
@@ -61,7 +60,7 @@ for part in "$@"; do
     shellcheck) git ls-files -z '*.sh' .ci/run | run shellcheck xargs -0 shellcheck ;;
     cppcheck)
       run cppcheck cppcheck --quiet --error-exitcode=1 --std=c++17 --inline-suppr -Iinclude -Isrc/core \
-        --enable=warning,portability --suppress=uninitMemberVar --suppress=missingIncludeSystem \
+        --enable=warning,portability --suppress=uninitMemberVar --suppress=missingIncludeSystem --suppress=memsetClassFloat --library=scripts/cppcheck.cfg \
         src/core src/api examples/c
       ;;
     analyzer) run analyzer analyze ;;

@@ -48,7 +48,9 @@ class Build:
         """An SPDX expression of the licences of the headers that lie somewhere below ``folder``."""
         found = set()
         for text in (self._read(path) for path in self._headers if f"/{folder}/" in path):
+            # REUSE-IgnoreStart
             identifiers = re.findall(r"SPDX-License-Identifier: (.*\w)", text)
+            # REUSE-IgnoreEnd
             found.update(identifiers or (id for id, part in LICENSE_TEXTS.items() if part in text))
         return {"expression": " AND ".join(sorted(found))}
 

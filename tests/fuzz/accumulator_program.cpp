@@ -119,7 +119,10 @@ class Program {
                                            &told),
             "Export");
     }
-    ended(rbcStatisticsAccumulatorExport(context(), handle, state.data(), bytes, &bytes), "Export");
+    if (ended(rbcStatisticsAccumulatorExport(context(), handle, state.data(), bytes, &bytes),
+              "Export") != RBC_STATUS_SUCCESS) {
+      return;
+    }
     if (bytes < 4096 || choices_.chance(10)) transcript_.bytes(state.data(), bytes);
     bool spoilt = false;
     if (choices_.chance(60)) {

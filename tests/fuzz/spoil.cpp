@@ -14,9 +14,9 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 int64_t oddInteger(Choices& choices, int64_t now) {
   switch (choices.below(8)) {
-    case 0: return now + 1;
-    case 1: return now - 1;
-    case 2: return -now;
+    case 0: return now == kMax ? kMin : now + 1;
+    case 1: return now == kMin ? kMax : now - 1;
+    case 2: return now == kMin ? kMin : -now;
     case 3: return choices.pick<int64_t>({kMin, kMax, kMin + 1, kMax - 1, kMax / 2, kMax / 8});
     case 4: return choices.pick<int64_t>({INT32_MAX, INT32_MIN, int64_t{1} << 31, int64_t{1} << 32});
     case 5: return int64_t{1} << choices.below(63);
