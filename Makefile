@@ -102,13 +102,14 @@ fuzz: FUZZ_SECONDS := $(or $(SECONDS),600)
 fuzz: deps-fuzz ## Fuzz the whole ABI with libFuzzer: SECONDS=600
 	cmake --preset fuzz
 	cmake --build --preset fuzz --target robocache_fuzz
-	mkdir -p build/fuzz/corpus build/fuzz/crashes
+	mkdir -p build/fuzz/crashes
+	scripts/fuzz_corpus.sh unpack tests/fuzz/corpus.hex build/fuzz/corpus
 	build/fuzz/tests/fuzz/robocache_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=600 -timeout=60 \
 	  -rss_limit_mb=4000 -artifact_prefix=build/fuzz/crashes/ -print_final_stats=1 \
-	  build/fuzz/corpus tests/fuzz/corpus
+	  build/fuzz/corpus
 
-fuzz-corpus: ## Put what `make fuzz` has found into tests/fuzz/corpus, as little as covers the same
-	scripts/fuzz_corpus.sh build/fuzz/tests/fuzz/robocache_fuzz build/fuzz/corpus tests/fuzz/corpus
+fuzz-corpus: ## Put what `make fuzz` has found into tests/fuzz/corpus.hex, as little as covers the same
+	scripts/fuzz_corpus.sh merge build/fuzz/tests/fuzz/robocache_fuzz build/fuzz/corpus tests/fuzz/corpus.hex
 
 fuzz-readers: deps-test package $(STAMPS)/test ## Damage recordings of every format: MUTATIONS=100000
 	$(PY) tests/python/fuzz_readers.py --mutations $(or $(MUTATIONS),100000)

@@ -1,19 +1,32 @@
 #!/usr/bin/env bash
-# Merge a campaign's inputs into the corpus of the tree: the smallest that cover the same, up to a size.
-# Usage: fuzz_corpus.sh FUZZER FOUND CORPUS [MOST_BYTES]
+# The corpus of the tree is one file with an input a line, in hexadecimal, the shortest first.
+#
+#   fuzz_corpus.sh unpack CORPUS FOLDER          into files, as libFuzzer reads them
+#   fuzz_corpus.sh merge FUZZER FOLDER CORPUS    those of a campaign that cover the same as all
 set -euo pipefail
-fuzzer=$1 found=$2 corpus=$3 most=${4:-200000}
 
-merged=$(mktemp -d)
-trap 'rm -rf "$merged"' EXIT
-"$fuzzer" -merge=1 -max_len=600 "$merged" "$corpus" "$found"
-rm -rf "$corpus"
-mkdir -p "$corpus"
-# The smallest first: they are as many ways through the code as fit.
-total=0
-while read -r size name; do
-  ((total + size <= most)) || break
-  cp "$merged/$name" "$corpus/$name"
-  ((total += size)) || true
-done < <(find "$merged" -type f -printf '%s %f\n' | sort -n)
-echo "$(find "$corpus" -type f | wc -l) inputs of $total bytes"
+case ${1:-} in
+  unpack)
+    mkdir -p "$3"
+    number=0
+    while read -r line; do
+      xxd -r -p <<<"$line" >"$3/corpus-$number"
+      number=$((number + 1))
+    done <"$2"
+    ;;
+  merge)
+    merged=$(mktemp -d)
+    trap 'rm -rf "$merged"' EXIT
+    "$2" -merge=1 -max_len=600 "$merged" "$3"
+    # As much as a tree should carry.
+    for input in "$merged"/*; do
+      xxd -p "$input" | tr -d '\n'
+      echo
+    done | awk '{ print length, $0 }' | sort -n | awk '(total += $1) < 250000 { print $2 }' >"$4"
+    wc -l "$4"
+    ;;
+  *)
+    sed -n 's/^# \?//p' "$0" >&2
+    exit 2
+    ;;
+esac

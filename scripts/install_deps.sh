@@ -15,7 +15,7 @@ case ${1:-build} in
   bench) packages+=(libbenchmark-dev) ;;
   docs) packages+=(doxygen) ;;
   format) packages=(git clang-format) ;;
-  fuzz) packages+=(clang libclang-rt-dev llvm) ;;
+  fuzz) packages+=(clang libclang-rt-dev llvm xxd) ;;
   lint) packages+=(clang-tidy cppcheck shellcheck) ;;
   *)
     echo "install_deps.sh: unknown group '$1'" >&2

@@ -1,7 +1,7 @@
 """Check packages as they lie there, wherever they came from: verify_packages.py FOLDER
 
-Their sums, the bill of materials, that every package carries the one library that the bill names, and that it
-is hardened. Nothing of the packages is run.
+Their sums, the bill of materials, that every package carries the one library that the bill names,
+and that it is hardened. Nothing of the packages is run.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@
 namespace fuzz {
 namespace {
 
-const std::vector<std::string> kArguments = {"context", "accumulator", "other", "params",   "values",
-                                             "data",    "result",      "more",  "capacity", "bytes",
-                                             "size",    "info"};
+const std::vector<std::string> kArguments = {"context",  "accumulator", "other",  "params",
+                                             "values",   "data",        "result", "more",
+                                             "capacity", "bytes",       "size",   "info"};
 
 class Program {
  public:
@@ -23,8 +23,13 @@ class Program {
   Program(const Program&) = delete;
 
   void create(rbcDType dtype, int64_t channels, const double* levels, int64_t num_levels) {
-    rbcTensor tensor = {const_cast<double*>(levels), {RBC_DEVICE_CPU, 0}, 1, support::kF64,
-                        &num_levels,                 nullptr,             0};
+    rbcTensor tensor = {const_cast<double*>(levels),
+                        {RBC_DEVICE_CPU, 0},
+                        1,
+                        support::kF64,
+                        &num_levels,
+                        nullptr,
+                        0};
     rbcStatisticsAccumulatorParams params = rbcStatisticsAccumulatorParamsInit();
     params.channels = channels;
     params.levels = num_levels > 0 ? &tensor : nullptr;
@@ -46,7 +51,8 @@ class Program {
     Call call("rbcStatisticsAccumulatorUpdate");
     const int64_t samples = choices_.between(0, 30);
     Tensor* values = call.add(choices_, "values", dtype, {samples, channels}, Role::kInput);
-    support::isFloat(dtype) ? fillReals(call, *values, choices_) : fillBits(call, *values, choices_);
+    support::isFloat(dtype) ? fillReals(call, *values, choices_)
+                            : fillBits(call, *values, choices_);
     rbcStatisticsUpdateParams params = rbcStatisticsUpdateParamsInit();
     if (choices_.chance(30)) {
       Tensor* t = call.add(choices_, "mask", anyFlag(choices_), {samples}, Role::kInput);
@@ -113,10 +119,9 @@ class Program {
     std::vector<uint8_t> state(bytes);
     if (choices_.chance(10) && bytes > 0) {
       size_t told = 0;
-      ended(rbcStatisticsAccumulatorExport(context(), handle, state.data(),
-                                           static_cast<size_t>(choices_.below(
-                                               static_cast<int64_t>(bytes))),
-                                           &told),
+      ended(rbcStatisticsAccumulatorExport(
+                context(), handle, state.data(),
+                static_cast<size_t>(choices_.below(static_cast<int64_t>(bytes))), &told),
             "Export");
     }
     if (ended(rbcStatisticsAccumulatorExport(context(), handle, state.data(), bytes, &bytes),

@@ -25,17 +25,17 @@ struct Block {
 
 struct Tensor {
   std::string name;
-  rbcTensor raw = {};  // but for the address, which is that of the block and `shift`
+  rbcTensor raw = {};                // but for the address, which is that of the block and `shift`
   std::unique_ptr<int64_t[]> shape;  // exactly as long as it has to be
   std::unique_ptr<int64_t[]> strides;
   int block = -1;  // -1: none, the data is null
   int64_t shift = 0;
   bool written = false;
   bool read = false;
-  bool absent = false;       // a null pointer stands for it
+  bool absent = false;      // a null pointer stands for it
   bool own_device = false;  // raw.device is as it shall be, not where the block lies
 
-  bool held = false;        // a struct points to it
+  bool held = false;  // a struct points to it
 
   const rbcTensor* get() const { return absent ? nullptr : &raw; }
   // For a field of a struct.
@@ -115,7 +115,8 @@ class Call {
  private:
   bool fit(Tensor* tensor, bool whatever);
   Struct* addStruct(const char* type, const void* elements, size_t size, int32_t count);
-  Tensor* make(const std::string& name, rbcDType dtype, const std::vector<int64_t>& shape, Role role);
+  Tensor* make(const std::string& name, rbcDType dtype, const std::vector<int64_t>& shape,
+               Role role);
 
   std::string name_;
   std::deque<Tensor> tensors_;

@@ -7,10 +7,9 @@ namespace {
 
 using Maker = std::unique_ptr<Call> (*)(Choices&);
 constexpr Maker kMakers[] = {
-    makeResample,      makeFuse,           makeVoxelize, makeVoxelizeSparse,
-    makeVoxelizeTsdf,  makeUnproject,      makeTakeRows, makeFarthestPoints,
-    makeStatistics,    makeConvertRotations, makeWindows, makeTensorCopy,
-    makeTensorNormalize,
+    makeResample,  makeFuse,       makeVoxelize,        makeVoxelizeSparse, makeVoxelizeTsdf,
+    makeUnproject, makeTakeRows,   makeFarthestPoints,  makeStatistics,     makeConvertRotations,
+    makeWindows,   makeTensorCopy, makeTensorNormalize,
 };
 
 }  // namespace
@@ -21,7 +20,8 @@ std::unique_ptr<Call> makeCallOf(int index, Choices& choices) { return kMakers[i
 
 std::unique_ptr<Call> makeCall(Choices& choices) {
   auto call = makeCallOf(static_cast<int>(choices.below(numOperations())), choices);
-  for (int64_t n = choices.chance(50) ? 0 : choices.between(1, 3); n > 0; --n) spoil(*call, choices);
+  for (int64_t n = choices.chance(50) ? 0 : choices.between(1, 3); n > 0; --n)
+    spoil(*call, choices);
   return call;
 }
 

@@ -61,8 +61,8 @@ std::unique_ptr<Call> makeUnproject(Choices& choices) {
   if (choices.chance(40)) {
     channels = choices.below(5);
     const rbcDType color = choices.chance(50) ? support::kU8 : anyFloat(choices);
-    colors = call->add(choices, "colors", color, join(batch, {height, width, channels}),
-                       Role::kInput);
+    colors =
+        call->add(choices, "colors", color, join(batch, {height, width, channels}), Role::kInput);
     color.code == RBC_DTYPE_UINT ? fillBits(*call, *colors, choices)
                                  : fillReals(*call, *colors, choices, 0, 1);
   }
@@ -70,8 +70,8 @@ std::unique_ptr<Call> makeUnproject(Choices& choices) {
   Tensor* points = call->add(choices, "points", anyFloat(choices),
                              join(batch, {kept, 3 + channels}), Role::kOutput);
   Tensor* counts = call->add(choices, "counts", support::kI64, batch, Role::kOutput);
-  Tensor* overflow =
-      choices.chance(50) ? call->add(choices, "overflow", support::kI64, batch, Role::kOutput)
+  Tensor* overflow = choices.chance(50)
+                         ? call->add(choices, "overflow", support::kI64, batch, Role::kOutput)
                          : nullptr;
   Tensor* pixels = choices.chance(50) ? call->add(choices, "pixels", anyIndex(choices),
                                                   join(batch, {kept}), Role::kOutput)
@@ -102,17 +102,16 @@ std::unique_ptr<Call> makeUnproject(Choices& choices) {
 std::unique_ptr<Call> makeFarthestPoints(Choices& choices) {
   auto call = std::make_unique<Call>("rbcFarthestPoints");
   const bool packed = choices.chance(30);
-  const std::vector<int64_t> batch = packed ? std::vector<int64_t>{choices.below(4)}
-                                            : anyBatch(choices);
+  const std::vector<int64_t> batch =
+      packed ? std::vector<int64_t>{choices.below(4)} : anyBatch(choices);
   const int64_t count = anyExtent(choices, 60);
   const int64_t taken = choices.between(1, choices.chance(20) ? 80 : 12);
-  Tensor* points =
-      call->add(choices, "points", anyFloat(choices),
-                join(packed ? std::vector<int64_t>{} : batch, {count, choices.between(3, 5)}),
-                Role::kInput);
+  Tensor* points = call->add(
+      choices, "points", anyFloat(choices),
+      join(packed ? std::vector<int64_t>{} : batch, {count, choices.between(3, 5)}), Role::kInput);
   fillReals(*call, *points, choices);
-  Tensor* indices = call->add(choices, "indices", anyIndex(choices), join(batch, {taken}),
-                              Role::kOutput);
+  Tensor* indices =
+      call->add(choices, "indices", anyIndex(choices), join(batch, {taken}), Role::kOutput);
   Tensor* distances = choices.chance(50) ? call->add(choices, "distances", anyFloat(choices),
                                                      join(batch, {taken}), Role::kOutput)
                                          : nullptr;
@@ -160,11 +159,10 @@ std::unique_ptr<Call> makeTakeRows(Choices& choices) {
       call->add(choices, "values", dtype,
                 join(shared ? std::vector<int64_t>{} : batch, {count, channels}), Role::kInput);
   integers ? fillBits(*call, *values, choices) : fillReals(*call, *values, choices);
-  Tensor* indices = call->add(choices, "indices", anyIndex(choices), join(batch, {taken}),
-                              Role::kInput);
+  Tensor* indices =
+      call->add(choices, "indices", anyIndex(choices), join(batch, {taken}), Role::kInput);
   fillIntegers(*call, *indices, choices, -1, count - 1);
-  Tensor* out =
-      call->add(choices, "out", dtype, join(batch, {taken, channels}), Role::kOutput);
+  Tensor* out = call->add(choices, "out", dtype, join(batch, {taken, channels}), Role::kOutput);
   rbcTakeRowsParams params = rbcTakeRowsParamsInit();
   if (choices.chance(50)) params.fill_value = choices.pick({1.0, 0.0, 0.5, -1.0, 100.0, 1e300});
   Struct* p = call->add("rbcTakeRowsParams", &params);
@@ -191,8 +189,8 @@ std::unique_ptr<Call> makeConvertRotations(Choices& choices) {
   Tensor* rotations = call->add(choices, "rotations", anyFloat(choices),
                                 join(rows, {channelsOf(source)}), Role::kInput);
   fillReals(*call, *rotations, choices, -1.5, 1.5);
-  Tensor* out = call->add(choices, "out", anyFloat(choices), join(rows, {channelsOf(target)}),
-                          Role::kOutput);
+  Tensor* out =
+      call->add(choices, "out", anyFloat(choices), join(rows, {channelsOf(target)}), Role::kOutput);
   if (choices.chance(4)) source = choices.pick({-1, 7, 15, 28, 31, 44, INT32_MAX, INT32_MIN});
   if (choices.chance(4)) target = choices.pick({-1, 7, 15, 28, 31, 44, INT32_MAX, INT32_MIN});
   call->names = {"source", "target"};

@@ -6,8 +6,8 @@
 namespace fuzz {
 namespace {
 
-const std::vector<std::string> kArguments = {"context", "params", "info", "stream", "bytes",
-                                             "allocator"};
+const std::vector<std::string> kArguments = {"context", "params", "info",
+                                             "stream",  "bytes",  "allocator"};
 
 }  // namespace
 

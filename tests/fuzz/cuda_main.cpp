@@ -16,7 +16,7 @@ void require(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
   // Nothing works on the device after that.
   std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-  std::abort();
+  std::_Exit(2);
 }
 
 class DeviceMemory : public Memory {

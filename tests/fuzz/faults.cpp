@@ -118,15 +118,16 @@ int main(int argc, char** argv) {
               [&] { failAllocator(*memory, operation, seed, &allocator); });
     }
     int number = 0;
-    for (const Program program : {fuzz::accumulatorProgram, fuzz::tensorProgram, fuzz::liveProgram,
-                                  fuzz::contextProgram}) {
+    for (const Program program :
+         {fuzz::accumulatorProgram, fuzz::tensorProgram, fuzz::liveProgram, fuzz::contextProgram}) {
       guarded("program " + std::to_string(number++) + " seed " + std::to_string(seed),
               [&] { failHost(*memory, program, seed, &host); });
     }
   }
-  std::printf("allocator: %lld calls, %lld without memory; host: %lld programs, %lld without memory\n",
-              static_cast<long long>(allocator.calls), static_cast<long long>(allocator.failed),
-              static_cast<long long>(host.calls), static_cast<long long>(host.failed));
+  std::printf(
+      "allocator: %lld calls, %lld without memory; host: %lld programs, %lld without memory\n",
+      static_cast<long long>(allocator.calls), static_cast<long long>(allocator.failed),
+      static_cast<long long>(host.calls), static_cast<long long>(host.failed));
   const bool counted = RBC_TEST_COUNTS_MALLOC == 0 || host.failed > 0;
   if (allocator.failed == 0 || !counted) {
     std::fprintf(stderr, "nothing failed\n");

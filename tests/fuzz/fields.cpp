@@ -10,7 +10,7 @@ namespace {
 
 class Fields {
  public:
-  Fields() {
+  Fields(){
 #define SIZE(type, bytes) static_assert(true)
 #define RELEASED(type, bytes) static_assert(true)
 #define FIELD(type, name, offset, ctype) add<ctype>(#type, #name, offset)

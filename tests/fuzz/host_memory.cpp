@@ -76,10 +76,10 @@ class HostMemory : public Memory {
     return std::all_of(begin, begin + bytes, [&](uint8_t b) { return b == byte; });
   }
 #if RBC_TEST_ADDRESS_SANITIZER
-  void forbid(void* pointer, size_t bytes) override {
-    __asan_poison_memory_region(pointer, bytes);
+  void forbid(void* pointer, size_t bytes) override { __asan_poison_memory_region(pointer, bytes); }
+  void allow(void* pointer, size_t bytes) override {
+    __asan_unpoison_memory_region(pointer, bytes);
   }
-  void allow(void* pointer, size_t bytes) override { __asan_unpoison_memory_region(pointer, bytes); }
 #endif
 
  private:

@@ -8,8 +8,8 @@
 namespace fuzz {
 namespace {
 
-const std::vector<std::string> kArguments = {"context", "live", "streams", "num_streams", "params",
-                                             "stream",  "counters"};
+const std::vector<std::string> kArguments = {"context", "live",   "streams", "num_streams",
+                                             "params",  "stream", "counters"};
 
 struct Live {
   rbcLive_t handle = nullptr;
@@ -31,7 +31,8 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     if (choices.chance(5)) p.method = choices.pick({6, 8, -1});
     rbcLiveStream s = rbcLiveStreamInit();
     s.dtype = anyFloat(choices);
-    s.channels = choices.chance(97) ? choices.between(1, 5) : choices.pick<int64_t>({0, -1, INT64_MAX});
+    s.channels =
+        choices.chance(97) ? choices.between(1, 5) : choices.pick<int64_t>({0, -1, INT64_MAX});
     s.capacity = choices.chance(97) ? choices.between(4, 24)
                                     : choices.pick<int64_t>({1, 0, -1, INT64_MAX, (1 << 24) + 1});
     s.late_bound = choices.chance(60) ? 0 : choices.chance(97) ? choices.below(4) : -1;
@@ -76,11 +77,10 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
       const int64_t queries = choices.below(5);
       Tensor* query = call.add(choices, "query_times", time, {queries}, Role::kInput, Where::kHost);
       fillTimes(call, *query, choices);
-      Tensor* out =
-          call.addPlain("out", anyFloat(choices), {queries, channels}, Role::kOutput);
-      Tensor* mask = choices.chance(60) ? call.addPlain("mask", anyFlag(choices), {queries, count},
-                                                        Role::kOutput)
-                                        : nullptr;
+      Tensor* out = call.addPlain("out", anyFloat(choices), {queries, channels}, Role::kOutput);
+      Tensor* mask = choices.chance(60)
+                         ? call.addPlain("mask", anyFlag(choices), {queries, count}, Role::kOutput)
+                         : nullptr;
       Tensor* ages = choices.chance(60)
                          ? call.add(choices, "ages",
                                     time.code == RBC_DTYPE_INT ? support::kI64 : support::kF64,

@@ -1,6 +1,6 @@
 // Fuzzed calls without libFuzzer: of files, or as many random ones as asked for.
 //
-//   robocache_fuzz_replay FILE_OR_FOLDER...
+//   robocache_fuzz_replay FILE...    a .hex file has an input a line
 //   robocache_fuzz_replay --calls N --seed S
 //
 // Random call i of seed S is that of seed S + i: --calls 1 --seed S + i plays it alone.
@@ -15,16 +15,32 @@
 
 namespace {
 
-int playFile(fuzz::Session& session, const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::vector<uint8_t> bytes((std::istreambuf_iterator<char>(file)), {});
+int play(fuzz::Session& session, const std::vector<uint8_t>& bytes, const std::string& name) {
   try {
     session.play(fuzz::Choices(bytes.data(), bytes.size()));
     return 0;
   } catch (const fuzz::Defect& defect) {
-    std::fprintf(stderr, "%s: %s\n", path.c_str(), defect.what());
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), defect.what());
     return 1;
   }
+}
+
+// One input, or in a file that ends in .hex one a line.
+int playFile(fuzz::Session& session, const std::filesystem::path& path, uint64_t* played) {
+  std::ifstream file(path, std::ios::binary);
+  if (path.extension() != ".hex") {
+    ++*played;
+    return play(session, {std::istreambuf_iterator<char>(file), {}}, path);
+  }
+  int defects = 0;
+  for (std::string line; std::getline(file, line); ++*played) {
+    std::vector<uint8_t> bytes;
+    for (size_t i = 0; i + 1 < line.size(); i += 2) {
+      bytes.push_back(static_cast<uint8_t>(std::stoi(line.substr(i, 2), nullptr, 16)));
+    }
+    defects += play(session, bytes, line);
+  }
+  return defects;
 }
 
 }  // namespace
@@ -40,14 +56,8 @@ int main(int argc, char** argv) {
       calls = std::strtoull(argv[++i], nullptr, 10);
     } else if (std::strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
       seed = std::strtoull(argv[++i], nullptr, 10);
-    } else if (std::filesystem::is_directory(argv[i])) {
-      for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
-        defects += playFile(session, entry.path());
-        ++played;
-      }
     } else {
-      defects += playFile(session, argv[i]);
-      ++played;
+      defects += playFile(session, argv[i], &played);
     }
   }
   for (uint64_t n = 0; n < calls && defects < 20; ++n) {
@@ -59,7 +69,8 @@ int main(int argc, char** argv) {
       ++defects;
     }
     ++played;
-    if (played % 10000 == 0) std::fprintf(stderr, "%llu\n", static_cast<unsigned long long>(played));
+    if (played % 10000 == 0)
+      std::fprintf(stderr, "%llu\n", static_cast<unsigned long long>(played));
   }
   for (const auto& [what, times] : session.tally()) {
     std::printf("%9lld  %s\n", static_cast<long long>(times), what.c_str());

@@ -17,7 +17,9 @@ struct Clouds {
 
   Clouds(Call& call, Choices& choices)
       : kind(static_cast<Kind>(choices.below(3))),
-        batch(kind == kSingle ? 1 : choices.chance(8) ? 0 : choices.between(1, 3)),
+        batch(kind == kSingle     ? 1
+              : choices.chance(8) ? 0
+                                  : choices.between(1, 3)),
         count(anyExtent(choices, 60)),
         columns(choices.between(3, 6)) {
     points = call.add(choices, "points", anyFloat(choices), rows(columns), Role::kInput);

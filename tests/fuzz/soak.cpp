@@ -115,13 +115,12 @@ int main(int argc, char** argv) {
   const Sample& last = samples.back();
   const double growth = growthAnHour(samples);
   const double hours = (last.seconds - settled.seconds) / 3600;
-  std::printf("%lld plays in %.0f s, %.0f a second; %lld KiB resident, %+.0f KiB an hour; "
-              "%lld descriptors, %lld threads; defects: %d\n",
-              static_cast<long long>(calls), last.seconds,
-              static_cast<double>(last.calls) / last.seconds,
-              static_cast<long long>(last.resident), growth,
-              static_cast<long long>(last.descriptors), static_cast<long long>(last.threads),
-              defects);
+  std::printf(
+      "%lld plays in %.0f s, %.0f a second; %lld KiB resident, %+.0f KiB an hour; "
+      "%lld descriptors, %lld threads; defects: %d\n",
+      static_cast<long long>(calls), last.seconds, static_cast<double>(last.calls) / last.seconds,
+      static_cast<long long>(last.resident), growth, static_cast<long long>(last.descriptors),
+      static_cast<long long>(last.threads), defects);
   // A trend is growth that the second half shows in all, beyond what pages come and go.
   const double grown = growth * hours;
   const bool leaks = grown > 1024 + 0.02 * static_cast<double>(settled.resident);

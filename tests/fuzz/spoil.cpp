@@ -18,7 +18,8 @@ int64_t oddInteger(Choices& choices, int64_t now) {
     case 1: return now == kMin ? kMax : now - 1;
     case 2: return now == kMin ? kMin : -now;
     case 3: return choices.pick<int64_t>({kMin, kMax, kMin + 1, kMax - 1, kMax / 2, kMax / 8});
-    case 4: return choices.pick<int64_t>({INT32_MAX, INT32_MIN, int64_t{1} << 31, int64_t{1} << 32});
+    case 4:
+      return choices.pick<int64_t>({INT32_MAX, INT32_MIN, int64_t{1} << 31, int64_t{1} << 32});
     case 5: return int64_t{1} << choices.below(63);
     case 6: return choices.between(-3, 40);
     default: return static_cast<int64_t>(choices.bits());
@@ -185,8 +186,9 @@ void spoilContents(Call& call, Tensor& t, Choices& choices) {
     if (choices.chance(60)) {
       value = static_cast<uint64_t>(oddInteger(choices, choices.between(-1, 30)));
     } else if (choices.chance(50)) {
-      value = choices.pick<uint64_t>({0x7FF0000000000000u, 0xFFF0000000000000u, 0x7FF8000000000000u,
-                                      0x7F8000007F800000u, 0x7FC000007FC00000u, 0x7C007C007C007C00u});
+      value =
+          choices.pick<uint64_t>({0x7FF0000000000000u, 0xFFF0000000000000u, 0x7FF8000000000000u,
+                                  0x7F8000007F800000u, 0x7FC000007FC00000u, 0x7C007C007C007C00u});
     }
     std::memcpy(at, &value, static_cast<size_t>(size));
   }
@@ -199,8 +201,8 @@ void spoilField(Call& call, Struct& s, Choices& choices) {
   const Field& field =
       fields[static_cast<size_t>(choices.below(static_cast<int64_t>(fields.size())))];
   if (field.name == "struct_size" || field.offset + field.bytes > element) return;
-  uint8_t* at = s.bytes.get() +
-                element * static_cast<size_t>(choices.below(s.count)) + field.offset;
+  uint8_t* at =
+      s.bytes.get() + element * static_cast<size_t>(choices.below(s.count)) + field.offset;
   if (field.kind == Field::kTensor) {
     const rbcTensor* held = nullptr;
     std::memcpy(&held, at, sizeof held);
@@ -261,11 +263,13 @@ void spoil(Call& call, Choices& choices) {
   auto& structs = call.structs();
   const int64_t kind = choices.below(10);
   if (kind < 5 && !tensors.empty()) {
-    spoilTensor(call, tensors[static_cast<size_t>(
-                          choices.below(static_cast<int64_t>(tensors.size())))], choices);
+    spoilTensor(call,
+                tensors[static_cast<size_t>(choices.below(static_cast<int64_t>(tensors.size())))],
+                choices);
   } else if (kind < 7 && !tensors.empty()) {
-    spoilContents(call, tensors[static_cast<size_t>(
-                            choices.below(static_cast<int64_t>(tensors.size())))], choices);
+    spoilContents(call,
+                  tensors[static_cast<size_t>(choices.below(static_cast<int64_t>(tensors.size())))],
+                  choices);
   } else if (!structs.empty()) {
     Struct& s = structs[static_cast<size_t>(choices.below(static_cast<int64_t>(structs.size())))];
     if (kind == 7 && choices.chance(20)) {

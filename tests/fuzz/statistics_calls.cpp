@@ -48,8 +48,7 @@ std::unique_ptr<Call> makeStatistics(Choices& choices) {
   }
   const int64_t levels = choices.chance(60) ? choices.below(choices.chance(5) ? 65 : 6) : 0;
   if (levels > 0) {
-    Tensor* t =
-        call->add(choices, "levels", support::kF64, {levels}, Role::kInput, Where::kHost);
+    Tensor* t = call->add(choices, "levels", support::kF64, {levels}, Role::kInput, Where::kHost);
     fillReals(*call, *t, choices, 0, 1);
     if (choices.chance(80)) fillConstant(*call, *t, choices.pick({0.0, 0.5, 1.0, 0.99, 1.0 / 3}));
     params.levels = t->hold();

@@ -18,7 +18,9 @@ struct Clock {
 
   explicit Clock(Choices& choices)
       : kind(static_cast<Kind>(choices.below(3))),
-        batch(kind == kSingle ? 1 : choices.chance(8) ? 0 : choices.between(1, 4)),
+        batch(kind == kSingle     ? 1
+              : choices.chance(8) ? 0
+                                  : choices.between(1, 4)),
         dtype(choices.pick(support::kTimeDTypes)) {}
 };
 
@@ -53,16 +55,16 @@ Stream anyStream(Call& call, Choices& choices, const Clock& clock, bool alone) {
   s.channels = choices.chance(5) ? 0 : anyExtent(choices, choices.chance(30) ? 20 : 7);
   s.integers = choices.chance(20);
   const rbcDType dtype = s.integers ? choices.pick(support::kIntegerDTypes) : anyFloat(choices);
-  const std::vector<int64_t> rows =
-      clock.kind == Clock::kPadded ? std::vector<int64_t>{clock.batch, samples}
-                                   : std::vector<int64_t>{samples};
+  const std::vector<int64_t> rows = clock.kind == Clock::kPadded
+                                        ? std::vector<int64_t>{clock.batch, samples}
+                                        : std::vector<int64_t>{samples};
   std::vector<int64_t> shape = rows;
   shape.push_back(s.channels);
   s.values = call.add(choices, "values", dtype, shape, Role::kInput);
   s.integers ? fillBits(call, *s.values, choices) : fillReals(call, *s.values, choices);
   const bool shared = clock.kind == Clock::kPadded && choices.chance(40);
-  s.times = call.add(choices, "times", clock.dtype,
-                     shared ? std::vector<int64_t>{samples} : rows, Role::kInput);
+  s.times = call.add(choices, "times", clock.dtype, shared ? std::vector<int64_t>{samples} : rows,
+                     Role::kInput);
   fillTimes(call, *s.times, choices);
 
   rbcResampleParams params = rbcResampleParamsInit();
@@ -84,9 +86,9 @@ Stream anyStream(Call& call, Choices& choices, const Clock& clock, bool alone) {
     params.lengths = t->hold();
   }
   if (choices.chance(25)) {
-    Tensor* t = call.add(choices, "sample_mask", anyFlag(choices),
-                         shared || choices.chance(30) ? std::vector<int64_t>{samples} : rows,
-                         Role::kInput);
+    Tensor* t =
+        call.add(choices, "sample_mask", anyFlag(choices),
+                 shared || choices.chance(30) ? std::vector<int64_t>{samples} : rows, Role::kInput);
     fillMask(call, *t, choices);
     params.sample_mask = t->hold();
   }
@@ -117,9 +119,9 @@ std::vector<int64_t> outShape(const Clock& clock, int64_t queries) {
 
 Tensor* anyQueries(Call& call, Choices& choices, const Clock& clock, int64_t queries) {
   const bool shared = clock.kind == Clock::kSingle || choices.chance(50);
-  Tensor* t = call.add(choices, "query_times", clock.dtype,
-                       shared ? std::vector<int64_t>{queries} : outShape(clock, queries),
-                       Role::kInput);
+  Tensor* t =
+      call.add(choices, "query_times", clock.dtype,
+               shared ? std::vector<int64_t>{queries} : outShape(clock, queries), Role::kInput);
   choices.chance(70) ? fillTimes(call, *t, choices) : fillReals(call, *t, choices, -2, 60);
   return t;
 }
@@ -145,8 +147,7 @@ std::unique_ptr<Call> makeResample(Choices& choices) {
                      ? call->add(choices, "mask", anyFlag(choices), shape, Role::kOutput)
                      : nullptr;
   shape.push_back(s.channels);
-  const rbcDType dtype =
-      s.integers && choices.chance(50) ? s.values->raw.dtype : anyFloat(choices);
+  const rbcDType dtype = s.integers && choices.chance(50) ? s.values->raw.dtype : anyFloat(choices);
   Tensor* out = call->add(choices, "out", dtype, shape, Role::kOutput);
   if (Tensor* t = anyQueryLengths(*call, choices, clock, queries)) {
     s.params->get<rbcResampleParams>()->query_lengths = t->hold();
@@ -208,9 +209,8 @@ std::unique_ptr<Call> makeFuse(Choices& choices) {
     return arguments([&](auto* s, auto*... a) { return rbcFuse(context, s, told, a...); });
   };
   call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
-    return arguments([&](auto* s, auto*... a) {
-      return rbcFuseWorkspaceSize(context, s, told, a..., bytes);
-    });
+    return arguments(
+        [&](auto* s, auto*... a) { return rbcFuseWorkspaceSize(context, s, told, a..., bytes); });
   };
   return call;
 }

@@ -9,8 +9,8 @@
 namespace fuzz {
 namespace {
 
-const std::vector<std::string> kArguments = {"context", "tensor", "shape", "ndim", "dtype", "view",
-                                             "managed", "writable"};
+const std::vector<std::string> kArguments = {"context", "tensor", "shape",   "ndim",
+                                             "dtype",   "view",   "managed", "writable"};
 
 // Somebody else's tensor: how often its deleter was called.
 template <class Managed>
@@ -33,8 +33,8 @@ class Program {
     if (choices_.chance(10)) shape[0] = choices_.pick<int64_t>({-1, INT64_MAX, int64_t{1} << 40});
     rbcDType dtype = choices_.pick(support::kIntegerDTypes);
     if (choices_.chance(10)) dtype.bits = static_cast<uint8_t>(choices_.below(256));
-    const auto ndim = static_cast<int32_t>(choices_.chance(90) ? choices_.below(5)
-                                                               : choices_.pick({-1, 8, 9, INT32_MIN}));
+    const auto ndim = static_cast<int32_t>(
+        choices_.chance(90) ? choices_.below(5) : choices_.pick({-1, 8, 9, INT32_MIN}));
     const size_t before = machine_.liveBlocks();
     rbcOwnedTensor_t tensor = reinterpret_cast<rbcOwnedTensor_t>(1);
     if (ended(rbcTensorCreate(machine_.context(), dtype, ndim, choices_.chance(3) ? nullptr : shape,
@@ -112,7 +112,8 @@ class Program {
     }
     DLManagedTensor* managed = nullptr;
     DLManagedTensorVersioned* versioned = nullptr;
-    if (choices_.chance(50)) ended(rbcTensorExportDLPack(tensor, &managed), "rbcTensorExportDLPack");
+    if (choices_.chance(50))
+      ended(rbcTensorExportDLPack(tensor, &managed), "rbcTensorExportDLPack");
     if (choices_.chance(50)) {
       ended(rbcTensorExportDLPackVersioned(tensor, &versioned), "rbcTensorExportDLPackVersioned");
     }
@@ -143,8 +144,8 @@ void tensorProgram(Machine& machine, Choices choices, Transcript& transcript) {
   for (int64_t n = choices.between(1, 4); n > 0; --n) {
     switch (choices.below(3)) {
       case 0: program.create(); break;
-      case 1: program.import<DLManagedTensor>(rbcTensorImportDLPack); break;
-      default: program.import<DLManagedTensorVersioned>(rbcTensorImportDLPackVersioned); break;
+      case 1: program.import <DLManagedTensor>(rbcTensorImportDLPack); break;
+      default: program.import <DLManagedTensorVersioned>(rbcTensorImportDLPackVersioned); break;
     }
   }
 }

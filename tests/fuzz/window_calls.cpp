@@ -112,7 +112,8 @@ rbcWindowStream anyStream(Call& call, Choices& choices, const Episodes& e, int32
   }
   if (has_params) stream.params = call.add("rbcResampleParams", &params)->get<rbcResampleParams>();
   if (has_times && e.time.code != RBC_DTYPE_INT && choices.chance(30)) stream.clock_offset = 0.5;
-  if (has_times && e.time.code == RBC_DTYPE_INT && choices.chance(30)) stream.clock_offset_ticks = 2;
+  if (has_times && e.time.code == RBC_DTYPE_INT && choices.chance(30))
+    stream.clock_offset_ticks = 2;
 
   if (rows_only) {
     if (choices.chance(90)) {
@@ -174,8 +175,8 @@ std::unique_ptr<Call> makeWindows(Choices& choices) {
   e.windows = e.count == 0 ? 0 : choices.chance(5) ? 0 : anyExtent(choices, 6);
   e.time = choices.pick(support::kTimeDTypes);
   e.anchor_times = choices.chance(25);
-  const auto count = static_cast<int32_t>(choices.chance(5) ? choices.between(5, 16)
-                                                            : choices.between(1, 4));
+  const auto count =
+      static_cast<int32_t>(choices.chance(5) ? choices.between(5, 16) : choices.between(1, 4));
   std::vector<Made> made;
   std::vector<rbcWindowStream> streams;
   for (int32_t n = 0; n < count; ++n) {
@@ -185,8 +186,8 @@ std::unique_ptr<Call> makeWindows(Choices& choices) {
   fillIntegers(*call, *episodes, choices, 0, e.count - 1);
   Tensor* anchors = call->add(choices, "anchors", e.anchor_times ? e.time : support::kI64,
                               {e.windows}, Role::kInput);
-  e.anchor_times && choices.chance(50) ? fillTimes(*call, *anchors, choices)
-                                       : fillIntegers(*call, *anchors, choices, -3, 20);
+  e.anchor_times&& choices.chance(50) ? fillTimes(*call, *anchors, choices)
+                                      : fillIntegers(*call, *anchors, choices, -3, 20);
   rbcWindowsParams params = rbcWindowsParamsInit();
   if (choices.chance(30)) params.flags |= RBC_CHECK_TIMES;
   if (e.anchor_times) params.flags |= RBC_WINDOWS_ANCHOR_TIMES;

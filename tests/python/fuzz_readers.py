@@ -1,9 +1,10 @@
-"""Damaged files of every format: bytes that flipped, ranges that are gone, filled or repeated, ends cut off.
+"""Damaged files of every format: bytes that flipped, ranges that are gone or repeated, cut ends.
 
     python tests/python/fuzz_readers.py [--mutations N] [--seed S] [--format NAME]
 
-A reader gives what it read, or raises FormatError with the file's name; it never raises anything else, takes
-more than two gigabytes or half a minute, or ends the process. Mutation i of seed S is that of seed S + i.
+A reader gives what it read, or raises FormatError with the file's name; it never raises anything
+else, takes more than two gigabytes or half a minute, or ends the process. Mutation i of seed S is
+that of seed S + i.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MEMORY = 2 << 30
 SECONDS = 30
 
 
-# ---- what is damaged ------------------------------------------------------------------------------
+# ---- what is damaged ----
 
 
 def _bag(folder, ros1, storage="mcap", compressed=False):
@@ -106,7 +107,7 @@ FORMATS = {
 PLAIN = ("x.csv", "x.parquet", "arrays")
 
 
-# ---- how ------------------------------------------------------------------------------------------
+# ---- how ----
 
 
 def mutate(content: bytes, rng: np.random.Generator) -> bytes:
@@ -170,7 +171,7 @@ def problem(path: Path, damaged: str) -> str:
             read(path, damaged)
     except data.FormatError as error:
         return "" if str(error).startswith(error.path) else f"no path in {error}"
-    except BaseException as error:  # noqa: BLE001: also a MemoryError is what is looked for
+    except BaseException as error:  # also a MemoryError is what is looked for
         place = error.__traceback__
         while place.tb_next is not None:
             place = place.tb_next

@@ -1,8 +1,8 @@
 """Reads back from a librobocache.so what it was hardened with: hardening.py LIBRARY [--optimized]
 
-Addresses are bound when it is loaded and cannot be written then, nothing is both writable and executable,
-functions watch their stack, and on x86-64 indirect calls land where functions begin. With --optimized also:
-calls of the C library that know how large a buffer is say so.
+Addresses are bound when it is loaded and cannot be written then, nothing is both writable and
+executable, functions watch their stack, and on x86-64 indirect calls land where functions begin.
+With --optimized also: calls of the C library that know how large a buffer is say so.
 """
 
 import re
