@@ -247,7 +247,9 @@ def run(names: list[str], mutations: int, seed: int) -> list[str]:
             assert problem(sample, "refuse") == "", f"{name}: the sample itself"
             for first in range(seed, seed + each, 200):
                 seeds = range(first, min(first + 200, seed + each))
-                found += in_child(name, sample, folder, seeds)
+                new = in_child(name, sample, folder, seeds)
+                print(*new, sep="\n", end="\n" if new else "", flush=True)
+                found += new
     return found
 
 
@@ -259,8 +261,6 @@ def main() -> int:
     told = parser.parse_args()
     names = told.format or list(FORMATS)
     found = run(names, told.mutations, told.seed)
-    for line in found:
-        print(line)
     print(f"{told.mutations} mutations of {len(names)} formats, defects: {len(found)}")
     return 1 if found else 0
 
