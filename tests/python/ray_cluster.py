@@ -1,8 +1,9 @@
-"""A cluster of Ray of two nodes on this machine, what its stages give, and a node that is lost.
+"""A cluster of two nodes on this machine: what the stages give there, and a node that is lost.
 
-    python ray_cluster.py FOLDER
+    RAY_TMPDIR=folder python ray_cluster.py FOLDER
 
-FOLDER has the data sets "lerobot" and "bag"; results are written there as "results.pickle".
+FOLDER has the data sets "lerobot" and "bag"; what comes out is written there as "results.pickle".
+test_ray.py runs it in a process of its own, for it may hang where Ray cannot start.
 """
 
 from __future__ import annotations
@@ -11,30 +12,34 @@ import logging
 import os
 import pickle
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 os.environ.update(
     RAY_USAGE_STATS_ENABLED="0",
-    RAY_DISABLE_IMPORT_WARNING="1",
     RAY_enable_metrics_collection="0",
-    RAY_ENABLE_UV_RUN_RUNTIME_ENV="0",
+    # A node that is gone is missed after some 3 s, in place of 15.
+    RAY_health_check_initial_delay_ms="1000",
+    RAY_health_check_period_ms="500",
+    RAY_health_check_timeout_ms="2000",
+    RAY_health_check_failure_threshold="5",
 )
 
 import numpy as np
 import ray
 import ray.cluster_utils
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 import robocache as rbc
 
 BLOCKS, ROWS, CHANNELS = 24, 2000, 3
-NODE = {"object_store_memory": 100 << 20, "node_ip_address": "127.0.0.1"}
+SMALL = {"num_cpus": 0.25, "compute": ray.data.ActorPoolStrategy(size=1)}
 
 
 def frames(block: int) -> dict[str, np.ndarray]:
-    """Values for which an order of sums matters, and a few that do not count."""
+    """Values of which sums depend on the order, unless they are exact; and a few that are NaN."""
     rng = np.random.default_rng(block)
     values = rng.normal(size=(ROWS, CHANNELS)) * 10.0 ** rng.integers(-6, 7, (ROWS, 1))
     state = values.astype(np.float32)
@@ -42,83 +47,105 @@ def frames(block: int) -> dict[str, np.ndarray]:
     return {"state": state, "robot": rng.integers(0, 2, ROWS)}
 
 
-class Slow:
-    """Makes the frames of a block, and tells where that was."""
+class Maker:
+    """Makes the frames of a block, and leaves a mark of where that was."""
 
     def __init__(self, folder: Path, pause: float) -> None:
         self._folder, self._pause = folder, pause
+        self._node = ray.get_runtime_context().get_node_id()
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         time.sleep(self._pause)
         block = int(batch["block"][0])
-        node = ray.get_runtime_context().get_node_id()
-        (self._folder / f"{node} {block} {time.monotonic_ns()}").touch()
+        (self._folder / f"{block}-{self._node}").touch()
         return frames(block)
 
 
-def blocks(folder: Path, pause: float = 0.0) -> ray.data.Dataset:
+def dataset(folder: Path, pause: float = 0, **resources: Any) -> ray.data.Dataset:
+    folder.mkdir()
     made = ray.data.from_items([{"block": b} for b in range(BLOCKS)], override_num_blocks=BLOCKS)
     return made.map_batches(
-        Slow, fn_constructor_args=[folder, pause], batch_size=1, num_cpus=0.25,
-        compute=ray.data.ActorPoolStrategy(size=2),
-    )  # fmt: skip
+        Maker, fn_constructor_args=[folder, pause], batch_size=1, **{**SMALL, **resources}
+    )
 
 
-def kill_in_the_middle(cluster: object, node: object, folder: Path, told: dict) -> None:
-    """Once the node has made some blocks, and others are still to come."""
-    while not (made := [p for p in folder.iterdir() if p.name.startswith(node.node_id)]):
+def on_both(nodes: list[str]) -> dict[str, Any]:
+    """A pool with an actor on each node, that may go on elsewhere."""
+    turns = iter(nodes * 100)
+
+    def placed() -> dict[str, Any]:
+        return {"scheduling_strategy": NodeAffinitySchedulingStrategy(next(turns), soft=True)}
+
+    pool = ray.data.ActorPoolStrategy(size=len(nodes))
+    return {"compute": pool, "ray_remote_args_fn": placed, "num_cpus": 0.25}
+
+
+def lose(cluster: Any, node: Any, folder: Path, done: threading.Event, told: dict) -> None:
+    """Kill a node once it has made some of the blocks."""
+    while not done.is_set():
+        marks = [path.name for path in folder.glob("*")]
+        own = [mark for mark in marks if mark.endswith(node.node_id)]
+        if len(own) >= 3:
+            cluster.remove_node(node, allow_graceful=False)
+            told["blocks when it was lost"] = len({mark.partition("-")[0] for mark in marks})
+            told["blocks of the node"] = len(own)
+            return
         time.sleep(0.01)
-    told["blocks before"] = len(list(folder.iterdir()))
-    told["of the node"] = len(made)
-    told["killed"] = time.monotonic_ns()
-    cluster.remove_node(node, allow_graceful=False)
 
 
 def main(folder: Path) -> None:
     begin = time.monotonic()
-    def say(what): print(f"{time.monotonic() - begin:6.1f} {what}", flush=True)
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    if True:
-        cluster = ray.cluster_utils.Cluster(
-            initialize_head=True,
-            head_node_args={"num_cpus": 2, "include_dashboard": False, **NODE},
-        )
-        say("head")
-        other = cluster.add_node(num_cpus=2, **NODE)
-        say("node")
-        ray.init(address=cluster.address, logging_level=logging.ERROR, log_to_driver=False)
-        say("init")
-        assert len(ray.nodes()) == 2
-        results = {}
-        pool = ray.data.ActorPoolStrategy(size=1)
-        spec = rbc.WindowSpec({"observation.state": [-1, 0], "action": range(4)})
-        told = rbc.ray.episodes(folder / "lerobot", num_blocks=3)
-        cut = told.map_batches(rbc.ray.Windows, fn_constructor_args=[spec],
-            fn_constructor_kwargs={"chunk": 5}, compute=pool, num_cpus=0.25)
-        results["windows"] = cut.take_all()
-        say("windows")
-        aligned = rbc.ray.episodes(folder / "bag").map_batches(rbc.ray.Align,
-            fn_constructor_kwargs={"rate": 20, "max_gap": 0.5}, compute=pool, num_cpus=0.25)
-        results["aligned"] = aligned.take_all()
-        say("align")
-        results["of files"] = rbc.ray.statistics(told, compute=pool, num_cpus=0.25)
-        say("of files")
-        quiet = folder / "quiet"; quiet.mkdir()
-        results["by robot"] = rbc.ray.statistics(blocks(quiet), ["state"], by="robot", compute=pool, num_cpus=0.25)
-        say("by robot")
-        marks = folder / "marks"; marks.mkdir()
-        killer = threading.Thread(target=kill_in_the_middle, args=(cluster, other, marks, results))
-        killer.start()
-        results["with a node lost"] = rbc.ray.statistics(
-            blocks(marks, 0.2), ["state"], compute=ray.data.ActorPoolStrategy(size=2), num_cpus=0.5)
-        killer.join()
-        say("killed")
-        results["marks"] = sorted(p.name for p in marks.iterdir())
-        ray.shutdown()
-        cluster.shutdown()
-        say("down")
+    results: dict[str, Any] = {}
+
+    def step(name: str, value: Any = None) -> None:
+        results[name] = value
+        print(f"{time.monotonic() - begin:5.1f} s: {name}", flush=True)
+
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    ends = {"num_cpus": 2, "object_store_memory": 100 << 20}
+    cluster = ray.cluster_utils.Cluster(
+        initialize_head=True, head_node_args={"include_dashboard": False, **ends}
+    )
+    other = cluster.add_node(**ends)
+    ray.init(address=cluster.address, logging_level=logging.ERROR, log_to_driver=False)
+    nodes = [node["NodeID"] for node in ray.nodes()]
+    step("nodes", len(nodes))
+
+    episodes = rbc.ray.episodes(folder / "lerobot", num_blocks=3)
+    spec = rbc.WindowSpec({"observation.state": [-1, 0], "action": range(4)})
+    cut = episodes.map_batches(
+        rbc.ray.Windows, fn_constructor_args=[spec], fn_constructor_kwargs={"chunk": 5}, **SMALL
+    )
+    step("windows", cut.take_all())
+
+    options = {"rate": 20, "max_gap": 0.5}
+    bags = rbc.ray.episodes([folder / "bag"])
+    aligned = bags.map_batches(rbc.ray.Align, fn_constructor_kwargs=options, **SMALL)
+    chained = aligned.map_batches(
+        rbc.ray.Windows, fn_constructor_args=[rbc.WindowSpec({"/imu": [0, 1]})], **SMALL
+    )
+    step("windows of aligned", chained.take_all())
+    step("aligned", aligned.take_all())
+
+    step("of files", rbc.ray.statistics(episodes, quantiles=(), **SMALL))
+    by_robot = rbc.ray.statistics(
+        dataset(folder / "a"), ["state"], by="robot", quantiles=(), **SMALL
+    )
+    step("by robot", by_robot)
+
+    marks, done = folder / "b", threading.Event()
+    killer = threading.Thread(target=lose, args=(cluster, other, marks, done, results))
+    killer.start()
+    pools = on_both(nodes)
+    lost = rbc.ray.statistics(dataset(marks, 0.1, **pools), ["state"], batch_size=500, **pools)
+    done.set()
+    killer.join()
+    step("with a node lost", lost)
+    step("nodes that are left", sum(node["Alive"] for node in ray.nodes()))
+    ray.shutdown()
+    cluster.shutdown()
     (folder / "results.pickle").write_bytes(pickle.dumps(results))
+    step("end")
 
 
 if __name__ == "__main__":

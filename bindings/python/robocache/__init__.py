@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name):
-        if name in ("data", "ray", "torch"):  # they take a while to import, and wait until asked for
+        if name in ("data", "ray", "torch"):  # they take a while to import: when asked for
             import importlib
 
             return importlib.import_module(f".{name}", __name__)

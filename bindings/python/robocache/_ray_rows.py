@@ -114,7 +114,9 @@ def row_of(episodes: data.Episodes, number: int, path: str, episode: int) -> dic
         if track.values is None:
             continue
         if name in KEPT:
-            raise ValueError(f"tracks: {name!r} is the name of a column; rename it, or leave it out")
+            raise ValueError(
+                f"tracks: {name!r} is the name of a column; rename it, or leave it out"
+            )
         begin, end = (int(track.episode_offsets[number + i]) for i in (0, 1))
         if TIMES not in row:
             row[TIMES] = column_of([track.times[begin:end]])

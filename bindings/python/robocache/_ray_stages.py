@@ -38,13 +38,14 @@ class Align:
 
     Examples
     --------
+    >>> import tempfile
     >>> import numpy as np
     >>> import robocache as rbc
-    >>> align = rbc.ray.Align(rate=50)
-    >>> # rbc.ray.episodes(bags).map_batches(
-    >>> #     rbc.ray.Align, fn_constructor_kwargs={"rate": 50}, batch_size=4,
-    >>> #     compute=ray.data.ActorPoolStrategy(min_size=1, max_size=8),
-    >>> # ).write_parquet("aligned")
+    >>> track = rbc.Track(np.arange(4.0)[:, None], [0, 4], times=np.arange(4.0))
+    >>> _ = rbc.data.Episodes({"arm": track}).save(f"{tempfile.gettempdir()}/a.npz", overwrite=True)
+    >>> (row,) = rbc.ray.Align(2)({"path": [f"{tempfile.gettempdir()}/a.npz"]})
+    >>> print(row["times"][0], row["arm"][0].ravel())
+    [0.  0.5 1.  1.5 2.  2.5 3. ] [0.  0.5 1.  1.5 2.  2.5 3. ]
     """
 
     def __init__(
@@ -76,8 +77,8 @@ class Align:
 class Windows:
     """A stage that cuts training samples, for ``map_batches``: some thousand a batch.
 
-    Rows tell where episodes are, as those of :func:`episodes` do, or hold one each, as :class:`Align`
-    gives them. Of each sample comes a row with its ``path``, ``episode`` and ``anchor``, and by
+    Rows tell where episodes are, as those of :func:`episodes` do, or hold one each, as
+    :class:`Align` gives them. Of each sample comes a row with its ``path``, ``episode`` and ``anchor``, and by
     window the values [O,D'] and, as "action.valid", which of them are valid [O]:
     :meth:`robocache.WindowSpec.cut` of all samples.
 
@@ -117,7 +118,9 @@ class Windows:
         taken = {PATH, EPISODE, _ANCHOR}
         for name in spec.windows:
             if name in taken:
-                raise ValueError(f"spec: has the window {shown(name)}, which is a column of its own")
+                raise ValueError(
+                    f"spec: has the window {shown(name)}, which is a column of its own"
+                )
         self._spec, self._chunk = spec, count(chunk, "chunk")
         self._tracks = sorted({spec.track(name) for name in spec.windows})
         self._worker = Worker(device, options)
@@ -148,9 +151,7 @@ class Windows:
         of_path = np.asarray(paths if len(paths) > 1 else list(paths) * len(made), object)
         for begin in range(0, len(which), self._chunk):
             part = slice(begin, begin + self._chunk)
-            cut = self._spec.cut(
-                resident, which[part], anchors[part], backend=self._worker.context
-            )
+            cut = self._spec.cut(resident, which[part], anchors[part], backend=self._worker.context)
             rows = {
                 PATH: of_path[which[part]],
                 EPISODE: np.asarray(numbers)[which[part]],

@@ -108,7 +108,9 @@ class Statistics:
         names = columns_of_numbers(batch) if self._columns is None else self._columns
         for name in (*names, *([] if self._by is None else [self._by])):
             if name not in batch:
-                raise KeyError(f"columns: has {name!r}, but there are {', '.join(map(repr, batch))}")
+                raise KeyError(
+                    f"columns: has {name!r}, but there are {', '.join(map(repr, batch))}"
+                )
         for name in names:
             if name == self._by:
                 continue
