@@ -67,6 +67,10 @@ test: deps-test package $(STAMPS)/test ## Build and run every test
 	cmake --build --preset release
 	$(call run-tests,release)
 
+.PHONY: test-ray
+test-ray: deps-build package $(STAMPS)/ray ## Test on a cluster of Ray of two nodes, here
+	$(PY) -m pytest -q tests/python/test_ray.py
+
 .PHONY: build
 build: deps-build ## Build librobocache.so: build/release
 	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=OFF

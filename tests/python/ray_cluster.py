@@ -93,6 +93,16 @@ def lose(cluster: Any, node: Any, folder: Path, done: threading.Event, told: dic
         time.sleep(0.01)
 
 
+def run_page(data: Path) -> dict[str, Any]:
+    """What the first block of docs/deploy.md defines, on this data set."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "deploy.md"
+    block = page.read_text().partition("```python\n")[2].partition("```")[0]
+    assert '"so101"' in block
+    names: dict[str, Any] = {}
+    exec(compile(block.replace('"so101"', repr(str(data))), str(page), "exec"), names)
+    return {name: names[name] for name in ("stats", "batch", "spec")}
+
+
 def main(folder: Path) -> None:
     begin = time.monotonic()
     results: dict[str, Any] = {}
@@ -132,6 +142,15 @@ def main(folder: Path) -> None:
         dataset(folder / "a"), ["state"], by="robot", quantiles=(), **SMALL
     )
     step("by robot", by_robot)
+
+    step("the page", run_page(folder / "lerobot"))
+    examples = str(Path(__file__).resolve().parents[2] / "examples" / "deploy")
+    sys.path.insert(0, examples)
+    import statistics_job
+
+    job = [str(folder / "lerobot"), str(folder / "stats.json"), "--cpus", "0.25", "--relative", "2"]
+    statistics_job.main(job)
+    step("the job", rbc.statistics_files.read_lerobot(folder / "stats.json"))
 
     marks, done = folder / "b", threading.Event()
     killer = threading.Thread(target=lose, args=(cluster, other, marks, done, results))

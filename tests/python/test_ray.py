@@ -11,10 +11,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import data_files
 import numpy as np
 import pytest
 
+import data_files
 import robocache as rbc
 
 pytest.importorskip("pyarrow")
@@ -151,6 +151,29 @@ def test_bags_in_a_cluster(cluster, folder):
     spec = rbc.WindowSpec({"/imu": [0, 1]})
     aligned = rbc.data.open(folder / "bag").align(20, max_gap=0.5)
     check_windows(cluster["windows of aligned"], aligned, spec)
+
+
+def test_the_page_in_a_cluster(cluster, folder):
+    episodes = rbc.data.open(folder / "lerobot")
+    page = cluster["the page"]
+    same_statistics(page["stats"]["action"], episodes.statistics(["action"])["action"])
+    check_windows(rows_of([page["batch"]]), episodes, page["spec"])
+
+
+def test_the_example_in_a_cluster(cluster, folder):
+    episodes = rbc.data.open(folder / "lerobot")
+    expected = episodes.statistics()
+    less = rbc.Transform("subtract", 0, 2, reference=("observation.state", 0))
+    spec = rbc.WindowSpec(
+        {"observation.state": [0], "action": rbc.Window(range(2), transforms=[less])}
+    )
+    expected["action.relative"] = spec.statistics(episodes, rows="whole")["action"]
+    rbc.statistics_files.write_lerobot(folder / "expected.json", expected)
+    plain = rbc.statistics_files.read_lerobot(folder / "expected.json")
+    assert cluster["the job"].keys() == plain.keys()
+    for name, told in cluster["the job"].items():
+        for statistic in ("min", "max", "mean", "std", "quantiles"):
+            assert np.array_equal(getattr(told, statistic), getattr(plain[name], statistic))
 
 
 # ---- stages by themselves ----------------------------------------------------------------------

@@ -78,9 +78,9 @@ class Windows:
     """A stage that cuts training samples, for ``map_batches``: some thousand a batch.
 
     Rows tell where episodes are, as those of :func:`episodes` do, or hold one each, as
-    :class:`Align` gives them. Of each sample comes a row with its ``path``, ``episode`` and ``anchor``, and by
-    window the values [O,D'] and, as "action.valid", which of them are valid [O]:
-    :meth:`robocache.WindowSpec.cut` of all samples.
+    :class:`Align` gives them. Of each sample comes a row with its ``path``, ``episode`` and
+    ``anchor``, and by window the values [O,D'] and, as "action.valid", which of them are valid
+    [O]: :meth:`robocache.WindowSpec.cut` of all samples.
 
     Parameters
     ----------
