@@ -5,7 +5,7 @@
 
 A set of 10 million rows of 14 joints is written as LeRobot v3, and each way reads and counts it:
 
-    RoboCache          robocache.data.open(set).statistics(["action"]): exact
+    RoboCache          robocache.data.open(set).select(tracks=["action"]).statistics(): exact
     LeRobot, by file   lerobot.datasets.compute_stats.RunningQuantileStats, one Parquet file at a
                        time, read by pyarrow: the fewest updates, so its fastest
     LeRobot, by episode   the same, an episode at a time, as LeRobot counts what it records
@@ -58,7 +58,7 @@ def files_of(folder: pathlib.Path) -> Iterator[np.ndarray]:
 
 
 def ours(folder: pathlib.Path) -> Told:
-    result = rbc.data.open(folder).statistics(["action"])["action"]
+    result = rbc.data.open(folder).select(tracks=["action"]).statistics()["action"]
     quantiles = {f"q{round(q * 100):02d}": result.quantile(q) for q in LEVELS}
     return {"mean": result.mean, "std": result.std, **quantiles}
 

@@ -1,7 +1,7 @@
 """The exact statistics of a data set, by all machines of a cluster of Ray, as LeRobot's stats.json.
 
     python statistics_job.py /data/so101 /out/stats.json
-    python statistics_job.py /data/so101 /out/stats.json --relative 50   # and actions less the state
+    python statistics_job.py /data/so101 /out/stats.json --relative 50  # also of relative actions
 
 By itself it starts Ray on this machine. Submitted to a cluster it takes its machines; the data set
 has to lie on a file system that all of them share.

@@ -260,3 +260,40 @@ def test_the_csv_of_a_bag(recordings):
         x = stream.select(names=[n for n in stream.names if n.endswith("position.x")])
         own = [n for n in bag[topic].names if n.endswith("position.x")]
         np.testing.assert_array_equal(x.values, bag[topic].select(names=own).values)
+
+
+@pytest.mark.parametrize("kind", ["csv", "npy", "episodes", "folder"])
+def test_links_out_of_a_folder(tmp_path, kind):
+    """Of tables, arrays, and folders of arrays."""
+    outside, folder = tmp_path / "outside", tmp_path / "set"
+    outside.mkdir(), folder.mkdir()
+    if kind == "csv":
+        for file in (folder / "a.csv", outside / "b.csv"):
+            csv(file, ["t,x", "0.5,1", "1,2"])
+        name = "b.csv"
+    elif kind == "folder":
+        for place in (folder / "imu", outside / "gps"):
+            place.mkdir()
+            np.save(place / "value.npy", np.zeros((3, 2)))
+        name = "gps"
+    else:
+        np.save(folder / ("t.npy" if kind == "npy" else "episode_index.npy"), np.zeros(3, int))
+        np.save(outside / "value.npy", np.zeros((3, 2)))
+        name = "value.npy"
+    (folder / name).symlink_to(outside / name)
+    with pytest.raises(data.FormatError, match="is a link out of the data set") as told:
+        data.open(folder)
+    assert told.value.place == name
+    opened = data.open(folder, follow_links=True).load()
+    if kind == "folder":
+        assert [str(each) for each in opened.left_out] == [
+            "gps: a link to a folder, which is not followed"
+        ]
+
+
+def test_arrays_without_numbers_are_told(tmp_path):
+    np.save(tmp_path / "t.npy", np.arange(3.0))
+    np.save(tmp_path / "value.npy", np.zeros((3, 2)))
+    np.save(tmp_path / "word.npy", np.array(["a", "b", "c"]))
+    recording = data.open(tmp_path)
+    assert [str(each) for each in recording.left_out] == ["word: no numbers, but <U1"]

@@ -1,4 +1,4 @@
-"""The manifests and the image of examples/deploy: by the schemas of Kubernetes, and by what they say."""
+"""What examples/deploy has: manifests by the schemas of Kubernetes, and an image by what it says."""
 
 from __future__ import annotations
 
