@@ -33,8 +33,8 @@ class Worker:
     def __init__(self, device: str | None, options: Mapping[str, Any] | None) -> None:
         cpus, gpus = _resources()
         self.device = device or ("cuda" if gpus else "cpu")
-        threads = {"threads": max(1, int(cpus))} if self.device == "cpu" else {}
-        self.context = Context(self.device, **threads)
+        threads = max(1, int(cpus)) if self.device == "cpu" else None
+        self.context = Context(self.device, threads=threads)
         self._options = {"progress": False, **(options or {})}
         self._last: tuple[str, Any] = ("", None)
 

@@ -82,7 +82,7 @@ class Statistics:
             if accumulator is not None:
                 accumulator.update(self._worker.on_device(values))
         states = [(key, each) for key, each in counted.items() if each is not None]
-        told = {
+        told: dict[str, list[Any]] = {
             "column": [name for (_, name), _ in states],
             "state": [each.to_bytes() for _, each in states],
         }
