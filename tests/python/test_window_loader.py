@@ -80,7 +80,7 @@ def test_an_order_is_known_anywhere():
     order = Order(10**12 - 1, 1, 2, CPU)
     positions = np.array([5, 10**12 - 2, 0])
     assert (order.at(positions)[::-1] == order.at(positions[::-1].copy())).all()
-    assert Order(1000, 7, 0, CPU).at(np.arange(5)).tolist() == [686, 664, 978, 909, 158]
+    assert Order(1000, 7, 0, CPU).at(np.arange(5)).tolist() == [177, 152, 643, 314, 997]
 
 
 def test_orders_of_seeds_and_epochs_differ():

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-_ROUNDS = 10
 _MASK = 0xFFFFFFFF
+_FEW = 1 << 12  # numbers of which a round changes so little that it takes more of them
 
 
 class Order:
@@ -27,8 +27,9 @@ class Order:
         self._count = count
         self._width = max(1, math.isqrt(max(count - 1, 0)) + 1)
         self._height = max(1, -(-count // self._width))
-        digest = hashlib.blake2b(f"{seed}:{epoch}".encode(), digest_size=4 * _ROUNDS + 8).digest()
-        keys = [digest[4 * i : 4 * i + 4] for i in range(_ROUNDS)]
+        rounds = 6 if count > _FEW else 12
+        digest = hashlib.blake2b(f"{seed}:{epoch}".encode(), digest_size=4 * rounds + 8).digest()
+        keys = [digest[4 * i : 4 * i + 4] for i in range(rounds)]
         self._keys = [int.from_bytes(key, "little") for key in keys]
         #: A number from 0 to 1, of the same seed and epoch.
         self.phase = (int.from_bytes(digest[-8:], "little") >> 11) / 2**53
@@ -61,15 +62,12 @@ class Order:
         for i, key in enumerate(self._keys):
             one, other = i % 2, 1 - i % 2
             # A number of 32 bits, as one below the side's size.
-            moved = sides[one] + ((_mixed(sides[other], key) * sizes[one]) >> 32)
-            sides[one] = moved - (moved >= sizes[one]) * sizes[one]
+            below = (_mixed(sides[other], key) * sizes[one]) >> 32
+            sides[one] = (sides[one] + below) % sizes[one]
         return sides[0] * self._height + sides[1]
 
 
 def _mixed(numbers: Any, key: int) -> Any:
-    """A hash of 32 bits: multiplications and shifts, as those that end MurmurHash3."""
-    mixed = (numbers & _MASK) ^ key
-    for factor, shift in ((0x85EBCA6B, 16), (0xC2B2AE35, 13)):
-        mixed ^= mixed >> shift
-        mixed = (mixed * factor) & _MASK
-    return mixed ^ (mixed >> 16)
+    """A hash of numbers below 2^32, of 32 bits whose upper ones are the best."""
+    mixed = ((numbers ^ key) * 0x85EBCA6B) & _MASK
+    return ((mixed ^ (mixed >> 15)) * 0xC2B2AE35) & _MASK
