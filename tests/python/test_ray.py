@@ -18,7 +18,7 @@ import data_files
 import robocache as rbc
 
 pytest.importorskip("pyarrow")
-LIMIT = 240  # seconds; where Ray cannot start it would wait for minutes
+LIMIT = 300  # seconds; where Ray cannot start it would wait for minutes
 LENGTHS = (5, 3, 4, 9)
 SPEC = rbc.WindowSpec({"observation.state": [-1, 0], "action": range(4)})
 
