@@ -56,7 +56,7 @@ TEST_CASE("voxelize sparse cpu: in the order of first points, of more than a tab
   c.max_points = 2;
   c.room = 0.8;
   c.setGrid(40, 30, 20);
-  support::checkAll(support::cpuContext(2), {c});
+  support::checkAll(support::cpuContext(2), std::vector<SparseCase>{c});
 }
 
 TEST_CASE("large: voxelize sparse cuda, more voxels than threads") {
