@@ -3,10 +3,10 @@
     python benchmarks/depth_to_policy.py --device cuda --frames 32
     python benchmarks/depth_to_policy.py --device cpu --frames 4 --data ../shared/data/rgbd_open3d
 
-The line is that of examples/python/depth_to_policy.py: unproject with colours, crop, means of voxels
-of 5 mm, 1024 points, each the farthest from those before. On CUDA it is one graph that is replayed.
-Beside it the same in torch, with a loop over the points that are taken, and Open3D on the CPU where
-it is installed. Peers take turns; the table has medians, in Markdown.
+The line is that of examples/python/depth_to_policy.py: unproject with colours, crop, means of
+voxels of 5 mm, 1024 points, each the farthest from those before. On CUDA it is one graph that is
+replayed. Beside it the same in torch, with a loop over the points that are taken, and Open3D on the
+CPU where it is installed. Peers take turns; the table has medians, in Markdown.
 """
 
 from __future__ import annotations
@@ -220,7 +220,8 @@ def main() -> None:
     if not options.no_torch:
         assert in_torch(given, 2)[1].tolist() == offsets.tolist()
 
-    where = torch.cuda.get_device_name() if cuda else f"CPU, {rbc.Context('cpu').info.num_threads} threads"
+    threads = rbc.Context("cpu").info.num_threads
+    where = torch.cuda.get_device_name() if cuda else f"CPU, {threads} threads"
     print(f"{options.frames} frames of {frames.depth.shape[1:]}: {frames.words}; {where}")
     print(f"{min(voxels)} to {max(voxels)} voxels a frame, {count} points of them\n")
     print("| | ms | frames a second |\n| --- | --- | --- |")
