@@ -254,3 +254,27 @@ def test_gradients_of_the_compiled_line():
 def test_refused(function, message):
     with pytest.raises((TypeError, ValueError), match=message):
         function(POINTS.clone().requires_grad_())
+
+
+@pytest.mark.skipif(
+    not torch.cuda.is_available() or bool(rbc.info().cuda_unavailable),
+    reason="no CUDA device that torch and RoboCache can use",
+)
+def test_the_line_in_a_graph_of_cuda():
+    camera, pose, depth = CAMERA.cuda(), POSE.cuda(), DEPTH.cuda()
+
+    def few(depth, camera, pose):
+        cloud = rbc.torch.unproject(depth, camera, pose, crop=CROP)
+        rows = rbc.torch.farthest_points(cloud.points, 6, lengths=cloud.counts)
+        return rbc.torch.take_rows(cloud.points, rows)
+
+    with torch.cuda.stream(torch.cuda.Stream()):
+        few(depth, camera, pose)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = few(depth, camera, pose)
+    for factor in (1.0, 0.8):
+        depth.copy_(DEPTH * factor)
+        graph.replay()
+        assert torch.equal(out.cpu(), few(DEPTH * factor, CAMERA, POSE))
