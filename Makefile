@@ -57,7 +57,7 @@ help: ## Print this list
 	@sed -n '/^#   [A-Z]/s/^#  / /p' Makefile
 
 .PHONY: demo
-demo: deps-build package $(STAMPS)/demo ## Align a recording, voxelize a LiDAR sweep: build/demo
+demo: deps-build package $(STAMPS)/demo ## Align a recording, voxelize a LiDAR sweep, take points of depth images: build/demo
 	$(PY) examples/python/demo.py $(if $(DATA),--data "$(DATA)") --out build/demo
 
 .PHONY: test
