@@ -11,8 +11,10 @@ std::unique_ptr<Call> makeStatistics(Choices& choices) {
   auto call = std::make_unique<Call>("rbcStatistics");
   const int64_t kind = choices.below(4);  // [S,D], [B,S,D], packed, [B,...,D]
   const int64_t batch = kind == 0 ? 1 : choices.chance(8) ? 0 : choices.between(1, 4);
-  const int64_t samples = anyExtent(choices, 60);
-  const int64_t channels = anyExtent(choices, 6);
+  // Quantiles of large groups are found in another way than those of small ones.
+  const bool large = kind < 2 && choices.chance(2);
+  const int64_t samples = large ? choices.between(5000, 40000) : anyExtent(choices, 60);
+  const int64_t channels = large ? choices.between(1, 2) : anyExtent(choices, 6);
   std::vector<int64_t> rows = {samples};
   if (kind == 1 || kind == 3) rows.insert(rows.begin(), batch);
   if (kind == 3) rows.push_back(choices.below(4));
