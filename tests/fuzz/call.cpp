@@ -140,7 +140,7 @@ Struct* Call::addStruct(const char* type, const void* elements, size_t size, int
   Struct& s = structs_.emplace_back();
   s.type = type;
   s.count = count;
-  s.size = size * static_cast<size_t>(count);
+  s.own_size = s.size = size * static_cast<size_t>(count);
   s.bytes.reset(new uint8_t[s.size]);
   if (s.size > 0) std::memcpy(s.bytes.get(), elements, s.size);
   return &s;

@@ -53,7 +53,8 @@ struct Struct {
   std::string type;
   std::unique_ptr<uint8_t[]> bytes;
   size_t size = 0;
-  int32_t count = 1;  // elements
+  size_t own_size = 0;  // before anything was spoilt: no pointer lies beyond
+  int32_t count = 1;    // elements
   bool absent = false;
 
   template <class T>

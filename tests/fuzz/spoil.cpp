@@ -239,8 +239,9 @@ void spoilSize(Call& call, Struct& s, Choices& choices) {
   std::unique_ptr<uint8_t[]> bytes(new uint8_t[held]());
   std::memcpy(bytes.get(), s.bytes.get(), std::min(held, s.size));
   std::memcpy(bytes.get(), &told, sizeof told);
-  if (held > s.size && choices.chance(30)) {
-    bytes[s.size + static_cast<size_t>(choices.below(static_cast<int64_t>(held - s.size)))] = 1;
+  if (held > s.own_size && choices.chance(30)) {
+    bytes[s.own_size +
+          static_cast<size_t>(choices.below(static_cast<int64_t>(held - s.own_size)))] = 1;
   }
   // Structs that point to it point to the new one.
   const uint8_t* const before = s.bytes.get();
