@@ -80,7 +80,8 @@ RBC_API rbcStatus_t rbcLiveCreate(rbcContext_t context, const rbcLiveStream* str
                                   rbcLive_t* live);
 
 /*
- * Destroys it; null is allowed. No other call may be under way or follow.
+ * Destroys it; null is allowed. No other call may be under way or follow: one that is seen to be
+ * under way gets this one UNSUPPORTED, and nothing is destroyed.
  */
 RBC_API rbcStatus_t rbcLiveDestroy(rbcLive_t live);
 

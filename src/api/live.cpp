@@ -141,6 +141,20 @@ rbcLive* create(rbcContext_t context, const rbcLiveStream* streams, int32_t num_
   return live.release();
 }
 
+// Fails if a thread is in a call; else none can begin one.
+void requireIdle(rbcLive& live) {
+  if (live.busy.exchange(true, std::memory_order_acquire)) {
+    fail(RBC_STATUS_UNSUPPORTED, "live: a thread fuses, expected no call under way");
+  }
+  for (size_t n = 0; n < live.streams.size(); ++n) {
+    if (live.streams[n]->ring().enter()) continue;
+    for (size_t before = 0; before < n; ++before) live.streams[before]->ring().leave();
+    live.busy.store(false, std::memory_order_release);
+    fail(RBC_STATUS_UNSUPPORTED, "live: a thread pushes to stream %zu, expected no call under way",
+         n);
+  }
+}
+
 // ---- pushing --------------------------------------------------------------------------------------
 
 // A sample's row, side by side.
@@ -348,7 +362,9 @@ rbcStatus_t rbcLiveCreate(rbcContext_t context, const rbcLiveStream* streams, in
 
 rbcStatus_t rbcLiveDestroy(rbcLive_t live) {
   return rbc::guard([&] {
-    if (live != nullptr) rbc::LiveDestroyer{}(live);
+    if (live == nullptr) return;
+    rbc::requireIdle(*live);
+    rbc::LiveDestroyer{}(live);
   });
 }
 
