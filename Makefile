@@ -53,7 +53,7 @@ endef
 .PHONY: help
 help: ## Print this list
 	@echo "RoboCache $$(sed -n 's/^#define RBC_VERSION_[A-Z]* //p' include/robocache/base.h | paste -sd.)"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 	@sed -n '/^#   [A-Z]/s/^#  / /p' Makefile
 
 .PHONY: demo
@@ -93,6 +93,28 @@ asan tsan:
 	cmake --build --preset $@
 	$(call run-tests,$@)
 
+# Python for that architecture lies in the build folder, and is fetched once.
+.PHONY: test-aarch64
+test-aarch64: deps-aarch64 $(STAMPS)/build build/aarch64/python ## Build for 64-bit ARM, run the tests under QEMU
+	cmake --preset aarch64
+	cmake --build --preset aarch64
+	$(call run-tests,aarch64)
+	PYTHON=$(PY) tests/aarch64_python_test.sh build/aarch64/python build/aarch64-python
+
+build/aarch64/python: scripts/aarch64_python.sh | deps-aarch64 $(STAMPS)/build
+	PYTHON=$(PY) scripts/aarch64_python.sh $@
+
+.PHONY: bits-aarch64
+bits-aarch64: deps-aarch64 ## The library for 64-bit ARM, and the golden vectors and live fusion under QEMU
+	cmake --preset aarch64
+	cmake --build --preset aarch64 --target robocache_bits
+
+.PHONY: soak
+soak: deps-test ## An hour of live fusion by the sensors' clocks, in a minute or so
+	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=ON
+	cmake --build --preset release --target robocache_live_soak
+	build/release/tests/robocache_live_soak 3600
+
 .PHONY: format
 format: deps-format ## Format the C, C++ and CUDA sources
 	# Not the C headers that users read: clang-format cannot align their block comments.
@@ -120,8 +142,8 @@ clean: ## Remove everything that was built, and the virtual environment
 
 # --- Steps ----------------------------------------------------------------------------------------
 
-.PHONY: deps-build deps-test deps-bench deps-format deps-docs deps-packages
-deps-build deps-test deps-bench deps-format deps-docs deps-packages: deps-%:
+.PHONY: deps-build deps-test deps-aarch64 deps-bench deps-format deps-docs deps-packages
+deps-build deps-test deps-aarch64 deps-bench deps-format deps-docs deps-packages: deps-%:
 ifneq ($(DEPS),no)
 	@scripts/install_deps.sh $*
 endif
