@@ -3,6 +3,7 @@
 #   DATA=dir       the recording or point clouds for `make demo` (default: what it simulates)
 #   DEPS=no        install nothing: no apt, no virtual environment; use PYTHON as it is
 #   PYTHON=python  makes the virtual environment, or with DEPS=no runs everything itself
+#   ARCHITECTURES="x86_64 aarch64"  what `make packages` makes them for (default: this machine's)
 #   CUDA_ARCH=90   the one GPU architecture to build for where nvcc is found (default: this GPU's)
 
 SHELL := /bin/bash
@@ -13,7 +14,7 @@ SHELL := /bin/bash
 
 # One compiler for the presets and for pip, so that what one compiled ccache serves to the other; but
 # a preset that names its own, as asan does, keeps that.
-export CC CXX
+export CC CXX ARCHITECTURES
 # The packages are built in the C locale, whose objects serve the other builds as well.
 export CCACHE_SLOPPINESS ?= locale
 
@@ -122,7 +123,7 @@ format: deps-format ## Format the C, C++ and CUDA sources
 	  ':!include/robocache/*.h' ':!tests/abi/headers_*' | xargs -r clang-format -i
 
 .PHONY: packages
-packages: deps-packages $(STAMPS)/packages ## Build and check all packages, for all architectures: dist
+packages: deps-packages $(if $(findstring aarch64,$(ARCHITECTURES)),deps-aarch64) $(STAMPS)/packages ## Build and check all packages, for all architectures of GPUs: dist
 	PYTHON=$(PY) BINDINGS=$(BINDINGS) scripts/make_packages.sh
 	$(PY) tests/packages_test.py
 
