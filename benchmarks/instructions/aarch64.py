@@ -15,7 +15,8 @@ import subprocess
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build/aarch64"
+import os
+BUILD = pathlib.Path(os.environ.get("B", ROOT / "build/aarch64"))
 LEVELS = {"portable": 1, "neon": 4}
 
 

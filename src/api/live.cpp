@@ -233,20 +233,25 @@ class Fusing {
 };
 
 template <class Time>
-void takeAll(rbcLive& live, const View& queries) {
-  Time first = std::numeric_limits<Time>::max();
-  Time last = std::numeric_limits<Time>::lowest();
-  bool none = true;
-  for (int64_t i = 0; i < queries.shape[0]; ++i) {
+void takeAll(rbcLive& live, const View& given) {
+  LiveStream::Queries<Time> queries;
+  queries.first = std::numeric_limits<Time>::max();
+  queries.last = std::numeric_limits<Time>::lowest();
+  queries.none = true;
+  queries.count = 0;
+  bool few = given.shape[0] <= LiveStream::kMostFew;
+  for (int64_t i = 0; i < given.shape[0]; ++i) {
     Time query;
-    std::memcpy(&query, queries.data + i * queries.strides[0] * int64_t{sizeof query},
-                sizeof query);
+    std::memcpy(&query, given.data + i * given.strides[0] * int64_t{sizeof query}, sizeof query);
     if (TimeMath<Time>::isNaN(query)) continue;
-    none = false;
-    first = std::min(first, query);
-    last = std::max(last, query);
+    few = few && !(query < queries.last);
+    if (few) queries.few[queries.count++] = query;
+    queries.none = false;
+    queries.first = std::min(queries.first, query);
+    queries.last = std::max(queries.last, query);
   }
-  for (const auto& stream : live.streams) stream->take(first, last, none);
+  if (!few) queries.count = 0;
+  for (const auto& stream : live.streams) stream->take(queries);
 }
 
 const View* checkedAges(const rbcLive& live, const rbcOutput* given, View* view,

@@ -26,10 +26,21 @@ class LiveStream {
   // What rbcFuse gets: the samples that take() has taken, all places before that.
   const rbcFuseStream& forFuse() const { return fuse_; }
 
-  // Takes what queries of first .. last need, on the clock that streams share; none of them is a
-  // number where `none`.
+  // Queries on the clock that streams share, of first .. last; none of them is a number where `none`.
+  // Where they are few and ascend, `few` has them.
+  static constexpr int64_t kMostFew = 64;
   template <class Time>
-  void take(Time first, Time last, bool none);
+  struct Queries {
+    Time first;
+    Time last;
+    bool none;
+    int64_t count;  // of `few`
+    Time few[kMostFew];
+  };
+
+  // Takes what they need.
+  template <class Time>
+  void take(const Queries<Time>& queries);
 
   // The age after take(), as the dtype of ages has it; bits of f64 or i64.
   uint64_t age() const { return age_; }
@@ -43,6 +54,7 @@ class LiveStream {
   const DType dtype_;
   const int64_t channels_;
   std::unique_ptr<LiveRing> ring_;
+  int times_around_;
   TimeLimit max_age_;
   TimeOffset clock_offset_;
 

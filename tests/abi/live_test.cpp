@@ -108,7 +108,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     stream.channels = fours ? 4 : 1 + random.below(3);
     if (fours && random.chance(0.5)) p.mean = &mean_tensor;
     if (fours && random.chance(0.5)) p.inv_std = &inv_std_tensor;
-    stream.capacity = 4 + random.below(12);
+    stream.capacity = 4 + random.below(24);
     stream.late_bound = random.below(4);
     if (random.chance(0.3)) stream.max_age = ticks ? 4000 : 4;
     stream.params = &p;
