@@ -89,7 +89,7 @@ def python_rows(name: str, rig: Any, ticks: int) -> list[tuple[str, str, list[fl
     threads[-1].start()
     rows.append(("tick", name, timed(ticks, lambda: rig.fuse(np.array([time.monotonic()])))))
     past = -0.01 * np.arange(16)[::-1]
-    rows.append(("tick of 16", name, timed(ticks, lambda: rig.fuse(time.monotonic() + past))))
+    rows.append(("tick of 16, 100 Hz", name, timed(ticks, lambda: rig.fuse(time.monotonic() + past))))
     stop.set()
     for thread in threads:
         thread.join()
@@ -113,7 +113,7 @@ def main() -> None:
     rows += python_rows("Python: robocache", Rings(), options.python_ticks)
     rows += python_rows("Python: deques and np.interp", Deques(), options.python_ticks)
     print("| call, us | | median | p99 | p99.99 | longest |\n|---|---|---|---|---|---|")
-    for call in ("push", "tick", "tick of 16"):
+    for call in ("push", "tick", "tick of 16, 1 kHz", "tick of 16, 100 Hz"):
         for what, who, times in rows:
             if what == call:
                 print(f"| {what} | {who} | " + " | ".join(f"{each:.3g}" for each in times) + " |")

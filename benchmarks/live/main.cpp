@@ -1,8 +1,8 @@
 // What live fusion costs while sensors push: robocache_bench_live [TICKS] (default 1000000).
 //
 // Eight threads push a sample of seven channels each every millisecond, by the clock. Meanwhile one
-// thread fuses all streams, tick after tick, and each tick is timed; then one of one row, and one of
-// the last 16 ticks. Then the same with a mutex and a std::deque a sensor. Pushes are timed by the
+// thread fuses all streams, tick after tick, and each tick is timed: of one row, and, a tenth as often, of
+// the last 16 ticks of a loop at 1 kHz and of one at 100 Hz. Then the same with a mutex and a std::deque a sensor. Pushes are timed by the
 // thousand while another thread ticks. The lines are tab-separated, in ns.
 #include <atomic>
 #include <cmath>
@@ -18,7 +18,14 @@ namespace live_bench {
 namespace {
 
 constexpr int64_t kPeriod = 1'000'000;  // ns, of a sensor
-constexpr int kHistory = 16;
+
+struct Tick {
+  const char* name;
+  int rows;
+  int64_t apart;  // ns
+};
+constexpr Tick kTicks[] = {
+    {"tick", 1, 0}, {"tick of 16, 1 kHz", 16, kPeriod}, {"tick of 16, 100 Hz", 16, 10 * kPeriod}};
 
 double seconds(int64_t time) { return 1e-9 * static_cast<double>(time); }
 
@@ -74,23 +81,25 @@ void print(const char* what, const char* who, const Histogram& times) {
 
 template <class Rig>
 void timeTicks(const char* who, int64_t ticks) {
-  for (const int history : {1, kHistory}) {
+  for (const Tick& tick : kTicks) {
+    const int history = tick.rows;
     Rig rig;
     const Sensors<Rig> sensors(rig);
     std::vector<double> queries(static_cast<size_t>(history));
     std::vector<float> out(static_cast<size_t>(history * kWidth));
     Histogram times;
-    for (int64_t i = -1000; i < ticks; ++i) {
+    const int64_t count = history == 1 ? ticks : (ticks + 9) / 10;
+    for (int64_t i = -1000; i < count; ++i) {
       const int64_t now = nanoseconds();
       for (int t = 0; t < history; ++t) {
-        queries[static_cast<size_t>(t)] = seconds(now - (history - 1 - t) * 10 * kPeriod);
+        queries[static_cast<size_t>(t)] = seconds(now - (history - 1 - t) * tick.apart);
       }
       const int64_t begin = nanoseconds();
       rig.fuse(queries.data(), history, out.data());
       const int64_t end = nanoseconds();
       if (i >= 0) times.add(end - begin);
     }
-    print(history == 1 ? "tick" : "tick of 16", who, times);
+    print(tick.name, who, times);
   }
 }
 
