@@ -35,6 +35,7 @@
 #   SANITIZE_TESTS=f    doctest's filter (default: those of the operations on CUDA, but none that go
 #                       through the same cases again, or random ones)
 #   SANITIZE_SECONDS=s  the limit of its runs, which go side by side (default 300)
+#   SANITIZE_SHARE=n    each run takes one in n of the cases (default 4), each tool others
 #   BENCH_FILTER=regex  of the benchmarks and peers those whose name has it, such as fuse,
 #                       methods, 'fuse/B=1:', 'voxelize/sparse' or 'fuse|methods'
 #   BENCH_ARGS, PEERS_ARGS, TRAINING_ARGS   further arguments of robocache_bench, of peers.py, and
@@ -48,6 +49,7 @@ LOG_DIR=${LOG_DIR:-build/gpu}
 CUDA_ARCH=${CUDA_ARCH:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null \
   | head -n 1 | tr -d .)}
 SANITIZE_SECONDS=${SANITIZE_SECONDS:-300}
+SANITIZE_SHARE=${SANITIZE_SHARE:-4}
 BENCH_FILTER=${BENCH_FILTER:-}
 ALL_STAGES=(build test sanitize bench peers training)
 
@@ -120,25 +122,30 @@ run_test() {
 }
 
 run_sanitize() {
-  local tool filter run failed=0 log=$LOG_DIR/sanitize.log # where this function writes to
-  local filters=("resample cuda*,fuse cuda*,missing samples*cuda*" "voxelize cuda*,tsdf cuda*"
-    "voxelize sparse cuda*,clouds cuda*" "windows cuda*,convert rotations cuda*" "statistics cuda*")
-  # Of the tables of cases, and what takes minutes under a sanitizer.
+  local tool filter run number share failed=0 log=$LOG_DIR/sanitize.log # where this function writes to
+  local tools=(memcheck racecheck initcheck synccheck)
+  local filters=("resample cuda*" "missing samples*cuda*" "fuse cuda*" "voxelize cuda*,tsdf cuda*"
+    "voxelize sparse cuda*" "clouds cuda*" "windows cuda*,convert rotations cuda*"
+    "statistics cuda*")
+  # What goes through the tables of cases again, and what takes minutes under a sanitizer.
   local repeats="*random*,*the bits of the CPU*,*workspace does not matter*,*keys of every width*,large*"
-  local tables="*cuda: the table of cases"
   local -A runs=()
   [[ -z ${SANITIZE_TESTS:-} ]] || filters=("$SANITIZE_TESTS")
-  start_sanitizer() { # tool, filter
-    run="$1-${#runs[@]}"
-    timeout "$SANITIZE_SECONDS" compute-sanitizer --tool "$1" --error-exitcode 9 \
-      build/release/tests/robocache_tests --test-case="$2" --test-case-exclude="$repeats" \
-      >"$LOG_DIR/$run.log" 2>&1 &
-    runs[$run]=$!
-  }
   for filter in "${filters[@]}"; do
-    for tool in memcheck racecheck; do start_sanitizer "$tool" "$filter"; done
+    for number in "${!tools[@]}"; do
+      tool=${tools[number]}
+      share=$SANITIZE_SHARE
+      # These tests take the longest by far.
+      [[ $filter != statistics* && $filter != clouds* ]] || share=$((share * 4))
+      run="$tool-${filter%% cuda*}"
+      run=${run//[^a-z-]/_}
+      ROBOCACHE_TEST_SHARE=$((number % share))/$share timeout "$SANITIZE_SECONDS" \
+        compute-sanitizer --tool "$tool" --error-exitcode 9 build/release/tests/robocache_tests \
+        --test-case="$filter" --test-case-exclude="$repeats" --duration=true \
+        >"$LOG_DIR/$run.log" 2>&1 &
+      runs[$run]=$!
+    done
   done
-  for tool in initcheck synccheck; do start_sanitizer "$tool" "${SANITIZE_TESTS:-$tables}"; done
   for run in "${!runs[@]}"; do
     wait "${runs[$run]}" || failed=1
     echo "--- $run"

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 import robocache as rbc
-from robocache._window_order import Order
 
 torch = pytest.importorskip("torch")
+
+from robocache._window_order import Order  # noqa: E402
+
+CPU = torch.device("cpu")
 
 
 def data(lengths=(4, 0, 7, 1, 3), as_tensors=True):
@@ -69,19 +72,19 @@ def same(a, b):
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 12, 100, 101, 4096, 12345])
 def test_an_order_has_every_number_once(count):
     for seed in range(3):
-        numbers = Order(count, seed, 5).at(np.arange(count))
+        numbers = Order(count, seed, 5, CPU).at(np.arange(count))
         assert sorted(numbers.tolist()) == list(range(count))
 
 
 def test_an_order_is_known_anywhere():
-    order = Order(10**15, 1, 2)
-    positions = np.array([5, 10**15 - 1, 0])
+    order = Order(10**12 - 1, 1, 2, CPU)
+    positions = np.array([5, 10**12 - 2, 0])
     assert (order.at(positions)[::-1] == order.at(positions[::-1].copy())).all()
-    assert Order(1000, 7, 0).at(np.arange(5)).tolist() == [686, 664, 978, 909, 158]
+    assert Order(1000, 7, 0, CPU).at(np.arange(5)).tolist() == [177, 152, 643, 314, 997]
 
 
 def test_orders_of_seeds_and_epochs_differ():
-    orders = [Order(50, seed, e).at(np.arange(50)).tolist() for seed in range(3) for e in range(3)]
+    orders = [Order(50, seed, e, CPU).at(np.arange(50)).tolist() for seed in range(3) for e in range(3)]
     assert len(set(map(tuple, orders))) == 9
 
 
@@ -90,7 +93,7 @@ def test_orders_are_even():
     count, epochs = 12, 3000
     seen = np.zeros((count, count))
     for e in range(epochs):
-        seen[np.arange(count), Order(count, 11, e).at(np.arange(count))] += 1
+        seen[np.arange(count), Order(count, 11, e, CPU).at(np.arange(count))] += 1
     expected = epochs / count
     chi_squared = ((seen - expected) ** 2 / expected).sum()
     assert chi_squared < 210  # of 121 degrees of freedom, 1e-6 at most

@@ -11,6 +11,7 @@
 #include "expect.h"
 #include "interrupt.h"
 #include "run.h"
+#include "sanitizers.h"
 
 namespace support {
 
@@ -74,7 +75,7 @@ inline int64_t interruptEverywhere(LongCall& call, int threads) {
   REQUIRE(status == RBC_STATUS_SUCCESS);
   context->state->interrupt.setPeriod(0);
   int64_t ended = 0;
-  for (int64_t poll = 1;; poll += 1 + poll / 4) {
+  for (int64_t poll = 1;; poll += 1 + (kSanitized ? poll : poll / 4)) {
     int64_t left = poll;
     require(rbcContextSetInterrupt(context.get(), countDown, &left));
     call.run(context, &status);

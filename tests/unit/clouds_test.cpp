@@ -14,6 +14,7 @@
 #include "support/operation_tests.h"
 #include "support/random.h"
 #include "support/run.h"
+#include "support/share.h"
 
 namespace {
 
@@ -339,6 +340,7 @@ TEST_CASE("unproject: the same bits from any number of threads") {
 TEST_CASE("clouds cuda: farthest points by the definition") {
   WITH_CUDA(cuda);
   for (uint64_t seed = 0; seed < 200; ++seed) {
+    if (!support::inShare(seed)) continue;
     CAPTURE(seed);
     FarthestCase c(seed, seed % 10 == 0 ? 30000 : seed % 3 == 0 ? 5000 : 300);
     CHECK(c.run(cuda) == c.expectedBits());
@@ -349,6 +351,7 @@ TEST_CASE("clouds cuda: unproject gives the bits of the CPU") {
   WITH_CUDA(cuda);
   const Context cpu = support::cpuContext();
   for (uint64_t seed = 0; seed < 300; ++seed) {
+    if (!support::inShare(seed)) continue;
     CAPTURE(seed);
     UnprojectCase c(seed, seed % 20 == 0 ? 600 : 100);
     const std::vector<uint64_t> expected = c.run(cpu);

@@ -66,6 +66,7 @@ TEST_CASE("resample cpu: outputs too large for the caches") {
       {support::kF64, support::kF16, 1024}, {support::kF64, support::kF32, 1024},
       {support::kF16, support::kF64, 1024}, {support::kF32, support::kF32, 1023}};
   for (const Row& row : kRows) {
+    if (support::kSanitized && &row != &kRows[5]) continue;  // the one that is the hardest to write
     ResampleCase c;
     c.batch = 2;
     c.samples = 50;
@@ -94,6 +95,7 @@ TEST_CASE("resample cpu: the caller's rounding mode and flushing of subnormals d
     const ResampleInputs in = support::makeInputs(c);
     const Run expected = support::run(context, in);
     for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+      if (support::kSanitized && mode != FE_UPWARD) continue;
       bool kept = false;
       const Run got = support::run(context, in, [&](auto&& call) {
         const OddFloats odd(mode);

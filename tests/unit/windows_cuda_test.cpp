@@ -2,6 +2,7 @@
 #include "support/expect.h"
 #include "support/operation_tests.h"
 #include "support/random_windows.h"
+#include "support/share.h"
 
 namespace {
 
@@ -37,26 +38,29 @@ bool checkSame(const Context& cuda, const WindowCall& call, uint64_t seed) {
 void checkRandom(const Context& cuda, uint64_t first, uint64_t count, Variety variety,
                  bool accumulates = false) {
   uint64_t good = 0;
+  uint64_t tried = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
+    if (!support::inShare(seed)) continue;
+    ++tried;
     good += checkSame(cuda, RandomWindows(seed).make(variety, accumulates), seed) ? 1 : 0;
   }
-  CHECK(good == count);
+  CHECK(good == tried);
 }
 
 }  // namespace
 
-TEST_CASE("windows cuda: the bits of the CPU, of random calls") {
+TEST_CASE("windows cuda: calls of any kind") {
   WITH_CUDA(cuda);
   checkRandom(cuda, 0, 500, Variety::kAny);
 }
 
-TEST_CASE("windows cuda: the bits of the CPU, of random training batches") {
+TEST_CASE("windows cuda: training batches") {
   WITH_CUDA(cuda);
   checkRandom(cuda, 10'000, 500, Variety::kNarrow);
   checkRandom(cuda, 40'000, 500, Variety::kRows);
 }
 
-TEST_CASE("windows cuda: the bits of the CPU, of random calls into accumulators") {
+TEST_CASE("windows cuda: calls into accumulators") {
   WITH_CUDA(cuda);
   checkRandom(cuda, 20'000, 150, Variety::kAny, true);
   checkRandom(cuda, 30'000, 50, Variety::kNarrow, true);
