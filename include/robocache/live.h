@@ -141,7 +141,8 @@ typedef struct rbcLiveCounters {
   int64_t late;        /* of the kept ones, those that came after newer ones */
   int64_t dropped;     /* samples that came too late, or whose time is NaN */
   int64_t retried;     /* looks of rbcLiveFuse at the ring that had to be taken again */
-  uint64_t reserved[4];
+  int64_t early;       /* queries of rbcLiveFuse that were before all samples that were there */
+  uint64_t reserved[3];
 } rbcLiveCounters;
 
 static inline rbcLiveCounters rbcLiveCountersInit(void) {

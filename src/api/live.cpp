@@ -251,7 +251,7 @@ void takeAll(rbcLive& live, const View& given) {
     queries.last = std::max(queries.last, query);
   }
   if (!few) queries.count = 0;
-  for (const auto& stream : live.streams) stream->take(queries);
+  for (const auto& stream : live.streams) stream->take(queries, given);
 }
 
 const View* checkedAges(const rbcLive& live, const rbcOutput* given, View* view,
@@ -334,7 +334,7 @@ void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, con
 
 // ---- counters -------------------------------------------------------------------------------------
 
-void writeCounters(const LiveRing& ring, rbcLiveCounters* counters) {
+void writeCounters(const LiveStream& stream, rbcLiveCounters* counters) {
   if (counters == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "counters: is null");
   const uint32_t size = structSize(counters);
   if (size < sizeof size) {
@@ -342,6 +342,7 @@ void writeCounters(const LiveRing& ring, rbcLiveCounters* counters) {
          "counters: struct_size is %" PRIu32 ", expected %zu (use rbcLiveCountersInit)", size,
          sizeof(rbcLiveCounters));
   }
+  const LiveRing& ring = stream.ring();
   const LiveRing::Counters now = ring.counters();
   rbcLiveCounters all = rbcLiveCountersInit();
   all.struct_size = size;
@@ -350,6 +351,7 @@ void writeCounters(const LiveRing& ring, rbcLiveCounters* counters) {
   all.late = now.late;
   all.dropped = now.dropped;
   all.retried = now.retried;
+  all.early = stream.early();
   std::memcpy(static_cast<void*>(counters), &all, std::min<size_t>(size, sizeof all));
 }
 
@@ -385,7 +387,6 @@ rbcStatus_t rbcLiveFuse(rbcContext_t context, rbcLive_t live, const rbcTensor* q
 }
 
 rbcStatus_t rbcLiveGetCounters(rbcLive_t live, int32_t stream, rbcLiveCounters* counters) {
-  return rbc::guard([&] {
-    rbc::writeCounters(rbc::requireStream(rbc::requireLive(live), stream).ring(), counters);
-  });
+  return rbc::guard(
+      [&] { rbc::writeCounters(rbc::requireStream(rbc::requireLive(live), stream), counters); });
 }

@@ -159,7 +159,7 @@ void LiveStream::keep(const rbcTensor* given, const char* name, std::vector<doub
 }
 
 template <class Time>
-void LiveStream::take(const Queries<Time>& queries) {
+void LiveStream::take(const Queries<Time>& queries, const View& given) {
   constexpr bool kTicks = std::is_same_v<Time, int64_t>;
   const Time offset = offsetAs<Time>(clock_offset_);
   Time few[kMostFew];
@@ -176,6 +176,16 @@ void LiveStream::take(const Queries<Time>& queries) {
     age_ = kTicks ? bitsOf(std::numeric_limits<int64_t>::max()) : uint64_t{0x7fffffffffffffff};
     return;
   }
+  // What is taken begins before the first query, unless there is nothing.
+  if (taken.times[0] > from) {
+    int64_t early = 0;
+    for (int64_t i = 0; i < given.shape[0]; ++i) {
+      Time query;
+      std::memcpy(&query, given.data + i * given.strides[0] * int64_t{sizeof query}, sizeof query);
+      early += TimeMath<Time>::shifted(query, offset) < taken.times[0] ? 1 : 0;
+    }
+    early_.store(early_.load(std::memory_order_relaxed) + early, std::memory_order_relaxed);
+  }
   const Time now = TimeMath<Time>::shifted(queries.last, offset);
   const Time age = TimeMath<Time>::shifted(now, taken.newest);
   if constexpr (kTicks) {
@@ -187,8 +197,8 @@ void LiveStream::take(const Queries<Time>& queries) {
   }
 }
 
-template void LiveStream::take(const Queries<float>&);
-template void LiveStream::take(const Queries<double>&);
-template void LiveStream::take(const Queries<int64_t>&);
+template void LiveStream::take(const Queries<float>&, const View&);
+template void LiveStream::take(const Queries<double>&, const View&);
+template void LiveStream::take(const Queries<int64_t>&, const View&);
 
 }  // namespace rbc

@@ -1,12 +1,14 @@
 // A stream of live fusion: its ring, how it is fused, and the memory of what a call has taken of it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
 #include "fuse_problem.h"
 #include "live_ring.h"
 #include "robocache/live.h"
+#include "view.h"
 
 namespace rbc {
 
@@ -38,9 +40,12 @@ class LiveStream {
     Time few[kMostFew];
   };
 
-  // Takes what they need.
+  // Takes what they need; `given` are all of them.
   template <class Time>
-  void take(const Queries<Time>& queries);
+  void take(const Queries<Time>& queries, const View& given);
+
+  // Queries that were before all samples. From any thread.
+  int64_t early() const { return early_.load(std::memory_order_relaxed); }
 
   // The age after take(), as the dtype of ages has it; bits of f64 or i64.
   uint64_t age() const { return age_; }
@@ -74,6 +79,7 @@ class LiveStream {
   rbcTensor inv_std_tensor_;
   rbcFuseStream fuse_;
   uint64_t age_ = 0;
+  std::atomic<int64_t> early_{0};
 };
 
 }  // namespace rbc

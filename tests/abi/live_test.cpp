@@ -33,6 +33,7 @@ struct Model {
   std::vector<float> values;
   int64_t late = 0;
   int64_t dropped = 0;
+  int64_t early = 0;
 
   size_t begin() const { return times.size() > capacity ? times.size() - capacity : 0; }
 
@@ -144,7 +145,9 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
         }
         times.push_back(time);
         for (int64_t d = 0; d < model.channels; ++d) {
-          rows.push_back(static_cast<float>(random.uniform(-3, 3)));
+          const bool nan = random.chance(0.02);
+          rows.push_back(nan ? std::numeric_limits<float>::quiet_NaN()
+                             : static_cast<float>(random.uniform(-3, 3)));
         }
         model.push(time, rows.data() + i * model.channels);
       }
@@ -218,6 +221,10 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
             static_cast<Time>(static_cast<Time>(last - offset) - model_times[n].back());
         age = static_cast<double>(own);
         age_ticks = static_cast<int64_t>(own);
+        for (const Time query : queries) {
+          const auto own_query = static_cast<Time>(query - offset);
+          models[n].early += own_query < model_times[n].front() ? 1 : 0;
+        }
         if (age > streams[n].max_age) shape[0] = 0;
       }
       if (ticks) {
@@ -256,6 +263,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     CHECK(counters.overwritten == static_cast<int64_t>(model.begin()));
     CHECK(counters.late == model.late);
     CHECK(counters.dropped == model.dropped);
+    CHECK(counters.early == model.early);
     CHECK(counters.retried == 0);
   }
 }

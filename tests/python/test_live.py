@@ -124,6 +124,6 @@ def test_bad_samples_add_nothing():
             live.push(*arguments)
     assert live.counters(0).pushed == 0
     live.push(0, np.nan, [0, 0])
-    assert live.counters(0) == (0, 0, 0, 1, 0)
+    assert live.counters(0) == (0, 0, 0, 1, 0, 0)
     with pytest.raises(ValueError, match="out: shape"):
         live.fuse(0, out=np.empty((1, 3), np.float32))

@@ -87,6 +87,7 @@ class LiveCounters(NamedTuple):
     late: int  #: of the kept ones, those that came after newer ones
     dropped: int  #: that came too late, or whose time is NaN
     retried: int  #: looks of :meth:`Live.fuse` that had to be taken again
+    early: int  #: queries of :meth:`Live.fuse` that were before all samples that were there
 
 
 class Live:
