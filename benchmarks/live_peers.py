@@ -1,10 +1,10 @@
 """What live fusion costs while sensors push, beside what programs have without it.
 
-    python benchmarks/live_peers.py [--program build/release/benchmarks/robocache_bench_live] [--ticks N]
+    python benchmarks/live_peers.py [--ticks N]
 
-Runs robocache_bench_live: rings, and a std::mutex and a std::deque a sensor. Then the same in Python:
-rbc.Live, and a deque a sensor with np.interp, each pushed to by eight threads at 1 kHz. Times are
-those of one call, in microseconds; the table is in Markdown.
+Runs robocache_bench_live: rings, and a std::mutex and a std::deque a sensor. Then the same in
+Python: rbc.Live, and a deque a sensor with np.interp, each pushed to by eight threads at 1 kHz.
+Times are those of one call, in microseconds; the table is in Markdown.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def python_rows(name: str, rig: Any, ticks: int) -> list[tuple[str, str, list[fl
     threads[-1].start()
     rows.append(("tick", name, timed(ticks, lambda: rig.fuse(np.array([time.monotonic()])))))
     past = -0.01 * np.arange(16)[::-1]
-    rows.append(("tick of 16, 100 Hz", name, timed(ticks, lambda: rig.fuse(time.monotonic() + past))))
+    times = timed(ticks, lambda: rig.fuse(time.monotonic() + past))
+    rows.append(("tick of 16, 100 Hz", name, times))
     stop.set()
     for thread in threads:
         thread.join()

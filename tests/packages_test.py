@@ -28,8 +28,9 @@ MACHINE = platform.machine()
 TREE = f"robocache-{VERSION}-linux-{MACHINE}"
 # What they were made for: this machine, and maybe 64-bit ARM by cross compilation.
 MACHINES = sorted(
-    re.search(r"-linux-(\w+)\.tar\.gz$", name)[1] for name in os.listdir(DIST) if "-linux-" in name
-    and name.endswith(".tar.gz")
+    re.search(r"-linux-(\w+)\.tar\.gz$", name)[1]
+    for name in os.listdir(DIST)
+    if "-linux-" in name and name.endswith(".tar.gz")
 )
 RUNTIMES = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
 LIBRARY = re.compile(r"librobocache\.so(\.\d+)*$")
@@ -221,7 +222,11 @@ class CrossCompiled(unittest.TestCase):
             with zipfile.ZipFile(package("*_aarch64.whl")) as wheel:
                 wheel.extractall(folder)
             told = run(
-                "qemu-aarch64-static", "-L", python, python / "usr/bin/python3", "-c",
+                "qemu-aarch64-static",
+                "-L",
+                python,
+                python / "usr/bin/python3",
+                "-c",
                 "import robocache as rbc; info = rbc.Context().info; "
                 "print(rbc.__version__, info.backend, info.simd, info.cuda_unavailable)",
                 env={**os.environ, "PYTHONPATH": f"{folder}:{python / 'site'}"},

@@ -3,13 +3,14 @@
     python examples/python/live_replay.py --data ../shared/data/comma2k19 --rate 50
     python examples/python/live_replay.py --rate 1000 --speed 100 --history 16
 
-A thread a sensor hands its samples to rbc.Live at the recording's own pace, or some times faster. Each
-comes a while after its stamp, a few so late that they are out of order or dropped, and one sensor dies
-and comes back. The control loop fuses at its tick, normalized by statistics that were saved before.
+A thread a sensor hands its samples to rbc.Live at the recording's own pace, or some times faster.
+Each comes a while after its stamp, a few so late that they are out of order or dropped, and one
+sensor dies and comes back. The control loop fuses at its tick, normalized by statistics that were
+saved before.
 
-Afterwards every row is computed again by rbc.fuse, from what had arrived by then, and compared bit for
-bit. What "had arrived" means is known from the counters before and after the tick: where a sample came
-during it, the row has to be that with the sample or that without it.
+Afterwards every row is computed again by rbc.fuse, from what had arrived by then, and compared bit
+for bit. What "had arrived" means is known from the counters before and after the tick: where a
+sample came during it, the row has to be that with the sample or that without it.
 """
 
 from __future__ import annotations
@@ -223,7 +224,7 @@ def check(recording: Recording, sensors: list[Sensor], ticks: list[Tick]) -> tup
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder of comma2k19 or PX4; default: simulated")
+    parser.add_argument("--data", type=Path, help="of comma2k19 or PX4; default: simulated")
     parser.add_argument("--rate", type=float, default=50, help="of the control loop, in Hz")
     parser.add_argument("--speed", type=float, default=1, help="1: as it was recorded")
     parser.add_argument("--history", type=int, default=4, help="rows of a tick: [B=1,T,D]")

@@ -1,4 +1,4 @@
-"""Live fusion from Python: the numbers of fuse on what has arrived, from threads, and its errors."""
+"""Live fusion from Python: what fuse gives for what has arrived, from threads, and errors."""
 
 import threading
 import time
@@ -41,7 +41,9 @@ def test_a_replay_is_fuse_of_what_has_arrived():
             queries = next_tick - np.arange(4)[::-1] * 0.02
             tick = live.fuse(queries)
             streams = [
-                rbc.Stream(*arrived(*kept[k], 64), method=methods[k], clock_offset=0.001, **scales[k])
+                rbc.Stream(
+                    *arrived(*kept[k], 64), method=methods[k], clock_offset=0.001, **scales[k]
+                )
                 for k in range(3)
             ]
             values, mask = rbc.fuse(streams, queries, dtype="float32", return_mask=True)
