@@ -58,7 +58,7 @@ help: ## Print this list
 	@sed -n '/^#   [A-Z]/s/^#  / /p' Makefile
 
 .PHONY: demo
-demo: deps-build package $(STAMPS)/demo ## Align a recording, voxelize a LiDAR sweep: build/demo
+demo: deps-build package $(STAMPS)/demo ## Align a recording, voxelize a LiDAR sweep, take points of depth images: build/demo
 	$(PY) examples/python/demo.py $(if $(DATA),--data "$(DATA)") --out build/demo
 
 .PHONY: test
@@ -67,6 +67,10 @@ test: deps-test package $(STAMPS)/test ## Build and run every test
 	  -DROBOCACHE_JAVA=$(BINDINGS) -DROBOCACHE_CSHARP=$(BINDINGS)
 	cmake --build --preset release
 	$(call run-tests,release)
+
+.PHONY: test-ray
+test-ray: deps-build package $(STAMPS)/ray ## Test on a cluster of Ray of two nodes, here
+	$(PY) -m pytest -q tests/python/test_ray.py
 
 .PHONY: build
 build: deps-build ## Build librobocache.so: build/release

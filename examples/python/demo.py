@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Aligns a recording of several sensors, and voxelizes a LiDAR sweep.
+"""Aligns a recording of several sensors, voxelizes a LiDAR sweep, makes points of depth images.
 
-Each part is a program of its own, with more options: align_recording.py and voxelize_scan.py.
+Each part is a program of its own, with more options: align_recording.py, voxelize_scan.py and
+depth_to_policy.py.
 
-    demo.py               both, simulated
-    demo.py --data PATH   what is there: a recording, a data set, or point clouds
+    demo.py               all three, simulated
+    demo.py --data PATH   what is there: a recording, a data set, point clouds, or depth images
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 from pathlib import Path
 
 import align_recording
+import depth_to_policy
 import voxelize_scan
 
 
@@ -29,10 +31,14 @@ def main(arguments: list[str] | None = None) -> int:
 
     passed = ["--out", str(options.out)]
     if options.data is None:
-        programs = [align_recording, voxelize_scan]
+        programs = [align_recording, voxelize_scan, depth_to_policy]
     else:
         passed += ["--data", str(options.data)]
-        programs = [voxelize_scan if any(options.data.glob("*.pcd")) else align_recording]
+        if any(options.data.glob("*.pcd")):
+            programs = [voxelize_scan]
+        else:
+            depth = (options.data / "depth").is_dir()
+            programs = [depth_to_policy if depth else align_recording]
     for index, program in enumerate(programs):
         if index > 0:
             print()

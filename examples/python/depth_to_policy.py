@@ -57,7 +57,7 @@ def to_points(
 
 def draw(frames: Frames, points: np.ndarray, path: Path) -> None:
     """The first image, and its points from the camera's side."""
-    figure = plt.figure(figsize=(12, 4), layout="constrained")
+    figure = plt.figure(figsize=(12, 3), layout="constrained")
     image, depth = figure.add_subplot(131), figure.add_subplot(132)
     image.imshow(frames.colors[0])
     image.set_title("colours")
@@ -67,13 +67,13 @@ def draw(frames: Frames, points: np.ndarray, path: Path) -> None:
     figure.colorbar(shown, ax=depth, shrink=0.7)
     cloud = figure.add_subplot(133, projection="3d")
     x, y, z = points[0, :, :3].T
-    cloud.scatter(x, z, -y, c=np.clip(points[0, :, 3:], 0, 1), s=6)
+    cloud.scatter(x, z, -y, c=np.clip(points[0, :, 3:], 0, 1), s=4)
     cloud.set_title(f"{points.shape[1]} points")
-    cloud.set_box_aspect((np.ptp(x), np.ptp(z), np.ptp(y)))
+    cloud.set_box_aspect((np.ptp(x), np.ptp(z), np.ptp(y)), zoom=1.3)
     cloud.view_init(18, -80)
-    for each in (image, depth):
+    for each in (image, depth, cloud):
         each.set_axis_off()
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=100)
     plt.close(figure)
 
 

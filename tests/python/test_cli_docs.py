@@ -22,6 +22,7 @@ SOURCES = {
     "so101": "lerobot_v3_so101",
     "husky.bag": "ros1_robot_localization/test1.bag",
     "pusht": "lerobot_v3_pusht",
+    "rgbd": "rgbd_open3d",
 }
 BLOCK = re.compile(
     r"<!-- skipped: [^\n]*test_cli_docs.py runs it -->\n"
@@ -36,7 +37,7 @@ def blocks_of(page):
 
 @pytest.fixture(scope="module")
 def folder(recordings, tmp_path_factory):
-    for package in ("rosbags", "pyarrow"):
+    for package in ("rosbags", "pyarrow", "PIL"):
         pytest.importorskip(package)
     made = tmp_path_factory.mktemp("data")
     for name, source in SOURCES.items():

@@ -28,6 +28,7 @@ COMMANDS = (
     "resample",
     "windows",
     "voxelize",
+    "cloud",
     "report",
     "info",
 )

@@ -127,6 +127,18 @@ def test_unproject_agrees_with_open3d():
     np.testing.assert_allclose(ours, np.asarray(theirs.points), atol=1e-6)
 
 
+def test_a_crop_that_holds_nothing_gives_no_points():
+    depth = np.ones((2, 3, 4), np.float32)
+    options = {"crop": (5, 5, 5, 6, 6, 6), "dtype": "float64"}
+    cloud = rbc.unproject(depth, [1, 1, 0, 0], colors=np.ones((2, 3, 4, 2), np.uint8), **options)
+    assert cloud.points.shape == (2, 12, 5) and not cloud.points.any()
+    assert (cloud.pixels == -1).all()
+    assert cloud.counts.tolist() == cloud.overflow.tolist() == [0, 0]
+    chosen = rbc.farthest_points(cloud.points, 3, lengths=cloud.counts)
+    assert (chosen == -1).all()
+    assert (rbc.take_rows(cloud.points, chosen, 7) == 7).all()
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import robocache as rbc
+from robocache.data import _tables as tables
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -116,6 +117,61 @@ def test_a_damaged_parquet_file(tmp_path):
     content = (tmp_path / "x.parquet").read_bytes()
     (tmp_path / "x.parquet").write_bytes(content[:-10])
     refused(tmp_path / "x.parquet", "cannot be read")
+
+
+def wide(rows, **columns):
+    rng = np.random.default_rng(0)
+    flat = pa.array(rng.normal(size=rows * 3).astype(np.float32))
+    told = {"t": np.arange(rows) / 100, "n": rng.integers(0, 9, rows), "word": ["x"] * rows}
+    return pa.table({**told, "pose": pa.FixedSizeListArray.from_arrays(flat, 3), **columns})
+
+
+def test_parquet_is_read_when_it_is_asked_for(tmp_path, monkeypatch):
+    """Piece by piece, and the same as at once."""
+    rows = 150_000
+    pq.write_table(wide(rows), tmp_path / "x.parquet", row_group_size=40_000)
+    with monkeypatch.context() as patched:
+        patched.setattr(tables, "_opened", None)  # would read all of it
+        recording = data.open(tmp_path / "x.parquet")
+        info = recording.info("x")
+        assert info.count == rows and info.names == ("n", "pose[0]", "pose[1]", "pose[2]")
+        pieces = [piece for piece in recording.pieces()]
+        assert len(pieces) > 2 and max(map(len, pieces)) <= 1 << 16
+        assert [str(each) for each in recording.left_out] == ["x: word: is of string"]
+        mine = recording["x"]
+    monkeypatch.setattr(tables, "_told", lambda *_: None)
+    theirs = data.open(tmp_path / "x.parquet")["x"]
+    assert (mine.values == theirs.values).all() and (mine.times() == theirs.times()).all()
+    assert (mine.values.dtype, mine.dtypes) == (theirs.values.dtype, theirs.dtypes)
+
+
+@pytest.mark.parametrize("kind", ["null", "list", "no statistics"])
+def test_parquet_that_does_not_tell_is_read_at_once(tmp_path, kind):
+    column = {
+        "null": pa.array([1.0, None] * 5),
+        "list": pa.array([[1.0, 2.0]] * 10),
+        "no statistics": pa.array([1.0] * 10),
+    }[kind]
+    path = tmp_path / "x.parquet"
+    pq.write_table(wide(10, more=column), path, write_statistics=kind != "no statistics")
+    recording = data.open(path)
+    names = [name for stream in recording.streams.values() for name in stream.names]
+    assert {"more", "more[0]"} & set(names)
+    assert len(recording) == (2 if kind == "null" else 1)
+
+
+def test_parquet_that_is_damaged_within(tmp_path):
+    """The end tells of all, and the rest is found when it is read."""
+    for name in ("a", "b"):
+        pq.write_table(wide(1000), tmp_path / f"{name}.parquet", compression="gzip")
+    content = bytearray((tmp_path / "b.parquet").read_bytes())
+    content[100:3000] = bytes(2900)
+    (tmp_path / "b.parquet").write_bytes(content)
+    with pytest.raises(data.FormatError, match="b.parquet: is no Parquet file, or damaged"):
+        data.open(tmp_path).load()
+    kept = data.open(tmp_path, damaged="keep").load()
+    assert len(kept["a"]) == 1000 and len(kept["b"]) == 0
+    assert [each.path for each in kept.problems] == [str(tmp_path / "b.parquet")]
 
 
 def test_nothing_is_a_time_that_is_not_complete(tmp_path):
@@ -260,3 +316,40 @@ def test_the_csv_of_a_bag(recordings):
         x = stream.select(names=[n for n in stream.names if n.endswith("position.x")])
         own = [n for n in bag[topic].names if n.endswith("position.x")]
         np.testing.assert_array_equal(x.values, bag[topic].select(names=own).values)
+
+
+@pytest.mark.parametrize("kind", ["csv", "npy", "episodes", "folder"])
+def test_links_out_of_a_folder(tmp_path, kind):
+    """Of tables, arrays, and folders of arrays."""
+    outside, folder = tmp_path / "outside", tmp_path / "set"
+    outside.mkdir(), folder.mkdir()
+    if kind == "csv":
+        for file in (folder / "a.csv", outside / "b.csv"):
+            csv(file, ["t,x", "0.5,1", "1,2"])
+        name = "b.csv"
+    elif kind == "folder":
+        for place in (folder / "imu", outside / "gps"):
+            place.mkdir()
+            np.save(place / "value.npy", np.zeros((3, 2)))
+        name = "gps"
+    else:
+        np.save(folder / ("t.npy" if kind == "npy" else "episode_index.npy"), np.zeros(3, int))
+        np.save(outside / "value.npy", np.zeros((3, 2)))
+        name = "value.npy"
+    (folder / name).symlink_to(outside / name)
+    with pytest.raises(data.FormatError, match="is a link out of the data set") as told:
+        data.open(folder)
+    assert told.value.place == name
+    opened = data.open(folder, follow_links=True).load()
+    if kind == "folder":
+        assert [str(each) for each in opened.left_out] == [
+            "gps: a link to a folder, which is not followed"
+        ]
+
+
+def test_arrays_without_numbers_are_told(tmp_path):
+    np.save(tmp_path / "t.npy", np.arange(3.0))
+    np.save(tmp_path / "value.npy", np.zeros((3, 2)))
+    np.save(tmp_path / "word.npy", np.array(["a", "b", "c"]))
+    recording = data.open(tmp_path)
+    assert [str(each) for each in recording.left_out] == ["word: no numbers, but <U1"]

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "pytho
 
 import align_recording  # noqa: E402
 import demo  # noqa: E402
+import depth_to_policy  # noqa: E402
 import devices  # noqa: E402
 import scans  # noqa: E402
 import simulate_lidar  # noqa: E402
@@ -325,7 +326,7 @@ def test_demo_does_what_the_folder_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     called: list[tuple[str, list[str]]] = []
-    for program in (align_recording, voxelize_scan):
+    for program in (align_recording, voxelize_scan, depth_to_policy):
         monkeypatch.setattr(
             program,
             "main",
@@ -333,10 +334,13 @@ def test_demo_does_what_the_folder_holds(
         )
     out = ["--out", str(tmp_path / "out")]
     assert demo.main(out) == 0
-    assert called == [("align_recording", out), ("voxelize_scan", out)]
+    assert called == [("align_recording", out), ("voxelize_scan", out), ("depth_to_policy", out)]
     called.clear()
     data = ["--data", str(tmp_path)]
     assert demo.main([*out, *data]) == 0
+    (tmp_path / "depth").mkdir()
+    assert demo.main([*out, *data]) == 0
+    assert called.pop() == ("depth_to_policy", out + data)
     write_pcd(tmp_path / "a.pcd", "x y z", ["1 2 3"])
     assert demo.main([*out, *data]) == 0
     assert called == [("align_recording", out + data), ("voxelize_scan", out + data)]

@@ -137,6 +137,9 @@ def test_a_range_under_torch():
     assert (rows[0].numpy() == plain.point_to_voxel).all()
 
 
+CUBE = {"point_cloud_range": (0, 0, 0, 1, 1, 1)}
+
+
 @pytest.mark.parametrize(
     ("given", "error", "says"),
     [
@@ -145,6 +148,9 @@ def test_a_range_under_torch():
         ({"point_cloud_range": (0, 0, 0, 1, np.nan, 1)}, ValueError, "point_cloud_range: is"),
         ({"point_cloud_range": (0, 0, 0, 1, np.inf, 1)}, ValueError, "point_cloud_range: is"),
         ({"point_cloud_range": "abcdef"}, ValueError, "point_cloud_range: is"),
+        ({**CUBE, "voxel_size": 1e-9}, ValueError, "voxel_size: is 1e-09, .* or 2.62 in all"),
+        ({**CUBE, "voxel_size": (1, 1, 1e-10)}, ValueError, "voxel_size: is .* 2.31 - 1 along"),
+        ({**CUBE, "voxel_size": 1e-50}, ValueError, "voxel_size: is 1e-50, of which"),
         (
             {"point_cloud_range": (0, 0, 0, 1, 1, 1), "origin": (0, 0, 0)},
             ValueError,
@@ -158,4 +164,4 @@ def test_ranges_that_are_refused(given, error, says):
     points = np.zeros((3, 3), np.float32)
     for operation in (rbc.voxelize, rbc.voxelize_sparse):
         with pytest.raises(error, match=says):
-            operation(points, voxel_size=0.1, **given)
+            operation(points, **{"voxel_size": 0.1, **given})

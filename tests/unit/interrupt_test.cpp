@@ -96,16 +96,14 @@ class Voxelizing : public PointCall {
 
 class SparseVoxelizing : public PointCall {
  public:
-  SparseVoxelizing() : PointCall(kPoints) {
-    outputs_.emplace_back(kI32, std::vector<int64_t>{kPoints, 4});
+  explicit SparseVoxelizing(int64_t points) : PointCall(points) {
+    outputs_.emplace_back(kI32, std::vector<int64_t>{points, 4});
     outputs_.emplace_back(kI64, std::vector<int64_t>{});
-    outputs_.emplace_back(kF32, std::vector<int64_t>{kPoints, 3});
-    outputs_.emplace_back(kI32, std::vector<int64_t>{kPoints});
+    outputs_.emplace_back(kF32, std::vector<int64_t>{points, 3});
+    outputs_.emplace_back(kI32, std::vector<int64_t>{points});
   }
 
  private:
-  static constexpr int64_t kPoints = 300000;
-
   rbcStatus_t call(rbcContext_t context) override {
     const rbcTensor points = points_.tensor();
     rbcTensor out[4];
@@ -247,7 +245,10 @@ TEST_CASE("interrupt: resampling and its check of times") { checkInterrupts(Resa
 TEST_CASE("interrupt: counts of points") { checkInterrupts(Voxelizing(RBC_VOXEL_COUNT)); }
 TEST_CASE("interrupt: sums of points") { checkInterrupts(Voxelizing(RBC_VOXEL_SUM)); }
 TEST_CASE("interrupt: maxima of points") { checkInterrupts(Voxelizing(RBC_VOXEL_MAX)); }
-TEST_CASE("interrupt: sparse voxels") { checkInterrupts(SparseVoxelizing()); }
+TEST_CASE("interrupt: sparse voxels") { checkInterrupts(SparseVoxelizing(300'000)); }
+TEST_CASE("interrupt: sparse voxels numbered by a table") {
+  checkInterrupts(SparseVoxelizing(200'000));
+}
 TEST_CASE("interrupt: distance fields") { checkInterrupts(Integrating()); }
 TEST_CASE("interrupt: rotations") { checkInterrupts(Converting()); }
 TEST_CASE("interrupt: windows") { checkInterrupts(Cutting(3000, 10, RBC_TRANSFORM_SE3_RELATIVE)); }

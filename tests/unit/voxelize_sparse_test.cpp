@@ -46,6 +46,19 @@ struct VoxelizeSparse {
 
 OPERATION_TESTS("voxelize sparse", VoxelizeSparse)
 
+TEST_CASE("voxelize sparse cpu: in the order of first points, of more than a table is made for") {
+  SparseCase c;
+  c.name = "many first points";
+  c.order = RBC_VOXEL_ORDER_FIRST_POINT;
+  c.clouds = 2;
+  c.points = 140'000;
+  c.features = false;
+  c.max_points = 2;
+  c.room = 0.8;
+  c.setGrid(40, 30, 20);
+  support::checkAll(support::cpuContext(2), std::vector<SparseCase>{c});
+}
+
 TEST_CASE("large: voxelize sparse cuda, more voxels than threads") {
   std::string why;
   const Context cuda = support::cudaContext(&why);

@@ -58,11 +58,12 @@ from ._windows import windows
 
 if TYPE_CHECKING:
     from . import data as data
+    from . import ray as ray
     from . import torch as torch
 else:
 
     def __getattr__(name):
-        if name in ("data", "torch"):  # they take a while to import, and wait until asked for
+        if name in ("data", "ray", "torch"):  # they take a while to import: when asked for
             import importlib
 
             return importlib.import_module(f".{name}", __name__)

@@ -27,6 +27,7 @@ REDUCTIONS = {
 _GRID = struct.Struct("6d3q")  # rbcVoxelGrid
 _AXIS = struct.Struct("d")
 _MOST_VOXELS = 2**62
+_MOST_ALONG = 2**31 - 1
 _FLOATS = frozenset(["float16", "bfloat16", "float32", "float64"])
 
 
@@ -110,6 +111,11 @@ def within(point_cloud_range: Any, voxel_size: Any, origin: Any, shape: Any) -> 
         raise ValueError(
             f"point_cloud_range: is {shown(point_cloud_range)}, expected x0, y0, z0, x1, y1, z1, "
             f"of a voxel or more along each axis; voxel_size is {shown(voxel_size)}"
+        )
+    if max(cells) > _MOST_ALONG or math.prod(cells) > _MOST_VOXELS:
+        raise ValueError(
+            f"voxel_size: is {shown(voxel_size)}, of which point_cloud_range has more than "
+            "2^31 - 1 along an axis, or 2^62 in all"
         )
     return (x, y, z), cells
 

@@ -94,8 +94,8 @@ class Live:
     """Sensors that are fused while they are recorded.
 
     A thread a sensor pushes samples as they arrive, and one thread fuses what is there. None of
-    them waits for another. What :meth:`fuse` gives are the bits of :func:`fuse` for the samples that the
-    rings hold: a policy sees at run time what it has seen in training.
+    them waits for another. What :meth:`fuse` gives are the bits of :func:`fuse` for the samples
+    that the rings hold: a policy sees at run time what it has seen in training.
 
     Parameters
     ----------

@@ -91,6 +91,37 @@ def voxelize_sparse(operator: Any, size: int, dims: Any, given: Any) -> Any:
     return _one_by_one(operator, size, dims, given)  # a list of voxels each
 
 
+def unproject(operator: Any, size: int, dims: Any, given: Any) -> Any:
+    depth, intrinsics, pose, colors, options = given
+    batch = _batch_of(depth, dims[0])
+    rows = _rows(size, batch)
+    arrays = [rows(*each) for each in zip((depth, intrinsics, pose, colors), dims, (2, 1, 2, 3))]
+    return _all_unfolded(size, batch, operator(*arrays, options))
+
+
+def farthest_points(operator: Any, size: int, dims: Any, given: Any) -> Any:
+    points, starts, lengths, offsets, options = given
+    batch = _batch_of(points, dims[0])
+    rows = _rows(size, batch, starts, lengths)
+    if rows is None or offsets is not None:
+        return _one_by_one(operator, size, dims, given)
+    counts = [rows(*each, 0) for each in zip((starts, lengths), dims[1:3])]
+    results = operator(rows(points, dims[0], 2), *counts, None, options)
+    return _unfolded(size, batch, results, decode(options).get("return_distances"))
+
+
+def take_rows(operator: Any, size: int, dims: Any, given: Any) -> Any:
+    values, indices, options = given
+    batch = _batch_of(values, dims[0])
+    if batch is None and indices.dim() - (dims[1] is not None) == 2:  # all from one array
+        return _one_by_one(operator, size, dims, given)
+    rows = _rows(size, batch)
+    if dims[1] is None:
+        indices, dims = indices.expand(size, *indices.shape), (dims[0], 0)
+    result = operator(rows(values, dims[0], 2), rows(indices, dims[1], 1), options)
+    return (result if batch is None else result.unflatten(0, (size, batch))), 0
+
+
 # ---- folding ------------------------------------------------------------------------------------
 
 
@@ -139,6 +170,12 @@ def _unfolded(size: int, batch: Any, results: Any, beside: Any) -> Any:
             *[each.unflatten(0, (size, batch)) if beside else each for each in others],
         )
     return results, dims
+
+
+def _all_unfolded(size: int, batch: Any, results: Any) -> Any:
+    if batch is not None:
+        results = tuple([each.unflatten(0, (size, batch)) for each in results])
+    return results, (0,) * len(results)
 
 
 def _mapped(dims: Any) -> bool:

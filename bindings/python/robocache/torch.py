@@ -29,6 +29,7 @@ from ._torch_arguments import (
 from ._torch_clouds import voxelize, voxelize_sparse
 from ._torch_ops import OPS
 from ._torch_options import asked, encode
+from ._torch_points import farthest_points, take_rows, unproject
 from ._torch_windows import WindowStream, windows
 from ._units import require_one_unit, ticks_of
 from ._window_batches import WindowBatch
@@ -58,8 +59,11 @@ __all__ = [
     "WindowBatch",
     "WindowLoader",
     "WindowStream",
+    "farthest_points",
     "fuse",
     "resample",
+    "take_rows",
+    "unproject",
     "voxelize",
     "voxelize_sparse",
     "windows",

@@ -19,16 +19,17 @@ const In* FeatureReducer::rowOf(const Rows& rows, const Block& block, int64_t i)
          block.first_feature * rows.stride;
 }
 
-template <class In>
-void FeatureReducer::take(const Rows& rows, const Block& block, VoxelMode, double* results) {
-  const In* row = rowOf<In>(rows, block, 0);
-  for (int64_t f = 0; f < block.features; ++f) {
-    results[f] = static_cast<double>(widen(row[f * rows.stride]));
+template <class In, class Out>
+void FeatureReducer::copyRows(const Rows& rows, const Block& block, const FeatureRow& out,
+                              int64_t stride) {
+  auto* to = reinterpret_cast<Out*>(out.data);
+  for (int64_t i = 0; i < block.count; ++i) {
+    const In* row = rowOf<In>(rows, block, i);
+    Out* const at = to + i * stride;
+    for (int64_t f = 0; f < block.features; ++f) {
+      at[f * out.stride] = narrow<Out>(widen(row[f * rows.stride]));
+    }
   }
-}
-
-void FeatureReducer::zero(const Rows&, const Block& block, VoxelMode, double* results) {
-  std::fill_n(results, block.features, 0.0);
 }
 
 template <class In>
@@ -118,29 +119,19 @@ FeatureReducer::FeatureReducer(const ThreadPool& pool, const PointClouds& points
   visitFloat(features.dtype, [&](auto tag) {
     using In = typename decltype(tag)::type;
     reduce_ = mode == VoxelMode::kMax || mode == VoxelMode::kMin ? extreme<In> : sum<In>;
-    take_ = take<In>;
+    copy_ = visitFloat(
+        out, [](auto out_tag) -> Copy { return copyRows<In, typename decltype(out_tag)::type>; });
   });
   write_ = visitFloat(out, [](auto tag) -> Write { return write<typename decltype(tag)::type>; });
 }
 
-void FeatureReducer::run(Reduce reduce, const int32_t* points, int64_t count,
-                         const FeatureRow& out) const {
+void FeatureReducer::reduce(const int32_t* points, int64_t count, const FeatureRow& out) const {
   double results[kBlock];
   for (int64_t first = 0; first < features_; first += kBlock) {
     const int64_t features = std::min(features_ - first, kBlock);
-    reduce(rows_, {points, count, first, features}, mode_, results);
+    reduce_(rows_, {points, count, first, features}, mode_, results);
     write_(results, features, out.data + first * out.stride * out_size_, out.stride);
   }
 }
-
-void FeatureReducer::reduce(const int32_t* points, int64_t count, const FeatureRow& out) const {
-  run(reduce_, points, count, out);
-}
-
-void FeatureReducer::copy(int32_t point, const FeatureRow& out) const {
-  run(take_, &point, 1, out);
-}
-
-void FeatureReducer::clear(const FeatureRow& out) const { run(zero, nullptr, 0, out); }
 
 }  // namespace rbc::cpu

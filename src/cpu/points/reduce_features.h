@@ -29,10 +29,10 @@ class FeatureReducer {
 
   // All features of `count` points, reduced.
   void reduce(const int32_t* points, int64_t count, const FeatureRow& out) const;
-  // Those of one point as they are.
-  void copy(int32_t point, const FeatureRow& out) const;
-  // Zeros.
-  void clear(const FeatureRow& out) const;
+  // Those of some points as they are, rows `stride` elements apart.
+  void copy(const int32_t* points, int64_t count, const FeatureRow& out, int64_t stride) const {
+    copy_(rows_, {points, count, 0, features_}, out, stride);
+  }
 
  private:
   // The features' rows, in bytes but for the offsets and the stride.
@@ -54,6 +54,8 @@ class FeatureReducer {
   // Into doubles, that hold the results exactly.
   using Reduce = void (*)(const Rows& rows, const Block& block, VoxelMode mode, double* results);
   using Write = void (*)(const double* results, int64_t count, std::byte* out, int64_t stride);
+  using Copy = void (*)(const Rows& rows, const Block& block, const FeatureRow& out,
+                        int64_t stride);
 
   template <class In>
   static const In* rowOf(const Rows& rows, const Block& block, int64_t i);
@@ -61,20 +63,18 @@ class FeatureReducer {
   static void sum(const Rows& rows, const Block& block, VoxelMode mode, double* results);
   template <class In>
   static void extreme(const Rows& rows, const Block& block, VoxelMode mode, double* results);
-  template <class In>
-  static void take(const Rows& rows, const Block& block, VoxelMode mode, double* results);
-  static void zero(const Rows& rows, const Block& block, VoxelMode mode, double* results);
+  template <class In, class Out>
+  static void copyRows(const Rows& rows, const Block& block, const FeatureRow& out, int64_t stride);
   template <class Out>
   static void write(const double* results, int64_t count, std::byte* out, int64_t stride);
-  void run(Reduce reduce, const int32_t* points, int64_t count, const FeatureRow& out) const;
 
   Rows rows_;
   int64_t features_;
   VoxelMode mode_;
   int64_t out_size_;
   Reduce reduce_;
-  Reduce take_;
   Write write_;
+  Copy copy_;
 };
 
 }  // namespace rbc::cpu

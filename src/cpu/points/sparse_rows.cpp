@@ -50,14 +50,18 @@ void SparseRows::write(int64_t row, const PointGroup& group) const {
   if (p_.reduced.data != nullptr) reduced_.reduce(group.points, group.count, reducedAt(row));
   if (p_.grouped.data != nullptr) {
     const int64_t given = counted(group);
-    for (int64_t i = 0; i < given; ++i) grouped_.copy(group.points[i], groupedAt(row, i));
-    for (int64_t i = given; i < p_.max_points; ++i) grouped_.clear(groupedAt(row, i));
-  }
-  if (p_.point_to_voxel.data != nullptr) {
-    for (int64_t i = 0; i < group.count && !pool_.stopsAt(i); ++i) {
-      writePoint(group.points[i], row);
+    const int64_t rest[] = {p_.max_points - given, p_.features.count};
+    grouped_.copy(group.points, given, groupedAt(row, 0), p_.grouped.stride[1]);
+    if (rest[0] > 0) {
+      setBytes(groupedAt(row, given).data, rest, p_.grouped.stride + 1, 2, sizeOf(p_.grouped.dtype),
+               0);
     }
   }
+}
+
+void SparseRows::writePoints(int64_t row, const PointGroup& group) const {
+  if (p_.point_to_voxel.data == nullptr) return;
+  for (int64_t i = 0; i < group.count && !pool_.stopsAt(i); ++i) writePoint(group.points[i], row);
 }
 
 void SparseRows::clear(int64_t begin, int64_t end) const {

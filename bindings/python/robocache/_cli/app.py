@@ -12,6 +12,7 @@ import typer
 
 from .. import __version__
 from . import common
+from .cloud import cloud
 from .info import info
 from .inspect import inspect
 from .report import report
@@ -64,6 +65,7 @@ for _command, _example in (
     (resample, "robocache resample flight.mcap --rate 50 --max-gap 0.1 -o aligned.npz"),
     (windows, "robocache windows my_dataset --steps 50 --relative --bench"),
     (voxelize, "robocache voxelize sweeps --voxel-size 0.2 -o voxels.npz"),
+    (cloud, "robocache cloud depth --intrinsics k.json --points 1024 -o clouds"),
     (report, "robocache report flight.mcap --html flight.html"),
     (info, "robocache info"),
 ):

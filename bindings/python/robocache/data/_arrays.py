@@ -39,22 +39,29 @@ def sniff(path: str) -> bool:
 
 def open(path: str, options: Options) -> Recording | Episodes:
     if os.path.isfile(path):
-        array = _load(path, options.damage)
-        if array is None:
+        array, linked = _load(path, options.damage), []
+        if array is None or array.dtype.kind not in "fiub":
             raise FormatError(path, "", "holds no numbers")
         name = os.path.basename(path).removesuffix(".npy")
         arrays = {name: array}
     else:
         folder = Folder(path, options.follow_links)
+        linked = _linked_folders(path, folder)
         arrays = {}
         for file in sorted(_files_in(path)):
             opened = _load(folder.file(file), options.damage)
             if opened is not None:
                 arrays[file.replace(os.sep, "/").removesuffix(".npy")] = opened
-    left_out = [
+    left_out = [LeftOut(name, "a link to a folder, which is not followed") for name in linked]
+    left_out += [
+        LeftOut(name, f"no numbers, but {array.dtype}")
+        for name, array in arrays.items()
+        if array.dtype.kind not in "fiub"
+    ]
+    left_out += [
         LeftOut(name, f"pictures or clouds, {array.dtype} {list(array.shape)}")
         for name, array in arrays.items()
-        if is_picture(array.shape, array.dtype)
+        if array.dtype.kind in "fiub" and is_picture(array.shape, array.dtype)
     ]
     left_out += [LeftOut(name, "a single number") for name, a in arrays.items() if a.ndim == 0]
     names = {each.place for each in left_out}
@@ -84,8 +91,19 @@ def _files_in(path: str) -> Iterator[str]:
                 yield os.path.relpath(file, path)
 
 
+def _linked_folders(path: str, folder: Folder) -> list[str]:
+    """Names of links to folders. One out of the data set is an error, unless links are followed."""
+    found = []
+    for base, directories, _ in os.walk(path):
+        for name in sorted(directories):
+            if os.path.islink(os.path.join(base, name)):
+                found.append(os.path.relpath(os.path.join(base, name), path))
+                folder.file(found[-1])
+    return found
+
+
 def _load(path: str, damage: Damage) -> Any:
-    """A view of a file; None of what holds no numbers."""
+    """A view of a file; None of what is damaged."""
     import numpy as np
 
     try:
@@ -97,7 +115,7 @@ def _load(path: str, damage: Damage) -> Any:
         else:
             damage.found(path, "", f"is damaged, or cut off: {line}")
         return None
-    return array if array.dtype.kind in "fiub" else None
+    return array
 
 
 # ---- episodes -----------------------------------------------------------------------------------

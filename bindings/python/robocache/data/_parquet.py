@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from ._errors import FormatError, needed, some
@@ -32,6 +32,46 @@ def read_table(path: str, wanted: Sequence[str], optional: Collection[str] = ())
                 raise FormatError(path, missing[0], f"is missing; its columns are {some(there)}")
             names = [*wanted, *(name for name in optional if name in there)]
             return file.read(columns=names)
+    except (arrow.ArrowException, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise _damaged(path, error) from None
+
+
+def table_without_nulls(path: str) -> tuple[Any, int]:
+    """An empty table of a file's columns, and its rows: it tells all of them but the values.
+
+    None in its place where numbers may be null, or lists of any length.
+    """
+    parquet = needed("pyarrow.parquet", "tables", _WHAT)
+    arrow = needed("pyarrow", "tables", _WHAT)
+    try:
+        with parquet.ParquetFile(path) as file:
+            schema, told = file.schema_arrow, file.metadata
+            for kind in schema.types:
+                if arrow.types.is_list(kind) or arrow.types.is_large_list(kind):
+                    return None, told.num_rows
+            for g in range(told.num_row_groups):
+                group = told.row_group(g)
+                for c in range(group.num_columns):
+                    known = group.column(c).statistics
+                    if known is None or not known.has_null_count or known.null_count:
+                        return None, told.num_rows
+            return (schema.empty_table() if told.num_rows else None), told.num_rows
+    except (arrow.ArrowException, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise _damaged(path, error) from None
+
+
+def batches_of(path: str, columns: Sequence[str], rows: int) -> Iterator[Any]:
+    """Columns of a file, as tables of so many rows."""
+    parquet = needed("pyarrow.parquet", "tables", _WHAT)
+    arrow = needed("pyarrow", "tables", _WHAT)
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(rows, columns=list(columns)):
+                yield arrow.Table.from_batches([batch])
     except (arrow.ArrowException, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise

@@ -17,7 +17,7 @@ from ._mcap import Channel
 from ._open import Options, head
 from ._recording import Recording
 from ._ros_types import normalized
-from ._unpacking import decompressed
+from ._unpacking import ahead, decompressed
 
 MAGIC = b"#ROSBAG V"
 _START = b"#ROSBAG V2.0\n"
@@ -187,10 +187,16 @@ class Ros1:
 
         ids = np.array(sorted(wanted), np.uint32)
         with builtins.open(self.path, "rb") as file:
-            for chunk in self.chunks:
-                if chunk.channels is not None and chunk.channels.isdisjoint(wanted):
-                    continue
-                content = self._content(file, chunk)
+            chosen_chunks = (
+                chunk
+                for chunk in self.chunks
+                if chunk.channels is None or not chunk.channels.isdisjoint(wanted)
+            )
+            packed = ((chunk, _packed(file, chunk)) for chunk in chosen_chunks)
+            # bz2 takes longer than all the rest, and lets other threads run.
+            slow = any(chunk.compression == "bz2" for chunk in self.chunks)
+            for chunk, unpacked in ahead(_unpacked, packed) if slow else map(_unpacked, packed):
+                content = self._whole(chunk, unpacked)
                 if content is None:
                     continue
                 channels, rows = self._messages(content)
@@ -229,17 +235,34 @@ class Ros1:
         return channels[kept], Rows(data, table[:, 2], table[:, 3], times[kept])
 
     def _content(self, file: BinaryIO, chunk: _Chunk) -> bytes | None:
+        return self._whole(*_unpacked((chunk, _packed(file, chunk))))
+
+    def _whole(self, chunk: _Chunk, unpacked: bytes | ValueError) -> bytes | None:
+        """What was unpacked of a chunk; None if that failed."""
         place = f"chunk at byte {chunk.at}"
-        file.seek(chunk.at)
-        content = file.read(chunk.size)
         if not chunk.whole:
             self.damage.found(self.path, place, "is cut off")
-            return content if chunk.compression == "none" else None
-        try:
-            return decompressed(content, chunk.compression, chunk.unpacked)
-        except ValueError as error:
-            self.damage.found(self.path, place, f"{error}: its messages are lost")
+            return None if isinstance(unpacked, ValueError) else unpacked
+        if isinstance(unpacked, ValueError):
+            self.damage.found(self.path, place, f"{unpacked}: its messages are lost")
             return None
+        return unpacked
+
+
+def _packed(file: BinaryIO, chunk: _Chunk) -> bytes:
+    file.seek(chunk.at)
+    return file.read(chunk.size)
+
+
+def _unpacked(packed: tuple[_Chunk, bytes]) -> tuple[_Chunk, bytes | ValueError]:
+    """What a chunk holds, or why that is lost; one that is cut off is read if not compressed."""
+    chunk, content = packed
+    if not chunk.whole and chunk.compression == "none":
+        return chunk, content
+    try:
+        return chunk, decompressed(content, chunk.compression, chunk.unpacked)
+    except ValueError as error:
+        return chunk, error
 
 
 def _records(content: bytes) -> Iterator[tuple[int, int, int, int]]:

@@ -11,7 +11,7 @@ from typing import Any
 from ._errors import FormatError, LeftOut, needed
 from ._folders import Folder
 from ._open import Options, head
-from ._parquet import column
+from ._parquet import batches_of, column, table_without_nulls
 from ._progress import progress
 from ._recording import Recording
 from ._source import Piece, StreamInfo
@@ -19,6 +19,7 @@ from ._source import Piece, StreamInfo
 _PARQUET = b"PAR1"
 _LOOK = 1 << 14  # bytes that tell whether a text is a table
 _DELIMITERS = ",;\t"
+_ROWS = 1 << 16  # of a piece
 _TIME = re.compile(
     r"^(?:log_|header_|receive_)?(?:timestamps?|times?|stamp|t|ts)"
     r"(?:[_ .]*[\[(]?(ns|us|ms|s|sec|seconds|nanoseconds|microseconds|milliseconds)[\])]?)?$",
@@ -78,25 +79,31 @@ def _is_number(text: str) -> bool:
 
 @dataclass
 class _Table:
-    """The streams of one file."""
+    """The streams of one file, or of some rows of it."""
 
     streams: dict[str, tuple[list[str], Any, dict[str, Any], list[str]]]
     unit: str | None
+    left_out: list[LeftOut]
+    columns: list[str]  # which these are made of
+    rows: int | None = None  # of a file that is read later, of which these are the streams
 
 
 class _Tables:
-    """A source of streams (``_source.Source``). A file is read when one of its streams is."""
+    """A source of streams (``_source.Source``).
+
+    CSV is read at once, for all of its rows tell what kinds of numbers there are, and where none.
+    Parquet tells both before, mostly, and then is read piece by piece.
+    """
 
     kind = "tables"
 
     def __init__(self, path: str, files: dict[str, str], options: Options) -> None:
         self.path, self.files, self.damage = path, files, options.damage
         self.options = options
-        self.found: list[LeftOut] = []
         self.tables: dict[str, _Table] = {}
         for name, file in files.items():
             try:
-                self.tables[name] = self._read(name, file)
+                self.tables[name] = _told(name, file) or _streams(name, file, _opened(file))
             except FormatError as error:
                 if len(files) == 1:
                     raise
@@ -106,12 +113,17 @@ class _Tables:
 
     @property
     def left_out(self) -> list[LeftOut]:
-        return self.found
+        return [each for table in self.tables.values() for each in table.left_out]
 
     @property
     def streams(self) -> dict[str, StreamInfo]:
         return {
-            stream: StreamInfo(stream, name.rpartition(".")[2], len(values), tuple(names))
+            stream: StreamInfo(
+                stream,
+                name.rpartition(".")[2],
+                len(values) if table.rows is None else table.rows,
+                tuple(names),
+            )
             for name, table in self.tables.items()
             for stream, (names, values, _, _) in table.streams.items()
         }
@@ -121,58 +133,94 @@ class _Tables:
 
     def pieces(self, names: Collection[str], shown: bool | None = None) -> Iterator[Piece]:
         with progress("Reading tables", len(self.tables), shown) as done:
-            for table in self.tables.values():
-                for stream, (channels, values, clocks, dtypes) in table.streams.items():
-                    if stream in names:
-                        yield Piece(stream, tuple(channels), values, clocks, tuple(dtypes))
+            for name, table in self.tables.items():
+                if not table.streams.keys().isdisjoint(names):
+                    for part in self._parts(name, table):
+                        for stream, (channels, values, clocks, dtypes) in part.streams.items():
+                            if stream in names:
+                                yield Piece(stream, tuple(channels), values, clocks, tuple(dtypes))
                 done(1)
 
-    # ---- one file -------------------------------------------------------------------------------
+    def _parts(self, name: str, table: _Table) -> Iterator[_Table]:
+        """A file in pieces."""
+        if table.rows is None:
+            yield table
+            return
+        path = self.files[name]
+        try:
+            for rows in batches_of(path, table.columns, _ROWS):
+                yield _streams(name, path, rows)
+        except FormatError as error:
+            if len(self.files) == 1:
+                raise
+            self.damage.found(error.path, error.place, error.reason)
 
-    def _read(self, name: str, path: str) -> _Table:
-        import numpy as np
 
-        table = _opened(path)
-        there = table.column_names
-        again = [c for c in there if there.count(c) > 1]
-        if again:
-            raise FormatError(path, repr(again[0]), "is the name of two columns")
-        stem = re.sub(r"\.(csv|tsv|txt|parquet|pq)$", "", name, flags=re.IGNORECASE)
-        columns: dict[str, Any] = {}
-        valid: dict[str, Any] = {}
-        for own in there:
-            values, mask, reason = _numbers(path, table, own)
-            if reason:
-                self.found.append(LeftOut(f"{stem}: {own}", reason))
-                continue
-            parts = {own: values}
-            if values.ndim == 2:
-                parts = {f"{own}[{i}]": values[:, i] for i in range(values.shape[1])}
-            columns.update(parts)
-            valid.update(dict.fromkeys(parts, mask))
-        clock, unit = _clock_of(columns, valid)
-        times = columns.pop(clock) if clock is not None else None
-        if times is not None and times.dtype.kind not in "fi":
-            times = times.astype(np.int64)
-        groups: dict[bytes, list[str]] = {}
-        for own in columns:
-            groups.setdefault(np.packbits(valid[own]).tobytes(), []).append(own)
-        streams = {}
-        for members in groups.values():
-            mask = valid[members[0]]
-            stream = stem if len(groups) == 1 else f"{stem}: {_common(members)}"
-            while stream in streams:
-                stream += "'"
-            values = _stacked([columns[own] for own in members])
-            clocks = {} if times is None else {"time": times}
-            if not mask.all():
-                values = values[mask]
-                clocks = {key: given[mask] for key, given in clocks.items()}
-            dtypes = [str(columns[own].dtype) for own in members]
-            streams[stream] = (members, values, clocks, dtypes)
-        if not groups and times is not None:
-            streams[stem] = ([], np.zeros((len(times), 0), np.float32), {"time": times}, [])
-        return _Table(streams, unit)
+# ---- one file ----------------------------------------------------------------------------------
+
+
+def _told(name: str, path: str) -> _Table | None:
+    """The streams of a Parquet file by what it tells of itself; None where that is not enough."""
+    if not head(path, len(_PARQUET)).startswith(_PARQUET):
+        return None
+    try:
+        empty, rows = table_without_nulls(path)
+    except FormatError:  # which reading it tells better
+        return None
+    if empty is None or "" in empty.column_names:
+        return None
+    told = _streams(name, path, empty)
+    told.rows = rows
+    return told
+
+
+def _streams(name: str, path: str, table: Any) -> _Table:
+    """The streams of a table: columns of the same rows together."""
+    import numpy as np
+
+    there = table.column_names
+    again = [c for c in there if there.count(c) > 1]
+    if again:
+        raise FormatError(path, repr(again[0]), "is the name of two columns")
+    stem = re.sub(r"\.(csv|tsv|txt|parquet|pq)$", "", name, flags=re.IGNORECASE)
+    left_out: list[LeftOut] = []
+    used: list[str] = []
+    columns: dict[str, Any] = {}
+    valid: dict[str, Any] = {}
+    for own in there:
+        values, mask, reason = _numbers(path, table, own)
+        if reason:
+            left_out.append(LeftOut(f"{stem}: {own}", reason))
+            continue
+        used.append(own)
+        parts = {own: values}
+        if values.ndim == 2:
+            parts = {f"{own}[{i}]": values[:, i] for i in range(values.shape[1])}
+        columns.update(parts)
+        valid.update(dict.fromkeys(parts, mask))
+    clock, unit = _clock_of(columns, valid)
+    times = columns.pop(clock) if clock is not None else None
+    if times is not None and times.dtype.kind not in "fi":
+        times = times.astype(np.int64)
+    groups: dict[bytes, list[str]] = {}
+    for own in columns:
+        groups.setdefault(np.packbits(valid[own]).tobytes(), []).append(own)
+    streams = {}
+    for members in groups.values():
+        mask = valid[members[0]]
+        stream = stem if len(groups) == 1 else f"{stem}: {_common(members)}"
+        while stream in streams:
+            stream += "'"
+        values = _stacked([columns[own] for own in members])
+        clocks = {} if times is None else {"time": times}
+        if not mask.all():
+            values = values[mask]
+            clocks = {key: given[mask] for key, given in clocks.items()}
+        dtypes = [str(columns[own].dtype) for own in members]
+        streams[stream] = (members, values, clocks, dtypes)
+    if not groups and times is not None:
+        streams[stem] = ([], np.zeros((len(times), 0), np.float32), {"time": times}, [])
+    return _Table(streams, unit, left_out, used)
 
 
 def _opened(path: str) -> Any:

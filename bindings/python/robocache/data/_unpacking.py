@@ -4,9 +4,42 @@ from __future__ import annotations
 
 import bz2
 import importlib
-from typing import Any
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Callable, TypeVar
 
 from ._errors import needed
+
+Packed = TypeVar("Packed")
+Unpacked = TypeVar("Unpacked")
+
+
+def ahead(unpack: Callable[[Packed], Unpacked], items: Iterator[Packed]) -> Iterator[Unpacked]:
+    """What ``unpack`` makes of each, in their order, by a thread a core, some of them ahead.
+
+    The first is unpacked by itself: many ask for no more.
+    """
+    for first in items:
+        yield unpack(first)
+        break
+    cores = len(os.sched_getaffinity(0))
+    if cores == 1:
+        yield from map(unpack, items)
+        return
+    waiting: deque[Future[Unpacked]] = deque()
+    with ThreadPoolExecutor(cores, thread_name_prefix="robocache-unpack") as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(unpack, item))
+                if len(waiting) > cores:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 def decompressed(data: bytes, kind: str, size: int) -> bytes:

@@ -1,0 +1,18 @@
+"""bad_inputs.md names tests that are there."""
+
+import re
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+
+
+def test_every_test_is_there():
+    rows = [line for line in (FOLDER / "bad_inputs.md").read_text().splitlines() if "test_" in line]
+    named = 0
+    for row in rows[1:]:
+        file = ""
+        for own, name in re.findall(r"`(?:(test_\w+\.py)::)?(test_\w+)`", row):
+            file = own or file
+            assert f"\ndef {name}(" in (FOLDER / file).read_text(), f"{file}::{name}"
+            named += 1
+    assert named > 30
