@@ -6,6 +6,7 @@
 #   LOCKED=yes     Python packages of build, lint and packages in the versions, and with the hashes, of
 #                  requirements/locked
 #   SECONDS=600    of `make fuzz`;  HOURS=1  of `make soak`;  MUTATIONS=100000  of `make fuzz-readers`
+#   ARCHITECTURES="x86_64 aarch64"  what `make packages` makes them for (default: this machine's)
 #   CUDA_ARCH=90   the one GPU architecture to build for where nvcc is found (default: this GPU's)
 
 SHELL := /bin/bash
@@ -16,7 +17,7 @@ SHELL := /bin/bash
 
 # One compiler for the presets and for pip, so that what one compiled ccache serves to the other; but
 # a preset that names its own, as asan does, keeps that.
-export CC CXX
+export CC CXX ARCHITECTURES
 # The packages are built in the C locale, whose objects serve the other builds as well.
 export CCACHE_SLOPPINESS ?= locale
 
@@ -56,7 +57,7 @@ endef
 .PHONY: help
 help: ## Print this list
 	@echo "RoboCache $$(sed -n 's/^#define RBC_VERSION_[A-Z]* //p' include/robocache/base.h | paste -sd.)"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 	@sed -n '/^#   [A-Z]/s/^#  / /p' Makefile
 
 .PHONY: demo
@@ -120,12 +121,28 @@ fuzz-readers: deps-test package $(STAMPS)/test ## Damage recordings of every for
 
 soak: deps-test $(STAMPS)/test ## Calls of all operations for HOURS=1, and no memory, file or thread kept
 	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=ON -DROBOCACHE_TEST_PYTHON=$(PY)
-	cmake --build --preset release --target robocache_soak
+	cmake --build --preset release --target robocache_soak robocache_live_soak
+	build/release/tests/robocache_live_soak 3600
 	build/release/tests/fuzz/robocache_soak --hours $(or $(HOURS),1) --log build/soak.csv
 
 .PHONY: lint
 lint: deps-lint package $(STAMPS)/lint ## Read all sources with tools that look for defects
 	scripts/lint.sh
+# Python for that architecture lies in the build folder, and is fetched once.
+.PHONY: test-aarch64
+test-aarch64: deps-aarch64 $(STAMPS)/build build/aarch64/python ## Build for 64-bit ARM, run the tests under QEMU
+	cmake --preset aarch64
+	cmake --build --preset aarch64
+	$(call run-tests,aarch64)
+	PYTHON=$(PY) tests/aarch64_python_test.sh build/aarch64/python build/aarch64-python
+
+build/aarch64/python: scripts/aarch64_python.sh | deps-aarch64 $(STAMPS)/build
+	PYTHON=$(PY) scripts/aarch64_python.sh $@
+
+.PHONY: bits-aarch64
+bits-aarch64: deps-aarch64 ## The library for 64-bit ARM, and the golden vectors and live fusion under QEMU
+	cmake --preset aarch64
+	cmake --build --preset aarch64 --target robocache_bits
 
 .PHONY: format
 format: deps-format ## Format the C, C++ and CUDA sources
@@ -134,7 +151,7 @@ format: deps-format ## Format the C, C++ and CUDA sources
 	  ':!include/robocache/*.h' ':!tests/abi/headers_*' | xargs -r clang-format -i
 
 .PHONY: packages
-packages: deps-packages $(STAMPS)/packages ## Build and check all packages, for all architectures: dist
+packages: deps-packages $(if $(findstring aarch64,$(ARCHITECTURES)),deps-aarch64) $(STAMPS)/packages ## Build and check all packages, for all architectures of GPUs: dist
 	PYTHON=$(PY) BINDINGS=$(BINDINGS) scripts/make_packages.sh
 	$(PY) tests/packages_test.py
 
@@ -159,8 +176,8 @@ clean: ## Remove everything that was built, and the virtual environment
 
 # --- Steps ----------------------------------------------------------------------------------------
 
-.PHONY: deps-build deps-test deps-bench deps-format deps-docs deps-packages deps-fuzz deps-lint
-deps-build deps-test deps-bench deps-format deps-docs deps-packages deps-fuzz deps-lint: deps-%:
+.PHONY: deps-build deps-test deps-aarch64 deps-bench deps-format deps-docs deps-packages deps-fuzz deps-lint
+deps-build deps-test deps-aarch64 deps-bench deps-format deps-docs deps-packages deps-fuzz deps-lint: deps-%:
 ifneq ($(DEPS),no)
 	@scripts/install_deps.sh $*
 endif

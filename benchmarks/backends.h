@@ -5,7 +5,8 @@
 
 namespace bench {
 
-constexpr const char* kSimdNames[] = {"auto", "portable", "avx2", "avx512"};  // by RBC_SIMD_...
+// By RBC_SIMD_...
+constexpr const char* kSimdNames[] = {"auto", "portable", "avx2", "avx512", "neon"};
 
 void addCpuBenchmarks();
 void addCallBenchmarks();  // the CPU's, of small calls

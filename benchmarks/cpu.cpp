@@ -105,7 +105,8 @@ void addCpuBenchmarks() {
     // told by cases that vary in nothing.
     if (c->table == "voxelize" || c->variant) continue;
     if (!c->is_single) addRun(thread_counts.back(), info.simd, true);
-    for (int32_t simd = RBC_SIMD_PORTABLE; simd < info.simd; ++simd) {
+    const int32_t below = info.simd == RBC_SIMD_NEON ? RBC_SIMD_AVX2 : info.simd;
+    for (int32_t simd = RBC_SIMD_PORTABLE; simd < below; ++simd) {
       for (const int threads : thread_counts) {
         if (threads <= 2) addRun(threads, simd, false);
       }

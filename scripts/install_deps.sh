@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install the Debian packages that are missing; does nothing, and needs no network, if none is.
-# Usage: install_deps.sh build|packages|test|bench|docs|format|fuzz|lint
+# Usage: install_deps.sh build|packages|test|aarch64|bench|docs|format|fuzz|lint
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache pkg-config libhwy-dev python3 python3-dev python3-venv)
@@ -12,6 +12,7 @@ case ${1:-build} in
     packages+=(clang libclang-rt-dev) # the sanitizers
     packages+=(chromium)              # reports as a browser shows them
     ;;
+  aarch64) packages+=(doctest-dev g++-aarch64-linux-gnu qemu-user-static) ;;
   bench) packages+=(libbenchmark-dev) ;;
   docs) packages+=(doxygen) ;;
   format) packages=(git clang-format) ;;

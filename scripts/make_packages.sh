@@ -4,6 +4,8 @@
 #
 #   PYTHON=python3   has what requirements/packages.txt lists
 #   BINDINGS=AUTO    ON: fail where the JDK or Mono is missing, instead of leaving the jar or nupkg out
+#   ARCHITECTURES    this machine's; "x86_64 aarch64": wheels and tarballs for both, one jar and one nupkg
+#                    with the libraries of both, those for 64-bit ARM by cross compilation, without CUDA
 #   CMAKE_ARGS       more for CMake, such as -DROBOCACHE_CUDA=OFF
 #
 # The same sources and tools give the same bytes, wherever and whenever: check_reproducible.sh.
@@ -12,10 +14,11 @@ cd "$(dirname "$0")/.."
 
 PYTHON=${PYTHON:-python3}
 BINDINGS=${BINDINGS:-AUTO}
+machine=$(uname -m)
+ARCHITECTURES=${ARCHITECTURES:-$machine}
 build=build/packages
 stage=$build/stage
 version=$(sed -n 's/^#define RBC_VERSION_[A-Z]* //p' include/robocache/base.h | paste -sd.)
-tree=robocache-$version-linux-$(uname -m)
 # In a source distribution, which alone has PKG-INFO, every file has the time of the commit.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(stat --format=%Y PKG-INFO 2>/dev/null ||
   git log -1 --format=%ct 2>/dev/null || true)}
@@ -29,41 +32,85 @@ export CMAKE_GENERATOR=Ninja LC_ALL=C TZ=UTC
 umask 022
 
 rm -rf dist "$stage"
-mkdir -p dist "$stage"
+mkdir -p dist "$stage" "$build/native" # where the jar and the nupkg find the libraries of other machines
+rm -rf "$build/native"/*
+
+# A wheel, into dist/. $1 is the build folder; what follows is for CMake.
+make_wheel() {
+  local folder=$1 define options=()
+  shift
+  for define in "$@" ROBOCACHE_PORTABLE=ON ROBOCACHE_JAVA="$BINDINGS" \
+    ROBOCACHE_CSHARP="$BINDINGS" ROBOCACHE_NATIVE_FOLDER="$PWD/$build/native"; do
+    options+=(-C "cmake.define.$define")
+  done
+  # It configures for all of the packages, so that they share what is compiled.
+  "$PYTHON" -m build --no-isolation --wheel --outdir "$stage" -C build-dir="$folder" "${options[@]}"
+  # Gives it the oldest glibc that it runs on as its tag.
+  "$PYTHON" -m auditwheel repair --wheel-dir dist "$stage"/*.whl
+  rm "$stage"/*.whl
+}
+
+# A tree for C and C++ as a tarball, into dist/. $1 is the build folder, $2 the architecture.
+make_tree() {
+  local tree=robocache-$version-linux-$2 component
+  echo "== $tree.tar.gz"
+  for component in Runtime Development; do
+    cmake --install "$1" --component "$component" --prefix "$stage/$tree"
+  done
+  tar --directory "$stage" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
+    --numeric-owner --create "$tree" | gzip -n9 >"dist/$tree.tar.gz"
+}
+
+has_target() { [[ $(cmake --build "$1" --target help) == *"$2"* ]]; }
+
+for architecture in $ARCHITECTURES; do
+  if [[ $architecture == "$machine" ]]; then
+    continue
+  elif [[ $architecture != aarch64 ]]; then
+    echo "make_packages.sh: no packages for $architecture can be made on $machine" >&2
+    exit 1
+  fi
+  echo "== 64-bit ARM"
+  cross=$build-aarch64
+  python=$PWD/build/aarch64/python
+  [[ -d $python ]] || scripts/aarch64_python.sh "$python"
+  _PYTHON_HOST_PLATFORM=linux-aarch64 make_wheel "$cross" ROBOCACHE_CUDA=OFF \
+    CMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64.cmake" ROBOCACHE_AARCH64_PYTHON="$python"
+  make_tree "$cross" aarch64
+  for language in java csharp; do
+    has_target "$cross" "robocache_$language" || continue
+    cmake --build "$cross" --target "robocache_$language"
+    mkdir -p "$build/native/$language/aarch64"
+    cp "$cross/librobocache.so.1" "$cross/bindings/$language/librobocache_$language.so" \
+      "$build/native/$language/aarch64"
+  done
+done
 
 echo "== Wheel and source distribution"
-# It configures for all of the packages, so that they share what is compiled.
-"$PYTHON" -m build --no-isolation --sdist --wheel --outdir "$stage" -C build-dir="$build" \
-  -C cmake.define.ROBOCACHE_PORTABLE=ON \
-  -C cmake.define.ROBOCACHE_JAVA="$BINDINGS" -C cmake.define.ROBOCACHE_CSHARP="$BINDINGS"
-# Gives it the oldest glibc that it runs on as its tag.
-"$PYTHON" -m auditwheel repair --wheel-dir dist "$stage"/*.whl
+"$PYTHON" -m build --no-isolation --sdist --outdir "$stage"
 mv "$stage"/*.tar.gz dist
+make_wheel "$build"
 
 echo "== jar and nupkg"
 cmake --build "$build"
-targets=$(cmake --build "$build" --target help)
-if [[ $targets == *robocache_java_publish* ]]; then
+if has_target "$build" robocache_java_publish; then
   cmake --build "$build" --target robocache_java_publish
   cp "$build/bindings/java/robocache-$version"*.jar dist
 else
   echo "Left out: the jar, for want of a JDK"
 fi
-if [[ $targets == *robocache_csharp_package* ]]; then
+if has_target "$build" robocache_csharp_package; then
   cmake --build "$build" --target robocache_csharp_package
   "$PYTHON" scripts/make_nupkg.py "$build/bindings/csharp/nupkg" dist
 else
   echo "Left out: the nupkg, for want of Mono"
 fi
-
-echo "== $tree.tar.gz"
-for component in Runtime Development; do
-  cmake --install "$build" --component "$component" --prefix "$stage/$tree"
-done
-tar --directory "$stage" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
-  --numeric-owner --create "$tree" | gzip -n9 >"dist/$tree.tar.gz"
+make_tree "$build" "$machine"
 
 echo "== Bill of materials and sums"
 "$PYTHON" scripts/sbom.py "$build" >"dist/robocache-$version.cdx.json"
+if [[ $ARCHITECTURES == *aarch64* && $machine != aarch64 ]]; then
+  "$PYTHON" scripts/sbom.py "$build-aarch64" >"dist/robocache-$version-aarch64.cdx.json"
+fi
 sums=$(cd dist && sha256sum -- *)
 echo "$sums" | tee dist/SHA256SUMS

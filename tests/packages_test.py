@@ -24,9 +24,19 @@ DIST = ROOT / "dist"
 VERSION = ".".join(
     re.findall(r"define RBC_VERSION_\w+ (\d+)", (ROOT / "include/robocache/base.h").read_text())
 )
-TREE = f"robocache-{VERSION}-linux-{platform.machine()}"
+MACHINE = platform.machine()
+TREE = f"robocache-{VERSION}-linux-{MACHINE}"
+# What they were made for: this machine, and maybe 64-bit ARM by cross compilation.
+MACHINES = sorted(
+    re.search(r"-linux-(\w+)\.tar\.gz$", name)[1]
+    for name in os.listdir(DIST)
+    if "-linux-" in name and name.endswith(".tar.gz")
+)
+RUNTIMES = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
 LIBRARY = re.compile(r"librobocache\.so(\.\d+)*$")
-SYSTEM_LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
+SYSTEM_LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1"}
+SYSTEM_LIBRARIES |= {"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+ELF_MACHINES = {"x86_64": "EM_X86_64", "aarch64": "EM_AARCH64"}
 NEWEST_GLIBC = 34  # 2.34: Ubuntu 22.04, Debian 12, RHEL 9; what Debian 12's tools can do at best
 
 
@@ -59,6 +69,12 @@ def all_files():
             yield f"{path.name}: {name}", data
 
 
+def machine_of(data):
+    """That of a library; a link to one has none."""
+    told = ELFFile(io.BytesIO(data)).header.e_machine if data.startswith(b"\x7fELF") else None
+    return next((name for name, elf in ELF_MACHINES.items() if elf == told), None)
+
+
 def run(*command, **options):
     return subprocess.run(
         [str(part) for part in command],
@@ -81,15 +97,18 @@ class AllPackages(unittest.TestCase):
         )
 
     def test_carry_the_same_library(self):
-        found = {
-            name: hashlib.sha256(data).hexdigest()
-            for name, data in all_files()
-            if LIBRARY.search(name)
-        }
-        bundles = [path for path in DIST.iterdir() if path.suffix in (".whl", ".jar", ".nupkg")]
+        bundles = [path for path in DIST.iterdir() if path.suffix in (".jar", ".nupkg")]
         binary_jars = [path for path in bundles if not re.search("sources|javadoc", path.name)]
-        self.assertEqual(len(found), len(binary_jars) + 1, found)
-        self.assertEqual(len(set(found.values())), 1, found)
+        for machine in MACHINES:
+            with self.subTest(machine):
+                found = {
+                    name: hashlib.sha256(data).hexdigest()
+                    for name, data in all_files()
+                    if LIBRARY.search(name) and machine_of(data) == machine
+                }
+                # One in the wheel and one in the tree beside those.
+                self.assertEqual(len(found), len(binary_jars) + 2, found)
+                self.assertEqual(len(set(found.values())), 1, found)
 
     def test_libraries_are_stripped_and_need_the_system_alone(self):
         for name, data in all_files():
@@ -122,7 +141,7 @@ class AllPackages(unittest.TestCase):
 
 class Wheel(unittest.TestCase):
     def setUp(self):
-        self.path = package("*.whl")
+        self.path = package(f"*_{MACHINE}.whl")
 
     def test_files(self):
         sources = ROOT / "bindings/python/robocache"
@@ -184,6 +203,35 @@ class Wheel(unittest.TestCase):
                 (packages / path.name).symlink_to(path)
             bare["env"]["PYTHONPATH"] = str(packages)
             self.assertEqual(run(python, "-c", resample, **bare).strip(), "[[0.5]]")
+
+
+@unittest.skipUnless("aarch64" in MACHINES and MACHINE != "aarch64", "SKIPPED: no packages for ARM")
+class CrossCompiled(unittest.TestCase):
+    """What was made for 64-bit ARM on another machine, as far as QEMU's user mode shows it."""
+
+    def test_all_of_it_is_for_that_machine(self):
+        wheel = contents(package("*_aarch64.whl"))
+        tree = contents(DIST / f"robocache-{VERSION}-linux-aarch64.tar.gz")
+        libraries = [data for data in [*wheel.values(), *tree.values()] if data[:4] == b"\x7fELF"]
+        self.assertEqual(len(libraries), 3)
+        self.assertEqual({machine_of(data) for data in libraries}, {"aarch64"})
+
+    def test_the_wheel_runs_and_has_no_driver(self):
+        python = ROOT / "build/aarch64/python"
+        with tempfile.TemporaryDirectory() as folder:
+            with zipfile.ZipFile(package("*_aarch64.whl")) as wheel:
+                wheel.extractall(folder)
+            told = run(
+                "qemu-aarch64-static",
+                "-L",
+                python,
+                python / "usr/bin/python3",
+                "-c",
+                "import robocache as rbc; info = rbc.Context().info; "
+                "print(rbc.__version__, info.backend, info.simd, info.cuda_unavailable)",
+                env={**os.environ, "PYTHONPATH": f"{folder}:{python / 'site'}"},
+            )
+        self.assertRegex(told, rf"{re.escape(VERSION)} cpu neon .*CUDA")
 
 
 class SourceDistribution(unittest.TestCase):
@@ -293,11 +341,14 @@ class Jar(unittest.TestCase):
             r".*/lib\w+\.so(\.1)?",
         )
         self.assertFalse([name for name in names if not any(re.fullmatch(k, name) for k in kinds)])
+        for machine in MACHINES:  # where NativeLoader looks
+            for library in ("librobocache.so.1", "librobocache_java.so"):
+                self.assertIn(f"io/robocache/native/linux-{machine}/{library}", names)
 
 
 class NuGet(unittest.TestCase):
     def test_files(self):
-        native = "runtimes/linux-x64/native"
+        natives = [f"runtimes/{RUNTIMES[machine]}/native" for machine in MACHINES]
         self.assertEqual(
             set(contents(package(f"RoboCache.{VERSION}.nupkg"))),
             {
@@ -308,8 +359,8 @@ class NuGet(unittest.TestCase):
                 "NOTICE",
                 "lib/netstandard2.0/RoboCache.dll",
                 "lib/netstandard2.0/RoboCache.xml",
-                f"{native}/librobocache.so.1",
-                f"{native}/librobocache_csharp.so",
+                *(f"{native}/librobocache.so.1" for native in natives),
+                *(f"{native}/librobocache_csharp.so" for native in natives),
             },
         )
 

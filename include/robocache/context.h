@@ -33,9 +33,10 @@ typedef struct rbcContext* rbcContext_t;
 
 /* rbcContextParams.simd and rbcContextInfo.simd: vector instructions of the CPU backend */
 #define RBC_SIMD_AUTO 0     /* the best that this machine has */
-#define RBC_SIMD_PORTABLE 1 /* those of every x86-64 CPU */
+#define RBC_SIMD_PORTABLE 1 /* what the compiler makes of plain C++, on any CPU */
 #define RBC_SIMD_AVX2 2     /* AVX2, FMA and F16C */
 #define RBC_SIMD_AVX512 3   /* AVX-512 */
+#define RBC_SIMD_NEON 4     /* those of every 64-bit ARM CPU */
 
 /*
  * A caller's allocator for workspace and owned tensors. `stream` is the context's cudaStream_t on

@@ -80,7 +80,8 @@ RBC_API rbcStatus_t rbcLiveCreate(rbcContext_t context, const rbcLiveStream* str
                                   rbcLive_t* live);
 
 /*
- * Destroys it; null is allowed. No other call may be under way or follow.
+ * Destroys it; null is allowed. No other call may be under way or follow: one that is seen to be
+ * under way gets this one UNSUPPORTED, and nothing is destroyed.
  */
 RBC_API rbcStatus_t rbcLiveDestroy(rbcLive_t live);
 
@@ -140,7 +141,8 @@ typedef struct rbcLiveCounters {
   int64_t late;        /* of the kept ones, those that came after newer ones */
   int64_t dropped;     /* samples that came too late, or whose time is NaN */
   int64_t retried;     /* looks of rbcLiveFuse at the ring that had to be taken again */
-  uint64_t reserved[4];
+  int64_t early;       /* queries of rbcLiveFuse that were before all samples that were there */
+  uint64_t reserved[3];
 } rbcLiveCounters;
 
 static inline rbcLiveCounters rbcLiveCountersInit(void) {

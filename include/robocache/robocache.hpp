@@ -31,6 +31,7 @@
 #include "context.hpp"
 #include "error.hpp"
 #include "fuse.hpp"
+#include "live.hpp"
 #include "resample.hpp"
 #include "robocache.h"
 #include "rotations.hpp"

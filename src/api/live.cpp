@@ -141,6 +141,20 @@ rbcLive* create(rbcContext_t context, const rbcLiveStream* streams, int32_t num_
   return live.release();
 }
 
+// Fails if a thread is in a call; else none can begin one.
+void requireIdle(rbcLive& live) {
+  if (live.busy.exchange(true, std::memory_order_acquire)) {
+    fail(RBC_STATUS_UNSUPPORTED, "live: a thread fuses, expected no call under way");
+  }
+  for (size_t n = 0; n < live.streams.size(); ++n) {
+    if (live.streams[n]->ring().enter()) continue;
+    for (size_t before = 0; before < n; ++before) live.streams[before]->ring().leave();
+    live.busy.store(false, std::memory_order_release);
+    fail(RBC_STATUS_UNSUPPORTED, "live: a thread pushes to stream %zu, expected no call under way",
+         n);
+  }
+}
+
 // ---- pushing --------------------------------------------------------------------------------------
 
 // A sample's row, side by side.
@@ -219,20 +233,25 @@ class Fusing {
 };
 
 template <class Time>
-void takeAll(rbcLive& live, const View& queries) {
-  Time first = std::numeric_limits<Time>::max();
-  Time last = std::numeric_limits<Time>::lowest();
-  bool none = true;
-  for (int64_t i = 0; i < queries.shape[0]; ++i) {
+void takeAll(rbcLive& live, const View& given) {
+  LiveStream::Queries<Time> queries;
+  queries.first = std::numeric_limits<Time>::max();
+  queries.last = std::numeric_limits<Time>::lowest();
+  queries.none = true;
+  queries.count = 0;
+  bool few = given.shape[0] <= LiveStream::kMostFew;
+  for (int64_t i = 0; i < given.shape[0]; ++i) {
     Time query;
-    std::memcpy(&query, queries.data + i * queries.strides[0] * int64_t{sizeof query},
-                sizeof query);
+    std::memcpy(&query, given.data + i * given.strides[0] * int64_t{sizeof query}, sizeof query);
     if (TimeMath<Time>::isNaN(query)) continue;
-    none = false;
-    first = std::min(first, query);
-    last = std::max(last, query);
+    few = few && !(query < queries.last);
+    if (few) queries.few[queries.count++] = query;
+    queries.none = false;
+    queries.first = std::min(queries.first, query);
+    queries.last = std::max(queries.last, query);
   }
-  for (const auto& stream : live.streams) stream->take(first, last, none);
+  if (!few) queries.count = 0;
+  for (const auto& stream : live.streams) stream->take(queries, given);
 }
 
 const View* checkedAges(const rbcLive& live, const rbcOutput* given, View* view,
@@ -315,7 +334,7 @@ void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, con
 
 // ---- counters -------------------------------------------------------------------------------------
 
-void writeCounters(const LiveRing& ring, rbcLiveCounters* counters) {
+void writeCounters(const LiveStream& stream, rbcLiveCounters* counters) {
   if (counters == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "counters: is null");
   const uint32_t size = structSize(counters);
   if (size < sizeof size) {
@@ -323,6 +342,7 @@ void writeCounters(const LiveRing& ring, rbcLiveCounters* counters) {
          "counters: struct_size is %" PRIu32 ", expected %zu (use rbcLiveCountersInit)", size,
          sizeof(rbcLiveCounters));
   }
+  const LiveRing& ring = stream.ring();
   const LiveRing::Counters now = ring.counters();
   rbcLiveCounters all = rbcLiveCountersInit();
   all.struct_size = size;
@@ -331,6 +351,7 @@ void writeCounters(const LiveRing& ring, rbcLiveCounters* counters) {
   all.late = now.late;
   all.dropped = now.dropped;
   all.retried = now.retried;
+  all.early = stream.early();
   std::memcpy(static_cast<void*>(counters), &all, std::min<size_t>(size, sizeof all));
 }
 
@@ -348,7 +369,9 @@ rbcStatus_t rbcLiveCreate(rbcContext_t context, const rbcLiveStream* streams, in
 
 rbcStatus_t rbcLiveDestroy(rbcLive_t live) {
   return rbc::guard([&] {
-    if (live != nullptr) rbc::LiveDestroyer{}(live);
+    if (live == nullptr) return;
+    rbc::requireIdle(*live);
+    rbc::LiveDestroyer{}(live);
   });
 }
 
@@ -364,7 +387,6 @@ rbcStatus_t rbcLiveFuse(rbcContext_t context, rbcLive_t live, const rbcTensor* q
 }
 
 rbcStatus_t rbcLiveGetCounters(rbcLive_t live, int32_t stream, rbcLiveCounters* counters) {
-  return rbc::guard([&] {
-    rbc::writeCounters(rbc::requireStream(rbc::requireLive(live), stream).ring(), counters);
-  });
+  return rbc::guard(
+      [&] { rbc::writeCounters(rbc::requireStream(rbc::requireLive(live), stream), counters); });
 }

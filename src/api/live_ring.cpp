@@ -116,6 +116,7 @@ bool LiveRing::push(Time time, const std::byte* row) {
     newest_ = number;
   } else {
     late_.store(late_.load(kRelaxed) + 1, kRelaxed);
+    last_late_.store(number + 1, kRelaxed);
   }
   end_.store(number + 1, std::memory_order_release);
   return true;
@@ -174,8 +175,89 @@ void LiveRing::sortAll(uint64_t begin, uint64_t end, Time first, Taken<Time>* ta
   taken->count = count - i;
 }
 
+// The first of numbers begin .. end - 1, whose times ascend, with a time after the query's; or end. It is
+// looked for around `pace` numbers from the end.
 template <class Time>
-bool LiveRing::takeOnce(Time first, bool needs_none, Taken<Time>* taken) {
+uint64_t LiveRing::firstAfter(Time query, uint64_t begin, uint64_t end, uint64_t pace) const {
+  const auto isAfter = [&](uint64_t number) { return timeOf<Time>(number) > query; };
+  uint64_t low = begin;
+  uint64_t high = end;
+  uint64_t step = 1;
+  if (low < high) {
+    const uint64_t guess = high - std::min(pace, high - low);
+    if (isAfter(guess)) {
+      high = guess;
+      while (low < high) {
+        const uint64_t probe = high - std::min(step, high - low);
+        if (!isAfter(probe)) {
+          low = probe + 1;
+          break;
+        }
+        high = probe;
+        step *= 2;
+      }
+    } else {
+      low = guess + 1;
+      while (low < high) {
+        const uint64_t probe = low + std::min(step, high - low) - 1;
+        if (isAfter(probe)) {
+          high = probe;
+          break;
+        }
+        low = probe + 1;
+        step *= 2;
+      }
+    }
+  }
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    if (isAfter(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return high;
+}
+
+// Of numbers whose times ascend: from the last query back, those around each that are not taken yet.
+template <class Time>
+void LiveRing::takeAround(uint64_t begin, uint64_t end, const Queries<Time>& queries,
+                          Taken<Time>* taken) const {
+  int64_t place = capacity_;
+  uint64_t lowest = end;  // of those taken
+  uint64_t after = end;
+  uint64_t pace = 1;
+  for (int64_t i = queries.count; i-- > 0;) {
+    const Time query = queries.few[i];
+    const uint64_t next = firstAfter(query, begin, after, pace);
+    pace = std::max<uint64_t>(after - next, 1);
+    after = next;
+    uint64_t last = after;
+    Time time = query;
+    for (int times = 0; last < lowest && times < queries.times_around; ++last) {
+      const Time own = timeOf<Time>(last);
+      times += own > time ? 1 : 0;
+      time = own;
+    }
+    uint64_t first = after;
+    time = query;
+    for (int times = 0; first > begin && times < queries.times_around; --first) {
+      const Time own = timeOf<Time>(first - 1);
+      times += own < time ? 1 : 0;
+      time = own;
+    }
+    for (uint64_t k = std::min(last, lowest); k > first; --k) {
+      taken->times[--place] = timeOf<Time>(k - 1);
+      taken->numbers[place] = k - 1;
+    }
+    lowest = std::min(lowest, first);
+  }
+  taken->count = capacity_ - place;
+}
+
+template <class Time>
+bool LiveRing::takeOnce(const Queries<Time>& queries, Taken<Time>* taken) {
   const uint64_t end = end_.load(std::memory_order_acquire);
   const auto kept = static_cast<uint64_t>(capacity_);
   const uint64_t begin = end > kept ? end - kept : 0;
@@ -183,13 +265,19 @@ bool LiveRing::takeOnce(Time first, bool needs_none, Taken<Time>* taken) {
   taken->any = end > begin;
   if (!taken->any) return true;
   uint64_t oldest = begin;  // that is read
-  if (walkBack(begin, end, first, taken)) {
+  // Around each query, where the samples from the first on are more than those.
+  const auto around = static_cast<uint64_t>(3 * queries.count);
+  const bool few = queries.count > 0 && last_late_.load(kRelaxed) <= begin + 1 &&
+                   end - begin > around && timeOf<Time>(end - around) > queries.first;
+  if (few) {
+    takeAround(begin, end, queries, taken);
+  } else if (walkBack(begin, end, queries.first, taken)) {
     oldest = taken->numbers[capacity_ - taken->count];
   } else {
-    sortAll(begin, end, first, taken);
+    sortAll(begin, end, queries.first, taken);
   }
-  taken->newest = taken->times[capacity_ - 1];
-  if (needs_none) {
+  taken->newest = few ? timeOf<Time>(end - 1) : taken->times[capacity_ - 1];
+  if (queries.none) {
     taken->count = 0;
   } else {
     const int64_t skipped = capacity_ - taken->count;
@@ -203,8 +291,8 @@ bool LiveRing::takeOnce(Time first, bool needs_none, Taken<Time>* taken) {
 }
 
 template <class Time>
-void LiveRing::take(Time first, bool needs_none, Taken<Time>* taken) {
-  while (!takeOnce(first, needs_none, taken)) {
+void LiveRing::take(const Queries<Time>& queries, Taken<Time>* taken) {
+  while (!takeOnce(queries, taken)) {
     retried_.store(retried_.load(kRelaxed) + 1, kRelaxed);
   }
 }
@@ -217,8 +305,8 @@ LiveRing::Counters LiveRing::counters() const {
 template bool LiveRing::push(float, const std::byte*);
 template bool LiveRing::push(double, const std::byte*);
 template bool LiveRing::push(int64_t, const std::byte*);
-template void LiveRing::take(float, bool, Taken<float>*);
-template void LiveRing::take(double, bool, Taken<double>*);
-template void LiveRing::take(int64_t, bool, Taken<int64_t>*);
+template void LiveRing::take(const Queries<float>&, Taken<float>*);
+template void LiveRing::take(const Queries<double>&, Taken<double>*);
+template void LiveRing::take(const Queries<int64_t>&, Taken<int64_t>*);
 
 }  // namespace rbc

@@ -6,11 +6,27 @@
 // reader has to look again only if more samples than are kept came while it looked.
 //
 // The protocol is a sequence lock for each slot (Boehm, "Can seqlocks get along with programming
-// language memory models?", 2012). The writer says that it begins number k, with a release fence
-// behind that; it writes the slot; it says, by a release, that k is there. The reader learns the end
-// by an acquire, reads slots, and behind an acquire fence looks whether the writer had begun a number
-// that falls into one of them. If a read saw a byte of such a number, the fences make the reader see
-// its beginning too. All reads and writes of slots are relaxed atomics, so that there is no data race.
+// language memory models?", 2012):
+//
+//   writer                                        reader
+//   W1  begun = k + 1             relaxed         R1  end                     acquire
+//   W2  fence                     release         R2  words of slots          relaxed
+//   W3  words of slot k % slots   relaxed         R3  fence                   acquire
+//   W4  end = k + 1               release         R4  begun                   relaxed
+//
+// Why that is enough on ARM, where any two of these may pass each other but for what stands between:
+//
+// - Whole: R1 reads what W4 wrote, so all of W3 for the numbers below `end` happens before R2.
+// - Not torn: suppose that R2 reads a word which W3 wrote for a later number m in the same slot. The
+//   fences W2, before that store, and R3, behind that load, then synchronize, so that R4 sees
+//   W1 of m or a later one: begun > m = k + slots, and the reader looks again. Without W2 the store
+//   of the word could become visible before `begun`; without R3 `begun` could be read before the words.
+// - Own values: what only the writer changes (newest_, times of kept samples) it reads as it wrote.
+// - Hand over: enter() acquires and leave() releases, so a thread may push after another has.
+//
+// x86 gives W2, R1, R3 and W4 for nothing; ARM takes a barrier each for W2 and R3 (dmb ish, dmb
+// ishld), and a store and a load of their own kind for W4 and R1 (stlr, ldar). All reads and writes of slots
+// are relaxed atomics, so that there is no data race and no word is torn.
 #pragma once
 
 #include <atomic>
@@ -51,10 +67,21 @@ class LiveRing {
     Time newest;  // their largest time
   };
 
-  // The samples that queries from `first` on need, for any method: all later ones, and those of some
-  // distinct times before. With `needs_none` only `any` and `newest`.
+  // What queries are about: all times from `first` on; none where `none`. If `count` is not 0, they
+  // are these few, which ascend and begin with `first`.
   template <class Time>
-  void take(Time first, bool needs_none, Taken<Time>* taken);
+  struct Queries {
+    Time first;
+    bool none;
+    const Time* few;
+    int64_t count;
+    int times_around;  // distinct times on each side of a query that methods may look at, and one more
+  };
+
+  // The samples that queries need: all later than `first`, and those of some distinct times before; or
+  // those around a few queries. Without queries only `any` and `newest`.
+  template <class Time>
+  void take(const Queries<Time>& queries, Taken<Time>* taken);
 
   // ---- any thread ----
 
@@ -78,7 +105,12 @@ class LiveRing {
   template <class Time>
   int64_t newerThan(Time time, uint64_t first, uint64_t last) const;
   template <class Time>
-  bool takeOnce(Time first, bool needs_none, Taken<Time>* taken);
+  bool takeOnce(const Queries<Time>& queries, Taken<Time>* taken);
+  template <class Time>
+  uint64_t firstAfter(Time query, uint64_t begin, uint64_t end, uint64_t pace) const;
+  template <class Time>
+  void takeAround(uint64_t begin, uint64_t end, const Queries<Time>& queries,
+                  Taken<Time>* taken) const;
   template <class Time>
   bool walkBack(uint64_t begin, uint64_t end, Time first, Taken<Time>* taken) const;
   template <class Time>
@@ -99,6 +131,7 @@ class LiveRing {
   alignas(64) std::atomic<uint64_t> begun_{0};  // numbers that the writer has begun
   std::atomic<uint64_t> end_{0};                // and that are there
   std::atomic<int64_t> late_{0};
+  std::atomic<uint64_t> last_late_{0};  // 1 + the last number that was late
   std::atomic<int64_t> dropped_{0};
   std::atomic<bool> pushing_{false};
   uint64_t newest_ = 0;  // the number with the largest time of the kept ones, the last such

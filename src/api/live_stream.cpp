@@ -100,6 +100,8 @@ LiveStream::LiveStream(const rbcLiveStream& given, DType time_dtype)
   if (!(given.max_age >= 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "max_age: is %g, expected 0 or more", given.max_age);
   }
+  // The samples beside a query, and one more time, whose equals may be left out.
+  times_around_ = takesFour(params_) || params_.bounds == RBC_BOUNDS_EXTRAPOLATE ? 4 : 2;
   max_age_ = timeLimitOf(given.max_age, time_dtype, "max_age");
   clock_offset_ = clockOffsetOf(given.clock_offset, given.clock_offset_ticks, time_dtype);
 
@@ -157,20 +159,34 @@ void LiveStream::keep(const rbcTensor* given, const char* name, std::vector<doub
 }
 
 template <class Time>
-void LiveStream::take(Time first, Time last, bool none) {
+void LiveStream::take(const Queries<Time>& queries, const View& given) {
   constexpr bool kTicks = std::is_same_v<Time, int64_t>;
   const Time offset = offsetAs<Time>(clock_offset_);
+  Time few[kMostFew];
+  for (int64_t i = 0; i < queries.count; ++i) {
+    few[i] = TimeMath<Time>::shifted(queries.few[i], offset);
+  }
   Time from = std::numeric_limits<Time>::max();
-  if (!none) from = TimeMath<Time>::shifted(first, offset);
+  if (!queries.none) from = TimeMath<Time>::shifted(queries.first, offset);
   LiveRing::Taken<Time> taken = {
       reinterpret_cast<Time*>(times_.data()), rows_.data(), numbers_.data(), 0, false, Time(0)};
-  ring_->take(from, none, &taken);
+  ring_->take({from, queries.none, few, queries.count, times_around_}, &taken);
   shape_[0] = taken.count;
-  if (!taken.any || none) {
+  if (!taken.any || queries.none) {
     age_ = kTicks ? bitsOf(std::numeric_limits<int64_t>::max()) : uint64_t{0x7fffffffffffffff};
     return;
   }
-  const Time now = TimeMath<Time>::shifted(last, offset);
+  // What is taken begins before the first query, unless there is nothing.
+  if (taken.times[0] > from) {
+    int64_t early = 0;
+    for (int64_t i = 0; i < given.shape[0]; ++i) {
+      Time query;
+      std::memcpy(&query, given.data + i * given.strides[0] * int64_t{sizeof query}, sizeof query);
+      early += TimeMath<Time>::shifted(query, offset) < taken.times[0] ? 1 : 0;
+    }
+    early_.store(early_.load(std::memory_order_relaxed) + early, std::memory_order_relaxed);
+  }
+  const Time now = TimeMath<Time>::shifted(queries.last, offset);
   const Time age = TimeMath<Time>::shifted(now, taken.newest);
   if constexpr (kTicks) {
     age_ = bitsOf(age);
@@ -181,8 +197,8 @@ void LiveStream::take(Time first, Time last, bool none) {
   }
 }
 
-template void LiveStream::take(float, float, bool);
-template void LiveStream::take(double, double, bool);
-template void LiveStream::take(int64_t, int64_t, bool);
+template void LiveStream::take(const Queries<float>&, const View&);
+template void LiveStream::take(const Queries<double>&, const View&);
+template void LiveStream::take(const Queries<int64_t>&, const View&);
 
 }  // namespace rbc

@@ -1,12 +1,14 @@
 // A stream of live fusion: its ring, how it is fused, and the memory of what a call has taken of it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
 #include "fuse_problem.h"
 #include "live_ring.h"
 #include "robocache/live.h"
+#include "view.h"
 
 namespace rbc {
 
@@ -26,10 +28,24 @@ class LiveStream {
   // What rbcFuse gets: the samples that take() has taken, all places before that.
   const rbcFuseStream& forFuse() const { return fuse_; }
 
-  // Takes what queries of first .. last need, on the clock that streams share; none of them is a
-  // number where `none`.
+  // Queries on the clock that streams share, of first .. last; none of them is a number where `none`.
+  // Where they are few and ascend, `few` has them.
+  static constexpr int64_t kMostFew = 64;
   template <class Time>
-  void take(Time first, Time last, bool none);
+  struct Queries {
+    Time first;
+    Time last;
+    bool none;
+    int64_t count;  // of `few`
+    Time few[kMostFew];
+  };
+
+  // Takes what they need; `given` are all of them.
+  template <class Time>
+  void take(const Queries<Time>& queries, const View& given);
+
+  // Queries that were before all samples. From any thread.
+  int64_t early() const { return early_.load(std::memory_order_relaxed); }
 
   // The age after take(), as the dtype of ages has it; bits of f64 or i64.
   uint64_t age() const { return age_; }
@@ -43,6 +59,7 @@ class LiveStream {
   const DType dtype_;
   const int64_t channels_;
   std::unique_ptr<LiveRing> ring_;
+  int times_around_;
   TimeLimit max_age_;
   TimeOffset clock_offset_;
 
@@ -62,6 +79,7 @@ class LiveStream {
   rbcTensor inv_std_tensor_;
   rbcFuseStream fuse_;
   uint64_t age_ = 0;
+  std::atomic<int64_t> early_{0};
 };
 
 }  // namespace rbc

@@ -25,9 +25,9 @@ rbcContextParams checkedParams(const rbcContextParams* given) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "params: num_threads is %d, expected 0 or more",
          params.num_threads);
   }
-  if (params.simd < RBC_SIMD_AUTO || params.simd > RBC_SIMD_AVX512) {
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "params: simd is %d, expected RBC_SIMD_AUTO to RBC_SIMD_AVX512", params.simd);
+  if (params.simd < RBC_SIMD_AUTO || params.simd > RBC_SIMD_NEON) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params: simd is %d, expected RBC_SIMD_AUTO to RBC_SIMD_NEON",
+         params.simd);
   }
   if ((params.allocator.alloc == nullptr) != (params.allocator.free == nullptr)) {
     fail(RBC_STATUS_INVALID_ARGUMENT,

@@ -17,6 +17,7 @@
 #include "robocache/robocache.hpp"
 #include "support/dtypes.h"
 #include "support/expect.h"
+#include "support/run.h"
 
 using robocache::Context;
 using robocache::OwnedTensor;
@@ -384,7 +385,15 @@ void checkAll(const Context& context) {
 
 }  // namespace
 
-TEST_CASE("golden vectors: cpu") { checkAll(Context::cpu()); }
+TEST_CASE("golden vectors: cpu, at every SIMD level") {
+  for (const int32_t level : support::simdLevels()) {
+    CAPTURE(level);
+    rbcContextParams params = rbcContextParamsInit();
+    params.backend = RBC_BACKEND_CPU;
+    params.simd = level;
+    checkAll(Context(params));
+  }
+}
 
 TEST_CASE("golden vectors: cuda") {
   const auto context = Context::cuda<robocache::Expect>();

@@ -40,6 +40,7 @@ VALUE(RBC_SIMD_AUTO, 0);
 VALUE(RBC_SIMD_PORTABLE, 1);
 VALUE(RBC_SIMD_AVX2, 2);
 VALUE(RBC_SIMD_AVX512, 3);
+VALUE(RBC_SIMD_NEON, 4);
 
 VALUE(RBC_MAX_NDIM, 8);
 VALUE(RBC_DEVICE_CPU, 1);
@@ -252,17 +253,16 @@ FUNCTION(rbcWindows, rbcStatus_t (*)(rbcContext_t, const rbcWindowStream*, int32
 FUNCTION(rbcWindowsWorkspaceSize,
          rbcStatus_t (*)(rbcContext_t, const rbcWindowStream*, int32_t, const rbcTensor*,
                          const rbcTensor*, const rbcWindowsParams*, size_t*));
-FUNCTION(rbcUnproject, rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*,
-                                       const rbcTensor*, const rbcTensor*, const rbcTensor*,
-                                       const rbcTensor*, const rbcTensor*, const rbcTensor*,
-                                       const rbcUnprojectParams*));
+FUNCTION(rbcUnproject,
+         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTensor*, const rbcTensor*, const rbcTensor*, const rbcTensor*,
+                         const rbcTensor*, const rbcUnprojectParams*));
 FUNCTION(rbcUnprojectWorkspaceSize,
          rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
                          const rbcTensor*, const rbcTensor*, const rbcTensor*, const rbcTensor*,
                          const rbcTensor*, const rbcUnprojectParams*, size_t*));
-FUNCTION(rbcFarthestPoints,
-         rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
-                         const rbcFarthestPointsParams*));
+FUNCTION(rbcFarthestPoints, rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*,
+                                            const rbcTensor*, const rbcFarthestPointsParams*));
 FUNCTION(rbcFarthestPointsWorkspaceSize,
          rbcStatus_t (*)(rbcContext_t, const rbcTensor*, const rbcTensor*, const rbcTensor*,
                          const rbcFarthestPointsParams*, size_t*));

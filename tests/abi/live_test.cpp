@@ -1,62 +1,25 @@
 // Live fusion: the bits of rbcFuse on the samples that a model says are in the rings, whatever
-// arrives in whatever order; and what threads see of each other.
+// arrives in whatever order.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <thread>
 #include <type_traits>
 
-#include "abi/malloc_counter.h"
-#include "support/expect.h"
+#include "abi/live_call.h"
 #include "support/random.h"
-#include "support/run.h"
 #include "support/sanitizers.h"
 
 namespace {
 
+using live_call::countersOf;
+using live_call::hostTensor;
+using live_call::Live;
+using live_call::make;
+using live_call::timeDtype;
 using support::Context;
 using support::Random;
-
-struct DestroyLive {
-  void operator()(rbcLive_t live) const { rbcLiveDestroy(live); }
-};
-using Live = std::unique_ptr<rbcLive, DestroyLive>;
-
-template <class Time>
-rbcDType timeDtype() {
-  if constexpr (std::is_same_v<Time, float>) return support::kF32;
-  if constexpr (std::is_same_v<Time, double>) return support::kF64;
-  return support::kI64;
-}
-
-rbcTensor hostTensor(const void* data, rbcDType dtype, int32_t ndim, int64_t* shape,
-                     int64_t* strides = nullptr) {
-  rbcTensor tensor = {};
-  tensor.data = const_cast<void*>(data);
-  tensor.device = {RBC_DEVICE_CPU, 0};
-  tensor.ndim = ndim;
-  tensor.dtype = dtype;
-  tensor.shape = shape;
-  tensor.strides = strides;
-  return tensor;
-}
-
-Live make(const Context& context, const std::vector<rbcLiveStream>& streams,
-          const rbcLiveParams& params) {
-  rbcLive_t live = nullptr;
-  support::require(rbcLiveCreate(context.get(), streams.data(),
-                                 static_cast<int32_t>(streams.size()), &params, &live));
-  return Live(live);
-}
-
-rbcLiveCounters countersOf(const Live& live, int32_t stream) {
-  rbcLiveCounters counters = rbcLiveCountersInit();
-  support::require(rbcLiveGetCounters(live.get(), stream, &counters));
-  return counters;
-}
 
 // ---- a model of a stream --------------------------------------------------------------------------
 
@@ -70,6 +33,7 @@ struct Model {
   std::vector<float> values;
   int64_t late = 0;
   int64_t dropped = 0;
+  int64_t early = 0;
 
   size_t begin() const { return times.size() > capacity ? times.size() - capacity : 0; }
 
@@ -145,7 +109,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     stream.channels = fours ? 4 : 1 + random.below(3);
     if (fours && random.chance(0.5)) p.mean = &mean_tensor;
     if (fours && random.chance(0.5)) p.inv_std = &inv_std_tensor;
-    stream.capacity = 4 + random.below(12);
+    stream.capacity = 4 + random.below(24);
     stream.late_bound = random.below(4);
     if (random.chance(0.3)) stream.max_age = ticks ? 4000 : 4;
     stream.params = &p;
@@ -181,7 +145,9 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
         }
         times.push_back(time);
         for (int64_t d = 0; d < model.channels; ++d) {
-          rows.push_back(static_cast<float>(random.uniform(-3, 3)));
+          const bool nan = random.chance(0.02);
+          rows.push_back(nan ? std::numeric_limits<float>::quiet_NaN()
+                             : static_cast<float>(random.uniform(-3, 3)));
         }
         model.push(time, rows.data() + i * model.channels);
       }
@@ -255,6 +221,10 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
             static_cast<Time>(static_cast<Time>(last - offset) - model_times[n].back());
         age = static_cast<double>(own);
         age_ticks = static_cast<int64_t>(own);
+        for (const Time query : queries) {
+          const auto own_query = static_cast<Time>(query - offset);
+          models[n].early += own_query < model_times[n].front() ? 1 : 0;
+        }
         if (age > streams[n].max_age) shape[0] = 0;
       }
       if (ticks) {
@@ -281,8 +251,8 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
         hostTensor(expected_mask.data(), support::kU8, 2, mask_shape);
     CHECK_SUCCEEDS(rbcFuse(context.get(), fused.data(), count, &query_tensor, &expected_tensor,
                            &expected_mask_tensor, nullptr));
-    CHECK((out.empty() ||
-           std::memcmp(out.data(), expected.data(), out.size() * sizeof(float)) == 0));
+    CHECK(
+        (out.empty() || std::memcmp(out.data(), expected.data(), out.size() * sizeof(float)) == 0));
     CHECK(mask == expected_mask);
     *compared += rows;
   }
@@ -293,6 +263,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     CHECK(counters.overwritten == static_cast<int64_t>(model.begin()));
     CHECK(counters.late == model.late);
     CHECK(counters.dropped == model.dropped);
+    CHECK(counters.early == model.early);
     CHECK(counters.retried == 0);
   }
 }
@@ -308,108 +279,6 @@ TEST_CASE_TEMPLATE("live: the bits of rbcFuse on what is in the rings", Time, fl
     checkRandomly<Time>(context, seed, &compared);
   }
   CHECK(compared > 1000);
-}
-
-// Every value of a sample is its time, so that a row which is torn shows.
-TEST_CASE("live: producers and a consumer that never wait for each other") {
-  constexpr int32_t kStreams = 3;
-  constexpr int64_t kChannels = 7;
-  const int64_t samples = support::kSanitized ? 20000 : 300000;
-  rbcResampleParams params = rbcResampleParamsInit();
-  params.method = RBC_METHOD_PREVIOUS;
-  rbcLiveStream stream = rbcLiveStreamInit();
-  stream.dtype = support::kF64;
-  stream.channels = kChannels;
-  stream.capacity = 4;  // so few that the consumer meets overwritten ones
-  stream.params = &params;
-  const Context context = support::cpuContext(1);
-  rbcLiveParams live_params = rbcLiveParamsInit();
-  const Live live = make(context, {stream, stream, stream}, live_params);
-
-  std::atomic<int32_t> running{kStreams};
-  const auto produce = [&](int32_t n) {
-    double time = 0;
-    std::vector<double> row(kChannels);
-    int64_t shape[] = {1, kChannels};
-    const rbcTensor times = hostTensor(&time, support::kF64, 1, shape);
-    const rbcTensor values = hostTensor(row.data(), support::kF64, 2, shape);
-    for (int64_t i = 1; i <= samples; ++i) {
-      time = static_cast<double>(i);
-      std::fill(row.begin(), row.end(), time);
-      support::require(rbcLivePush(context.get(), live.get(), n, &times, &values));
-    }
-    --running;
-  };
-  std::thread threads[] = {std::thread(produce, 0), std::thread(produce, 1),
-                           std::thread(produce, 2)};
-
-  int64_t wrong = 0;
-  int64_t ticks = 0;
-  std::vector<double> before(kStreams, 0);
-  while (running > 0 || ticks == 0) {
-    double query = 1e18;
-    int64_t shape[] = {1, kStreams * kChannels};
-    int64_t mask_shape[] = {1, kStreams};
-    std::vector<double> out(kStreams * kChannels, -1);
-    std::vector<uint8_t> mask(kStreams, 9);
-    std::vector<double> ages(kStreams, -1);
-    const rbcTensor queries = hostTensor(&query, support::kF64, 1, shape);
-    const rbcTensor outs = hostTensor(out.data(), support::kF64, 2, shape);
-    const rbcTensor masks = hostTensor(mask.data(), support::kU8, 2, mask_shape);
-    const rbcTensor age = hostTensor(ages.data(), support::kF64, 1, mask_shape + 1);
-    support::require(rbcLiveFuse(context.get(), live.get(), &queries, &outs, &masks, &age));
-    for (size_t n = 0; n < kStreams; ++n) {
-      const double* row = &out[n * kChannels];
-      const bool none = std::isnan(ages[n]);
-      for (int64_t d = 1; d < kChannels; ++d) wrong += row[d] != row[0] ? 1 : 0;
-      wrong += !none && (row[0] < before[n] || row[0] != std::floor(row[0])) ? 1 : 0;
-      if (!none) before[n] = row[0];
-    }
-    ++ticks;
-  }
-  for (std::thread& thread : threads) thread.join();
-  CHECK(wrong == 0);
-  CHECK(ticks > 0);
-  for (int32_t n = 0; n < kStreams; ++n) {
-    CHECK(countersOf(live, n).pushed == samples);
-    CHECK(countersOf(live, n).overwritten == samples - 4);
-  }
-}
-
-TEST_CASE("live: no allocation in steady state") {
-  rbcLiveStream stream = rbcLiveStreamInit();
-  stream.channels = 7;
-  stream.capacity = 64;
-  stream.late_bound = 4;
-  const Context context = support::cpuContext(1);
-  const Live live = make(context, {stream, stream}, rbcLiveParamsInit());
-  double time = 0;
-  float row[7] = {};
-  int64_t shape[] = {1, 7};
-  const rbcTensor times = hostTensor(&time, support::kF64, 1, shape);
-  const rbcTensor values = hostTensor(row, support::kF32, 2, shape);
-  double query = 0;
-  float out[14];
-  uint8_t mask[2];
-  double ages[2];
-  int64_t out_shape[] = {1, 14};
-  int64_t mask_shape[] = {1, 2};
-  const rbcTensor queries = hostTensor(&query, support::kF64, 1, shape);
-  const rbcTensor outs = hostTensor(out, support::kF32, 2, out_shape);
-  const rbcTensor masks = hostTensor(mask, support::kU8, 2, mask_shape);
-  const rbcTensor age = hostTensor(ages, support::kF64, 1, mask_shape + 1);
-  const auto tick = [&](int i) {
-    for (int32_t n = 0; n < 2; ++n) {
-      time = i - (i % 5 == 0 ? 2.5 : 0);  // late now and then
-      support::require(rbcLivePush(context.get(), live.get(), n, &times, &values));
-    }
-    query = i;
-    support::require(rbcLiveFuse(context.get(), live.get(), &queries, &outs, &masks, &age));
-  };
-  for (int i = 0; i < 200; ++i) tick(i);
-  const int64_t before = malloc_counter::counts().process;
-  for (int i = 200; i < 1000; ++i) tick(i);
-  CHECK(malloc_counter::counts().process == before);
 }
 
 TEST_CASE("live: the description is copied") {
@@ -468,151 +337,4 @@ TEST_CASE("live: a clock that goes back drops samples until it is where it was")
   CHECK(counters.pushed == 6);   // 100, 101, 102, 101.5, 101.6, 103
   CHECK(counters.late == 2);     // 101.5, 101.6
   CHECK(counters.dropped == 2);  // 97, 98
-}
-
-TEST_CASE("live errors: what it is made of") {
-  const Context context = support::cpuContext(1);
-  rbcResampleParams params = rbcResampleParamsInit();
-  rbcLiveStream good = rbcLiveStreamInit();
-  good.channels = 3;
-  good.capacity = 8;
-  good.params = &params;
-  rbcLiveParams live_params = rbcLiveParamsInit();
-  rbcLive_t live = nullptr;
-  const auto refuse = [&](rbcStatus_t status, const char* told, const rbcLiveStream& bad) {
-    const rbcLiveStream streams[] = {good, bad};
-    live = reinterpret_cast<rbcLive_t>(&live);
-    CHECK_FAILS(rbcLiveCreate(context.get(), streams, 2, &live_params, &live), status, "streams[1]",
-                told);
-    CHECK(live == nullptr);
-  };
-  constexpr rbcStatus_t kInvalid = RBC_STATUS_INVALID_ARGUMENT;
-  const auto with = [&](auto&& change) {
-    rbcLiveStream bad = good;
-    change(bad);
-    return bad;
-  };
-  refuse(kInvalid, "channels: is 0", with([](auto& s) { s.channels = 0; }));
-  refuse(kInvalid, "capacity: is 1, expected at least 2", with([](auto& s) { s.capacity = 1; }));
-  refuse(kInvalid, "at most 2^24", with([](auto& s) { s.capacity = (1 << 24) + 1; }));
-  refuse(kInvalid, "late_bound: is -1", with([](auto& s) { s.late_bound = -1; }));
-  refuse(kInvalid, "late_bound: is 8", with([](auto& s) { s.late_bound = 8; }));
-  refuse(kInvalid, "max_age: is -1", with([](auto& s) { s.max_age = -1; }));
-  refuse(kInvalid, "max_age: is nan", with([](auto& s) { s.max_age = std::nan(""); }));
-  refuse(kInvalid, "clock_offset_ticks", with([](auto& s) { s.clock_offset_ticks = 1; }));
-  refuse(kInvalid, "struct_size", with([](auto& s) { s.struct_size = 40; }));
-  refuse(kInvalid, "reserved", with([](auto& s) { s.reserved[2] = 1; }));
-  refuse(RBC_STATUS_DTYPE_MISMATCH, "dtype", with([](auto& s) { s.dtype = {0, 7, 1}; }));
-  refuse(RBC_STATUS_DTYPE_MISMATCH, "values", with([](auto& s) { s.dtype = support::kI32; }));
-
-  rbcResampleParams cubic = params;
-  cubic.method = RBC_METHOD_CUBIC;
-  refuse(kInvalid, "capacity: is 3, expected at least 4",
-         with([&](auto& s) { s.params = &cubic, s.capacity = 3; }));
-  rbcResampleParams strange = params;
-  strange.method = 99;
-  refuse(kInvalid, "method", with([&](auto& s) { s.params = &strange; }));
-  int64_t extent = 1;
-  const rbcTensor tensor = hostTensor(&extent, support::kI64, 1, &extent);
-  for (const rbcTensor* rbcResampleParams::*field :
-       {&rbcResampleParams::lengths, &rbcResampleParams::offsets, &rbcResampleParams::sample_mask,
-        &rbcResampleParams::query_lengths, &rbcResampleParams::mean}) {
-    rbcResampleParams bad = params;
-    bad.*field = &tensor;
-    const rbcLiveStream stream = with([&](auto& s) { s.params = &bad; });
-    const rbcLiveStream streams[] = {good, stream};
-    const rbcStatus_t status = rbcLiveCreate(context.get(), streams, 2, nullptr, &live);
-    CHECK(status != RBC_STATUS_SUCCESS);
-    CHECK(std::string(rbcGetLastError()).find("streams[1].params.") == 0);
-  }
-
-  CHECK_FAILS(rbcLiveCreate(nullptr, &good, 1, nullptr, &live), kInvalid, "context");
-  CHECK_FAILS(rbcLiveCreate(context.get(), nullptr, 1, nullptr, &live), kInvalid, "streams");
-  CHECK_FAILS(rbcLiveCreate(context.get(), &good, 0, nullptr, &live), kInvalid, "num_streams");
-  CHECK_FAILS(rbcLiveCreate(context.get(), &good, 65, nullptr, &live), kInvalid, "num_streams");
-  CHECK_FAILS(rbcLiveCreate(context.get(), &good, 1, nullptr, nullptr), kInvalid, "live");
-  live_params.time_dtype = support::kI32;
-  CHECK_FAILS(rbcLiveCreate(context.get(), &good, 1, &live_params, &live),
-              RBC_STATUS_DTYPE_MISMATCH, "params.time_dtype");
-  CHECK_SUCCEEDS(rbcLiveDestroy(nullptr));
-}
-
-TEST_CASE("live errors: pushing and fusing") {
-  const Context context = support::cpuContext(1);
-  rbcLiveStream stream = rbcLiveStreamInit();
-  stream.channels = 2;
-  stream.capacity = 4;
-  const Live live = make(context, {stream}, rbcLiveParamsInit());
-  double memory[8] = {};
-  int64_t one[] = {1, 2};
-  int64_t three[] = {1, 3};
-  int64_t two[] = {2};
-  const rbcTensor times = hostTensor(memory, support::kF64, 1, one);
-  const rbcTensor values = hostTensor(memory, support::kF32, 2, one);
-  rbcTensor device = values;
-  device.device = {RBC_DEVICE_CUDA, 0};
-  const rbcTensor ticks = hostTensor(memory, support::kI64, 1, one);
-  const rbcTensor doubles = hostTensor(memory, support::kF64, 2, one);
-  const rbcTensor wide = hostTensor(memory, support::kF32, 2, three);
-  const rbcTensor several = hostTensor(memory, support::kF64, 1, two);
-  constexpr rbcStatus_t kInvalid = RBC_STATUS_INVALID_ARGUMENT;
-  rbcLive_t l = live.get();
-  CHECK_FAILS(rbcLivePush(context.get(), nullptr, 0, &times, &values), kInvalid, "live: is null");
-  const Context other = support::cpuContext(1);
-  CHECK_FAILS(rbcLivePush(other.get(), l, 0, &times, &values), kInvalid, "another context");
-  CHECK_FAILS(rbcLivePush(nullptr, l, 0, &times, &values), kInvalid, "context");
-  CHECK_FAILS(rbcLivePush(context.get(), l, 1, &times, &values), kInvalid,
-              "stream: is 1, expected 0 to 0");
-  CHECK_FAILS(rbcLivePush(context.get(), l, -1, &times, &values), kInvalid, "stream: is -1");
-  CHECK_FAILS(rbcLivePush(context.get(), l, 0, nullptr, &values), kInvalid, "times");
-  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &times, nullptr), kInvalid, "values");
-  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &ticks, &values), RBC_STATUS_DTYPE_MISMATCH,
-              "times");
-  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &times, &doubles), RBC_STATUS_DTYPE_MISMATCH,
-              "values");
-  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &times, &wide), RBC_STATUS_SHAPE_MISMATCH, "values");
-  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &several, &values), RBC_STATUS_SHAPE_MISMATCH,
-              "values");
-  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &times, &device), RBC_STATUS_DEVICE_MISMATCH,
-              "values");
-  CHECK(countersOf(live, 0).pushed == 0);
-
-  alignas(8) float out[2] = {-5, -5};
-  uint8_t mask = 9;
-  int64_t mask_shape[] = {1, 1};
-  const rbcTensor outs = hostTensor(out, support::kF32, 2, one);
-  const rbcTensor masks = hostTensor(&mask, support::kU8, 2, mask_shape);
-  double age = -5;
-  const rbcTensor ages = hostTensor(&age, support::kF64, 1, mask_shape);
-  const rbcTensor wrong_ages = hostTensor(&age, support::kI64, 1, mask_shape);
-  const rbcTensor shared_ages = hostTensor(out, support::kF64, 1, mask_shape);
-  CHECK_FAILS(rbcLiveFuse(context.get(), nullptr, &times, &outs, &masks, nullptr), kInvalid,
-              "live: is null");
-  CHECK_FAILS(rbcLiveFuse(context.get(), l, nullptr, &outs, &masks, nullptr), kInvalid,
-              "query_times");
-  CHECK_FAILS(rbcLiveFuse(context.get(), l, &ticks, &outs, &masks, nullptr),
-              RBC_STATUS_DTYPE_MISMATCH, "query_times");
-  CHECK_FAILS(rbcLiveFuse(context.get(), l, &times, &wide, &masks, nullptr),
-              RBC_STATUS_SHAPE_MISMATCH, "out");
-  CHECK_FAILS(rbcLiveFuse(context.get(), l, &times, nullptr, &masks, nullptr), kInvalid, "out");
-  CHECK_FAILS(rbcLiveFuse(context.get(), l, &several, &outs, &masks, nullptr),
-              RBC_STATUS_SHAPE_MISMATCH, "out");
-  const rbcTensor shared_mask = hostTensor(out, support::kU8, 2, mask_shape);
-  CHECK_FAILS(rbcLiveFuse(context.get(), l, &times, &outs, &shared_mask, &ages), kInvalid, "mask");
-  CHECK_FAILS(rbcLiveFuse(context.get(), l, &times, &outs, &masks, &wrong_ages),
-              RBC_STATUS_DTYPE_MISMATCH, "ages");
-  CHECK_FAILS(rbcLiveFuse(context.get(), l, &times, &outs, &masks, &shared_ages), kInvalid, "ages",
-              "out");
-  CHECK(out[0] == -5);
-  CHECK(mask == 9);
-  CHECK(age == -5);
-  CHECK_SUCCEEDS(rbcLiveFuse(context.get(), l, &times, &outs, &masks, &ages));  // an empty ring
-  CHECK(mask == 0);
-  CHECK(age != age);
-
-  rbcLiveCounters counters = rbcLiveCountersInit();
-  CHECK_FAILS(rbcLiveGetCounters(l, 0, nullptr), kInvalid, "counters");
-  CHECK_FAILS(rbcLiveGetCounters(l, 2, &counters), kInvalid, "stream: is 2");
-  counters.struct_size = 2;
-  CHECK_FAILS(rbcLiveGetCounters(l, 0, &counters), kInvalid, "counters", "struct_size");
 }

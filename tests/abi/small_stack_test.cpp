@@ -1,6 +1,7 @@
 // Calls from threads with small stacks: docs/abi.md promises how much is enough.
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -67,7 +68,9 @@ void checkStack(const std::string& name, const Call& call) {
   CHECK_MESSAGE(use.used <= kPromised, name, " takes ", use.used, " bytes");
   const size_t page = 4096;
   const size_t small = (kPromised + use.above + page - 1) / page * page;
-  CHECK_MESSAGE(stackOf(call, small).used > 0, name);
+  // On ARM no thread starts on so little.
+  const auto least = static_cast<size_t>(sysconf(_SC_THREAD_STACK_MIN));
+  CHECK_MESSAGE(stackOf(call, std::max(small, least)).used > 0, name);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -114,17 +115,25 @@ int main(int argc, char** argv) {
   const Sample& settled = samples[samples.size() / 2];
   const Sample& last = samples.back();
   const double growth = growthAnHour(samples);
-  const double hours = (last.seconds - settled.seconds) / 3600;
   std::printf(
       "%lld plays in %.0f s, %.0f a second; %lld KiB resident, %+.0f KiB an hour; "
       "%lld descriptors, %lld threads; defects: %d\n",
       static_cast<long long>(calls), last.seconds, static_cast<double>(last.calls) / last.seconds,
       static_cast<long long>(last.resident), growth, static_cast<long long>(last.descriptors),
       static_cast<long long>(last.threads), defects);
-  // A trend is growth that the second half shows in all, beyond what pages come and go.
-  const double grown = growth * hours;
-  const bool leaks = grown > 1024 + 0.02 * static_cast<double>(settled.resident);
-  if (leaks) std::fprintf(stderr, "memory grows: %.0f KiB in the second half\n", grown);
+  // Pages come and go with what a call needs: what stays shows where the least is held.
+  const auto least = [&](size_t begin, size_t end) {
+    int64_t kib = INT64_MAX;
+    for (size_t i = begin; i < end; ++i) kib = std::min(kib, samples[i].resident);
+    return kib;
+  };
+  const size_t quarter = samples.size() / 4;
+  const int64_t before = least(quarter, 2 * quarter);
+  const int64_t grown = least(3 * quarter, samples.size()) - before;
+  const bool leaks = grown > 4096 + before / 20;
+  if (leaks)
+    std::fprintf(stderr, "memory grows: %lld KiB in half the time\n",
+                 static_cast<long long>(grown));
   if (last.descriptors > settled.descriptors) std::fprintf(stderr, "descriptors grow\n");
   if (last.threads > settled.threads) std::fprintf(stderr, "threads grow\n");
   return leaks || last.descriptors > settled.descriptors || last.threads > settled.threads ||

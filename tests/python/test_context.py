@@ -28,7 +28,7 @@ def test_cpu_info():
     with rbc.Context("cpu", threads=2) as context:
         info = context.info
         assert (info.backend, info.device, info.num_threads) == ("cpu", "cpu", 2)
-        assert info.simd in ("portable", "avx2", "avx512")
+        assert info.simd in ("portable", "avx2", "avx512", "neon")
         assert info.device_name and info.total_memory > 2**20
         assert info.compute_capability is None and info.num_multiprocessors is None
         assert info.cuda_unavailable == ""
@@ -42,7 +42,7 @@ def test_auto_says_why_it_is_not_on_cuda():
     assert info.built_with_cuda or "no CUDA backend" in info.cuda_unavailable
 
 
-@pytest.mark.parametrize("simd", ["portable", "avx2", "avx512"])
+@pytest.mark.parametrize("simd", ["portable", "avx2", "avx512", "neon"])
 def test_every_vector_level_gives_the_same_bits(simd):
     try:
         context = rbc.Context("cpu", simd=simd)

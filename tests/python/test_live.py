@@ -1,4 +1,4 @@
-"""Live fusion from Python: the numbers of fuse on what has arrived, from threads, and its errors."""
+"""Live fusion from Python: what fuse gives for what has arrived, from threads, and errors."""
 
 import threading
 import time
@@ -41,7 +41,9 @@ def test_a_replay_is_fuse_of_what_has_arrived():
             queries = next_tick - np.arange(4)[::-1] * 0.02
             tick = live.fuse(queries)
             streams = [
-                rbc.Stream(*arrived(*kept[k], 64), method=methods[k], clock_offset=0.001, **scales[k])
+                rbc.Stream(
+                    *arrived(*kept[k], 64), method=methods[k], clock_offset=0.001, **scales[k]
+                )
                 for k in range(3)
             ]
             values, mask = rbc.fuse(streams, queries, dtype="float32", return_mask=True)
@@ -124,6 +126,6 @@ def test_bad_samples_add_nothing():
             live.push(*arguments)
     assert live.counters(0).pushed == 0
     live.push(0, np.nan, [0, 0])
-    assert live.counters(0) == (0, 0, 0, 1, 0)
+    assert live.counters(0) == (0, 0, 0, 1, 0, 0)
     with pytest.raises(ValueError, match="out: shape"):
         live.fuse(0, out=np.empty((1, 3), np.float32))

@@ -63,8 +63,18 @@ inline rbcContextInfo infoOf(const Context& context) {
 // The levels that this machine has.
 inline std::vector<int32_t> simdLevels() {
   std::vector<int32_t> levels;
-  const int32_t best = infoOf(cpuContext()).simd;
-  for (int32_t level = RBC_SIMD_PORTABLE; level <= best; ++level) levels.push_back(level);
+  rbcContextParams params = rbcContextParamsInit();
+  params.backend = RBC_BACKEND_CPU;
+  for (int32_t level = RBC_SIMD_PORTABLE; level <= RBC_SIMD_NEON; ++level) {
+    params.simd = level;
+    rbcContext_t context = nullptr;
+    const rbcStatus_t status = rbcContextCreate(&params, &context);
+    if (status == RBC_STATUS_SUCCESS)
+      levels.push_back(level);
+    else if (status != RBC_STATUS_NOT_AVAILABLE)
+      require(status);
+    rbcContextDestroy(context);
+  }
   return levels;
 }
 

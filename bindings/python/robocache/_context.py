@@ -21,6 +21,7 @@ _SIMD = {
     "portable": _core.SIMD_PORTABLE,
     "avx2": _core.SIMD_AVX2,
     "avx512": _core.SIMD_AVX512,
+    "neon": _core.SIMD_NEON,
 }
 _SIMD_NAMES = {level: name for name, level in _SIMD.items()}
 
@@ -58,7 +59,7 @@ class ContextInfo:
     device: str  #: "cpu", "cuda:0", ...
     device_name: str
     num_threads: int | None  #: CPU threads that a call may use
-    simd: str | None  #: "portable", "avx2" or "avx512"
+    simd: str | None  #: "portable", "avx2", "avx512" or "neon"
     compute_capability: tuple[int, int] | None
     num_multiprocessors: int | None
     workspace_bytes: int  #: held now
@@ -84,7 +85,7 @@ class Context:
     threads
         CPU threads that a call may use; None for all CPUs that this process may run on.
     simd
-        "portable", "avx2" or "avx512"; None for the best that this machine has.
+        "portable", "avx2", "avx512" or "neon"; None for the best that this machine has.
     stream
         The CUDA stream to enqueue on: a handle as an int, or a stream of torch or CuPy, which has
         to outlive the context. None follows, call by call, the current stream of the library that

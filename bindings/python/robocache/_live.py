@@ -76,7 +76,7 @@ class LiveTick(NamedTuple):
 
     values: Any  #: [T,D]: the channels of all streams, side by side
     mask: Any  #: [T,N] bool: where a stream has a value
-    ages: Any  #: [N]: of each stream's newest sample; NaN without any (int64 times: the largest int)
+    ages: Any  #: [N]: of each stream's newest sample; NaN without any (int64: the largest)
 
 
 class LiveCounters(NamedTuple):
@@ -87,14 +87,15 @@ class LiveCounters(NamedTuple):
     late: int  #: of the kept ones, those that came after newer ones
     dropped: int  #: that came too late, or whose time is NaN
     retried: int  #: looks of :meth:`Live.fuse` that had to be taken again
+    early: int  #: queries of :meth:`Live.fuse` that were before all samples that were there
 
 
 class Live:
     """Sensors that are fused while they are recorded.
 
-    A thread a sensor pushes samples as they arrive, and one thread fuses what is there. None of them
-    waits for another. What :meth:`fuse` gives are the bits of :func:`fuse` for the samples that the
-    rings hold: a policy sees at run time what it has seen in training.
+    A thread a sensor pushes samples as they arrive, and one thread fuses what is there. None of
+    them waits for another. What :meth:`fuse` gives are the bits of :func:`fuse` for the samples
+    that the rings hold: a policy sees at run time what it has seen in training.
 
     Parameters
     ----------
@@ -204,9 +205,7 @@ class Live:
         if own_times.ndim == 0:
             own_times = own_times[None]
             own_values = own_values[None] if own_values.ndim == 1 else own_values
-        _core.rbc_live_push(
-            self._context._handle, self._handle, stream, own_times, own_values
-        )
+        _core.rbc_live_push(self._context._handle, self._handle, stream, own_times, own_values)
 
     def fuse(self, query_times: Any, *, dtype: Any = "float32", out: Any = None) -> LiveTick:
         """What the rings hold at the query times, one row each: the tick, or it and those before.
@@ -233,9 +232,7 @@ class Live:
             out = np.empty((rows, sum(self._channels)), np.dtype(dtype_name(dtype)))
         mask = np.empty((rows, len(self._channels)), bool)
         ages = np.empty(len(self._channels), "int64" if self._time.kind == "i" else "float64")
-        _core.rbc_live_fuse(
-            self._context._handle, self._handle, queries, out, mask, ages
-        )
+        _core.rbc_live_fuse(self._context._handle, self._handle, queries, out, mask, ages)
         return LiveTick(out, mask, ages)
 
     def counters(self, stream: int) -> LiveCounters:

@@ -29,20 +29,46 @@ using WidestTag =
     hn::Rebind<Number,
                hn::ScalableTag<std::conditional_t<(sizeof(Out) > sizeof(Number)), Out, Number>>>;
 
+// How many vectors of a tag make a line of the cache, of 64 bytes, in a type of `bytes`.
+template <class D>
+constexpr int64_t vectorsOfLine(size_t bytes) {
+  const auto line = static_cast<int64_t>(64 / (hn::MaxLanes(D()) * bytes));
+  return line > 1 ? line : 1;
+}
+
 // Calls body(tag, c) for vectors at c that cover 0 .. count - 1. The last may begin in the one
-// before; they are shorter than D where that is more than the whole.
-template <class D, class Body>
-HWY_INLINE void cover(D d, int64_t count, Body&& body) {
+// before; they are shorter than D where that is more than the whole. They come in groups, as long as
+// there are enough, which saves short vectors most of the loop; before(c) is called for each group.
+template <int64_t kGroup, class D, class Before, class Body>
+HWY_INLINE void coverInGroups(D d, int64_t count, Before&& before, Body&& body) {
   constexpr int64_t kStep = static_cast<int64_t>(hn::MaxLanes(D()));
   if constexpr (kStep > 1) {
     if (count < kStep) {
-      HWY_NAMESPACE::cover(hn::Half<D>(), count, body);
+      HWY_NAMESPACE::coverInGroups<1>(hn::Half<D>(), count, before, body);
       return;
     }
   }
   int64_t c = 0;
-  for (; c + kStep <= count; c += kStep) body(d, c);
-  if (c < count) body(d, count - kStep);
+  if constexpr (kGroup > 1) {
+    for (; c + kGroup * kStep <= count; c += kGroup * kStep) {
+      before(c);
+      for (int64_t v = 0; v < kGroup; ++v) body(d, c + v * kStep);
+    }
+  }
+  for (; c + kStep <= count; c += kStep) {
+    before(c);
+    body(d, c);
+  }
+  if (c < count) {
+    before(count - kStep);
+    body(d, count - kStep);
+  }
+}
+
+template <class D, class Body>
+HWY_INLINE void cover(D d, int64_t count, Body&& body) {
+  HWY_NAMESPACE::coverInGroups<vectorsOfLine<D>(sizeof(hn::TFromD<D>))>(
+      d, count, [](int64_t) HWY_ATTR {}, body);
 }
 
 // ---- load to the compute type -------------------------------------------------------------------

@@ -55,18 +55,19 @@ HWY_INLINE void writeVectors(const Pair<In>& rows, const Pair<In>& next, Compute
                              int64_t count, bool nontemporal) {
   const auto valueAt = [&](auto d, int64_t c) HWY_ATTR {
     using V = Lanes<decltype(d)>;
-    prefetch(next, c);
     const V left(HWY_NAMESPACE::loadWide(d, rows.left + c));
     if constexpr (kCopy) return left.lanes;
     return HWY_NAMESPACE::lerp(left, V(HWY_NAMESPACE::loadWide(d, rows.right + c)), V(w)).lanes;
   };
   const WidestTag<Compute<In>, Out> widest;
+  constexpr int64_t kGroup = vectorsOfLine<decltype(widest)>(sizeof(In));
+  const auto soon = [&](int64_t c) HWY_ATTR { prefetch(next, c); };
   if (nontemporal) {
-    HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) HWY_ATTR {
+    HWY_NAMESPACE::coverInGroups<kGroup>(widest, count, soon, [&](auto d, int64_t c) HWY_ATTR {
       HWY_NAMESPACE::storeNarrowNontemporal(d, valueAt(d, c), out + c);
     });
   } else {
-    HWY_NAMESPACE::cover(widest, count, [&](auto d, int64_t c) HWY_ATTR {
+    HWY_NAMESPACE::coverInGroups<kGroup>(widest, count, soon, [&](auto d, int64_t c) HWY_ATTR {
       HWY_NAMESPACE::storeNarrow(d, valueAt(d, c), out + c);
     });
   }

@@ -28,10 +28,18 @@ template <class Number>
 using MethodFunction = void (*)(const Samples<Number>& samples, const Weights<Number>& k,
                                 int64_t count, Number* to);
 
-// Calls value(c) for the vector at each channel c.
+// Calls value(c) for the vector at each channel c; short vectors by fours, as long as there are so many.
 template <class V, class Value>
 HWY_INLINE void fillBlock(int64_t count, Scalar<V>* to, Value&& value) {
-  for (int64_t c = 0; c < count; c += kLanes<V>) HWY_NAMESPACE::store<V>(value(c), to + c);
+  int64_t c = 0;
+  if constexpr (kLanes < V >> 1 && kLanes<V> * sizeof(Scalar<V>) <= 16) {
+    for (; c + 4 * kLanes<V> <= count; c += 4 * kLanes<V>) {
+      for (int64_t v = 0; v < 4; ++v) {
+        HWY_NAMESPACE::store<V>(value(c + v * kLanes<V>), to + (c + v * kLanes<V>));
+      }
+    }
+  }
+  for (; c < count; c += kLanes<V>) HWY_NAMESPACE::store<V>(value(c), to + c);
 }
 
 template <class V>

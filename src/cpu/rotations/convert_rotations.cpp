@@ -1,7 +1,7 @@
 // Conversion of rotations on the CPU: block by block to f64, converted one by one, and stored.
 //
 // The arithmetic has products and sums in one step all over, which are one instruction from AVX2 on
-// and a call below.
+// and with NEON, and a call below.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rotations/convert_rotations.cpp"
@@ -68,13 +68,7 @@ struct Block {
 
 using ConvertAll = void (*)(const RotationProblem& p, int64_t count, double (*rotations)[9]);
 
-ConvertAll convertAllFor(SimdLevel level) {
-  switch (level) {
-    case SimdLevel::kAvx512: return N_AVX3::convertAll;
-    case SimdLevel::kAvx2: return N_AVX2::convertAll;
-    default: return HWY_STATIC_DISPATCH(convertAll);
-  }
-}
+ConvertAll convertAllFor(SimdLevel level) { return RBC_AT_LEVEL(level, convertAll); }
 
 void load(const RotationProblem& p, int64_t first, int64_t count, Block* block) {
   visitFloat(p.in.dtype, [&](auto tag) {

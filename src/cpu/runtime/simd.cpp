@@ -1,8 +1,12 @@
 #include "runtime/simd.h"
 
+#include "runtime/simd_targets.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+
+#include <initializer_list>
 
 #include "status.h"
 
@@ -30,25 +34,38 @@ bool machineHas(SimdLevel level) {
     case SimdLevel::kPortable: return true;
     case SimdLevel::kAvx2: return avx2;
     case SimdLevel::kAvx512: return avx512;
+    case SimdLevel::kNeon: return false;
   }
   return false;
 #else
-  return level == SimdLevel::kPortable;
+  // Highway asks the compiler for AES beside NEON, which some CPUs lack, but no code here uses it.
+  return level == SimdLevel::kPortable || (RBC_HAS_NEON && level == SimdLevel::kNeon);
 #endif
+}
+
+const char* nameOf(SimdLevel level) {
+  switch (level) {
+    case SimdLevel::kPortable: break;
+    case SimdLevel::kAvx2: return "RBC_SIMD_AVX2 (AVX2 with FMA and F16C)";
+    case SimdLevel::kAvx512: return "RBC_SIMD_AVX512 (AVX-512 F, VL, DQ, BW and CD)";
+    case SimdLevel::kNeon: return "RBC_SIMD_NEON (64-bit ARM)";
+  }
+  return "RBC_SIMD_PORTABLE";
 }
 
 }  // namespace
 
 SimdLevel chooseSimd(int32_t requested) {
   if (requested == RBC_SIMD_AUTO) {
-    if (machineHas(SimdLevel::kAvx512)) return SimdLevel::kAvx512;
-    return machineHas(SimdLevel::kAvx2) ? SimdLevel::kAvx2 : SimdLevel::kPortable;
+    for (const SimdLevel level : {SimdLevel::kNeon, SimdLevel::kAvx512, SimdLevel::kAvx2}) {
+      if (machineHas(level)) return level;
+    }
+    return SimdLevel::kPortable;
   }
   const auto level = static_cast<SimdLevel>(requested);
   if (!machineHas(level)) {
     fail(RBC_STATUS_NOT_AVAILABLE, "params: simd is %s, which this machine's CPU lacks",
-         level == SimdLevel::kAvx512 ? "RBC_SIMD_AVX512 (AVX-512 F, VL, DQ, BW and CD)"
-                                     : "RBC_SIMD_AVX2 (AVX2 with FMA and F16C)");
+         nameOf(level));
   }
   return level;
 }

@@ -13,6 +13,7 @@ enum class SimdLevel : int32_t {
   kPortable = RBC_SIMD_PORTABLE,
   kAvx2 = RBC_SIMD_AVX2,
   kAvx512 = RBC_SIMD_AVX512,
+  kNeon = RBC_SIMD_NEON,
 };
 
 // The level for rbcContextParams.simd; fails with NOT_AVAILABLE if this machine lacks it.

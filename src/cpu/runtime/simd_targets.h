@@ -3,7 +3,7 @@
 //   #undef HWY_TARGET_INCLUDE
 //   #define HWY_TARGET_INCLUDE "this_file.cpp"
 //   #include "runtime/simd_targets.h"
-//   #include "hwy/foreach_target.h"  // compiles this file again for AVX2 and for AVX-512
+//   #include "hwy/foreach_target.h"  // compiles this file again for AVX2 and AVX-512, or for NEON
 //   #include "hwy/highway.h"
 //
 //   HWY_BEFORE_NAMESPACE();
@@ -24,9 +24,15 @@
 
 // Whatever -march the library is built with, the portable level stays and the others come on top.
 #define HWY_BASELINE_TARGETS HWY_BASELINE_SCALAR
-#define HWY_DISABLED_TARGETS (~(HWY_AVX2 | HWY_AVX3 | HWY_EMU128 | HWY_SCALAR))
+// SVE is not among them: its vectors have no size that is known here, so no struct can hold one.
+#define HWY_DISABLED_TARGETS (~(HWY_AVX2 | HWY_AVX3 | HWY_NEON | HWY_EMU128 | HWY_SCALAR))
 // Its assertions in debug builds would need libhwy at run time.
 #define HWY_IS_DEBUG_BUILD 0
+
+#include "hwy/detect_targets.h"
+
+// Whether NEON is a level of its own: Highway 1.0 has only GCC compile for more than one on ARM.
+#define RBC_HAS_NEON (HWY_ARCH_ARM_A64 && (HWY_TARGETS & HWY_NEON) != 0)
 
 // The address of a level's function: a macro, since a namespace is no argument of a template.
 #if defined(__x86_64__)
@@ -34,6 +40,9 @@
   ((level) == SimdLevel::kAvx512 ? &N_AVX3::function \
    : (level) == SimdLevel::kAvx2 ? &N_AVX2::function \
                                  : &HWY_STATIC_DISPATCH(function))
+#elif RBC_HAS_NEON
+#define RBC_AT_LEVEL(level, function) \
+  ((level) == SimdLevel::kNeon ? &N_NEON::function : &HWY_STATIC_DISPATCH(function))
 #else
 #define RBC_AT_LEVEL(level, function) (static_cast<void>(level), &HWY_STATIC_DISPATCH(function))
 #endif

@@ -59,6 +59,8 @@ HWY_INLINE void addTo(hn::Vec<Tag64> x, int64_t* to) {
 struct FloatTotals {
   using Pieces = hn::Vec<hn::ScalableTag<int32_t>>;
 
+  HWY_INLINE FloatTotals() {
+  }  // one that is not written GCC compiles without the flags of the level
   HWY_INLINE void clear() {
     for (auto& sum : sums) sum = hn::Zero(hn::ScalableTag<int32_t>());
     for (auto& product : products) product = hn::Zero(Tag64());
@@ -101,6 +103,7 @@ struct FloatTotals {
 struct DoubleTotals {
   using Pieces = hn::Vec<Tag64>;
 
+  HWY_INLINE DoubleTotals() {}
   HWY_INLINE void clear() {
     for (auto& sum : sums) sum = hn::Zero(Tag64());
     for (auto& product : products) product = hn::Zero(Tag64());

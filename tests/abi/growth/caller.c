@@ -174,6 +174,11 @@ static void checkErrors(void) {
   checkRefused(&update_params->struct_size, operations[6].run, "params: " TOO_SMALL "64 ");
   checkRefused(&window_streams[0].struct_size, operations[10].run, "streams[0]: " TOO_SMALL "200 ");
   checkRefused(&windows_params->struct_size, operations[10].run, "params: " TOO_SMALL "48 ");
+  checkRefused(&live_streams[0].struct_size, operations[11].run, "streams[0]: " TOO_SMALL "96 ");
+  checkRefused(&live_params->struct_size, operations[11].run, "params: " TOO_SMALL "48 ");
+  live_counters->struct_size = 2;
+  require(operations[11].run() == RBC_STATUS_INVALID_ARGUMENT, "counters: struct_size");
+  live_counters->struct_size = sizeof *live_counters;
 #endif
 }
 

@@ -41,6 +41,10 @@ rbcTakeRowsParams* take_params;
 rbcWindowStream* window_streams;
 rbcResampleParams* window_stream_params;
 rbcWindowsParams* windows_params;
+rbcLiveStream* live_streams;
+rbcResampleParams* live_stream_params;
+rbcLiveParams* live_params;
+rbcLiveCounters* live_counters;
 #endif
 rbcContext_t context;
 size_t bytes_held;
@@ -404,8 +408,8 @@ static rbcStatus_t unproject(void) {
 
 static rbcStatus_t unprojectWorkspace(size_t* bytes) {
   return rbcUnprojectWorkspaceSize(context, &depth_tensor, &camera_tensor, NULL, NULL,
-                                   &cloud_tensor, &cloud_count_tensor, NULL, NULL,
-                                   unproject_params, bytes);
+                                   &cloud_tensor, &cloud_count_tensor, NULL, NULL, unproject_params,
+                                   bytes);
 }
 
 static int unprojectIsRight(void) {
@@ -422,9 +426,7 @@ static rbcStatus_t farthestPointsWorkspace(size_t* bytes) {
                                         farthest_params, bytes);
 }
 
-static int farthestPointsAreRight(void) {
-  return SAME(farthest, ((int64_t[3]){1, 2, 0}));
-}
+static int farthestPointsAreRight(void) { return SAME(farthest, ((int64_t[3]){1, 2, 0})); }
 
 static rbcStatus_t takeRows(void) {
   memset(taken, 0xCD, sizeof taken);
@@ -505,6 +507,61 @@ static int windowsAreRight(void) {
          SAME(step_is_valid, ((uint8_t[4]){1, 1, 1, 0}));
 }
 
+/* ---- live: two sensors, made, pushed to, fused and counted in one go --------------------------- */
+
+static float live_rows[3][1] = {{10}, {20}, {40}};
+static double live_times[3] = {0, 1, 2};
+static double live_queries[2] = {0.5, 1.5};
+static float live_fused[2][2];
+static double live_ages[2];
+TENSOR(live_rows_tensor, live_rows, FLOAT, 32, 2, 3, 1);
+TENSOR(live_times_tensor, live_times, FLOAT, 64, 1, 3);
+TENSOR(live_queries_tensor, live_queries, FLOAT, 64, 1, 2);
+TENSOR(live_fused_tensor, live_fused, FLOAT, 32, 2, 2, 2);
+TENSOR(live_ages_tensor, live_ages, FLOAT, 64, 1, 2);
+
+static void prepareLive(void) {
+  for (int n = 0; n < 2; ++n) {
+    live_streams[n] = rbcLiveStreamInit();
+    live_streams[n].channels = 1;
+    live_streams[n].capacity = 2 + n;
+  }
+  *live_stream_params = rbcResampleParamsInit();
+  live_stream_params->method = RBC_METHOD_PREVIOUS;
+  live_streams[1].params = live_stream_params;
+  live_streams[1].clock_offset = 0.25;
+  *live_params = rbcLiveParamsInit();
+  *live_counters = rbcLiveCountersInit();
+}
+
+static rbcStatus_t live(void) {
+  rbcLive_t made = NULL;
+  rbcStatus_t status = rbcLiveCreate(context, live_streams, 2, live_params, &made);
+  for (int32_t n = 0; n < 2 && status == RBC_STATUS_SUCCESS; ++n) {
+    status = rbcLivePush(context, made, n, &live_times_tensor, &live_rows_tensor);
+  }
+  memset(live_fused, 0x5a, sizeof live_fused);
+  if (status == RBC_STATUS_SUCCESS) {
+    status = rbcLiveFuse(context, made, &live_queries_tensor, &live_fused_tensor, NULL,
+                         &live_ages_tensor);
+  }
+  if (status == RBC_STATUS_SUCCESS) status = rbcLiveGetCounters(made, 0, live_counters);
+  rbcLiveDestroy(made);
+  return status;
+}
+
+/* It works on a context of its own. */
+static rbcStatus_t liveWorkspace(size_t* bytes) {
+  *bytes = 0;
+  return RBC_STATUS_SUCCESS;
+}
+
+static int liveIsRight(void) { /* the first has lost its sample at 0 */
+  return SAME(live_fused, ((float[4]){20, 10, 30, 20})) &&
+         SAME(live_ages, ((double[2]){-0.5, -0.75})) && live_counters->pushed == 3 &&
+         live_counters->overwritten == 1;
+}
+
 #endif
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -522,6 +579,7 @@ const Operation operations[OPERATIONS] = {
     {"farthest points", farthestPoints, farthestPointsWorkspace, farthestPointsAreRight},
     {"take rows", takeRows, takeRowsWorkspace, rowsAreRight},
     {"windows", windows, windowsWorkspace, windowsAreRight},
+    {"live", live, liveWorkspace, liveIsRight},
 #endif
 };
 
@@ -572,6 +630,11 @@ void prepare(void) {
   window_stream_params = room(sizeof *window_stream_params);
   windows_params = room(sizeof *windows_params);
   prepareWindows();
+  live_streams = room(2 * sizeof *live_streams);
+  live_stream_params = room(sizeof *live_stream_params);
+  live_params = room(sizeof *live_params);
+  live_counters = room(sizeof *live_counters);
+  prepareLive();
 #endif
   *context_params = rbcContextParamsInit();
   context_params->backend = RBC_BACKEND_CPU;

@@ -29,6 +29,10 @@ extern rbcTakeRowsParams* take_params;
 extern rbcWindowStream* window_streams;         /* two of them */
 extern rbcResampleParams* window_stream_params; /* of window_streams[1] */
 extern rbcWindowsParams* windows_params;
+extern rbcLiveStream* live_streams;           /* two of them */
+extern rbcResampleParams* live_stream_params; /* of live_streams[1] */
+extern rbcLiveParams* live_params;
+extern rbcLiveCounters* live_counters;
 #endif
 
 extern rbcContext_t context;
@@ -43,7 +47,7 @@ typedef struct Operation {
 #if defined(RBC_TEST_HEADERS_0_1)
 enum { OPERATIONS = 5 };
 #else
-enum { OPERATIONS = 11 };
+enum { OPERATIONS = 12 };
 #endif
 extern const Operation operations[OPERATIONS];
 

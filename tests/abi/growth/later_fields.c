@@ -67,6 +67,10 @@ int main(int argc, char** argv) {
   CHECK(rbcWindowStream, &window_streams[1], operations[10].run, "streams[1]");
   CHECK(rbcResampleParams, window_stream_params, operations[10].run, "streams[1].params");
   CHECK(rbcWindowsParams, windows_params, operations[10].run, "params");
+  CHECK(rbcLiveStream, &live_streams[0], operations[11].run, "streams[0]");
+  CHECK(rbcLiveStream, &live_streams[1], operations[11].run, "streams[1]");
+  CHECK(rbcResampleParams, live_stream_params, operations[11].run, "streams[1].params");
+  CHECK(rbcLiveParams, live_params, operations[11].run, "params");
 
   /* A library that does not know a field of rbcContextInfo leaves it as it was; one that does
    * writes it: 0. */

@@ -1,0 +1,20 @@
+# 64-bit ARM, compiled on another machine and run under QEMU's user mode. On Debian:
+# g++-aarch64-linux-gnu and qemu-user-static.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static;-L;/usr/aarch64-linux-gnu)
+
+# Headers that are the same everywhere, such as Highway's, come from this machine.
+set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE BOTH)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
+
+# Python's headers, where scripts/aarch64_python.sh has put them.
+if(ROBOCACHE_AARCH64_PYTHON)
+  file(GLOB Python_INCLUDE_DIR ${ROBOCACHE_AARCH64_PYTHON}/usr/include/python3*)
+  set(CMAKE_C_FLAGS_INIT "-isystem ${ROBOCACHE_AARCH64_PYTHON}/usr/include")
+endif()

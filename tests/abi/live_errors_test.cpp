@@ -1,0 +1,162 @@
+// Live fusion: what is refused.
+#include <cmath>
+#include <string>
+
+#include "abi/live_call.h"
+
+namespace {
+
+using live_call::countersOf;
+using live_call::hostTensor;
+using live_call::Live;
+using live_call::make;
+using support::Context;
+
+}  // namespace
+
+TEST_CASE("live errors: what it is made of") {
+  const Context context = support::cpuContext(1);
+  rbcResampleParams params = rbcResampleParamsInit();
+  rbcLiveStream good = rbcLiveStreamInit();
+  good.channels = 3;
+  good.capacity = 8;
+  good.params = &params;
+  rbcLiveParams live_params = rbcLiveParamsInit();
+  rbcLive_t live = nullptr;
+  const auto refuse = [&](rbcStatus_t status, const char* told, const rbcLiveStream& bad) {
+    const rbcLiveStream streams[] = {good, bad};
+    live = reinterpret_cast<rbcLive_t>(&live);
+    CHECK_FAILS(rbcLiveCreate(context.get(), streams, 2, &live_params, &live), status, "streams[1]",
+                told);
+    CHECK(live == nullptr);
+  };
+  constexpr rbcStatus_t kInvalid = RBC_STATUS_INVALID_ARGUMENT;
+  const auto with = [&](auto&& change) {
+    rbcLiveStream bad = good;
+    change(bad);
+    return bad;
+  };
+  refuse(kInvalid, "channels: is 0", with([](auto& s) { s.channels = 0; }));
+  refuse(kInvalid, "capacity: is 1, expected at least 2", with([](auto& s) { s.capacity = 1; }));
+  refuse(kInvalid, "at most 2^24", with([](auto& s) { s.capacity = (1 << 24) + 1; }));
+  refuse(kInvalid, "late_bound: is -1", with([](auto& s) { s.late_bound = -1; }));
+  refuse(kInvalid, "late_bound: is 8", with([](auto& s) { s.late_bound = 8; }));
+  refuse(kInvalid, "max_age: is -1", with([](auto& s) { s.max_age = -1; }));
+  refuse(kInvalid, "max_age: is nan", with([](auto& s) { s.max_age = std::nan(""); }));
+  refuse(kInvalid, "clock_offset_ticks", with([](auto& s) { s.clock_offset_ticks = 1; }));
+  refuse(kInvalid, "struct_size", with([](auto& s) { s.struct_size = 40; }));
+  refuse(kInvalid, "reserved", with([](auto& s) { s.reserved[2] = 1; }));
+  refuse(RBC_STATUS_DTYPE_MISMATCH, "dtype", with([](auto& s) { s.dtype = {0, 7, 1}; }));
+  refuse(RBC_STATUS_DTYPE_MISMATCH, "values", with([](auto& s) { s.dtype = support::kI32; }));
+
+  rbcResampleParams cubic = params;
+  cubic.method = RBC_METHOD_CUBIC;
+  refuse(kInvalid, "capacity: is 3, expected at least 4",
+         with([&](auto& s) { s.params = &cubic, s.capacity = 3; }));
+  rbcResampleParams strange = params;
+  strange.method = 99;
+  refuse(kInvalid, "method", with([&](auto& s) { s.params = &strange; }));
+  int64_t extent = 1;
+  const rbcTensor tensor = hostTensor(&extent, support::kI64, 1, &extent);
+  for (const rbcTensor* rbcResampleParams::*field :
+       {&rbcResampleParams::lengths, &rbcResampleParams::offsets, &rbcResampleParams::sample_mask,
+        &rbcResampleParams::query_lengths, &rbcResampleParams::mean}) {
+    rbcResampleParams bad = params;
+    bad.*field = &tensor;
+    const rbcLiveStream stream = with([&](auto& s) { s.params = &bad; });
+    const rbcLiveStream streams[] = {good, stream};
+    const rbcStatus_t status = rbcLiveCreate(context.get(), streams, 2, nullptr, &live);
+    CHECK(status != RBC_STATUS_SUCCESS);
+    CHECK(std::string(rbcGetLastError()).find("streams[1].params.") == 0);
+  }
+
+  CHECK_FAILS(rbcLiveCreate(nullptr, &good, 1, nullptr, &live), kInvalid, "context");
+  CHECK_FAILS(rbcLiveCreate(context.get(), nullptr, 1, nullptr, &live), kInvalid, "streams");
+  CHECK_FAILS(rbcLiveCreate(context.get(), &good, 0, nullptr, &live), kInvalid, "num_streams");
+  CHECK_FAILS(rbcLiveCreate(context.get(), &good, 65, nullptr, &live), kInvalid, "num_streams");
+  CHECK_FAILS(rbcLiveCreate(context.get(), &good, 1, nullptr, nullptr), kInvalid, "live");
+  live_params.time_dtype = support::kI32;
+  CHECK_FAILS(rbcLiveCreate(context.get(), &good, 1, &live_params, &live),
+              RBC_STATUS_DTYPE_MISMATCH, "params.time_dtype");
+  CHECK_SUCCEEDS(rbcLiveDestroy(nullptr));
+}
+
+TEST_CASE("live errors: pushing and fusing") {
+  const Context context = support::cpuContext(1);
+  rbcLiveStream stream = rbcLiveStreamInit();
+  stream.channels = 2;
+  stream.capacity = 4;
+  const Live live = make(context, {stream}, rbcLiveParamsInit());
+  double memory[8] = {};
+  int64_t one[] = {1, 2};
+  int64_t three[] = {1, 3};
+  int64_t two[] = {2};
+  const rbcTensor times = hostTensor(memory, support::kF64, 1, one);
+  const rbcTensor values = hostTensor(memory, support::kF32, 2, one);
+  rbcTensor device = values;
+  device.device = {RBC_DEVICE_CUDA, 0};
+  const rbcTensor ticks = hostTensor(memory, support::kI64, 1, one);
+  const rbcTensor doubles = hostTensor(memory, support::kF64, 2, one);
+  const rbcTensor wide = hostTensor(memory, support::kF32, 2, three);
+  const rbcTensor several = hostTensor(memory, support::kF64, 1, two);
+  constexpr rbcStatus_t kInvalid = RBC_STATUS_INVALID_ARGUMENT;
+  rbcLive_t l = live.get();
+  CHECK_FAILS(rbcLivePush(context.get(), nullptr, 0, &times, &values), kInvalid, "live: is null");
+  const Context other = support::cpuContext(1);
+  CHECK_FAILS(rbcLivePush(other.get(), l, 0, &times, &values), kInvalid, "another context");
+  CHECK_FAILS(rbcLivePush(nullptr, l, 0, &times, &values), kInvalid, "context");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 1, &times, &values), kInvalid,
+              "stream: is 1, expected 0 to 0");
+  CHECK_FAILS(rbcLivePush(context.get(), l, -1, &times, &values), kInvalid, "stream: is -1");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 0, nullptr, &values), kInvalid, "times");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &times, nullptr), kInvalid, "values");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &ticks, &values), RBC_STATUS_DTYPE_MISMATCH,
+              "times");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &times, &doubles), RBC_STATUS_DTYPE_MISMATCH,
+              "values");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &times, &wide), RBC_STATUS_SHAPE_MISMATCH, "values");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &several, &values), RBC_STATUS_SHAPE_MISMATCH,
+              "values");
+  CHECK_FAILS(rbcLivePush(context.get(), l, 0, &times, &device), RBC_STATUS_DEVICE_MISMATCH,
+              "values");
+  CHECK(countersOf(live, 0).pushed == 0);
+
+  alignas(8) float out[2] = {-5, -5};
+  uint8_t mask = 9;
+  int64_t mask_shape[] = {1, 1};
+  const rbcTensor outs = hostTensor(out, support::kF32, 2, one);
+  const rbcTensor masks = hostTensor(&mask, support::kU8, 2, mask_shape);
+  double age = -5;
+  const rbcTensor ages = hostTensor(&age, support::kF64, 1, mask_shape);
+  const rbcTensor wrong_ages = hostTensor(&age, support::kI64, 1, mask_shape);
+  const rbcTensor shared_ages = hostTensor(out, support::kF64, 1, mask_shape);
+  CHECK_FAILS(rbcLiveFuse(context.get(), nullptr, &times, &outs, &masks, nullptr), kInvalid,
+              "live: is null");
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, nullptr, &outs, &masks, nullptr), kInvalid,
+              "query_times");
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, &ticks, &outs, &masks, nullptr),
+              RBC_STATUS_DTYPE_MISMATCH, "query_times");
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, &times, &wide, &masks, nullptr),
+              RBC_STATUS_SHAPE_MISMATCH, "out");
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, &times, nullptr, &masks, nullptr), kInvalid, "out");
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, &several, &outs, &masks, nullptr),
+              RBC_STATUS_SHAPE_MISMATCH, "out");
+  const rbcTensor shared_mask = hostTensor(out, support::kU8, 2, mask_shape);
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, &times, &outs, &shared_mask, &ages), kInvalid, "mask");
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, &times, &outs, &masks, &wrong_ages),
+              RBC_STATUS_DTYPE_MISMATCH, "ages");
+  CHECK_FAILS(rbcLiveFuse(context.get(), l, &times, &outs, &masks, &shared_ages), kInvalid, "ages",
+              "out");
+  CHECK(out[0] == -5);
+  CHECK(mask == 9);
+  CHECK(age == -5);
+  CHECK_SUCCEEDS(rbcLiveFuse(context.get(), l, &times, &outs, &masks, &ages));  // an empty ring
+  CHECK(mask == 0);
+  CHECK(age != age);
+
+  rbcLiveCounters counters = rbcLiveCountersInit();
+  CHECK_FAILS(rbcLiveGetCounters(l, 0, nullptr), kInvalid, "counters");
+  CHECK_FAILS(rbcLiveGetCounters(l, 2, &counters), kInvalid, "stream: is 2");
+  counters.struct_size = 2;
+  CHECK_FAILS(rbcLiveGetCounters(l, 0, &counters), kInvalid, "counters", "struct_size");
+}

@@ -1,0 +1,195 @@
+// Live fusion for a long time: live_soak [SECONDS] of the sensors' clocks (default 3600), as fast as it goes.
+//
+// Eight threads push at 1 kHz and one fuses at 1 kHz, by clocks that run ahead of each other by 64 ms at
+// most. Samples come late, too late, without a time, and not at all while a sensor is dead; a clock jumps.
+// Every value tells the time of its sample, so that a row that is torn or old shows; and each producer
+// knows what must have become of its samples, all of which are counted.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <limits>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "robocache/robocache.hpp"
+
+namespace {
+
+constexpr int kStreams = 8;
+constexpr int kChannels = 7;
+constexpr int64_t kCapacity = 64;
+constexpr int64_t kLateBound = 6;
+constexpr int64_t kAhead = 64;  // ms
+constexpr int64_t kMaxAge = 500;
+
+std::atomic<int64_t> clocks[kStreams + 1];  // ms; the last is that of the consumer
+std::atomic<int64_t> wrong{0};
+
+void require(bool right, const char* what, int stream, double time) {
+  if (right) return;
+  if (wrong.fetch_add(1) < 10) std::fprintf(stderr, "stream %d at %.0f: %s\n", stream, time, what);
+}
+
+void awaitOthers(int64_t now) {
+  for (const std::atomic<int64_t>& clock : clocks) {
+    while (clock.load() + kAhead < now) std::this_thread::yield();
+  }
+}
+
+// What a ring makes of samples, one by one.
+struct Expected {
+  std::deque<double> kept;
+  int64_t pushed = 0;
+  int64_t late = 0;
+  int64_t dropped = 0;
+
+  void add(double time) {
+    if (kept.size() == kCapacity) {
+      // The oldest makes room, if this one is taken.
+      if (!takes(time, 1)) return;
+      kept.pop_front();
+    } else if (!takes(time, 0)) {
+      return;
+    }
+    kept.push_back(time);
+    ++pushed;
+  }
+  bool takes(double time, std::ptrdiff_t skipped) {
+    const auto newer = std::count_if(kept.begin() + skipped, kept.end(),
+                                     [&](double other) { return other > time; });
+    if (time != time || newer > kLateBound) {
+      ++dropped;
+      return false;
+    }
+    late += newer > 0 ? 1 : 0;
+    return true;
+  }
+};
+
+void produce(robocache::Live& live, int n, int64_t end, Expected* expected) {
+  std::mt19937_64 random(static_cast<uint64_t>(n));
+  const auto chance = [&](int of) { return random() % static_cast<uint64_t>(of) == 0; };
+  double row[kChannels];
+  const auto push = [&](double time) {
+    for (int d = 0; d < kChannels; ++d) row[d] = d % 2 == 0 ? time : -time;
+    live.push(n, {&time, {1}}, {row, {1, kChannels}});
+    expected->add(time);
+  };
+  std::vector<std::pair<int64_t, double>> held;  // until when, and what
+  for (int64_t now = 1; now <= end; ++now) {
+    awaitOthers(now);
+    const bool dead = n == 3 && now % 60'000 > 40'000 && now % 60'000 < 42'000;
+    if (!dead) {
+      const auto time = static_cast<double>(now);
+      if (chance(50)) {
+        held.push_back({now + 1 + static_cast<int64_t>(random() % kLateBound), time});
+      } else if (chance(1000)) {
+        held.push_back({now + 30, time});
+      } else if (n == 5 && now % 600'000 == 300'000) {
+        push(time + 3000);  // beside it all that follow are late
+      } else {
+        push(chance(2000) ? std::numeric_limits<double>::quiet_NaN() : time);
+      }
+      for (size_t i = 0; i < held.size();) {
+        if (held[i].first > now) {
+          ++i;
+        } else {
+          push(held[i].second);
+          held.erase(held.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+      }
+    }
+    clocks[n] = now;
+  }
+}
+
+void consume(robocache::Live& live, int64_t end) {
+  constexpr int kHistory = 4;
+  double queries[kHistory];
+  std::vector<double> out(kHistory * kStreams * kChannels);
+  double ages[kStreams];
+  double newest[kStreams] = {};
+  for (int64_t now = 1; now <= end; ++now) {
+    awaitOthers(now);
+    for (int t = 0; t < kHistory; ++t) {
+      queries[t] = static_cast<double>(now - 3 * (kHistory - 1 - t)) + 0.5;
+    }
+    live.fuse(queries, {out, {kHistory, kStreams * kChannels}}, {}, {ages});
+    for (int n = 0; n < kStreams; ++n) {
+      const double query = queries[kHistory - 1];
+      const double last = query - ages[n];
+      const bool any = ages[n] == ages[n] && ages[n] <= kMaxAge;
+      // Of a clock that jumped, until the sample of then is overwritten.
+      require(n == 5 || !(last < newest[n]), "the newest sample is older than before", n, query);
+      newest[n] = std::max(newest[n], last == last ? last : 0);
+      for (int t = 0; t < kHistory; ++t) {
+        const double* row = &out[static_cast<size_t>((t * kStreams + n) * kChannels)];
+        if (!any) {
+          for (int d = 0; d < kChannels; ++d) {
+            require(row[d] == -1, "a sensor without samples has a value", n, query);
+          }
+          continue;
+        }
+        for (int d = 1; d < kChannels; ++d) {
+          require(row[d] == (d % 2 == 0 ? row[0] : -row[0]), "a row is torn", n, query);
+        }
+        if (n % 2 == 0) {
+          require(row[0] == std::floor(row[0]), "a value between samples", n, query);
+          if (queries[t] >= last) require(row[0] == last, "not the newest sample", n, query);
+        } else {
+          const bool inside = row[0] <= std::max(queries[t], last) && row[0] > queries[t] - 3000;
+          require(inside, "a value of another time", n, query);
+        }
+      }
+    }
+    clocks[kStreams] = now;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int64_t seconds = argc > 1 ? std::atoll(argv[1]) : 3600;
+  const robocache::Context context = robocache::Context::cpu(1);
+  std::vector<robocache::LiveStream> streams;
+  for (int n = 0; n < kStreams; ++n) {
+    robocache::LiveStream& stream = streams.emplace_back(kChannels, robocache::dtypeOf<double>());
+    stream.capacity = kCapacity;
+    stream.late_bound = kLateBound;
+    stream.max_age = kMaxAge;
+    stream.fill_value = -1;
+    stream.method = n % 2 == 0 ? robocache::Method::kPrevious : robocache::Method::kLinear;
+    stream.bounds = robocache::Bounds::kHold;
+  }
+  robocache::Live live = robocache::Live::create(context, streams);
+  Expected expected[kStreams];
+  std::vector<std::thread> threads;
+  for (int n = 0; n < kStreams; ++n) {
+    threads.emplace_back(
+        [&live, n, seconds, &expected] { produce(live, n, 1000 * seconds, &expected[n]); });
+  }
+  consume(live, 1000 * seconds);
+  for (std::thread& thread : threads) thread.join();
+
+  int64_t samples = 0, late = 0, dropped = 0, retried = 0;
+  for (int n = 0; n < kStreams; ++n) {
+    const rbcLiveCounters told = live.counters(n);
+    require(told.pushed == expected[n].pushed, "samples are lost", n, 0);
+    require(told.late == expected[n].late, "late samples are miscounted", n, 0);
+    require(told.dropped == expected[n].dropped, "dropped samples are miscounted", n, 0);
+    require(told.overwritten == std::max<int64_t>(told.pushed - kCapacity, 0),
+            "overwritten samples are miscounted", n, 0);
+    samples += told.pushed, late += told.late, dropped += told.dropped, retried += told.retried;
+  }
+  std::printf(
+      "%lld ticks, %lld samples kept, %lld of them late, %lld dropped, %lld looks again, %lld "
+      "wrong\n",
+      static_cast<long long>(1000 * seconds), static_cast<long long>(samples),
+      static_cast<long long>(late), static_cast<long long>(dropped),
+      static_cast<long long>(retried), static_cast<long long>(wrong.load()));
+  return wrong == 0 && samples > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
