@@ -138,8 +138,8 @@ class Windows:
             return
         made = episodes_of(batch, self._tracks)
         paths = [str(path) for path in batch[PATH]] if PATH in batch else [""]
-        numbers = batch[EPISODE] if EPISODE in batch else range(len(made))
-        yield from self._cut(made, paths, [int(number) for number in numbers])
+        told = batch[EPISODE] if EPISODE in batch else range(len(made))
+        yield from self._cut(made, paths, [int(number) for number in told])
 
     def _cut(
         self, made: data.Episodes, paths: Sequence[str], numbers: Sequence[int]
