@@ -67,3 +67,14 @@ class _OnlyDLPack:
 
     def __dlpack_device__(self):
         return 1, 0
+
+
+def test_tensors_without_strides_are_refused():
+    torch = pytest.importorskip("torch")
+    sparse = torch.zeros(6, 5).to_sparse()
+    with pytest.raises(TypeError, match="depth: has layout torch.sparse_coo"):
+        rbc.torch.unproject(sparse, [2, 2, 1, 1])
+    episodes = rbc.Episodes({"state": rbc.Track(ROWS, [0, 8])})
+    with pytest.raises(ValueError, match="device: "):
+        spec = rbc.WindowSpec({"state": [0]})
+        rbc.torch.WindowLoader(episodes, spec, batch_size=4, device="")
