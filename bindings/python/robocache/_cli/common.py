@@ -5,6 +5,7 @@ import importlib.util
 import os
 import sys
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Callable, Optional
 
@@ -137,7 +138,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             if debug or hasattr(error, "exit_code"):  # those of Typer: usage, exit
                 raise
-            text = one_line(error)
+            text = _with_option(one_line(error), options)
             path = str(options.get("path", ""))
             if not isinstance(error, _TOLD) and path not in text:  # of a library that knows no file
                 text = f"{path}: {text}"
@@ -146,6 +147,16 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
 
     return told
 
+
+def _with_option(text: str, options: Mapping[str, Any]) -> str:
+    """A message that begins with an argument's name begins with the option of that name."""
+    name, colon, rest = text.partition(": ")
+    if not colon or name not in options or name in ("path", *_NAMED_OTHERWISE):
+        return text
+    return f"--{name.replace('_', '-')}: {rest}"
+
+
+_NAMED_OTHERWISE = ("bounds", "mode", "as_json")
 
 # What says by itself what is wrong, and where.
 _TOLD = (Failure, ValueError, KeyError, TypeError, ImportError, OSError, MemoryError)
