@@ -109,7 +109,7 @@ fuzz: deps-fuzz ## Fuzz the whole ABI with libFuzzer: SECONDS=600
 	cmake --build --preset fuzz --target robocache_fuzz
 	mkdir -p build/fuzz/crashes
 	scripts/fuzz_corpus.sh unpack tests/fuzz/corpus.hex build/fuzz/corpus
-	build/fuzz/tests/fuzz/robocache_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=600 -timeout=60 \
+	build/fuzz/tests/fuzz/robocache_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=600 -timeout=60 -entropic=0 \
 	  -rss_limit_mb=4000 -artifact_prefix=build/fuzz/crashes/ -print_final_stats=1 \
 	  build/fuzz/corpus
 
@@ -156,8 +156,8 @@ packages: deps-packages $(if $(findstring aarch64,$(ARCHITECTURES)),deps-aarch64
 	$(PY) tests/packages_test.py
 
 .PHONY: verify-packages
-verify-packages: deps-packages $(STAMPS)/packages ## Check what is in dist: sums, bills of materials, contents
-	$(PY) scripts/verify_packages.py dist
+verify-packages: deps-packages $(STAMPS)/packages ## Check what is in dist: sums, bills, provenance, contents
+	$(PY) scripts/verify_packages.py --strict dist
 	$(PY) tests/packages_test.py
 
 .PHONY: reproduce

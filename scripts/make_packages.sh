@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Build every package into dist/, all around the same librobocache.so: wheel, source distribution,
-# jar, nupkg, a tree for C and C++ as a tarball, a bill of materials, and SHA-256 sums.
+# jar, nupkg, a tree for C and C++ as a tarball, bills of materials, how they were made (provenance), and
+# SHA-256 sums.
 #
 #   PYTHON=python3   has what requirements/packages.txt lists
 #   BINDINGS=AUTO    ON: fail where the JDK or Mono is missing, instead of leaving the jar or nupkg out
 #   ARCHITECTURES    this machine's; "x86_64 aarch64": wheels and tarballs for both, one jar and one nupkg
 #                    with the libraries of both, those for 64-bit ARM by cross compilation, without CUDA
 #   CMAKE_ARGS       more for CMake, such as -DROBOCACHE_CUDA=OFF
+#   SOURCE_COMMIT, BUILDER_ID    as provenance.py takes them
 #
 # The same sources and tools give the same bytes, wherever and whenever: check_reproducible.sh.
 set -euo pipefail
@@ -107,10 +109,16 @@ else
 fi
 make_tree "$build" "$machine"
 
-echo "== Bill of materials and sums"
-"$PYTHON" scripts/sbom.py "$build" >"dist/robocache-$version.cdx.json"
+echo "== Bills of materials, provenance and sums"
+bills() {  # of the build folder $1, under the name $2
+  "$PYTHON" scripts/sbom.py "$1" cyclonedx >"dist/$2.cdx.json"
+  "$PYTHON" scripts/sbom.py "$1" spdx >"dist/$2.spdx.json"
+}
+bills "$build" "robocache-$version"
 if [[ $ARCHITECTURES == *aarch64* && $machine != aarch64 ]]; then
-  "$PYTHON" scripts/sbom.py "$build-aarch64" >"dist/robocache-$version-aarch64.cdx.json"
+  bills "$build-aarch64" "robocache-$version-aarch64"
 fi
+provenance=$(ARCHITECTURES=$ARCHITECTURES BINDINGS=$BINDINGS "$PYTHON" scripts/provenance.py dist)
+echo "$provenance" >"dist/robocache-$version.intoto.json"
 sums=$(cd dist && sha256sum -- *)
 echo "$sums" | tee dist/SHA256SUMS

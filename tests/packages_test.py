@@ -20,6 +20,9 @@ from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+import verify_statements  # noqa: E402
+
 DIST = ROOT / "dist"
 VERSION = ".".join(
     re.findall(r"define RBC_VERSION_\w+ (\d+)", (ROOT / "include/robocache/base.h").read_text())
@@ -382,6 +385,16 @@ class BillOfMaterials(unittest.TestCase):
             with self.subTest(part["name"]):
                 self.assertRegex(part["version"], r"^\d+\.\d+")
                 self.assertTrue(all(part["licenses"][0].values()))
+
+    def test_tells_the_same_as_spdx(self):
+        self.assertEqual(verify_statements.check_bills(DIST)[0], [])
+
+
+class Provenance(unittest.TestCase):
+    def test_tells_of_every_file(self):
+        found = verify_statements.check_provenance(DIST)
+        # Only a release has to be of a clean checkout: `make verify-packages`.
+        self.assertEqual([line for line in found if "from changed files" not in line], [])
 
 
 if __name__ == "__main__":
