@@ -10,7 +10,8 @@ import robocache as rbc
 OPERATIONS = [
     name for name in rbc.__all__ if inspect.isfunction(getattr(rbc, name)) and name != "info"
 ]
-CLASSES = ["Context", "Episodes", "Stream", "Track", "Transform", "Window", "WindowSpec", "WindowStream"]
+CLASSES = ["Context", "Episodes", "Stream", "Track", "Transform"]
+CLASSES += ["Window", "WindowSpec", "WindowStream"]
 
 
 def parameters_of(documented):
