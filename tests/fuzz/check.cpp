@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "fuzz/fields.h"
+#include "support/odd_floats.h"
 
 namespace fuzz {
 namespace {
@@ -132,8 +134,23 @@ void checkMessage(rbcStatus_t status, const std::string& message,
 
 namespace {
 
-Outcome runOnce(Machine& machine, Call& call, const Marks& marks, uint8_t poison,
+// How a call is made: what its memory holds where no input does, and how its thread rounds.
+struct Setting {
+  uint8_t poison;
+  int rounding;  // kUsual, or a mode of <cfenv> with subnormals that are 0
+};
+constexpr int kUsual = -1;
+
+Setting anySetting(Choices& choices) {
+  constexpr uint8_t kPoisons[] = {0xFF, 0x00, 0x7F, 0xA5};
+  constexpr int kModes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+  const uint8_t poison = choices.pick(kPoisons);
+  return {poison, choices.chance(25) ? choices.pick(kModes) : kUsual};
+}
+
+Outcome runOnce(Machine& machine, Call& call, const Marks& marks, const Setting& setting,
                 int64_t* allocated) {
+  const uint8_t poison = setting.poison;
   Memory& memory = machine.memory();
   // Outputs and what lies between elements hold poison.
   std::vector<Block> images = call.blocks();
@@ -164,9 +181,18 @@ Outcome runOnce(Machine& machine, Call& call, const Marks& marks, uint8_t poison
   rbcStatus_t size_status = RBC_STATUS_SUCCESS;
   std::string size_message;
   bool reserved = true;
+  bool rounds_as_before = true;
+  const auto rounding = [&](auto&& body) {
+    std::optional<support::OddFloats> odd;
+    if (setting.rounding != kUsual) odd.emplace(setting.rounding);
+    body();
+    if (odd) rounds_as_before = rounds_as_before && odd->still();
+  };
   if (call.size) {
     forgetMessage();
-    size_status = call.size(machine.context(), accumulators.handles, &outcome.workspace);
+    rounding([&] {
+      size_status = call.size(machine.context(), accumulators.handles, &outcome.workspace);
+    });
     if (size_status != RBC_STATUS_SUCCESS) {
       size_message = rbcGetLastError();
       outcome.workspace = 0;
@@ -181,9 +207,10 @@ Outcome runOnce(Machine& machine, Call& call, const Marks& marks, uint8_t poison
   forgetMessage();
   const int64_t own = machine.allocations();
   const int64_t host = hostAllocations();
-  outcome.status = call.run(machine.context(), accumulators.handles);
+  rounding([&] { outcome.status = call.run(machine.context(), accumulators.handles); });
   const int64_t host_made = hostAllocations() - host;
   const int64_t own_made = machine.allocations() - own;
+  if (!rounds_as_before) report(machine, call, "changed how its caller's thread rounds");
   if (outcome.status != RBC_STATUS_SUCCESS) outcome.message = rbcGetLastError();
   if (rbcContextSynchronize(machine.context()) != RBC_STATUS_SUCCESS) {
     report(machine, call, std::string("synchronize: ") + rbcGetLastError());
@@ -239,13 +266,13 @@ Outcome runOnce(Machine& machine, Call& call, const Marks& marks, uint8_t poison
 
 namespace {
 
-Outcome runMarked(Machine& machine, Call& call, const Marks& marks, uint8_t poison) {
+Outcome runMarked(Machine& machine, Call& call, const Marks& marks, const Setting& setting) {
   int64_t allocated = 0;
-  Outcome outcome = runOnce(machine, call, marks, poison, &allocated);
+  Outcome outcome = runOnce(machine, call, marks, setting, &allocated);
   // Threads that are only starting allocate what the system gives each: that is over the next time.
   for (int n = 0; n < 3 && allocated != 0; ++n) {
     allocated = 0;
-    outcome = runOnce(machine, call, marks, poison, &allocated);
+    outcome = runOnce(machine, call, marks, setting, &allocated);
   }
   if (allocated != 0) {
     report(machine, call, "allocated host memory " + std::to_string(allocated) + " times");
@@ -256,7 +283,7 @@ Outcome runMarked(Machine& machine, Call& call, const Marks& marks, uint8_t pois
 }  // namespace
 
 Outcome run(Machine& machine, Call& call, uint8_t poison) {
-  return runMarked(machine, call, marksOf(call), poison);
+  return runMarked(machine, call, marksOf(call), {poison, kUsual});
 }
 
 bool Comparison::isSpecified(Call& call) {
@@ -273,15 +300,16 @@ bool Comparison::isSpecified(Call& call) {
 }
 
 Outcome Comparison::check(Call& call, Choices& choices) {
-  constexpr uint8_t kPoisons[] = {0xFF, 0x00, 0x7F, 0xA5};
   const Marks marks = marksOf(call);  // where elements lie no run changes
-  const Outcome expected = runMarked(first_, call, marks, choices.pick(kPoisons));
+  Setting setting = anySetting(choices);
+  setting.rounding = kUsual;
+  const Outcome expected = runMarked(first_, call, marks, setting);
   const bool names_device = std::any_of(call.tensors().begin(), call.tensors().end(),
                                         [](const Tensor& t) { return t.own_device; });
   for (int n = 0; n < 2 && !others_.empty(); ++n) {
     Machine& other =
         *others_[static_cast<size_t>(choices.below(static_cast<int64_t>(others_.size())))];
-    const Outcome got = runMarked(other, call, marks, choices.pick(kPoisons));
+    const Outcome got = runMarked(other, call, marks, anySetting(choices));
     // Memory may be there or not; on CUDA what arrays of numbers hold is not verified.
     const bool may_differ =
         expected.status == RBC_STATUS_OUT_OF_MEMORY || got.status == RBC_STATUS_OUT_OF_MEMORY ||
