@@ -126,7 +126,7 @@ soak: deps-test $(STAMPS)/test ## Calls of all operations for HOURS=1, and no me
 	build/release/tests/fuzz/robocache_soak --hours $(or $(HOURS),1) --log build/soak.csv
 
 .PHONY: lint
-lint: deps-lint package $(STAMPS)/lint ## Read all sources with tools that look for defects
+lint: deps-lint deps-test package $(STAMPS)/test $(STAMPS)/lint ## Read all sources with tools that look for defects
 	scripts/lint.sh
 # Python for that architecture lies in the build folder, and is fetched once.
 .PHONY: test-aarch64
