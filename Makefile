@@ -5,6 +5,7 @@
 #   PYTHON=python  makes the virtual environment, or with DEPS=no runs everything itself
 #   LOCKED=yes     Python packages of build, lint and packages in the versions, and with the hashes, of
 #                  requirements/locked
+#   AGAINST=FILE   of `make bench`: fails where a case is slower than recorded;  RECORD=FILE  records
 #   SECONDS=600    of `make fuzz`;  HOURS=1  of `make soak`;  MUTATIONS=100000  of `make fuzz-readers`
 #   ARCHITECTURES="x86_64 aarch64"  what `make packages` makes them for (default: this machine's)
 #   CUDA_ARCH=90   the one GPU architecture to build for where nvcc is found (default: this GPU's)
@@ -91,7 +92,10 @@ run-bench: deps-bench
 	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=OFF -DROBOCACHE_BUILD_BENCHMARKS=ON
 	cmake --build --preset release --target robocache_bench
 	build/release/benchmarks/robocache_bench --benchmark_filter='$(BACKEND)' \
+	  --benchmark_out=build/bench-$(BACKEND).json --benchmark_out_format=json \
 	  --benchmark_context=commit=$$(git describe --always --dirty || echo unknown) $(BENCH_ARGS)
+	$(if $(AGAINST)$(RECORD),$(PY) scripts/bench_against.py --measured build/bench-$(BACKEND).json \
+	  --bench build/release/benchmarks/robocache_bench $(AGAINST:%=--against %) $(RECORD:%=--record %))
 
 .PHONY: asan tsan
 asan: deps-test $(STAMPS)/test ## Run the C++ tests under Clang's AddressSanitizer and UBSan
