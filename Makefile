@@ -5,6 +5,7 @@
 #   PYTHON=python  makes the virtual environment, or with DEPS=no runs everything itself
 #   LOCKED=yes     Python packages of build, lint and packages in the versions, and with the hashes, of
 #                  requirements/locked
+#   LINT=quick     of `make lint`: all but clang-tidy
 #   AGAINST=FILE   of `make bench`: fails where a case is slower than recorded;  RECORD=FILE  records
 #   SECONDS=600    of `make fuzz`;  HOURS=1  of `make soak`;  MUTATIONS=100000  of `make fuzz-readers`
 #   ARCHITECTURES="x86_64 aarch64"  what `make packages` makes them for (default: this machine's)
@@ -131,7 +132,7 @@ soak: deps-test $(STAMPS)/test ## Calls of all operations for HOURS=1, and no me
 
 .PHONY: lint
 lint: deps-lint deps-test package $(STAMPS)/test $(STAMPS)/lint ## Read all sources with tools that look for defects
-	scripts/lint.sh
+	scripts/lint.sh $(LINT)
 # Python for that architecture lies in the build folder, and is fetched once.
 .PHONY: test-aarch64
 test-aarch64: deps-aarch64 $(STAMPS)/build build/aarch64/python ## Build for 64-bit ARM, run the tests under QEMU
