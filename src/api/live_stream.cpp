@@ -44,10 +44,11 @@ bool takesFour(const rbcResampleParams& params) {
   const auto isCubic = [](int32_t method) {
     return method == RBC_METHOD_CUBIC || method == RBC_METHOD_PCHIP;
   };
-  bool four = params.groups == nullptr && isCubic(params.method);
-  for (int32_t i = 0; params.groups != nullptr && i < params.num_groups; ++i) {
-    four = four || isCubic(params.groups[i].method);
-  }
+  if (params.groups == nullptr) return isCubic(params.method);
+  // More of them rbcFuse refuses, without a look at any.
+  const int32_t count = params.num_groups <= RBC_MAX_CHANNEL_GROUPS ? params.num_groups : 0;
+  bool four = false;
+  for (int32_t i = 0; i < count; ++i) four = four || isCubic(params.groups[i].method);
   return four;
 }
 

@@ -56,6 +56,14 @@ TEST_CASE("live errors: what it is made of") {
   rbcResampleParams strange = params;
   strange.method = 99;
   refuse(kInvalid, "method", with([&](auto& s) { s.params = &strange; }));
+  // As many groups as nobody has: not one of them is looked at.
+  const rbcChannelGroup group = {0, 3, RBC_METHOD_LINEAR, 0};
+  rbcResampleParams endless = params;
+  endless.groups = &group;
+  for (const int32_t count : {INT32_MAX, RBC_MAX_CHANNEL_GROUPS + 1, -1, INT32_MIN}) {
+    endless.num_groups = count;
+    refuse(kInvalid, "num_groups: is ", with([&](auto& s) { s.params = &endless; }));
+  }
   int64_t extent = 1;
   const rbcTensor tensor = hostTensor(&extent, support::kI64, 1, &extent);
   for (const rbcTensor* rbcResampleParams::*field :
