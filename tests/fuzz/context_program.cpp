@@ -17,7 +17,9 @@ void contextProgram(Machine& machine, Choices choices, Transcript& transcript) {
   bool maybe_cuda = false;
   const auto ended = [&](rbcStatus_t status, const char* function) {
     // Which devices are there is no promise.
-    if (status == RBC_STATUS_NOT_AVAILABLE || maybe_cuda) return status;
+    // Memory has nothing to do with it.
+    const bool told = status == RBC_STATUS_OUT_OF_MEMORY;
+    if (status == RBC_STATUS_NOT_AVAILABLE || (maybe_cuda && !told)) return status;
     return transcript.ended(status, function, kArguments);
   };
   rbcContextParams params = rbcContextParamsInit();

@@ -89,7 +89,10 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     cpu.backend = RBC_BACKEND_CPU;
     cpu.num_threads = 1;
     rbcContext_t other = nullptr;
-    rbcContextCreate(&cpu, &other);
+    if (transcript.ended(rbcContextCreate(&cpu, &other), "rbcContextCreate", kArguments) !=
+        RBC_STATUS_SUCCESS) {
+      return;
+    }
     if (transcript.ended(rbcLivePush(other, live.handle, 0, &kSomething, &kSomething),
                          "rbcLivePush", kArguments) == RBC_STATUS_SUCCESS) {
       throw Defect("rings of another context were pushed to");
