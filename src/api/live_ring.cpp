@@ -23,6 +23,51 @@ uint64_t bitsOf(Time time) {
   return bits;
 }
 
+// The first of numbers begin .. end - 1, whose times ascend, with a time after the query's; or end. It is
+// looked for around `pace` numbers from the end.
+template <class Times, class Time>
+uint64_t firstAfter(Times times, Time query, uint64_t begin, uint64_t end, uint64_t pace) {
+  const auto isAfter = [&](uint64_t number) { return times[number] > query; };
+  uint64_t low = begin;
+  uint64_t high = end;
+  uint64_t step = 1;
+  if (low < high) {
+    const uint64_t guess = high - std::min(pace, high - low);
+    if (isAfter(guess)) {
+      high = guess;
+      while (low < high) {
+        const uint64_t probe = high - std::min(step, high - low);
+        if (!isAfter(probe)) {
+          low = probe + 1;
+          break;
+        }
+        high = probe;
+        step *= 2;
+      }
+    } else {
+      low = guess + 1;
+      while (low < high) {
+        const uint64_t probe = low + std::min(step, high - low) - 1;
+        if (isAfter(probe)) {
+          high = probe;
+          break;
+        }
+        low = probe + 1;
+        step *= 2;
+      }
+    }
+  }
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    if (isAfter(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return high;
+}
+
 }  // namespace
 
 LiveRing::LiveRing(int64_t capacity, int64_t late_bound, int64_t row_bytes)
@@ -172,52 +217,6 @@ void LiveRing::sortAll(uint64_t begin, uint64_t end, const Queries<Time>& querie
   taken->count = count - i;
 }
 
-// The first of numbers begin .. end - 1, whose times ascend, with a time after the query's; or end. It is
-// looked for around `pace` numbers from the end.
-template <class Time>
-uint64_t LiveRing::firstAfter(Times<Time> times, Time query, uint64_t begin, uint64_t end,
-                              uint64_t pace) {
-  const auto isAfter = [&](uint64_t number) { return times[number] > query; };
-  uint64_t low = begin;
-  uint64_t high = end;
-  uint64_t step = 1;
-  if (low < high) {
-    const uint64_t guess = high - std::min(pace, high - low);
-    if (isAfter(guess)) {
-      high = guess;
-      while (low < high) {
-        const uint64_t probe = high - std::min(step, high - low);
-        if (!isAfter(probe)) {
-          low = probe + 1;
-          break;
-        }
-        high = probe;
-        step *= 2;
-      }
-    } else {
-      low = guess + 1;
-      while (low < high) {
-        const uint64_t probe = low + std::min(step, high - low) - 1;
-        if (isAfter(probe)) {
-          high = probe;
-          break;
-        }
-        low = probe + 1;
-        step *= 2;
-      }
-    }
-  }
-  while (low < high) {
-    const uint64_t middle = low + (high - low) / 2;
-    if (isAfter(middle)) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return high;
-}
-
 // Of numbers whose times ascend: from the last query back, those around each that are not taken yet.
 template <class Time>
 void LiveRing::takeAround(uint64_t begin, uint64_t end, const Queries<Time>& queries,
@@ -235,12 +234,9 @@ void LiveRing::takeAround(uint64_t begin, uint64_t end, const Queries<Time>& que
     const uint64_t next = firstAfter(times, query, begin, after, pace);
     pace = std::max<uint64_t>(after - next, 1);
     after = next;
-    uint64_t last = after;
-    Time time = query;
-    for (int distinct = 0; last < lowest && distinct < around; ++last) {
-      const Time own = times[last];
-      distinct += own > time ? 1 : 0;
-      time = own;
+    uint64_t last = after + 1;
+    for (int distinct = 1; last < lowest && distinct < around; ++last) {
+      distinct += times[last] > times[last - 1] ? 1 : 0;
     }
     const auto keep = [&](uint64_t own_number, Time own) {
       *--to = own;
@@ -248,7 +244,7 @@ void LiveRing::takeAround(uint64_t begin, uint64_t end, const Queries<Time>& que
     };
     for (uint64_t k = std::min(last, lowest); k > after; --k) keep(k - 1, times[k - 1]);
     uint64_t first = after;
-    time = query;
+    Time time = query;
     for (int distinct = 0; first > begin && distinct < around; --first) {
       const Time own = times[first - 1];
       distinct += own < time ? 1 : 0;

@@ -128,9 +128,6 @@ class LiveRing {
   template <class Time>
   bool takeOnce(const Queries<Time>& queries, Taken<Time>* taken);
   template <class Time>
-  static uint64_t firstAfter(Times<Time> times, Time query, uint64_t begin, uint64_t end,
-                             uint64_t pace);
-  template <class Time>
   void takeAround(uint64_t begin, uint64_t end, const Queries<Time>& queries,
                   Taken<Time>* taken) const;
   template <class Time>
