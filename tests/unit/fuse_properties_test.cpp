@@ -55,7 +55,7 @@ std::vector<FuseCase> anyCases(uint64_t first, uint64_t count, bool offsets) {
       if (!offsets) stream.clock_offset = 0, stream.clock_offset_ticks = 0;
     }
   }
-  return cases;
+  return support::shareOf(cases);
 }
 
 Output outputOf(const Context& context, const FuseInputs& in) {
