@@ -175,8 +175,8 @@ TEST_CASE(
       begin += channels;
     }
   }
-  CHECK(invalid > 10000);
-  CHECK(valid > 10000);
+  CHECK(invalid > 1000);  // in a share of the cases as well
+  CHECK(valid > 1000);
 }
 
 TEST_CASE("fuse cpu: a clock offset is as good as times that were shifted") {
