@@ -4,7 +4,8 @@ Usage: provenance.py FOLDER
 
   SOURCE_COMMIT   the commit, where no git tells it
   BUILDER_ID      a URI that says who ran `make packages` (default urn:robocache:builder:local)
-  ARCHITECTURES, BINDINGS, CMAKE_ARGS, SOURCE_DATE_EPOCH   as make_packages.sh had them
+  SOURCE_DATE_EPOCH, ARCHITECTURES, BINDINGS, CMAKE_ARGS, AARCH64_CUDA
+                  as make_packages.sh had them
 """
 
 import datetime
@@ -20,7 +21,7 @@ import subprocess
 import sys
 
 BUILD_TYPE = "urn:robocache:make-packages:v1"
-PARAMETERS = ("ARCHITECTURES", "BINDINGS", "CMAKE_ARGS")
+PARAMETERS = ("ARCHITECTURES", "BINDINGS", "CMAKE_ARGS", "AARCH64_CUDA")
 # What the packages are made with beside Python's own: those of them that are installed.
 DEBIAN_PACKAGES = (
     *("g++", "binutils", "cmake", "ninja-build", "libhwy-dev", "python3-dev"),

@@ -1,8 +1,8 @@
 """Check packages as they lie there, wherever they came from: verify_packages.py [--strict] FOLDER
 
-Their sums, the bills of materials, the statement of provenance, that every package carries the
-library that the bill names, and that it is hardened. Nothing of the packages is run. With --strict
-it fails where the libraries that know the schemas of bills are missing.
+Their sums, the bills of materials, one for each architecture, the statement of provenance, that
+every package carries the libraries that the bills name alone, and that these are hardened. Nothing
+of the packages is run. With --strict it fails where what knows the schemas of bills is missing.
 """
 
 from __future__ import annotations
@@ -78,6 +78,10 @@ def check_library(name: str, content: bytes) -> list[str]:
 
 def verify(folder: pathlib.Path) -> list[str]:
     found = check_sums(folder)
+    trees = [path for path in folder.glob("*.tar.gz") if "-linux-" in path.name]
+    bills = list(folder.glob("*.cdx.json"))
+    if len(bills) != len(trees):
+        found.append(f"{len(bills)} bills of materials, expected {len(trees)}: one for each tree")
     wrong, named = verify_statements.check_bills(folder)
     found += wrong + verify_statements.check_provenance(folder)
     hardened = set()
@@ -94,7 +98,7 @@ def verify(folder: pathlib.Path) -> list[str]:
                 continue
             carriers += 1
             if sha256(content) not in named:
-                found.append(f"{path.name}: {name} is not the library of the bill of materials")
+                found.append(f"{path.name}: {name} is the library of no bill of materials")
             if sha256(content) not in hardened:
                 hardened.add(sha256(content))
                 found += check_library(f"{path.name}: {name}", content)

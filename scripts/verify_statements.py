@@ -76,6 +76,7 @@ def check_cyclonedx(name: str, bill: dict) -> list[str]:
     require(len(set(references)) == len(references), "names a component twice")
     for component in components:
         what = component.get("name", "a component")
+        require(component.get("type") in ("library", "application", "framework"), f"{what}: type")
         require(component.get("name") and component.get("version"), f"{what}: name or version")
         licenses = component.get("licenses") or []
         require(
