@@ -88,12 +88,21 @@ struct VoxelCoords {
   int64_t cloud, x, y, z;
 };
 
+template <class Key>
+RBC_HD VoxelCoords coordsOf(const Key (&shape)[3], Key key) {
+  const Key column = key / shape[2];
+  const Key row = column / shape[1];
+  const Key cloud = row / shape[0];
+  return {cloud, row - cloud * shape[0], column - row * shape[1], key - column * shape[2]};
+}
+
+// Extents fit into 32 bits, and divisions of those are faster.
 RBC_HD VoxelCoords coordsOf(const VoxelGrid& grid, int64_t key) {
-  const int64_t column = key / grid.shape[2];
-  const int64_t row = column / grid.shape[1];
-  const int64_t cloud = row / grid.shape[0];
-  return {cloud, row - cloud * grid.shape[0], column - row * grid.shape[1],
-          key - column * grid.shape[2]};
+  if (key >> 32 != 0) return coordsOf<int64_t>(grid.shape, key);
+  const uint32_t shape[] = {static_cast<uint32_t>(grid.shape[0]),
+                            static_cast<uint32_t>(grid.shape[1]),
+                            static_cast<uint32_t>(grid.shape[2])};
+  return coordsOf<uint32_t>(shape, static_cast<uint32_t>(key));
 }
 
 // A count as an element, rounded once.
