@@ -1,4 +1,5 @@
 #include "cloud_builder.h"
+#include "dtype_checks.h"
 
 #include <cinttypes>
 #include <cmath>
@@ -12,13 +13,6 @@ double rounded(double x, bool in_double) {
 }
 
 }  // namespace
-
-void requireFloat(const View& view, const char* argument) {
-  if (!isFloat(view.dtype)) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected a float", argument,
-         nameOf(view.dtype));
-  }
-}
 
 void CloudBuilder::addPoints(const rbcTensor* points, const rbcTensor* lengths,
                              const rbcTensor* offsets) {
@@ -127,9 +121,7 @@ Output<1> CloudBuilder::dropped(const View* view) const {
   if (view == nullptr) return {};
   const int64_t shape[] = {points_.clouds};
   const Output<1> out = batchOutput(*view, "dropped", shape);
-  if (view->dtype != DType::I64) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "dropped: dtype is %s, expected int64", nameOf(view->dtype));
-  }
+  requireDType(*view, "dropped", DType::I64);
   return out;
 }
 

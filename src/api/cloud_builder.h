@@ -55,7 +55,4 @@ class CloudBuilder : public CallBase {
   bool batched_ = false;
 };
 
-// Fails unless the dtype is a float.
-void requireFloat(const View& view, const char* argument);
-
 }  // namespace rbc

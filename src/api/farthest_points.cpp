@@ -3,6 +3,7 @@
 #include <cinttypes>
 
 #include "cloud_builder.h"
+#include "dtype_checks.h"
 #include "farthest_problem.h"
 #include "params.h"
 #include "robocache/clouds.h"
@@ -46,10 +47,7 @@ FarthestCall::FarthestCall(const rbcContext& context, const Arguments& call)
 
   const int rank = batched() ? 2 : 1;
   requireRank(indices, "indices", rank, rank);
-  if (indices.dtype != DType::I32 && indices.dtype != DType::I64) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "indices: dtype is %s, expected int32 or int64",
-         nameOf(indices.dtype));
-  }
+  requireIndexes(indices, "indices");
   p.count = indices.shape[rank - 1];
   if (p.count < 1) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "indices: shape is %s, expected room for 1 point or more",

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "channel_groups.h"
+#include "dtype_checks.h"
 #include "element_bits.h"
 #include "real.h"
 #include "time_limits.h"
@@ -84,10 +85,7 @@ void FuseBuilder::read(const rbcTensor* tensor, const char* argument, int64_t co
   if (tensor == nullptr) return;
   const View& view = operands.in(tensor, argument);
   requireShape(view, argument, 1, &count);
-  if (view.dtype != DType::F32 && view.dtype != DType::F64) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected float32 or float64", argument,
-         nameOf(view.dtype));
-  }
+  requireF32OrF64(view, argument);
   if (!isFloat(out_.dtype)) {
     fail(RBC_STATUS_DTYPE_MISMATCH, "%s: needs an out of a float, which is %s", argument,
          nameOf(out_.dtype));
@@ -105,10 +103,7 @@ void FuseBuilder::readSampleMask(const rbcTensor* tensor, int64_t batch, bool of
   requireRank(mask, kName, 1, of_rows ? 2 : 1);
   const int64_t shape[] = {batch, stream->samples};
   requireShape(mask, kName, mask.ndim, shape + 2 - mask.ndim);
-  if (mask.dtype != DType::Bool && mask.dtype != DType::U8) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected bool or uint8", kName,
-         nameOf(mask.dtype));
-  }
+  requireMask(mask, kName);
   stream->sample_mask = reinterpret_cast<const uint8_t*>(mask.data);
   stream->sample_mask_stride[0] = batchStride(mask, 2);
   stream->sample_mask_stride[1] = mask.strides[mask.ndim - 1];
@@ -160,10 +155,7 @@ void FuseBuilder::add(const StreamArguments& stream) {
                               kMaxSegments - p.num_segments, &methods);
   requireMethodsFit(params, methods);
   requireValueDtypes(values, out_, methods);
-  if (times.dtype != DType::F32 && times.dtype != DType::F64 && times.dtype != DType::I64) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "times: dtype is %s, expected float32, float64 or int64",
-         nameOf(times.dtype));
-  }
+  requireTimes(times, "times");
   if (p.num_streams > 0 && times.dtype != p.time_dtype) {
     fail(RBC_STATUS_DTYPE_MISMATCH, "times: dtype is %s, expected %s as streams[0]",
          nameOf(times.dtype), nameOf(p.time_dtype));
@@ -223,10 +215,7 @@ void FuseBuilder::finish(int mask_rank) {
   if (mask_ != nullptr) {
     const View& mask = *mask_;
     requireShape(mask, "mask", mask_rank - skip, mask_shape + skip);
-    if (mask.dtype != DType::Bool && mask.dtype != DType::U8) {
-      fail(RBC_STATUS_DTYPE_MISMATCH, "mask: dtype is %s, expected bool or uint8",
-           nameOf(mask.dtype));
-    }
+    requireMask(mask, "mask");
     p.mask = reinterpret_cast<uint8_t*>(mask.data);
     p.mask_stride[0] = batchStride(mask, mask_rank);
     p.mask_stride[1] = mask.strides[1 - skip];

@@ -2,16 +2,14 @@
 
 #include <cinttypes>
 
+#include "dtype_checks.h"
 #include "status.h"
 
 namespace rbc {
 
 IndexArray indexArrayOf(const View& view, const char* argument, int64_t count) {
   requireShape(view, argument, 1, &count);
-  if (view.dtype != DType::I32 && view.dtype != DType::I64) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected int32 or int64", argument,
-         nameOf(view.dtype));
-  }
+  requireIndexes(view, argument);
   return {view.data, view.strides[0], view.dtype == DType::I64};
 }
 

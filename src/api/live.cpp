@@ -11,6 +11,7 @@
 
 #include "context.h"
 #include "dtype.h"
+#include "dtype_checks.h"
 #include "float_environment.h"
 #include "live_stream.h"
 #include "overlap.h"
@@ -198,14 +199,8 @@ void push(rbcLive& live, int32_t number, const rbcTensor* given_times,
   const View values = normalize(given_values, "values");
   requireHost(times, "times");
   requireHost(values, "values");
-  if (times.dtype != live.time_dtype) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "times: dtype is %s, expected %s", nameOf(times.dtype),
-         nameOf(live.time_dtype));
-  }
-  if (values.dtype != stream.dtype()) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "values: dtype is %s, expected %s", nameOf(values.dtype),
-         nameOf(stream.dtype()));
-  }
+  requireDType(times, "times", live.time_dtype);
+  requireDType(values, "values", stream.dtype());
   requireRank(times, "times", 1, 1);
   const int64_t shape[] = {times.shape[0], stream.channels()};
   requireShape(values, "values", 2, shape);
@@ -262,10 +257,7 @@ const View* checkedAges(const rbcLive& live, const rbcOutput* given, View* view,
   const auto count = static_cast<int64_t>(live.streams.size());
   requireShape(*view, "ages", 1, &count);
   const DType expected = live.time_dtype == DType::I64 ? DType::I64 : DType::F64;
-  if (view->dtype != expected) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "ages: dtype is %s, expected %s", nameOf(view->dtype),
-         nameOf(expected));
-  }
+  requireDType(*view, "ages", expected);
   requireDistinctElements(*view, "ages");
   requireDisjoint(*view, "ages", normalize(queries, "query_times"), "query_times");
   requireDisjoint(*view, "ages", normalize(out, "out"), "out");
@@ -299,10 +291,7 @@ void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, con
   const View queries = normalize(query_times, "query_times");
   requireHost(queries, "query_times");
   requireRank(queries, "query_times", 1, 1);
-  if (queries.dtype != live.time_dtype) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "query_times: dtype is %s, expected %s", nameOf(queries.dtype),
-         nameOf(live.time_dtype));
-  }
+  requireDType(queries, "query_times", live.time_dtype);
   View room;
   const View* ages = checkedAges(live, given_ages, &room, query_times, out, mask);
   const DefaultFloats floats;

@@ -2,6 +2,7 @@
 
 #include <cinttypes>
 
+#include "dtype_checks.h"
 #include "robocache/statistics.h"
 
 namespace rbc {
@@ -49,10 +50,7 @@ void SampleBuilder::addSamples(const Arguments& arguments, bool per_row) {
   if (arguments.mask != nullptr) {
     mask = &operands.in(arguments.mask, "mask");
     requireShape(*mask, "mask", values.ndim - 1, values.shape);
-    if (mask->dtype != DType::Bool && mask->dtype != DType::U8) {
-      fail(RBC_STATUS_DTYPE_MISMATCH, "mask: dtype is %s, expected bool or uint8",
-           nameOf(mask->dtype));
-    }
+    requireMask(*mask, "mask");
     s.mask = reinterpret_cast<const uint8_t*>(mask->data);
   }
   // A channel may be repeated by a stride of 0, so that samples are counted without it.
@@ -116,13 +114,11 @@ int32_t readLevels(const rbcTensor* tensor, double (&levels)[kMaxLevels]) {
   if (tensor == nullptr) return 0;
   const View view = normalize(tensor, "levels");
   requireHost(view, "levels");
-  if (view.dtype != DType::F64) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "levels: dtype is %s, expected float64", nameOf(view.dtype));
-  }
+  requireDType(view, "levels", DType::F64);
   requireRank(view, "levels", 1, 1);
   if (view.shape[0] > kMaxLevels) {
-    fail(RBC_STATUS_SHAPE_MISMATCH, "levels: are %" PRId64 ", expected at most %d",
-         view.shape[0], kMaxLevels);
+    fail(RBC_STATUS_SHAPE_MISMATCH, "levels: are %" PRId64 ", expected at most %d", view.shape[0],
+         kMaxLevels);
   }
   for (int64_t i = 0; i < view.shape[0]; ++i) {
     const double level = reinterpret_cast<const double*>(view.data)[i * view.strides[0]];

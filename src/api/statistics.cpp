@@ -2,6 +2,7 @@
 
 #include "robocache/statistics.h"
 
+#include "dtype_checks.h"
 #include "params.h"
 #include "sample_builder.h"
 
@@ -60,20 +61,13 @@ StatisticsCall::StatisticsCall(const rbcContext& context, const StatisticsArgume
   if (p.quantiles.data == nullptr) p.num_levels = 0;
 }
 
-void requireDtype(const View& view, const char* argument, DType dtype) {
-  if (view.dtype != dtype) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected %s", argument, nameOf(view.dtype),
-         nameOf(dtype));
-  }
-}
-
 Output<2> StatisticsCall::output(const rbcOutput* tensor, const char* name, DType dtype) {
   if (tensor == nullptr) return {};
   const View& view = operands.out(tensor, name);
   const int64_t shape[] = {problem_.groups(), problem_.samples.channels};
   const int first = problem_.per_row ? 0 : 1;
   requireShape(view, name, 2 - first, shape + first);
-  requireDtype(view, name, dtype);
+  requireDType(view, name, dtype);
   return {view.data, {first == 0 ? view.strides[0] : 0, view.strides[1 - first]}, dtype};
 }
 
@@ -83,7 +77,7 @@ Output<3> StatisticsCall::quantiles(const rbcOutput* tensor) {
   const int64_t shape[] = {problem_.groups(), problem_.num_levels, problem_.samples.channels};
   const int first = problem_.per_row ? 0 : 1;
   requireShape(view, "quantiles", 3 - first, shape + first);
-  requireDtype(view, "quantiles", DType::F64);
+  requireDType(view, "quantiles", DType::F64);
   return {view.data,
           {first == 0 ? view.strides[0] : 0, view.strides[1 - first], view.strides[2 - first]},
           view.dtype};

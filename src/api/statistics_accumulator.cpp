@@ -7,6 +7,7 @@
 
 #include "accumulator.h"
 #include "accumulator_bytes.h"
+#include "dtype_checks.h"
 #include "overlap.h"
 #include "params.h"
 #include "sample_builder.h"
@@ -190,10 +191,7 @@ class HostOutputs {
     view = normalize(tensor, name);
     requireHost(view, name);
     requireShape(view, name, ndim, shape);
-    if (view.dtype != dtype) {
-      fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected %s", name, nameOf(view.dtype),
-           nameOf(dtype));
-    }
+    requireDType(view, name, dtype);
     requireDistinctElements(view, name);
     for (int i = 0; i < count_; ++i) requireDisjoint(view, name, views_[i], names_[i]);
     names_[count_++] = name;

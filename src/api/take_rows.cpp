@@ -3,6 +3,7 @@
 #include <cinttypes>
 
 #include "call.h"
+#include "dtype_checks.h"
 #include "element_bits.h"
 #include "params.h"
 #include "robocache/clouds.h"
@@ -45,10 +46,7 @@ TakeRowsCall::TakeRowsCall(const rbcContext& context, const Arguments& call) : C
   requireRank(values, "values", 2, 3);
   const bool own = values.ndim == 3;  // a batch of values
   requireRank(indices, "indices", own ? 2 : 1, 2);
-  if (indices.dtype != DType::I32 && indices.dtype != DType::I64) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "indices: dtype is %s, expected int32 or int64",
-         nameOf(indices.dtype));
-  }
+  requireIndexes(indices, "indices");
   const bool batched = indices.ndim == 2;
   if (own && indices.shape[0] != values.shape[0]) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "indices: shape is %s, expected [%" PRId64 ",K]",

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "call.h"
+#include "dtype_checks.h"
 #include "params.h"
 #include "robocache/clouds.h"
 #include "unproject_problem.h"
@@ -61,13 +62,6 @@ rbcUnprojectParams checkedParams(const rbcUnprojectParams* given) {
   return params;
 }
 
-void requireDtype(const View& view, const char* argument, bool fits, const char* expected) {
-  if (!fits) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected %s", argument, nameOf(view.dtype),
-         expected);
-  }
-}
-
 class UnprojectCall : public CallBase {
  public:
   UnprojectCall(const rbcContext& context, const Arguments& call);
@@ -117,22 +111,19 @@ Output<Rank> UnprojectCall::output(const View& view, const char* argument,
 
 void UnprojectCall::addCameras(const Arguments& call) {
   UnprojectProblem& p = problem_;
-  const auto isReal = [](const View& view) {
-    return view.dtype == DType::F32 || view.dtype == DType::F64;
-  };
   const View& intrinsics = operands.in(call.intrinsics, "intrinsics");
   requireRank(intrinsics, "intrinsics", 1, batched_ ? 2 : 1);
-  requireDtype(intrinsics, "intrinsics", isReal(intrinsics), "float32 or float64");
+  requireF32OrF64(intrinsics, "intrinsics");
   p.intrinsics = array<2>(intrinsics, "intrinsics", {p.images, 4}, true);
   if (call.pose != nullptr) {
     const View& pose = operands.in(call.pose, "pose");
     requireRank(pose, "pose", 2, batched_ ? 3 : 2);
-    requireDtype(pose, "pose", isReal(pose), "float32 or float64");
+    requireF32OrF64(pose, "pose");
     p.pose = array<3>(pose, "pose", {p.images, 4, 4}, true);
   }
   if (call.colors != nullptr) {
     const View& colors = operands.in(call.colors, "colors");
-    requireDtype(colors, "colors", isFloat(colors.dtype) || colors.dtype == DType::U8,
+    requireDType(colors, "colors", isFloat(colors.dtype) || colors.dtype == DType::U8,
                  "uint8 or a float");
     const int rank = batched_ ? 4 : 3;
     requireRank(colors, "colors", rank, rank);
@@ -149,22 +140,21 @@ void UnprojectCall::addOutputs(const Arguments& call) {
   const View* pixels = operands.optionalOut(call.pixels, "pixels");
   const int rank = batched_ ? 3 : 2;
   requireRank(points, "points", rank, rank);
-  requireDtype(points, "points", isFloat(points.dtype), "a float");
+  requireFloat(points, "points");
   p.capacity = points.shape[rank - 2];
   if (p.capacity > INT32_MAX) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "points: room is for %" PRId64 ", expected at most 2^31 - 1",
          p.capacity);
   }
   p.points = output<3>(points, "points", {p.images, p.capacity, 3 + p.channels});
-  requireDtype(counts, "counts", counts.dtype == DType::I64, "int64");
+  requireDType(counts, "counts", DType::I64);
   p.counts = output<1>(counts, "counts", {p.images});
   if (overflow != nullptr) {
-    requireDtype(*overflow, "overflow", overflow->dtype == DType::I64, "int64");
+    requireDType(*overflow, "overflow", DType::I64);
     p.overflow = output<1>(*overflow, "overflow", {p.images});
   }
   if (pixels != nullptr) {
-    requireDtype(*pixels, "pixels", pixels->dtype == DType::I32 || pixels->dtype == DType::I64,
-                 "int32 or int64");
+    requireIndexes(*pixels, "pixels");
     p.pixels = output<2>(*pixels, "pixels", {p.images, p.capacity});
   }
 }
@@ -174,7 +164,7 @@ UnprojectCall::UnprojectCall(const rbcContext& context, const Arguments& call) :
   UnprojectProblem& p = problem_;
   const View& depth = operands.in(call.depth, "depth");
   requireRank(depth, "depth", 2, 3);
-  requireDtype(depth, "depth",
+  requireDType(depth, "depth",
                depth.dtype == DType::U16 || depth.dtype == DType::F16 || depth.dtype == DType::F32,
                "uint16, float16 or float32");
   batched_ = depth.ndim == 3;

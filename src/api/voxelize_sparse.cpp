@@ -3,6 +3,7 @@
 #include <cinttypes>
 
 #include "cloud_builder.h"
+#include "dtype_checks.h"
 #include "params.h"
 #include "robocache/voxelize.h"
 
@@ -30,13 +31,6 @@ rbcSparseVoxels checkedVoxels(const rbcSparseVoxels* given) {
   if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "voxels: is null");
   const rbcSparseVoxels voxels = readParams(given, rbcSparseVoxelsInit(), "voxels");
   return voxels;
-}
-
-void requireDtype(const View& view, const char* argument, DType dtype) {
-  if (view.dtype != dtype) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected %s", argument, nameOf(view.dtype),
-         nameOf(dtype));
-  }
 }
 
 // An output without a batch. One without elements is as good as none, however many rows it has.
@@ -86,7 +80,7 @@ SparseCall::SparseCall(const rbcContext& context, const Arguments& call)
   p.features = features(call.features);
 
   requireRank(coords, "coords", 2, 2);
-  requireDtype(coords, "coords", DType::I32);
+  requireDType(coords, "coords", DType::I32);
   p.capacity = coords.shape[0];
   if (p.capacity < 1) {
     fail(RBC_STATUS_SHAPE_MISMATCH, "coords: shape is %s, expected a capacity of 1 or more",
@@ -98,10 +92,10 @@ SparseCall::SparseCall(const rbcContext& context, const Arguments& call)
   }
   p.coords = outputOf<2>(coords, "coords", {p.capacity, 4});
   requireShape(num_voxels, "num_voxels", 0, nullptr);
-  requireDtype(num_voxels, "num_voxels", DType::I64);
+  requireDType(num_voxels, "num_voxels", DType::I64);
   p.num_voxels = {num_voxels.data, {0}, num_voxels.dtype};
   if (counts != nullptr) {
-    requireDtype(*counts, "counts", DType::I32);
+    requireDType(*counts, "counts", DType::I32);
     p.counts = outputOf<1>(*counts, "counts", {p.capacity});
   }
   if (reduced != nullptr) {
@@ -121,7 +115,7 @@ SparseCall::SparseCall(const rbcContext& context, const Arguments& call)
   }
   if (point_to_voxel != nullptr) {
     if (point_to_voxel->dtype != DType::I64) {
-      requireDtype(*point_to_voxel, "point_to_voxel", DType::I32);
+      requireDType(*point_to_voxel, "point_to_voxel", DType::I32);
     }
     const bool padded = batched() && !p.points.packed();
     const int64_t shape[] = {p.points.clouds, p.points.rows};
@@ -133,7 +127,7 @@ SparseCall::SparseCall(const rbcContext& context, const Arguments& call)
   }
   p.dropped = dropped(dropped_view);
   if (overflow != nullptr) {
-    requireDtype(*overflow, "overflow", DType::I64);
+    requireDType(*overflow, "overflow", DType::I64);
     p.overflow = outputOf<1>(*overflow, "overflow", {3});
   }
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cloud_builder.h"
+#include "dtype_checks.h"
 #include "params.h"
 #include "tsdf_problem.h"
 
@@ -61,10 +62,7 @@ double checkedTruncation(double given, DType points) {
 
 Output<3> volumeOf(const View& view, const char* argument, const VoxelGrid& grid) {
   requireShape(view, argument, 3, grid.shape);
-  if (view.dtype != DType::F32) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected float32", argument,
-         nameOf(view.dtype));
-  }
+  requireDType(view, argument, DType::F32);
   return {view.data, {view.strides[0], view.strides[1], view.strides[2]}, view.dtype};
 }
 
@@ -85,10 +83,7 @@ void TsdfCall::addSensors(const rbcTensor* sensors) {
   requireRank(view, "sensors", 1, batched() ? 2 : 1);
   const int64_t shape[] = {p->points.clouds, 3};
   requireShape(view, "sensors", view.ndim, shape + (view.ndim == 2 ? 0 : 1));
-  if (view.dtype != DType::F32 && view.dtype != DType::F64) {
-    fail(RBC_STATUS_DTYPE_MISMATCH, "sensors: dtype is %s, expected float32 or float64",
-         nameOf(view.dtype));
-  }
+  requireF32OrF64(view, "sensors");
   p->sensors = view.data;
   p->sensors_stride[0] = view.ndim == 2 ? view.strides[0] : 0;
   p->sensors_stride[1] = view.strides[view.ndim - 1];

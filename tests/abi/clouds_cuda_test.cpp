@@ -19,8 +19,10 @@
 
 namespace {
 
+using cuda_support::beginCapture;
 using cuda_support::Blocker;
 using cuda_support::check;
+using cuda_support::Graph;
 using cuda_support::OnStream;
 using cuda_support::Stream;
 using support::Array;
@@ -190,8 +192,7 @@ class Call {
   // Puts other numbers where the inputs are.
   void upload(const std::deque<Array>& inputs, const Stream& stream) const {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      check(cudaMemcpyAsync(inputs_[i].get()->data, inputs[i].memory().data(),
-                            inputs[i].memory().bytes(), cudaMemcpyHostToDevice, stream.get()));
+      cuda_support::upload(inputs[i], inputs_[i].get(), stream);
     }
   }
   void poisonOutputs(const Stream& stream) const {
@@ -237,23 +238,6 @@ void checkSame(const Context& cuda, Call& call, const std::deque<Array>& inputs,
   CHECK((call.results() == expected.results()));
 }
 
-// Ends a capture: how many nodes there are, all of them the device's own work, or a wait for what
-// used the workspace before.
-cudaGraph_t endCapture(const Stream& stream, size_t* count) {
-  cudaGraph_t graph = nullptr;
-  check(cudaStreamEndCapture(stream.get(), &graph));
-  check(cudaGraphGetNodes(graph, nullptr, count));
-  std::vector<cudaGraphNode_t> nodes(*count);
-  if (*count > 0) check(cudaGraphGetNodes(graph, nodes.data(), count));
-  for (const cudaGraphNode_t node : nodes) {
-    cudaGraphNodeType type;
-    check(cudaGraphNodeGetType(node, &type));
-    CHECK((type == cudaGraphNodeTypeKernel || type == cudaGraphNodeTypeMemset ||
-           type == cudaGraphNodeTypeWaitEvent));
-  }
-  return graph;
-}
-
 }  // namespace
 
 TEST_CASE("clouds cuda: captured once the workspace is reserved, and replayed on other inputs") {
@@ -268,23 +252,19 @@ TEST_CASE("clouds cuda: captured once the workspace is reserved, and replayed on
     CHECK_SUCCEEDS(rbcContextReserve(cuda.get(), call.workspace(cuda)));
     CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
     const OnStream on_stream(cuda, stream);
-    check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+    beginCapture(stream);
     CHECK_SUCCEEDS(call.run(cuda));
-    size_t nodes = 0;
-    cudaGraph_t graph = endCapture(stream, &nodes);
-    CHECK(nodes > 0);
-    if (kind.operation == Operation::kTakeRows) CHECK(nodes == 1);
-    cudaGraphExec_t exec = nullptr;
-    check(cudaGraphInstantiateWithFlags(&exec, graph, 0));
+    Graph graph(stream);
+    CHECK(graph.nodes() > 0);
+    CHECK(graph.waitsForNoHost());
+    if (kind.operation == Operation::kTakeRows) CHECK(graph.nodes() == 1);
     for (const std::deque<Array>* inputs : {&first, &second, &first}) {
       call.upload(*inputs, stream);
       call.poisonOutputs(stream);
-      check(cudaGraphLaunch(exec, stream.get()));
+      graph.launch(stream);
       check(cudaStreamSynchronize(stream.get()));
       checkSame(cuda, call, *inputs, kind);
     }
-    check(cudaGraphExecDestroy(exec));
-    check(cudaGraphDestroy(graph));
   }
 }
 
@@ -301,13 +281,10 @@ TEST_CASE("clouds cuda: without its workspace a call cannot be captured, and not
     ++needy;
     const auto before = call.results();
     const OnStream on_stream(fresh, stream);
-    check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+    beginCapture(stream);
     CHECK_FAILS(call.run(fresh), RBC_STATUS_WORKSPACE_TOO_SMALL, "workspace:", "captured",
                 "rbcContextReserve");
-    size_t nodes = 99;
-    cudaGraph_t graph = endCapture(stream, &nodes);
-    CHECK(nodes == 0);
-    check(cudaGraphDestroy(graph));
+    CHECK(Graph(stream).nodes() == 0);
     CHECK(call.fetch(fresh));
     CHECK((call.results() == before));
     CHECK_SUCCEEDS(call.run(fresh));

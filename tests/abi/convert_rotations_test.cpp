@@ -277,19 +277,13 @@ TEST_CASE("convert rotations cuda: captured without a warm-up, and replayed on o
   const support::Placed placed_out(cuda, out, true);
   CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
   const cuda_support::OnStream on_stream(cuda, stream);
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t exec = nullptr;
-  cuda_support::check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+  cuda_support::beginCapture(stream);
   CHECK_SUCCEEDS(rbcConvertRotations(cuda.get(), placed_in.get(), placed_out.get(),
                                      RBC_ROTATION_QUAT_XYZW, RBC_ROTATION_ROT6D_ROWS));
-  cuda_support::check(cudaStreamEndCapture(stream.get(), &graph));
-  size_t nodes = 0;
-  cuda_support::check(cudaGraphGetNodes(graph, nullptr, &nodes));
-  CHECK(nodes == 1);
-  cuda_support::check(cudaGraphInstantiateWithFlags(&exec, graph, 0));
-  cuda_support::check(cudaMemcpyAsync(placed_in.get()->data, in.memory().data(),
-                                      in.memory().bytes(), cudaMemcpyHostToDevice, stream.get()));
-  cuda_support::check(cudaGraphLaunch(exec, stream.get()));
+  cuda_support::Graph graph(stream);
+  CHECK(graph.nodes() == 1);
+  cuda_support::upload(in, placed_in.get(), stream);
+  graph.launch(stream);
   cuda_support::check(cudaStreamSynchronize(stream.get()));
   CHECK(placed_out.fetch(cuda, out));
   Array expected(kF32, {1000, 6});
@@ -298,8 +292,6 @@ TEST_CASE("convert rotations cuda: captured without a warm-up, and replayed on o
   CHECK_SUCCEEDS(rbcConvertRotations(support::refusingContext().get(), &from, &to,
                                      RBC_ROTATION_QUAT_XYZW, RBC_ROTATION_ROT6D_ROWS));
   CHECK(out.elements() == expected.elements());
-  cuda_support::check(cudaGraphExecDestroy(exec));
-  cuda_support::check(cudaGraphDestroy(graph));
 }
 
 #endif

@@ -1,4 +1,4 @@
-// What tests of CUDA have in common: streams of their own, and a way to keep one busy.
+// What tests of CUDA have in common: streams of their own, a way to keep one busy, and graphs.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "support/expect.h"
 #include "support/run.h"
@@ -69,5 +70,61 @@ class Blocker {
   std::atomic<bool> open_{false};
   std::atomic<bool> timed_out_{false};
 };
+
+inline void beginCapture(const Stream& stream) {
+  check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+}
+
+// What a capture has recorded.
+class Graph {
+ public:
+  explicit Graph(const Stream& stream) {
+    check(cudaStreamEndCapture(stream.get(), &graph_));
+    size_t count = 0;
+    check(cudaGraphGetNodes(graph_, nullptr, &count));
+    std::vector<cudaGraphNode_t> nodes(count);
+    types_.resize(count);
+    if (count > 0) check(cudaGraphGetNodes(graph_, nodes.data(), &count));
+    for (size_t i = 0; i < count; ++i) check(cudaGraphNodeGetType(nodes[i], &types_[i]));
+  }
+  ~Graph() {
+    if (exec_ != nullptr) cudaGraphExecDestroy(exec_);
+    if (graph_ != nullptr) cudaGraphDestroy(graph_);
+  }
+  Graph(const Graph&) = delete;
+
+  size_t nodes() const { return types_.size(); }
+  size_t roots() const {
+    size_t count = 0;
+    check(cudaGraphGetRootNodes(graph_, nullptr, &count));
+    return count;
+  }
+  bool isOneKernel() const { return nodes() == 1 && types_[0] == cudaGraphNodeTypeKernel; }
+  // Whether all of it is the device's own work, or a wait for what used the workspace before.
+  bool waitsForNoHost() const {
+    for (const cudaGraphNodeType type : types_) {
+      if (type != cudaGraphNodeTypeKernel && type != cudaGraphNodeTypeMemset &&
+          type != cudaGraphNodeTypeMemcpy && type != cudaGraphNodeTypeWaitEvent) {
+        return false;
+      }
+    }
+    return true;
+  }
+  void launch(const Stream& stream) {
+    if (exec_ == nullptr) check(cudaGraphInstantiateWithFlags(&exec_, graph_, 0));
+    check(cudaGraphLaunch(exec_, stream.get()));
+  }
+
+ private:
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphExec_t exec_ = nullptr;
+  std::vector<cudaGraphNodeType> types_;
+};
+
+// Puts an array's elements where others of its shape are, as the stream gets there.
+inline void upload(const support::Array& array, const rbcTensor* to, const Stream& stream) {
+  check(cudaMemcpyAsync(to->data, array.memory().data(), array.memory().bytes(),
+                        cudaMemcpyHostToDevice, stream.get()));
+}
 
 }  // namespace cuda_support

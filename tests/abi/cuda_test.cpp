@@ -130,23 +130,16 @@ TEST_CASE("cuda: calls can be captured, one kernel each, and replayed") {
       calls.push_back(std::make_unique<DeviceCall>(cuda, c));
     }
   }
-  check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+  cuda_support::beginCapture(stream);
   for (const auto& call : calls) CHECK_SUCCEEDS(call->run(cuda));
-  cudaGraph_t graph = nullptr;
-  check(cudaStreamEndCapture(stream.get(), &graph));
-  size_t nodes = 0;
-  check(cudaGraphGetNodes(graph, nullptr, &nodes));
-  CHECK(nodes == calls.size());
-  cudaGraphExec_t exec = nullptr;
-  check(cudaGraphInstantiateWithFlags(&exec, graph, 0));
-  for (int i = 0; i < 2; ++i) check(cudaGraphLaunch(exec, stream.get()));
+  cuda_support::Graph graph(stream);
+  CHECK(graph.nodes() == calls.size());
+  for (int i = 0; i < 2; ++i) graph.launch(stream);
   check(cudaStreamSynchronize(stream.get()));
   for (const auto& call : calls) {
     const std::string error = call->error(cuda);
     CHECK_MESSAGE(error == "", support::describe(call->in.c), ": ", error);
   }
-  check(cudaGraphExecDestroy(exec));
-  check(cudaGraphDestroy(graph));
   calls.clear();
   CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
   CHECK_SUCCEEDS(rbcContextSetStream(cuda.get(), nullptr));

@@ -16,8 +16,10 @@
 
 namespace {
 
+using cuda_support::beginCapture;
 using cuda_support::Blocker;
 using cuda_support::check;
+using cuda_support::Graph;
 using cuda_support::OnStream;
 using cuda_support::Stream;
 using fuse_kinds::Arrays;
@@ -47,28 +49,18 @@ TEST_CASE("fuse cuda: one kernel whatever the number of streams, captured withou
     Call call(cuda, arrays);
     CHECK(call.workspace(cuda) == 0);
     const OnStream on_stream(cuda, stream);
-    check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+    beginCapture(stream);
     CHECK_SUCCEEDS(call.run(cuda));
-    cudaGraph_t graph = nullptr;
-    REQUIRE(cudaStreamEndCapture(stream.get(), &graph) == cudaSuccess);
-    size_t nodes = 0;
-    check(cudaGraphGetNodes(graph, nullptr, &nodes));
-    REQUIRE(nodes == 1);
-    cudaGraphNode_t node = nullptr;
-    check(cudaGraphGetNodes(graph, &node, &nodes));
-    cudaGraphNodeType type;
-    check(cudaGraphNodeGetType(node, &type));
-    CHECK(type == cudaGraphNodeTypeKernel);
+    Graph graph(stream);
+    CHECK(graph.isOneKernel());
 
     // The graph needs nothing of the host's descriptors, and reads the data that is there by then.
     std::memset(static_cast<void*>(call.streams.data()), 0xA5,
                 call.streams.size() * sizeof call.streams[0]);
     std::memset(static_cast<void*>(call.params.data()), 0xA5,
                 call.params.size() * sizeof call.params[0]);
-    cudaGraphExec_t exec = nullptr;
-    check(cudaGraphInstantiateWithFlags(&exec, graph, 0));
     for (int i = 0; i < 2; ++i) {
-      check(cudaGraphLaunch(exec, stream.get()));
+      graph.launch(stream);
       check(cudaStreamSynchronize(stream.get()));
       checkSame(cuda, call, arrays);
       arrays.queries.each([](std::byte* p) {
@@ -82,8 +74,6 @@ TEST_CASE("fuse cuda: one kernel whatever the number of streams, captured withou
     }
     // The arrays are freed in the order of another stream, which does not wait for the last copy.
     check(cudaStreamSynchronize(stream.get()));
-    check(cudaGraphExecDestroy(exec));
-    check(cudaGraphDestroy(graph));
   }
 }
 
@@ -125,7 +115,7 @@ TEST_CASE("fuse cuda: a checked call cannot be captured, and the capture goes on
   CHECK_SUCCEEDS(rbcContextWarmUp(cuda.get()));
   {
     const OnStream on_stream(cuda, stream);
-    check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+    beginCapture(stream);
     CHECK_FAILS(checked.run(cuda), RBC_STATUS_UNSUPPORTED, "flags: RBC_CHECK_TIMES", "captur");
     CHECK_SUCCEEDS(good.run(cuda));
     cudaGraph_t graph = nullptr;

@@ -12,9 +12,12 @@
 
 namespace {
 
+using cuda_support::beginCapture;
 using cuda_support::check;
+using cuda_support::Graph;
 using cuda_support::OnStream;
 using cuda_support::Stream;
+using cuda_support::upload;
 using support::Array;
 using support::Context;
 using support::Placed;
@@ -66,22 +69,16 @@ TEST_CASE("voxelize cuda: many points, captured once and replayed on others") {
     CHECK_SUCCEEDS(rbcContextReserve(cuda.get(), bytes));
     CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
     const OnStream on_stream(cuda, stream);
-    check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+    beginCapture(stream);
     CHECK_SUCCEEDS(rbcVoxelize(cuda.get(), points.get(), nullptr, grid.get(), nullptr, &params));
-    cudaGraph_t graph = nullptr;
-    check(cudaStreamEndCapture(stream.get(), &graph));
-    cudaGraphExec_t exec = nullptr;
-    check(cudaGraphInstantiateWithFlags(&exec, graph, 0));
+    Graph graph(stream);
     for (const Array* each : {&uniform, &sweep, &sweep, &uniform}) {
-      check(cudaMemcpyAsync(points.get()->data, each->memory().data(), each->memory().bytes(),
-                            cudaMemcpyHostToDevice, stream.get()));
-      check(cudaGraphLaunch(exec, stream.get()));
+      upload(*each, points.get(), stream);
+      graph.launch(stream);
       check(cudaStreamSynchronize(stream.get()));
       CHECK(grid.fetch(cuda, out));
       CHECK((out.elements() == voxelized(cpu, *each, dtype, params)));
     }
-    check(cudaGraphExecDestroy(exec));
-    check(cudaGraphDestroy(graph));
   }
 }
 

@@ -14,10 +14,13 @@
 
 namespace {
 
+using cuda_support::beginCapture;
 using cuda_support::Blocker;
 using cuda_support::check;
+using cuda_support::Graph;
 using cuda_support::OnStream;
 using cuda_support::Stream;
+using cuda_support::upload;
 using support::Array;
 using support::Context;
 using support::Placed;
@@ -36,28 +39,6 @@ void checkSame(const Context& cuda, Call& call, const Inputs& in, const Kind& ki
   support::require(expected.run(cpu()));
   CHECK(call.fetch(cuda));
   CHECK((call.results() == expected.results()));
-}
-
-void upload(const Array& array, const rbcTensor* to, const Stream& stream) {
-  check(cudaMemcpyAsync(to->data, array.memory().data(), array.memory().bytes(),
-                        cudaMemcpyHostToDevice, stream.get()));
-}
-
-// Ends a capture: how many nodes there are, all of them the device's own work, or a wait for what
-// used the workspace before.
-cudaGraph_t endCapture(const Stream& stream, size_t* count) {
-  cudaGraph_t graph = nullptr;
-  check(cudaStreamEndCapture(stream.get(), &graph));
-  check(cudaGraphGetNodes(graph, nullptr, count));
-  std::vector<cudaGraphNode_t> nodes(*count);
-  if (*count > 0) check(cudaGraphGetNodes(graph, nodes.data(), count));
-  for (const cudaGraphNode_t node : nodes) {
-    cudaGraphNodeType type;
-    check(cudaGraphNodeGetType(node, &type));
-    CHECK((type == cudaGraphNodeTypeKernel || type == cudaGraphNodeTypeMemset ||
-           type == cudaGraphNodeTypeMemcpy || type == cudaGraphNodeTypeWaitEvent));
-  }
-  return graph;
 }
 
 }  // namespace
@@ -86,27 +67,23 @@ TEST_CASE("voxelize cuda: captured once the workspace is reserved, and replayed 
     CHECK_SUCCEEDS(rbcContextReserve(cuda.get(), call.workspace(cuda)));
     CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
     const OnStream on_stream(cuda, stream);
-    check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+    beginCapture(stream);
     CHECK_SUCCEEDS(call.run(cuda));
-    size_t nodes = 0;
-    cudaGraph_t graph = endCapture(stream, &nodes);
-    CHECK(nodes > 0);
-    cudaGraphExec_t exec = nullptr;
-    check(cudaGraphInstantiateWithFlags(&exec, graph, 0));
+    Graph graph(stream);
+    CHECK(graph.nodes() > 0);
+    CHECK(graph.waitsForNoHost());
     for (const Inputs* in : {&first, &second, &first}) {
       upload(in->points, call.placedPoints(), stream);
       upload(in->sensors, call.placedSensors(), stream);
       for (size_t i = 0; i < untouched.outputs().size(); ++i) {
         upload(untouched.outputs()[i], call.placedOutput(i), stream);
       }
-      check(cudaGraphLaunch(exec, stream.get()));
+      graph.launch(stream);
       check(cudaStreamSynchronize(stream.get()));
       Inputs used(kind, in == &second ? 2 : 1);
       used.features = Inputs(kind, 1).features;  // these stay
       checkSame(cuda, call, used, kind);
     }
-    check(cudaGraphExecDestroy(exec));
-    check(cudaGraphDestroy(graph));
   }
 }
 
@@ -123,13 +100,10 @@ TEST_CASE("voxelize cuda: without its workspace a call cannot be captured, and n
     ++needy;
     const auto before = call.results();
     const OnStream on_stream(fresh, stream);
-    check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+    beginCapture(stream);
     CHECK_FAILS(call.run(fresh), RBC_STATUS_WORKSPACE_TOO_SMALL, "workspace:", "captured",
                 "rbcContextReserve");
-    size_t nodes = 99;
-    cudaGraph_t graph = endCapture(stream, &nodes);
-    CHECK(nodes == 0);
-    check(cudaGraphDestroy(graph));
+    CHECK(Graph(stream).nodes() == 0);
     CHECK(call.fetch(fresh));
     CHECK((call.results() == before));
     CHECK_SUCCEEDS(call.run(fresh));
@@ -246,19 +220,13 @@ TEST_CASE("voxelize cuda: a context changes streams during a capture, inside of 
     }
     check(cudaEventRecord(join, b.get()));
     check(cudaStreamWaitEvent(a.get(), join, 0));
-    size_t nodes = 0;
-    cudaGraph_t graph = endCapture(a, &nodes);
+    Graph graph(a);
+    CHECK(graph.waitsForNoHost());
     // Where both use the workspace, no node of one call may run beside one of the other.
-    size_t roots = 0;
-    check(cudaGraphGetRootNodes(graph, nullptr, &roots));
-    if (one.workspace(cuda) > 0) CHECK(roots == 1);
-    cudaGraphExec_t exec = nullptr;
-    check(cudaGraphInstantiateWithFlags(&exec, graph, 0));
-    check(cudaGraphLaunch(exec, a.get()));
+    if (one.workspace(cuda) > 0) CHECK(graph.roots() == 1);
+    graph.launch(a);
     check(cudaStreamSynchronize(a.get()));
     for (Call* call : {&one, &two, &eager}) checkSame(cuda, *call, in, kind);
-    check(cudaGraphExecDestroy(exec));
-    check(cudaGraphDestroy(graph));
   }
   check(cudaEventDestroy(fork));
   check(cudaEventDestroy(join));

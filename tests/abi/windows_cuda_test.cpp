@@ -11,8 +11,10 @@
 
 namespace {
 
+using cuda_support::beginCapture;
 using cuda_support::Blocker;
 using cuda_support::check;
+using cuda_support::Graph;
 using cuda_support::OnStream;
 using cuda_support::Stream;
 using support::Context;
@@ -56,29 +58,17 @@ TEST_CASE(
     PlacedWindows placed(cuda, call);
     CHECK(placed.workspaceSize(cuda) == 0);
     const OnStream on_stream(cuda, stream);
-    check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+    beginCapture(stream);
     CHECK_SUCCEEDS(placed.call(cuda));
-    cudaGraph_t graph = nullptr;
-    REQUIRE(cudaStreamEndCapture(stream.get(), &graph) == cudaSuccess);
-    size_t nodes = 0;
-    check(cudaGraphGetNodes(graph, nullptr, &nodes));
-    REQUIRE(nodes == 1);
-    cudaGraphNode_t node = nullptr;
-    check(cudaGraphGetNodes(graph, &node, &nodes));
-    cudaGraphNodeType type;
-    check(cudaGraphNodeGetType(node, &type));
-    CHECK(type == cudaGraphNodeTypeKernel);
+    Graph graph(stream);
+    CHECK(graph.isOneKernel());
     // The graph needs nothing of the host's descriptors.
     std::memset(static_cast<void*>(placed.streams().data()), 0xA5,
                 placed.streams().size() * sizeof placed.streams()[0]);
-    cudaGraphExec_t exec = nullptr;
-    check(cudaGraphInstantiateWithFlags(&exec, graph, 0));
-    for (int i = 0; i < 2; ++i) check(cudaGraphLaunch(exec, stream.get()));
+    for (int i = 0; i < 2; ++i) graph.launch(stream);
     check(cudaStreamSynchronize(stream.get()));
     checkSame(cuda, call, placed);
     check(cudaStreamSynchronize(stream.get()));
-    check(cudaGraphExecDestroy(exec));
-    check(cudaGraphDestroy(graph));
   }
 }
 
@@ -122,7 +112,7 @@ TEST_CASE("windows cuda: a checked call cannot be captured, and the capture goes
   check(cudaDeviceSynchronize());
   {
     const OnStream on_stream(cuda, stream);
-    check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+    beginCapture(stream);
     CHECK_FAILS(checked.call(cuda), RBC_STATUS_UNSUPPORTED, "flags: RBC_CHECK_TIMES", "captur");
     CHECK_SUCCEEDS(good.call(cuda));
     cudaGraph_t graph = nullptr;

@@ -35,7 +35,6 @@ void* Machine::allocate(void* self, size_t bytes, size_t alignment, void*) {
   if (bytes > kMost) return nullptr;
   void* pointer = machine.memory_.allocate(bytes);
   if (pointer != nullptr) machine.live_[pointer] = bytes;
-  machine.last_ = pointer;
   return pointer;
 }
 
@@ -49,6 +48,10 @@ void Machine::release(void* self, void* pointer, size_t bytes, void*) {
   }
   machine.memory_.allow(pointer, bytes);
   machine.live_.erase(found);
+  if (pointer == machine.workspace_) {  // a call grows it as well as reserve() does
+    machine.workspace_ = nullptr;
+    machine.workspace_bytes_ = 0;
+  }
   machine.memory_.release(pointer);
 }
 
@@ -58,13 +61,26 @@ void Machine::allowAll() {
 
 bool Machine::reserve(size_t bytes) {
   allowAll();
-  const int64_t before = allocations_;
   if (rbcContextReserve(context_, bytes) != RBC_STATUS_SUCCESS) return false;
-  if (allocations_ != before) {
-    workspace_ = last_;
-    workspace_bytes_ = live_[last_];
-  }
+  if (workspace_ == nullptr) findWorkspace();
   return true;
+}
+
+size_t Machine::bytesOfContext() const {
+  rbcContextInfo info = rbcContextInfoInit();
+  if (rbcContextGetInfo(context_, &info) != RBC_STATUS_SUCCESS) {
+    throw Defect(name_ + ": " + rbcGetLastError());
+  }
+  return static_cast<size_t>(info.workspace_bytes);
+}
+
+void Machine::findWorkspace() {
+  const size_t bytes = bytesOfContext();
+  const auto isIt = [&](const auto& block) { return block.second == bytes; };
+  // Where an accumulator's block has the very same size, the workspace is left alone.
+  if (std::count_if(live_.begin(), live_.end(), isIt) != 1) return;
+  workspace_ = std::find_if(live_.begin(), live_.end(), isIt)->first;
+  workspace_bytes_ = bytes;
 }
 
 void Machine::poison(size_t used, uint8_t byte) {

@@ -58,6 +58,8 @@ class Machine {
   // Makes the workspace at least so large. False if the allocator has no such memory.
   bool reserve(size_t bytes);
   size_t workspaceBytes() const { return workspace_bytes_; }
+  // What the context holds for its workspace, whoever has asked for it.
+  size_t bytesOfContext() const;
   // Fills the first bytes of the workspace; what follows is nobody's until the next time.
   void poison(size_t used, uint8_t byte);
   // Whether nothing was written past `used`.
@@ -73,6 +75,7 @@ class Machine {
   static void* allocate(void* self, size_t bytes, size_t alignment, void* stream);
   static void release(void* self, void* pointer, size_t bytes, void* stream);
   void allowAll();
+  void findWorkspace();
 
   std::string name_;
   Memory& memory_;
@@ -81,7 +84,6 @@ class Machine {
   std::string misuse_;
   int64_t allocations_ = 0;
   int64_t fail_from_ = 0;
-  void* last_ = nullptr;  // the newest allocation
   void* workspace_ = nullptr;
   size_t workspace_bytes_ = 0;
   size_t guarded_ = 0;

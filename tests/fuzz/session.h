@@ -21,6 +21,13 @@ class Session {
     for (const auto& machine : machines_.all) machine->failFrom(n);
   }
 
+  // What all contexts hold for their workspaces, which only grow.
+  size_t workspaceBytes() const {
+    size_t bytes = 0;
+    for (const auto& machine : machines_.all) bytes += machine->bytesOfContext();
+    return bytes;
+  }
+
   // How calls ended, by function and status.
   const std::map<std::string, int64_t>& tally() const { return tally_; }
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -98,11 +99,11 @@ def cloud(
                 color = None if colors is None else _color(colors / beside[i], depth.shape)
                 try:
                     made = unproject(depth, camera, colors=color, **options).trimmed()
+                    arrays = _few(np.asarray(made.points), voxel_size, points)
                 except ValueError as error:
                     raise Failure(f"{path / name}: {error}") from None
                 row: dict[str, Any] = {"file": name, "pixels": depth.size}
                 row["inside"] = int(made.counts)
-                arrays = _few(np.asarray(made.points), voxel_size, points)
                 row["points"] = int(arrays["count"])
                 np.savez(os.path.join(part, f"{os.path.splitext(name)[0]}.npz"), **arrays)
                 rows.append(row)
@@ -143,12 +144,11 @@ def _names(folder: Path, endings: tuple[str, ...], what: str) -> list[str]:
     if not folder.is_dir():
         raise Failure(f"{folder}: is no folder")
     found = [name for name in os.listdir(folder) if name.lower().endswith(endings)]
-    stems = [os.path.splitext(name)[0] for name in found]
     if not found:
         raise Failure(f"{folder}: holds no {what} ({', '.join(endings)})")
-    for stem in stems:
-        if stems.count(stem) > 1:
-            raise Failure(f"{folder}: holds two images of the name {stem}")
+    stem, times = Counter(os.path.splitext(name)[0] for name in found).most_common(1)[0]
+    if times > 1:
+        raise Failure(f"{folder}: holds two images of the name {stem}")
     return sorted(found, key=lambda name: ([int(n) for n in re.findall(r"\d+", name)], name))
 
 
@@ -165,7 +165,7 @@ def _image(path: Path) -> Any:
     try:
         with Image.open(path) as image:
             return np.asarray(image)
-    except (OSError, SyntaxError, ValueError) as error:
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise FormatError(str(path), "", str(error)) from None
