@@ -7,6 +7,7 @@
 #                  requirements/locked
 #   SECONDS=600    of `make fuzz`;  HOURS=1  of `make soak`;  MUTATIONS=100000  of `make fuzz-readers`
 #   ARCHITECTURES="x86_64 aarch64"  what `make packages` makes them for (default: this machine's)
+#   AARCH64_CUDA=OFF  of these, those for 64-bit ARM without CUDA
 #   CUDA_ARCH=90   the one GPU architecture to build for where nvcc is found (default: this GPU's)
 
 SHELL := /bin/bash
@@ -17,7 +18,7 @@ SHELL := /bin/bash
 
 # One compiler for the presets and for pip, so that what one compiled ccache serves to the other; but
 # a preset that names its own, as asan does, keeps that.
-export CC CXX ARCHITECTURES
+export CC CXX ARCHITECTURES AARCH64_CUDA
 # The packages are built in the C locale, whose objects serve the other builds as well.
 export CCACHE_SLOPPINESS ?= locale
 

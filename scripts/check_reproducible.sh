@@ -2,7 +2,7 @@
 # Build the packages again, from the source distribution in dist/, in another folder and without a
 # compiler cache, and compare: same bytes. Takes as long as a first `make packages`.
 #
-# PYTHON, BINDINGS and CMAKE_ARGS as for make_packages.sh, and as they were when dist/ was made.
+# PYTHON, BINDINGS, ARCHITECTURES, AARCH64_CUDA and CMAKE_ARGS as for make_packages.sh, and as they were when dist/ was made.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -5,8 +5,9 @@
 #   PYTHON=python3   has what requirements/packages.txt lists
 #   BINDINGS=AUTO    ON: fail where the JDK or Mono is missing, instead of leaving the jar or nupkg out
 #   ARCHITECTURES    this machine's; "x86_64 aarch64": wheels and tarballs for both, one jar and one nupkg
-#                    with the libraries of both, those for 64-bit ARM by cross compilation, without CUDA
+#                    with the libraries of both, those for 64-bit ARM by cross compilation
 #   CMAKE_ARGS       more for CMake, such as -DROBOCACHE_CUDA=OFF
+#   AARCH64_CUDA     ON or OFF: ROBOCACHE_CUDA of those for 64-bit ARM; AUTO: as CMAKE_ARGS and nvcc have it
 #
 # The same sources and tools give the same bytes, wherever and whenever: check_reproducible.sh.
 set -euo pipefail
@@ -16,6 +17,7 @@ PYTHON=${PYTHON:-python3}
 BINDINGS=${BINDINGS:-AUTO}
 machine=$(uname -m)
 ARCHITECTURES=${ARCHITECTURES:-$machine}
+AARCH64_CUDA=${AARCH64_CUDA:-AUTO}
 build=build/packages
 stage=$build/stage
 version=$(sed -n 's/^#define RBC_VERSION_[A-Z]* //p' include/robocache/base.h | paste -sd.)
@@ -61,6 +63,10 @@ make_tree() {
     --numeric-owner --create "$tree" | gzip -n9 >"dist/$tree.tar.gz"
 }
 
+has_cuda() {
+  [[ ${CMAKE_ARGS:-} != *ROBOCACHE_CUDA=OFF* ]] &&
+    { command -v nvcc >/dev/null || [[ -x /usr/local/cuda/bin/nvcc ]]; }
+}
 has_target() { [[ $(cmake --build "$1" --target help) == *"$2"* ]]; }
 
 for architecture in $ARCHITECTURES; do
@@ -74,8 +80,16 @@ for architecture in $ARCHITECTURES; do
   cross=$build-aarch64
   python=$PWD/build/aarch64/python
   [[ -d $python ]] || scripts/aarch64_python.sh "$python"
-  _PYTHON_HOST_PLATFORM=linux-aarch64 make_wheel "$cross" ROBOCACHE_CUDA=OFF \
-    CMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64.cmake" ROBOCACHE_AARCH64_PYTHON="$python"
+  cuda=
+  with_cuda=OFF
+  if [[ $AARCH64_CUDA == ON ]] || { [[ $AARCH64_CUDA == AUTO ]] && has_cuda; }; then
+    cuda=$PWD/build/aarch64/cuda
+    with_cuda=ON
+    [[ -d $cuda ]] || scripts/aarch64_cuda.sh "$cuda"
+  fi
+  CMAKE_ARGS="${CMAKE_ARGS:-} -DROBOCACHE_CUDA=$with_cuda" _PYTHON_HOST_PLATFORM=linux-aarch64 \
+    make_wheel "$cross" CMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64.cmake" \
+    ROBOCACHE_AARCH64_PYTHON="$python" ROBOCACHE_AARCH64_CUDA="$cuda"
   make_tree "$cross" aarch64
   for language in java csharp; do
     has_target "$cross" "robocache_$language" || continue

@@ -1,7 +1,7 @@
 """Check packages as they lie there, wherever they came from: verify_packages.py FOLDER
 
-Their sums, the bill of materials, that every package carries the one library that the bill names,
-and that it is hardened. Nothing of the packages is run.
+Their sums, the bills of materials, one for each architecture, that every package carries the libraries
+that they name alone, and that these are hardened. Nothing of the packages is run.
 """
 
 from __future__ import annotations
@@ -114,13 +114,16 @@ def check_library(name: str, content: bytes) -> list[str]:
 
 def verify(folder: pathlib.Path) -> list[str]:
     found = check_sums(folder)
-    bills = list(folder.glob("*.cdx.json"))
-    if len(bills) != 1:
-        return [*found, f"{len(bills)} bills of materials, expected one"]
-    bill = json.loads(bills[0].read_text())
-    found += check_bill(bills[0].name, bill)
-    root = bill.get("metadata", {}).get("component", {})
-    named = {digest["content"] for digest in root.get("hashes", [])}
+    bills = sorted(folder.glob("*.cdx.json"))
+    trees = [path for path in folder.glob("*.tar.gz") if "-linux-" in path.name]
+    if len(bills) != len(trees):
+        found.append(f"{len(bills)} bills of materials, expected one for each of {len(trees)} trees")
+    named = set()
+    for path in bills:
+        bill = json.loads(path.read_text())
+        found += check_bill(path.name, bill)
+        root = bill.get("metadata", {}).get("component", {})
+        named |= {digest["content"] for digest in root.get("hashes", [])}
     hardened = set()
     carriers = 0
     for path in sorted(folder.iterdir()):
@@ -135,7 +138,7 @@ def verify(folder: pathlib.Path) -> list[str]:
                 continue
             carriers += 1
             if sha256(content) not in named:
-                found.append(f"{path.name}: {name} is not the library of the bill of materials")
+                found.append(f"{path.name}: {name} is the library of no bill of materials")
             if sha256(content) not in hardened:
                 hardened.add(sha256(content))
                 found += check_library(f"{path.name}: {name}", content)

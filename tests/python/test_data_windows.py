@@ -68,7 +68,7 @@ def test_what_is_refused():
     episodes = example(3)[0]
     with pytest.raises(ValueError, match="action has 2 channels, but observation.state has 3"):
         episodes.statistics(relative=4)
-    with pytest.raises(ValueError, match="relative: is 0, expected 1 or more rows"):
+    with pytest.raises(ValueError, match="relative: is 0, expected 1 or more"):
         episodes.statistics(relative=0, to={"action": "action"})
     with pytest.raises(ValueError, match="expected neither tracks nor per_episode"):
         episodes.statistics(["action"], relative=4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 from . import _core
 from ._context import Context
 from ._dtypes import DTYPES, dtype_name
-from ._errors import shown
+from ._errors import REFUSALS, blamed, shown
 from ._operation import begin
 from ._options import count, number, struct_of
 from ._stream import Stream, clock_offsets
@@ -141,12 +142,21 @@ class Live:
         self._channels: list[int] = []
         described = []
         for n, stream in enumerate(streams):
+            if not isinstance(stream, LiveStream):
+                told = f"a {type(stream).__name__}"
+                raise TypeError(f"streams[{n}]: is {told}, expected a robocache.LiveStream")
             try:
                 described.append(self._described(stream, no_times))
             except (TypeError, ValueError) as error:
                 raise type(error)(f"streams[{n}].{error}") from None
         params = (_new_params(), _packed(self._time.name))
         self._handle = _core.rbc_live_create(self._context._handle, described, params)
+
+    def _array(self, given: Any, dtype: Any, name: str) -> Any:
+        try:
+            return self._numpy.asarray(given, dtype)
+        except REFUSALS as error:
+            raise blamed(error, name) from None
 
     def _described(self, stream: LiveStream, no_times: Any) -> tuple[Any, ...]:
         np = self._numpy
@@ -197,11 +207,14 @@ class Live:
         ValueError
             The stream is none, or shapes do not fit; nothing is added.
         """
+        try:
+            stream = operator.index(stream)
+        except REFUSALS:
+            raise TypeError(f"stream: is {shown(stream)}, expected an int") from None
         if not 0 <= stream < len(self._dtypes):
             raise ValueError(f"stream: is {stream}, expected 0 to {len(self._dtypes) - 1}")
-        np = self._numpy
-        own_times = np.asarray(times, self._time)
-        own_values = np.asarray(values, self._dtypes[stream])
+        own_times = self._array(times, self._time, "times")
+        own_values = self._array(values, self._dtypes[stream], "values")
         if own_times.ndim == 0:
             own_times = own_times[None]
             own_values = own_values[None] if own_values.ndim == 1 else own_values
@@ -222,11 +235,11 @@ class Live:
         ------
         ValueError
             Shapes do not fit.
-        UnsupportedError
-            Another thread fuses.
+        RoboCacheError
+            Another thread fuses (UNSUPPORTED).
         """
         np = self._numpy
-        queries = np.atleast_1d(np.asarray(query_times, self._time))
+        queries = np.atleast_1d(self._array(query_times, self._time, "query_times"))
         rows = len(queries)
         if out is None:
             out = np.empty((rows, sum(self._channels)), np.dtype(dtype_name(dtype)))

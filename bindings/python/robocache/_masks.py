@@ -50,6 +50,8 @@ def channel_mask(mask: Array, streams: Sequence[Stream[Any]]) -> Array:
             raise TypeError(f"streams[{n}]: is a {type(stream).__name__}, expected a Stream")
         native: Any = stream
         index += [n] * native._native[-1]
+    if not hasattr(given, "shape"):
+        raise TypeError(f"mask: is a {type(mask).__name__}, expected an array")
     if given.shape[-1] != len(streams):
         raise ValueError(
             f"mask: has {given.shape[-1]} streams in its last extent, expected {len(streams)}"

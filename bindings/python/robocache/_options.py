@@ -8,6 +8,7 @@ from typing import Any
 from . import _core
 from ._errors import REFUSALS, shown
 
+_MOST = 2**63 - 1
 ZERO = 0.0  # the default of a number: this object itself, by which it is recognized
 
 
@@ -47,6 +48,7 @@ def count(given: Any, name: str) -> int:
         whole = operator.index(given)
     except REFUSALS:
         raise TypeError(f"{name}: is {shown(given)}, expected an int") from None
-    if whole < 1:
-        raise ValueError(f"{name}: is {whole}, expected 1 or more")
+    if not 0 < whole <= _MOST:
+        limit = "1 or more" if whole < 1 else "an int of 64 bits"
+        raise ValueError(f"{name}: is {whole}, expected {limit}")
     return whole

@@ -51,6 +51,9 @@ class StatisticsResult:
             if isinstance(given, (list, tuple)):
                 kind = np.int64 if field.name in ("count", "nonfinite") else np.float64
                 object.__setattr__(self, field.name, np.asarray(given, kind))
+            elif not hasattr(given, "shape"):
+                told = f"a {type(given).__name__}"
+                raise TypeError(f"{field.name}: is {told}, expected an array or a list")
         object.__setattr__(self, "levels", tuple(map(float, self.levels)))
         shape = tuple(self.mean.shape)
         if len(shape) not in (1, 2):

@@ -37,6 +37,10 @@ def seen(*tensors: Any) -> bool:
 def require_tensor(given: Any, name: str) -> None:
     if not isinstance(given, torch.Tensor):
         raise TypeError(f"{name}: is a {type(given).__name__}, expected a torch.Tensor")
+    if given.layout is not torch.strided:
+        raise TypeError(
+            f"{name}: has layout {given.layout}, expected a dense one; pass .to_dense()"
+        )
 
 
 def require_no_output(options: dict[str, Any]) -> None:

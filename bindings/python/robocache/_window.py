@@ -138,8 +138,9 @@ class Window:
     def __repr__(self) -> str:
         parts = [offsets_text(self.offsets)]
         for field in dataclasses.fields(self)[1:]:
-            value = getattr(self, field.name)
-            if value is not (default := _DEFAULTS[field.name]) and value != default:
+            value, default = getattr(self, field.name), _DEFAULTS[field.name]
+            plain = isinstance(value, (str, int, float))  # arrays compare element by element
+            if value is not default and not (plain and value == default):
                 parts.append(f"{field.name}={array_text(value)}")
         return f"Window({', '.join(parts)})"
 

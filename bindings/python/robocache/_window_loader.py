@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 import torch
 
 from ._episodes import Episodes
-from ._errors import shown
+from ._errors import blamed, shown
 from ._options import count
 from ._window_batches import Ahead, Cutter, Direct, WindowBatch
 from ._window_sampler import Sampler, checked_weights
@@ -117,7 +117,10 @@ class WindowLoader:
         if int(counts.sum()) == 0:
             raise ValueError("episodes: have no samples; episodes may be shorter than the windows")
         cutter = Cutter(episodes, spec, self._batch_size)
-        target = cutter.device if device is None else torch.device(device)
+        try:
+            target = cutter.device if device is None else torch.device(device)
+        except (RuntimeError, TypeError) as error:
+            raise blamed(error, "device") from None
         ahead = count(ahead, "ahead")
         if cutter.device.type == "cpu":
             self._batches: Direct | Ahead = Ahead(cutter, target, fresh, ahead)

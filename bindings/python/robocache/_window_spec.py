@@ -202,6 +202,7 @@ class WindowSpec:
         """How many samples each episode has, int64 [E] in NumPy. An empty episode has none."""
         import numpy as np
 
+        _require_episodes(episodes)
         begin, end = self.anchors
         lengths = episodes.lengths(self.track(self._anchor))
         counts: NDArray[np.int64] = np.where(lengths > 0, lengths + end - begin, 0).clip(min=0)
@@ -289,6 +290,11 @@ def _remade(windows: Any, options: dict[str, Any]) -> WindowSpec:
 
 
 # ---- what is given ------------------------------------------------------------------------------
+
+
+def _require_episodes(given: Any) -> None:
+    if not isinstance(given, Episodes):
+        raise TypeError(f"episodes: is a {type(given).__name__}, expected robocache.Episodes")
 
 
 def _checked_windows(windows: Any) -> dict[str, Window]:

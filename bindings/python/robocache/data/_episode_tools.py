@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import Episodes as InMemory
 from .. import Stream, Track, Transform, Window, WindowSpec, report
 from .. import statistics as exact
+from .._options import count
 
 if TYPE_CHECKING:
     from .. import Report, StatisticsResult
@@ -96,10 +98,15 @@ def statistics(
         :class:`robocache.StatisticsResult` by track, as :mod:`robocache.statistics_files` writes
         them.
     """
+    if not isinstance(episodes, InMemory):
+        told = f"a {type(episodes).__name__}"
+        raise TypeError(f"episodes: is {told}, expected robocache.data.Episodes")
     if relative is not None:
         if tracks is not None or per_episode:
             raise ValueError("relative: goes with to, expected neither tracks nor per_episode")
-        return _relative(episodes, int(relative), dict(to or _RELATIVE), rows, per_step, quantiles)
+        return _relative(
+            episodes, count(relative, "relative"), dict(to or _RELATIVE), rows, per_step, quantiles
+        )
     names = [n for n, t in episodes.tracks.items() if t.values is not None]
     told = {}
     for name in names if tracks is None else tracks:
@@ -119,8 +126,6 @@ def _relative(
     quantiles: Sequence[float],
 ) -> dict[str, StatisticsResult]:
     """Of chunks less the state at their first row."""
-    if horizon < 1:
-        raise ValueError(f"relative: is {horizon}, expected 1 or more rows")
     told = {}
     for name, state in to.items():
         count, other = episodes[name].num_channels, episodes[state].num_channels

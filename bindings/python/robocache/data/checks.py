@@ -132,6 +132,9 @@ def survey(
     limits = Limits(max_gap, jitter)
     if isinstance(given, Recording):
         return _of_recording(given, limits, unit, watch)
+    if not isinstance(given, Episodes):
+        told = f"a {type(given).__name__}"
+        raise TypeError(f"given: is {told}, expected a Recording or Episodes of robocache.data")
     return _of_episodes(given, limits, unit)
 
 
