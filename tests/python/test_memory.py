@@ -43,6 +43,7 @@ def handler_of(array):
 def nothing_idle():
     gc.collect()
     rbc.release_idle_memory()
+    rbc.limit_idle_memory(256 * MIB)  # other tests may have chosen another limit
     yield
     rbc.limit_idle_memory(256 * MIB)
 
