@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "dtype.h"
@@ -66,6 +67,7 @@ struct VoxelGrid {
 template <class Number>
 GridOf<Number> gridAs(const VoxelGrid& grid) {
   GridOf<Number> result;
+  result.by_products = true;
   for (int axis = 0; axis < 3; ++axis) {
     const auto extent = static_cast<double>(grid.shape[axis]);
     auto limit = static_cast<Number>(extent);
@@ -73,6 +75,12 @@ GridOf<Number> gridAs(const VoxelGrid& grid) {
     result.origin[axis] = static_cast<Number>(grid.origin[axis]);
     result.voxel_size[axis] = static_cast<Number>(grid.voxel_size[axis]);
     result.limit[axis] = limit;
+    const Number size = result.voxel_size[axis];
+    result.reciprocal[axis] = 1 / size;
+    // Half of the smallest number rounds to 0, and what is more does not.
+    result.lowest[axis] = std::floor(size / 2) * -std::numeric_limits<Number>::denorm_min();
+    const Number most = std::ldexp(Number(1), kMostByProducts<Number>);
+    result.by_products = result.by_products && size >= 1 / most && size <= most;
   }
   return result;
 }
