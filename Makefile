@@ -5,8 +5,11 @@
 #   PYTHON=python  makes the virtual environment, or with DEPS=no runs everything itself
 #   LOCKED=yes     Python packages of build, lint and packages in the versions, and with the hashes, of
 #                  requirements/locked
+#   LINT=quick     of `make lint`: all but clang-tidy
+#   AGAINST=FILE   of `make bench`: fails where a case is slower than recorded;  RECORD=FILE  records
 #   SECONDS=600    of `make fuzz`;  HOURS=1  of `make soak`;  MUTATIONS=100000  of `make fuzz-readers`
 #   ARCHITECTURES="x86_64 aarch64"  what `make packages` makes them for (default: this machine's)
+#   AARCH64_CUDA=OFF  of these, those for 64-bit ARM without CUDA
 #   CUDA_ARCH=90   the one GPU architecture to build for where nvcc is found (default: this GPU's)
 
 SHELL := /bin/bash
@@ -17,7 +20,7 @@ SHELL := /bin/bash
 
 # One compiler for the presets and for pip, so that what one compiled ccache serves to the other; but
 # a preset that names its own, as asan does, keeps that.
-export CC CXX ARCHITECTURES
+export CC CXX ARCHITECTURES AARCH64_CUDA
 # The packages are built in the C locale, whose objects serve the other builds as well.
 export CCACHE_SLOPPINESS ?= locale
 
@@ -91,7 +94,10 @@ run-bench: deps-bench
 	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=OFF -DROBOCACHE_BUILD_BENCHMARKS=ON
 	cmake --build --preset release --target robocache_bench
 	build/release/benchmarks/robocache_bench --benchmark_filter='$(BACKEND)' \
+	  --benchmark_out=build/bench-$(BACKEND).json --benchmark_out_format=json \
 	  --benchmark_context=commit=$$(git describe --always --dirty || echo unknown) $(BENCH_ARGS)
+	$(if $(AGAINST)$(RECORD),$(PY) scripts/bench_against.py --measured build/bench-$(BACKEND).json \
+	  --bench build/release/benchmarks/robocache_bench $(AGAINST:%=--against %) $(RECORD:%=--record %))
 
 .PHONY: asan tsan
 asan: deps-test $(STAMPS)/test ## Run the C++ tests under Clang's AddressSanitizer and UBSan
@@ -109,7 +115,7 @@ fuzz: deps-fuzz ## Fuzz the whole ABI with libFuzzer: SECONDS=600
 	cmake --build --preset fuzz --target robocache_fuzz
 	mkdir -p build/fuzz/crashes
 	scripts/fuzz_corpus.sh unpack tests/fuzz/corpus.hex build/fuzz/corpus
-	build/fuzz/tests/fuzz/robocache_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=600 -timeout=60 \
+	build/fuzz/tests/fuzz/robocache_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=600 -timeout=60 -entropic=0 \
 	  -rss_limit_mb=4000 -artifact_prefix=build/fuzz/crashes/ -print_final_stats=1 \
 	  build/fuzz/corpus
 
@@ -126,8 +132,8 @@ soak: deps-test $(STAMPS)/test ## Calls of all operations for HOURS=1, and no me
 	build/release/tests/fuzz/robocache_soak --hours $(or $(HOURS),1) --log build/soak.csv
 
 .PHONY: lint
-lint: deps-lint package $(STAMPS)/lint ## Read all sources with tools that look for defects
-	scripts/lint.sh
+lint: deps-lint deps-test package $(STAMPS)/test $(STAMPS)/lint ## Read all sources with tools that look for defects
+	scripts/lint.sh $(LINT)
 # Python for that architecture lies in the build folder, and is fetched once.
 .PHONY: test-aarch64
 test-aarch64: deps-aarch64 $(STAMPS)/build build/aarch64/python ## Build for 64-bit ARM, run the tests under QEMU
@@ -156,8 +162,8 @@ packages: deps-packages $(if $(findstring aarch64,$(ARCHITECTURES)),deps-aarch64
 	$(PY) tests/packages_test.py
 
 .PHONY: verify-packages
-verify-packages: deps-packages $(STAMPS)/packages ## Check what is in dist: sums, bills of materials, contents
-	$(PY) scripts/verify_packages.py dist
+verify-packages: deps-packages $(STAMPS)/packages ## Check what is in dist: sums, bills, provenance, contents
+	$(PY) scripts/verify_packages.py --strict dist
 	$(PY) tests/packages_test.py
 
 .PHONY: reproduce

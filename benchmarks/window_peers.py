@@ -2,8 +2,8 @@
 
     python benchmarks/window_peers.py            # needs a GPU
 
-Rows of 64 or 14 channels in bf16 out of a million, held at the ends of their episodes and normalized.
-Peers take turns, and must give the same numbers, within the rounding of bf16.
+Rows of 64 or 14 channels in bf16 out of a million, held at the ends of their episodes and
+normalized. Peers take turns, and must give the same numbers, within the rounding of bf16.
 """
 
 from __future__ import annotations

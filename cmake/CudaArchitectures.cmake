@@ -4,9 +4,15 @@
 
 # The kernels use nothing newer than 9.0: one PTX for it and later majors saves a third of the time.
 set(CMAKE_CUDA_ARCHITECTURES OFF)
-set(rbc_cuda_code
-  "--generate-code=arch=compute_80,code=[sm_80]"
-  "--generate-code=arch=compute_90,code=[compute_90,sm_90,sm_100,sm_120]")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64") # Orin; Grace with Hopper and Blackwell; Thor, Spark
+  set(rbc_cuda_code
+    "--generate-code=arch=compute_87,code=[sm_87]"
+    "--generate-code=arch=compute_90,code=[compute_90,sm_90,sm_100,sm_110,sm_121]")
+else()
+  set(rbc_cuda_code
+    "--generate-code=arch=compute_80,code=[sm_80]"
+    "--generate-code=arch=compute_90,code=[compute_90,sm_90,sm_100,sm_120]")
+endif()
 if(NOT ROBOCACHE_BUILD_PYTHON OR ROBOCACHE_PORTABLE)
   return()
 endif()

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # Build, test and benchmark on a machine with a GPU, in one command and without a network.
 #
-#   scripts/gpu_check.sh [build] [test] [sanitize] [bench] [peers] [training]    (all by default)
+#   scripts/gpu_check.sh [build] [test] [sanitize] [bench [--against FILE] [--record FILE]] [peers]
+#                        [training]    (all by default)
 #
 #   build     the library for this GPU, tests, benchmarks, and the Python package
 #   test      every test; those on CUDA run here
 #   sanitize  some of the tests on CUDA under compute-sanitizer's memcheck, racecheck, initcheck and
 #             synccheck
-#   bench     robocache_bench, the CUDA part
+#   bench     robocache_bench, the CUDA part. After it --against FILE fails where a case is slower by
+#             more than 8 % than bench_against.py has recorded, in times of a copy of the same run;
+#             --record FILE records this run
 #   peers     benchmarks/peers.py, a JSON file for each block of tables in
 #             docs/performance/figures.md: on CUDA resample, fuse and calls (peers-cuda), sparse
 #             voxels (sparse-cuda) and grids (voxels-cuda); on two CPU cores all of them
@@ -53,7 +56,18 @@ SANITIZE_SHARE=${SANITIZE_SHARE:-4}
 BENCH_FILTER=${BENCH_FILTER:-}
 ALL_STAGES=(build test sanitize bench peers training)
 
-stages=("$@")
+stages=()
+compare=() # of bench_against.py
+while (($#)); do
+  case $1 in
+    --against | --record)
+      compare+=("$1" "${2:?gpu_check.sh: $1 takes a file}")
+      shift
+      ;;
+    *) stages+=("$1") ;;
+  esac
+  shift
+done
 ((${#stages[@]})) || stages=("${ALL_STAGES[@]}")
 for stage in "${stages[@]}"; do
   if [[ " ${ALL_STAGES[*]} " != *" $stage "* ]]; then
@@ -169,6 +183,11 @@ run_bench() {
     ${BENCH_ARGS:-}
   local status=$?
   tables+=("$LOG_DIR/bench.json")
+  if ((status == 0 && ${#compare[@]})); then
+    "$PYTHON" scripts/bench_against.py --measured "$LOG_DIR/bench.json" \
+      --bench build/release/benchmarks/robocache_bench "${compare[@]}"
+    status=$?
+  fi
   # Copies come with every filter.
   ((status == 0)) && (($(grep '"name": "cuda/' "$LOG_DIR/bench.json" | grep -cv '"cuda/copy') > 0))
 }

@@ -2,14 +2,17 @@
 # What reads sources without running them. Each tool that is missing is named and left out; with STRICT=yes
 # that is a failure too.
 #
-#   scripts/lint.sh [ruff|mypy|bandit|secrets|licences|shellcheck|cppcheck|analyzer|clang-tidy]...
+#   scripts/lint.sh [quick|ruff|mypy|bandit|secrets|licences|shellcheck|cppcheck|analyzer|clang-tidy]...
 #
-# clang-tidy takes minutes and needs build/clang configured, or another preset in TIDY_BUILD.
+# All of them by default; `quick` is all but clang-tidy, and takes about a minute of one core: secrets 25 s,
+# cppcheck 11 s, mypy 9 s, the others less than 4 s each. clang-tidy takes minutes and needs build/clang
+# configured, or another preset in TIDY_BUILD.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
-all=(ruff mypy bandit secrets licences shellcheck cppcheck analyzer clang-tidy)
-if (($# == 0)); then set -- "${all[@]}"; fi
+quick=(ruff mypy bandit secrets licences shellcheck cppcheck analyzer)
+if (($# == 0)); then set -- "${quick[@]}" clang-tidy; fi
+if [[ $* == quick ]]; then set -- "${quick[@]}"; fi
 failed=()
 left_out=()
 

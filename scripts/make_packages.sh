@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # Build every package into dist/, all around the same librobocache.so: wheel, source distribution,
-# jar, nupkg, a tree for C and C++ as a tarball, a bill of materials, and SHA-256 sums.
+# jar, nupkg, a tree for C and C++ as a tarball, bills of materials, how they were made (provenance), and
+# SHA-256 sums.
 #
 #   PYTHON=python3   has what requirements/packages.txt lists
 #   BINDINGS=AUTO    ON: fail where the JDK or Mono is missing, instead of leaving the jar or nupkg out
 #   ARCHITECTURES    this machine's; "x86_64 aarch64": wheels and tarballs for both, one jar and one nupkg
-#                    with the libraries of both, those for 64-bit ARM by cross compilation, without CUDA
+#                    with the libraries of both, those for 64-bit ARM by cross compilation
 #   CMAKE_ARGS       more for CMake, such as -DROBOCACHE_CUDA=OFF
+#   SOURCE_COMMIT, BUILDER_ID    as provenance.py takes them
+#   AARCH64_CUDA     ON or OFF: ROBOCACHE_CUDA of those for 64-bit ARM; AUTO: as CMAKE_ARGS and nvcc have it
 #
 # The same sources and tools give the same bytes, wherever and whenever: check_reproducible.sh.
 set -euo pipefail
@@ -16,6 +19,7 @@ PYTHON=${PYTHON:-python3}
 BINDINGS=${BINDINGS:-AUTO}
 machine=$(uname -m)
 ARCHITECTURES=${ARCHITECTURES:-$machine}
+AARCH64_CUDA=${AARCH64_CUDA:-AUTO}
 build=build/packages
 stage=$build/stage
 version=$(sed -n 's/^#define RBC_VERSION_[A-Z]* //p' include/robocache/base.h | paste -sd.)
@@ -61,6 +65,10 @@ make_tree() {
     --numeric-owner --create "$tree" | gzip -n9 >"dist/$tree.tar.gz"
 }
 
+has_cuda() {
+  [[ ${CMAKE_ARGS:-} != *ROBOCACHE_CUDA=OFF* ]] &&
+    { command -v nvcc >/dev/null || [[ -x /usr/local/cuda/bin/nvcc ]]; }
+}
 has_target() { [[ $(cmake --build "$1" --target help) == *"$2"* ]]; }
 
 for architecture in $ARCHITECTURES; do
@@ -74,8 +82,16 @@ for architecture in $ARCHITECTURES; do
   cross=$build-aarch64
   python=$PWD/build/aarch64/python
   [[ -d $python ]] || scripts/aarch64_python.sh "$python"
-  _PYTHON_HOST_PLATFORM=linux-aarch64 make_wheel "$cross" ROBOCACHE_CUDA=OFF \
-    CMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64.cmake" ROBOCACHE_AARCH64_PYTHON="$python"
+  cuda=
+  with_cuda=OFF
+  if [[ $AARCH64_CUDA == ON ]] || { [[ $AARCH64_CUDA == AUTO ]] && has_cuda; }; then
+    cuda=$PWD/build/aarch64/cuda
+    with_cuda=ON
+    [[ -d $cuda ]] || scripts/aarch64_cuda.sh "$cuda"
+  fi
+  CMAKE_ARGS="${CMAKE_ARGS:-} -DROBOCACHE_CUDA=$with_cuda" _PYTHON_HOST_PLATFORM=linux-aarch64 \
+    make_wheel "$cross" CMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64.cmake" \
+    ROBOCACHE_AARCH64_PYTHON="$python" ROBOCACHE_AARCH64_CUDA="$cuda"
   make_tree "$cross" aarch64
   for language in java csharp; do
     has_target "$cross" "robocache_$language" || continue
@@ -107,10 +123,16 @@ else
 fi
 make_tree "$build" "$machine"
 
-echo "== Bill of materials and sums"
-"$PYTHON" scripts/sbom.py "$build" >"dist/robocache-$version.cdx.json"
+echo "== Bills of materials, provenance and sums"
+bills() {  # of the build folder $1, under the name $2
+  "$PYTHON" scripts/sbom.py "$1" cyclonedx >"dist/$2.cdx.json"
+  "$PYTHON" scripts/sbom.py "$1" spdx >"dist/$2.spdx.json"
+}
+bills "$build" "robocache-$version"
 if [[ $ARCHITECTURES == *aarch64* && $machine != aarch64 ]]; then
-  "$PYTHON" scripts/sbom.py "$build-aarch64" >"dist/robocache-$version-aarch64.cdx.json"
+  bills "$build-aarch64" "robocache-$version-aarch64"
 fi
+provenance=$(ARCHITECTURES=$ARCHITECTURES BINDINGS=$BINDINGS "$PYTHON" scripts/provenance.py dist)
+echo "$provenance" >"dist/robocache-$version.intoto.json"
 sums=$(cd dist && sha256sum -- *)
 echo "$sums" | tee dist/SHA256SUMS

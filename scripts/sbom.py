@@ -1,8 +1,8 @@
-"""Print the bill of materials of a build of librobocache.so: CycloneDX 1.5, in JSON.
+"""Print the bill of materials of a build of librobocache.so, in JSON: CycloneDX 1.5 or SPDX 2.3.
 
 It lists what others wrote and the library contains: linked statically, or compiled in from headers.
 What that is, in which version and under which licence, is read from the build.
-Usage: sbom.py BUILD_DIR (one of Ninja's; SOURCE_DATE_EPOCH may give the time)
+Usage: sbom.py BUILD_DIR cyclonedx|spdx (a build of Ninja's; SOURCE_DATE_EPOCH may give the time)
 """
 
 import datetime
@@ -139,16 +139,19 @@ def contents(build):
         yield cudart(build)
 
 
-def bill(build):
-    root, parts = robocache(build), list(contents(build))
+def made_at():
     seconds = int(os.environ.get("SOURCE_DATE_EPOCH", 0))
     made = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    return made.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def cyclonedx(root, parts):
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.5.schema.json",
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "version": 1,
-        "metadata": {"timestamp": made.strftime("%Y-%m-%dT%H:%M:%SZ"), "component": root},
+        "metadata": {"timestamp": made_at(), "component": root},
         "components": parts,
         "dependencies": [
             {"ref": root["bom-ref"], "dependsOn": [part["bom-ref"] for part in parts]},
@@ -157,4 +160,100 @@ def bill(build):
     }
 
 
-print(json.dumps(bill(Build(pathlib.Path(sys.argv[1]))), indent=2))
+def spdx_id(name):
+    return "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", name)
+
+
+def spdx_license(license):
+    """An SPDX expression; a licence that has none there gets a reference of the document's own."""
+    if "expression" in license:
+        return license["expression"]
+    return "LicenseRef-" + re.sub(r"[^A-Za-z0-9.]+", "-", license["license"]["name"])
+
+
+def spdx_package(component):
+    (license,) = component["licenses"]
+    package = {
+        "SPDXID": spdx_id(component["name"]),
+        "name": component["name"],
+        "versionInfo": component["version"],
+        "description": component["description"],
+        "primaryPackagePurpose": "LIBRARY",
+        "downloadLocation": "NOASSERTION",
+        "filesAnalyzed": False,
+        "licenseConcluded": spdx_license(license),
+        "licenseDeclared": spdx_license(license),
+        "copyrightText": "NOASSERTION",
+    }
+    if "hashes" in component:
+        package["checksums"] = [
+            {"algorithm": digest["alg"].replace("-", ""), "checksumValue": digest["content"]}
+            for digest in component["hashes"]
+        ]
+    if "purl" in component:
+        package["externalRefs"] = [
+            {
+                "referenceCategory": "PACKAGE-MANAGER",
+                "referenceType": "purl",
+                "referenceLocator": component["purl"],
+            }
+        ]
+    return package
+
+
+def spdx(root, parts):
+    own = {
+        spdx_license(license): license["license"]
+        for part in parts
+        for license in part["licenses"]
+        if "expression" not in license
+    }
+    name = f"{root['name']}-{root['version']}"
+    return {
+        "spdxVersion": "SPDX-2.3",
+        "dataLicense": "CC0-1.0",
+        "SPDXID": "SPDXRef-DOCUMENT",
+        "name": name,
+        # The library's own sum makes it the name of this bill alone.
+        "documentNamespace": (
+            f"https://spdx.org/spdxdocs/{name}-{root['hashes'][0]['content'][:32]}"
+        ),
+        "creationInfo": {"created": made_at(), "creators": ["Tool: robocache-sbom.py"]},
+        "packages": [spdx_package(component) for component in (root, *parts)],
+        "hasExtractedLicensingInfos": [
+            {
+                "licenseId": identifier,
+                "name": license["name"],
+                "extractedText": f"See {license['url']}",
+                "seeAlsos": [license["url"]],
+            }
+            for identifier, license in own.items()
+        ],
+        "relationships": [
+            {
+                "spdxElementId": "SPDXRef-DOCUMENT",
+                "relationshipType": "DESCRIBES",
+                "relatedSpdxElement": spdx_id(root["name"]),
+            },
+            *(
+                {
+                    "spdxElementId": spdx_id(root["name"]),
+                    "relationshipType": "CONTAINS",
+                    "relatedSpdxElement": spdx_id(part["name"]),
+                }
+                for part in parts
+            ),
+        ],
+    }
+
+
+def main():
+    folder, form = sys.argv[1:]
+    build = Build(pathlib.Path(folder))
+    print(json.dumps(FORMS[form](robocache(build), list(contents(build))), indent=2))
+
+
+FORMS = {"cyclonedx": cyclonedx, "spdx": spdx}
+
+if __name__ == "__main__":
+    main()

@@ -20,6 +20,9 @@ from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+import verify_statements  # noqa: E402
+
 DIST = ROOT / "dist"
 VERSION = ".".join(
     re.findall(r"define RBC_VERSION_\w+ (\d+)", (ROOT / "include/robocache/base.h").read_text())
@@ -216,22 +219,39 @@ class CrossCompiled(unittest.TestCase):
         self.assertEqual(len(libraries), 3)
         self.assertEqual({machine_of(data) for data in libraries}, {"aarch64"})
 
-    def test_the_wheel_runs_and_has_no_driver(self):
-        python = ROOT / "build/aarch64/python"
+    def python(self, program):
+        """What it prints with the wheel, in Python of that machine, which has no driver here."""
+        root = ROOT / "build/aarch64/python"
         with tempfile.TemporaryDirectory() as folder:
             with zipfile.ZipFile(package("*_aarch64.whl")) as wheel:
                 wheel.extractall(folder)
-            told = run(
-                "qemu-aarch64-static",
-                "-L",
-                python,
-                python / "usr/bin/python3",
-                "-c",
-                "import robocache as rbc; info = rbc.Context().info; "
-                "print(rbc.__version__, info.backend, info.simd, info.cuda_unavailable)",
-                env={**os.environ, "PYTHONPATH": f"{folder}:{python / 'site'}"},
-            )
-        self.assertRegex(told, rf"{re.escape(VERSION)} cpu neon .*CUDA")
+            python = ("qemu-aarch64-static", "-L", root, root / "usr/bin/python3")
+            path = {"PYTHONPATH": f"{folder}:{root / 'site'}"}
+            return run(*python, "-c", program, env={**os.environ, **path})
+
+    def test_without_a_driver_the_cpu_computes(self):
+        told = self.python(
+            "import numpy as np, robocache as rbc; info = rbc.Context().info; "
+            "print(rbc.__version__, info.backend, info.simd, info.cuda_unavailable); "
+            "print(rbc.resample(np.array([[0.], [2.]]), np.array([0., 1.]), np.array([.25])))"
+        )
+        self.assertRegex(told, rf"^{re.escape(VERSION)} cpu neon {self.why()}")
+        self.assertIn("[[0.5]]", told)
+
+    def test_cuda_that_is_asked_for_is_an_error_that_says_why(self):
+        told = self.python(
+            "import robocache as rbc\n"
+            "try: rbc.Context('cuda')\n"
+            "except Exception as error: print(type(error).__name__, error)"
+        )
+        self.assertRegex(told, rf"^\w+ {self.why()}")
+
+    @staticmethod
+    def why():
+        library = io.BytesIO(contents(package("*_aarch64.whl"))["robocache/librobocache.so.1"])
+        if ELFFile(library).get_section_by_name(".nv_fatbin") is None:
+            return "CUDA: this build of the library has no CUDA backend"
+        return "CUDA: no usable driver: "
 
 
 class SourceDistribution(unittest.TestCase):
@@ -367,10 +387,15 @@ class NuGet(unittest.TestCase):
 
 class BillOfMaterials(unittest.TestCase):
     def test_names_what_the_library_contains(self):
-        bill = json.loads((DIST / f"robocache-{VERSION}.cdx.json").read_text())
+        for machine in MACHINES:
+            with self.subTest(machine):
+                self.check(machine, "" if machine == MACHINE else f"-{machine}")
+
+    def check(self, machine, suffix):
+        bill = json.loads((DIST / f"robocache-{VERSION}{suffix}.cdx.json").read_text())
         self.assertEqual((bill["bomFormat"], bill["specVersion"]), ("CycloneDX", "1.5"))
-        tree = contents(DIST / f"{TREE}.tar.gz")
-        library = tree[f"{TREE}/lib/librobocache.so.{VERSION}"]
+        tree = f"robocache-{VERSION}-linux-{machine}"
+        library = contents(DIST / f"{tree}.tar.gz")[f"{tree}/lib/librobocache.so.{VERSION}"]
         root = bill["metadata"]["component"]
         self.assertEqual((root["name"], root["version"]), ("robocache", VERSION))
         self.assertEqual(root["hashes"][0]["content"], hashlib.sha256(library).hexdigest())
@@ -382,6 +407,16 @@ class BillOfMaterials(unittest.TestCase):
             with self.subTest(part["name"]):
                 self.assertRegex(part["version"], r"^\d+\.\d+")
                 self.assertTrue(all(part["licenses"][0].values()))
+
+    def test_tells_the_same_as_spdx(self):
+        self.assertEqual(verify_statements.check_bills(DIST)[0], [])
+
+
+class Provenance(unittest.TestCase):
+    def test_tells_of_every_file(self):
+        found = verify_statements.check_provenance(DIST)
+        # Only a release has to be of a clean checkout: `make verify-packages`.
+        self.assertEqual([line for line in found if "from changed files" not in line], [])
 
 
 if __name__ == "__main__":

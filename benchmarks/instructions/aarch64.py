@@ -1,7 +1,7 @@
 """How many instructions of 64-bit ARM a call takes, by level of vector instructions, under QEMU.
 
     cmake --preset aarch64 && cmake --build --preset aarch64 --target robocache
-    python benchmarks/instructions/aarch64.py
+    python benchmarks/instructions/aarch64.py [BUILD_FOLDER]
 
 QEMU runs the program one instruction at a time and writes a line for each. A call is the difference
 between a program of three calls and one of one. It tells nothing of time: what an instruction costs
@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build/aarch64"
+BUILD = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "build/aarch64"
 EMULATOR = ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_LIBRARY_PATH={BUILD}"]
 LEVELS = {"portable": 1, "neon": 4}
 

@@ -1,9 +1,13 @@
 // What live fusion costs while sensors push: robocache_bench_live [TICKS] (default 1000000).
 //
 // Eight threads push a sample of seven channels each every millisecond, by the clock. Meanwhile one
-// thread fuses all streams, tick after tick, and each tick is timed: of one row, and, a tenth as often, of
-// the last 16 ticks of a loop at 1 kHz and of one at 100 Hz. Then the same with a mutex and a std::deque a sensor. Pushes are timed by the
+// thread fuses all streams, tick after tick, and each tick is timed: of one row, and, a tenth as often,
+// of the last 16 ticks of a loop at 1 kHz and of one at 100 Hz. After each tick the thread reads the
+// clock alone for as long as a tick usually takes: what is longer there, the machine was busy with
+// something else. Then the same with a mutex and a std::deque a sensor. Pushes are timed by the
 // thousand while another thread ticks. The lines are tab-separated, in ns.
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -79,6 +83,14 @@ void print(const char* what, const char* who, const Histogram& times) {
   std::fflush(stdout);
 }
 
+// How long reading the clock until `length` is over takes.
+int64_t timeClock(int64_t length) {
+  const int64_t begin = nanoseconds();
+  int64_t now = begin;
+  while (now < begin + length) now = nanoseconds();
+  return now - begin;
+}
+
 template <class Rig>
 void timeTicks(const char* who, int64_t ticks) {
   for (const Tick& tick : kTicks) {
@@ -87,9 +99,13 @@ void timeTicks(const char* who, int64_t ticks) {
     const Sensors<Rig> sensors(rig);
     std::vector<double> queries(static_cast<size_t>(history));
     std::vector<float> out(static_cast<size_t>(history * kWidth));
+    Histogram first;  // some, to know how long they take
     Histogram times;
+    Histogram clock;
+    int64_t usual = 0;
     const int64_t count = history == 1 ? ticks : (ticks + 9) / 10;
     for (int64_t i = -1000; i < count; ++i) {
+      if (i == 0) usual = first.quantile(0.5);
       const int64_t now = nanoseconds();
       for (int t = 0; t < history; ++t) {
         queries[static_cast<size_t>(t)] = seconds(now - (history - 1 - t) * tick.apart);
@@ -97,9 +113,11 @@ void timeTicks(const char* who, int64_t ticks) {
       const int64_t begin = nanoseconds();
       rig.fuse(queries.data(), history, out.data());
       const int64_t end = nanoseconds();
-      if (i >= 0) times.add(end - begin);
+      (i < 0 ? first : times).add(end - begin);
+      if (i >= 0) clock.add(timeClock(usual));
     }
     print(tick.name, who, times);
+    print(tick.name, "the clock alone", clock);
   }
 }
 
@@ -144,6 +162,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: robocache_bench_live [TICKS]\n");
     return 2;
   }
+  mlockall(MCL_CURRENT | MCL_FUTURE);  // where it may
   std::printf("what\twho\tmedian\tp99\tp99.99\tlongest\n");
   live_bench::timePushes<live_bench::RingRig>("robocache", ticks);
   live_bench::timePushes<live_bench::DequeRig>("mutex and deque", ticks);

@@ -10,6 +10,7 @@
 #include "signals.h"
 #include "tensor_argument.h"
 #include "time_ranges.h"
+#include "warm_arrays.h"
 %}
 
 %include <typemaps.i>
@@ -283,6 +284,24 @@ TENSOR_TYPEMAP(const rbcOutput*, 1)
 void handleSignalsOn(unsigned long thread);
 %rename(watch_signals) watchSignals;
 rbcStatus_t watchSignals(rbcContext_t context);
+
+/* ---- memory of results ----------------------------------------------------------------------- */
+
+%noexception useNumPy;
+%rename(use_numpy) useNumPy;
+PyObject* useNumPy(PyObject* api);
+%noexception warmArray;
+%rename(warm_array) warmArray;
+PyObject* warmArray(PyObject* make, PyObject* shape, PyObject* dtype);
+%noexception idleWarmMemory;
+%rename(idle_memory) idleWarmMemory;
+size_t idleWarmMemory(void);
+%noexception releaseWarmMemory;
+%rename(release_memory) releaseWarmMemory;
+size_t releaseWarmMemory(size_t most);
+%noexception limitWarmMemory;
+%rename(limit_memory) limitWarmMemory;
+size_t limitWarmMemory(size_t limit);
 
 /* ---- streams of array libraries ------------------------------------------------------------- */
 

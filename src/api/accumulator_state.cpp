@@ -51,7 +51,7 @@ struct TableWalk {
 uint64_t completedKey(const AccumulatorKind& kind, uint64_t prefix, int32_t known) {
   const int width = keyWidth(kind.dtype);
   const int rest = width - known;
-  if (rest == 0) return prefix;
+  if (rest <= 0 || known <= 0) return prefix;
   const uint64_t zero = uint64_t{1} << (known - 1);
   if (prefix == zero)
     return prefix << rest;  // where 0 is, and numbers so small that it does for them

@@ -85,7 +85,7 @@ int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment
   // A copy, so that what was verified is what counts, whoever changes the caller's array meanwhile.
   rbcChannelGroup groups[kMaxSegments];
   std::copy_n(params.groups, params.num_groups, groups);
-  int order[kMaxSegments];
+  int order[kMaxSegments] = {};
   for (int i = 0; i < params.num_groups; ++i) {
     checkGroup(groups[i], i, channels);
     order[i] = i;

@@ -32,6 +32,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 #include "times.h"
@@ -43,6 +44,8 @@ class LiveRing {
   LiveRing(int64_t capacity, int64_t late_bound, int64_t row_bytes);
 
   int64_t capacity() const { return capacity_; }
+  // From a row that take() has taken to the next: row_bytes and what makes them whole words.
+  int64_t takenBytes() const { return 8 * row_words_; }
 
   // ---- the thread that pushes ----
 
@@ -60,7 +63,7 @@ class LiveRing {
   template <class Time>
   struct Taken {
     Time* times;
-    std::byte* rows;    // row_bytes each
+    uint64_t* rows;     // takenBytes() each
     uint64_t* numbers;  // scratch
     int64_t count;
     bool any;     // the ring holds samples
@@ -75,7 +78,9 @@ class LiveRing {
     bool none;
     const Time* few;
     int64_t count;
-    int times_around;  // distinct times on each side of a query that methods may look at, and one more
+    // Distinct times on each side of a query that are taken. Of the last of them the sample next to
+    // the query is; its equals may be left out.
+    int times_around;
   };
 
   // The samples that queries need: all later than `first`, and those of some distinct times before; or
@@ -94,9 +99,25 @@ class LiveRing {
   Counters counters() const;
 
  private:
+  // The times by number. By value, so that the members stay in registers.
+  template <class Time>
+  struct Times {
+    const std::atomic<uint64_t>* bits;
+    uint64_t slot_mask;
+
+    Time operator[](uint64_t number) const {
+      const uint64_t own = bits[number & slot_mask].load(std::memory_order_relaxed);
+      Time time;
+      std::memcpy(&time, &own, sizeof time);
+      return time;
+    }
+  };
+
   int64_t slotOf(uint64_t number) const { return static_cast<int64_t>(number & slot_mask_); }
   template <class Time>
-  Time timeOf(uint64_t number) const;
+  Times<Time> times() const {
+    return {times_.get(), slot_mask_};
+  }
   bool isInOrder(uint64_t number) const {
     return in_order_[slotOf(number)].load(std::memory_order_relaxed);
   }
@@ -107,15 +128,15 @@ class LiveRing {
   template <class Time>
   bool takeOnce(const Queries<Time>& queries, Taken<Time>* taken);
   template <class Time>
-  uint64_t firstAfter(Time query, uint64_t begin, uint64_t end, uint64_t pace) const;
-  template <class Time>
   void takeAround(uint64_t begin, uint64_t end, const Queries<Time>& queries,
                   Taken<Time>* taken) const;
   template <class Time>
-  bool walkBack(uint64_t begin, uint64_t end, Time first, Taken<Time>* taken) const;
+  bool walkBack(uint64_t begin, uint64_t end, const Queries<Time>& queries,
+                Taken<Time>* taken) const;
   template <class Time>
-  void sortAll(uint64_t begin, uint64_t end, Time first, Taken<Time>* taken) const;
-  void readRow(uint64_t number, std::byte* to) const;
+  void sortAll(uint64_t begin, uint64_t end, const Queries<Time>& queries,
+               Taken<Time>* taken) const;
+  void readRows(const uint64_t* numbers, int64_t count, uint64_t* to) const;
   void writeRow(uint64_t number, const std::byte* from);
 
   const int64_t capacity_;

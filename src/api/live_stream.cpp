@@ -44,10 +44,11 @@ bool takesFour(const rbcResampleParams& params) {
   const auto isCubic = [](int32_t method) {
     return method == RBC_METHOD_CUBIC || method == RBC_METHOD_PCHIP;
   };
-  bool four = params.groups == nullptr && isCubic(params.method);
-  for (int32_t i = 0; params.groups != nullptr && i < params.num_groups; ++i) {
-    four = four || isCubic(params.groups[i].method);
-  }
+  if (params.groups == nullptr) return isCubic(params.method);
+  // More of them rbcFuse refuses, without a look at any.
+  const int32_t count = params.num_groups <= RBC_MAX_CHANNEL_GROUPS ? params.num_groups : 0;
+  bool four = false;
+  for (int32_t i = 0; i < count; ++i) four = four || isCubic(params.groups[i].method);
   return four;
 }
 
@@ -100,20 +101,24 @@ LiveStream::LiveStream(const rbcLiveStream& given, DType time_dtype)
   if (!(given.max_age >= 0)) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "max_age: is %g, expected 0 or more", given.max_age);
   }
-  // The samples beside a query, and one more time, whose equals may be left out.
-  times_around_ = takesFour(params_) || params_.bounds == RBC_BOUNDS_EXTRAPOLATE ? 4 : 2;
+  // Methods of two samples look at those beside the query alone; the others at two neighbours on each
+  // side, or past an end at the last ones, and which of equal times come first matters to them.
+  times_around_ = takesFour(params_) || params_.bounds == RBC_BOUNDS_EXTRAPOLATE ? 4 : 1;
   max_age_ = timeLimitOf(given.max_age, time_dtype, "max_age");
   clock_offset_ = clockOffsetOf(given.clock_offset, given.clock_offset_ticks, time_dtype);
 
   const int64_t row_bytes = channels_ * sizeOf(dtype_);
   ring_ = std::make_unique<LiveRing>(given.capacity, given.late_bound, row_bytes);
   times_ = roomFor<std::byte>(given.capacity, sizeOf(time_dtype));
-  rows_ = roomFor<std::byte>(given.capacity, row_bytes);
+  rows_ = roomFor<uint64_t>(given.capacity, ring_->takenBytes() / 8);
   numbers_ = roomFor<uint64_t>(given.capacity, 1);
   room_ = roomFor<std::byte>(row_bytes, 1);
   shape_[0] = given.capacity;
   shape_[1] = channels_;
   describe(&values_tensor_, rows_.data(), dtype_, 2, shape_);
+  strides_[0] = ring_->takenBytes() / sizeOf(dtype_);
+  strides_[1] = 1;
+  values_tensor_.strides = strides_;
   describe(&times_tensor_, times_.data(), time_dtype, 1, shape_);
 
   if (params_.groups != nullptr && params_.num_groups > 0 &&

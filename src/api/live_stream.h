@@ -64,10 +64,11 @@ class LiveStream {
   TimeOffset clock_offset_;
 
   std::vector<std::byte> times_;
-  std::vector<std::byte> rows_;
+  std::vector<uint64_t> rows_;
   std::vector<uint64_t> numbers_;
   std::vector<std::byte> room_;
   int64_t shape_[2];  // of values; times have the first
+  int64_t strides_[2];
   rbcTensor values_tensor_;
   rbcTensor times_tensor_;
 

@@ -102,7 +102,7 @@ void requireReference(const WindowSegment& segment, int32_t index, const WindowS
 int32_t windowSegmentsOf(const WindowTransforms& transforms, int64_t channels,
                          WindowSegment* segments) {
   WindowSegment given[kMaxWindowTransforms];
-  int32_t order[kMaxWindowTransforms];
+  int32_t order[kMaxWindowTransforms] = {};
   for (int32_t i = 0; i < transforms.count; ++i) {
     given[i] = segmentOf(transforms.list[i], i);
     const WindowSegment& s = given[i];

@@ -3,6 +3,7 @@
 #include <locale.h>
 
 #include <cerrno>
+#include <cfenv>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -13,28 +14,36 @@ namespace {
 // Trivially constructed, so that it needs no initialization order and no destructor at thread exit.
 thread_local char last_error[512];
 
-// The thread's locale is "C" for a while, where a number is written as 1.5 and never as 1,5. Without
-// memory for that locale the thread's own stays.
-class CLocale {
+// For a while the thread writes numbers in one way, whatever its caller has set. Its locale is "C":
+// 1.5 and never 1,5; without memory for that locale the thread's own stays. It rounds to nearest: the
+// C library asks the x87 unit how, which DefaultFloats leaves alone.
+class PlainNumbers {
  public:
-  CLocale() noexcept : errno_(errno) {
+  PlainNumbers() noexcept : errno_(errno), rounds_oddly_(std::fegetround() != FE_TONEAREST) {
     static const locale_t made = newlocale(LC_ALL_MASK, "C", static_cast<locale_t>(nullptr));
     before_ = uselocale(made);
+    if (rounds_oddly_) {
+      std::fegetenv(&floats_);
+      std::fesetround(FE_TONEAREST);
+    }
   }
-  ~CLocale() {
+  ~PlainNumbers() {
+    if (rounds_oddly_) std::fesetenv(&floats_);  // SSE's may differ from x87's
     uselocale(before_);
     errno = errno_;
   }
-  CLocale(const CLocale&) = delete;
-  CLocale& operator=(const CLocale&) = delete;
+  PlainNumbers(const PlainNumbers&) = delete;
+  PlainNumbers& operator=(const PlainNumbers&) = delete;
 
  private:
   int errno_;
+  bool rounds_oddly_;
+  std::fenv_t floats_;
   locale_t before_;
 };
 
 int format(const char* text, va_list arguments) noexcept {
-  const CLocale locale;
+  const PlainNumbers plain;
   return std::vsnprintf(last_error, sizeof last_error, text, arguments);
 }
 

@@ -40,7 +40,7 @@ namespace detail {
 inline void requireShape(const View& view, const char* argument, int ndim,
                          const int64_t* expected) {
   bool same = view.ndim == ndim;
-  for (int i = 0; i < ndim && same; ++i) same = view.shape[i] == expected[i];
+  for (int i = 0; i < ndim && same; ++i) same = view.shape[i] == expected[i];  // NOLINT: has ndim
   if (!same) detail::failShape(view, argument, ndim, expected);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "dtype.h"
@@ -66,6 +67,7 @@ struct VoxelGrid {
 template <class Number>
 GridOf<Number> gridAs(const VoxelGrid& grid) {
   GridOf<Number> result;
+  result.by_products = true;
   for (int axis = 0; axis < 3; ++axis) {
     const auto extent = static_cast<double>(grid.shape[axis]);
     auto limit = static_cast<Number>(extent);
@@ -73,6 +75,12 @@ GridOf<Number> gridAs(const VoxelGrid& grid) {
     result.origin[axis] = static_cast<Number>(grid.origin[axis]);
     result.voxel_size[axis] = static_cast<Number>(grid.voxel_size[axis]);
     result.limit[axis] = limit;
+    const Number size = result.voxel_size[axis];
+    result.reciprocal[axis] = 1 / size;
+    // Half of the smallest number rounds to 0, and what is more does not.
+    result.lowest[axis] = std::floor(size / 2) * -std::numeric_limits<Number>::denorm_min();
+    const Number most = std::ldexp(Number(1), kMostByProducts<Number>);
+    result.by_products = result.by_products && size >= 1 / most && size <= most;
   }
   return result;
 }
@@ -88,12 +96,21 @@ struct VoxelCoords {
   int64_t cloud, x, y, z;
 };
 
+template <class Key>
+RBC_HD VoxelCoords coordsOf(const Key (&shape)[3], Key key) {
+  const Key column = key / shape[2];
+  const Key row = column / shape[1];
+  const Key cloud = row / shape[0];
+  return {cloud, row - cloud * shape[0], column - row * shape[1], key - column * shape[2]};
+}
+
+// Extents fit into 32 bits, and divisions of those are faster.
 RBC_HD VoxelCoords coordsOf(const VoxelGrid& grid, int64_t key) {
-  const int64_t column = key / grid.shape[2];
-  const int64_t row = column / grid.shape[1];
-  const int64_t cloud = row / grid.shape[0];
-  return {cloud, row - cloud * grid.shape[0], column - row * grid.shape[1],
-          key - column * grid.shape[2]};
+  if (key >> 32 != 0) return coordsOf<int64_t>(grid.shape, key);
+  const uint32_t shape[] = {static_cast<uint32_t>(grid.shape[0]),
+                            static_cast<uint32_t>(grid.shape[1]),
+                            static_cast<uint32_t>(grid.shape[2])};
+  return coordsOf<uint32_t>(shape, static_cast<uint32_t>(key));
 }
 
 // A count as an element, rounded once.

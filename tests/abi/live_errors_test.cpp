@@ -1,4 +1,7 @@
 // Live fusion: what is refused.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <string>
 
@@ -11,6 +14,27 @@ using live_call::hostTensor;
 using live_call::Live;
 using live_call::make;
 using support::Context;
+
+// One that nothing lies behind: to look there ends the program.
+class GroupAtTheEnd {
+ public:
+  GroupAtTheEnd() : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
+    memory_ = mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory_ != MAP_FAILED);
+    REQUIRE(mprotect(static_cast<char*>(memory_) + page_, page_, PROT_NONE) == 0);
+    *get() = {0, 3, RBC_METHOD_LINEAR, 0};
+  }
+  ~GroupAtTheEnd() { munmap(memory_, 2 * page_); }
+  GroupAtTheEnd(const GroupAtTheEnd&) = delete;
+
+  rbcChannelGroup* get() const {
+    return reinterpret_cast<rbcChannelGroup*>(static_cast<char*>(memory_) + page_) - 1;
+  }
+
+ private:
+  size_t page_;
+  void* memory_;
+};
 
 }  // namespace
 
@@ -56,6 +80,14 @@ TEST_CASE("live errors: what it is made of") {
   rbcResampleParams strange = params;
   strange.method = 99;
   refuse(kInvalid, "method", with([&](auto& s) { s.params = &strange; }));
+  // As many groups as nobody has: not one of them is looked at.
+  const GroupAtTheEnd group;
+  rbcResampleParams endless = params;
+  endless.groups = group.get();
+  for (const int32_t count : {INT32_MAX, RBC_MAX_CHANNEL_GROUPS + 1, -1, INT32_MIN}) {
+    endless.num_groups = count;
+    refuse(kInvalid, "num_groups: is ", with([&](auto& s) { s.params = &endless; }));
+  }
   int64_t extent = 1;
   const rbcTensor tensor = hostTensor(&extent, support::kI64, 1, &extent);
   for (const rbcTensor* rbcResampleParams::*field :

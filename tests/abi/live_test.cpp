@@ -172,14 +172,16 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
 
     std::vector<Time> queries;
     const int64_t some = random.below(5);
+    const bool ascend = random.chance(0.5);
     for (int64_t i = 0; i < some; ++i) {
       const double back = random.chance(0.2) ? 30 : 4;
       queries.push_back(timeAt(clock + random.uniform(-back, 2)));
       if (random.chance(0.2)) queries.back() = timeAt(std::floor(clock));
-      if (!ticks && random.chance(0.1)) {
+      if (!ticks && !ascend && random.chance(0.1)) {
         queries.back() = static_cast<Time>(std::numeric_limits<double>::quiet_NaN());
       }
     }
+    if (ascend) std::sort(queries.begin(), queries.end());
     const auto rows = static_cast<int64_t>(queries.size());
     int64_t query_shape[] = {rows};
     int64_t out_shape[] = {rows, channels};
@@ -337,4 +339,42 @@ TEST_CASE("live: a clock that goes back drops samples until it is where it was")
   CHECK(counters.pushed == 6);   // 100, 101, 102, 101.5, 101.6, 103
   CHECK(counters.late == 2);     // 101.5, 101.6
   CHECK(counters.dropped == 2);  // 97, 98
+}
+
+TEST_CASE("live: a clock that leaps ahead leaves a gap, and a query before all is counted") {
+  const Context context = support::cpuContext(1);
+  rbcResampleParams params = rbcResampleParamsInit();
+  params.max_gap = 2;
+  params.fill_value = -7;
+  rbcLiveStream stream = rbcLiveStreamInit();
+  stream.channels = 1;
+  stream.capacity = 4;
+  stream.params = &params;
+  const Live live = make(context, {stream}, rbcLiveParamsInit());
+  int64_t shape[] = {1, 1};
+  for (const double time : {99., 100., 101., 161., 162.}) {
+    const auto value = static_cast<float>(time);
+    const rbcTensor times = hostTensor(&time, support::kF64, 1, shape);
+    const rbcTensor values = hostTensor(&value, support::kF32, 2, shape);
+    CHECK_SUCCEEDS(rbcLivePush(context.get(), live.get(), 0, &times, &values));
+  }
+  const double queries[] = {99.5, 100.5, 130, 161.5};
+  float out[4] = {};
+  uint8_t mask[4] = {9, 9, 9, 9};
+  int64_t rows[] = {4, 1};
+  const rbcTensor query_times = hostTensor(queries, support::kF64, 1, rows);
+  const rbcTensor outs = hostTensor(out, support::kF32, 2, rows);
+  const rbcTensor masks = hostTensor(mask, support::kU8, 2, rows);
+  CHECK_SUCCEEDS(rbcLiveFuse(context.get(), live.get(), &query_times, &outs, &masks, nullptr));
+  const float expected[] = {100, 100.5, -7, 161.5};
+  const uint8_t valid[] = {0, 1, 0, 1};
+  for (int t = 0; t < 4; ++t) {
+    CHECK(out[t] == expected[t]);
+    CHECK(mask[t] == valid[t]);
+  }
+  const rbcLiveCounters counters = countersOf(live, 0);
+  CHECK(counters.pushed == 5);
+  CHECK(counters.overwritten == 1);
+  CHECK(counters.dropped == 0);
+  CHECK(counters.early == 1);  // 99.5
 }

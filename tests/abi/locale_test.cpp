@@ -1,4 +1,4 @@
-// Messages do not depend on the caller's locale, and leave it as it is.
+// Messages do not depend on the caller's locale and rounding mode, and leave them as they are.
 #include <locale.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,6 +11,7 @@
 
 #include "abi/resample_call.h"
 #include "support/expect.h"
+#include "support/odd_floats.h"
 #include "support/sanitizers.h"
 
 namespace {
@@ -68,6 +69,21 @@ std::string messageOfFailure() {
 }
 
 }  // namespace
+
+TEST_CASE("locale: numbers of messages are rounded to nearest, however the caller rounds") {
+  resample_call::Call call;
+  call.params.max_gap = -2.720285;  // %g has six digits
+  const auto message = [&] {
+    CHECK(call.run() == RBC_STATUS_INVALID_ARGUMENT);
+    return std::string(rbcGetLastError());
+  };
+  const std::string expected = message();
+  for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    const support::OddFloats odd(mode);
+    CHECK(message() == expected);
+    CHECK(odd.still());
+  }
+}
 
 TEST_CASE("locale: messages have a decimal point in every one, and leave it set") {
   if (support::kSanitized)

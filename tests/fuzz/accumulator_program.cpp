@@ -33,7 +33,9 @@ class Program {
     rbcStatisticsAccumulatorParams params = rbcStatisticsAccumulatorParamsInit();
     params.channels = channels;
     params.levels = num_levels > 0 ? &tensor : nullptr;
-    params.bucket_bits = choices_.pick({0, 8, 8, 10, 16});
+    // Tables of 16 bits, as by default, take half a megabyte a channel: now and then.
+    params.bucket_bits =
+        choices_.chance(6) ? choices_.pick({0, 16, 12}) : choices_.pick({8, 8, 8, 9, 10});
     params.ddof = static_cast<int32_t>(choices_.below(2));
     if (choices_.chance(50)) params.dtype = dtype;
     if (choices_.chance(3)) params.bucket_bits = choices_.pick({-1, 7, 21, INT32_MAX});
@@ -41,6 +43,14 @@ class Program {
     if (choices_.chance(3)) params.channels = choices_.pick<int64_t>({0, -1, INT64_MAX, INT64_MIN});
     if (choices_.chance(3)) params.reserved[1] = 1;
     for (auto& handle : handles_) {
+      // The second one may be of another kind.
+      if (handles_[0] != nullptr && choices_.chance(15)) {
+        switch (choices_.below(3)) {
+          case 0: params.ddof = 1 - params.ddof; break;
+          case 1: params.bucket_bits = 9; break;
+          default: params.channels += 1; break;
+        }
+      }
       const rbcStatus_t status = rbcStatisticsAccumulatorCreate(context(), &params, &handle);
       ended(status, "Create");
       if (status != RBC_STATUS_SUCCESS && handle != nullptr) throw Defect("Create left a handle");
@@ -81,6 +91,27 @@ class Program {
     int32_t more = 77;
     ended(rbcStatisticsAccumulatorNextPass(context(), any(), &more), "NextPass");
     transcript_.bytes(&more, sizeof more);
+  }
+
+  // The same samples in pass after pass, until there is nothing more to know.
+  void allPasses(rbcDType dtype, int64_t channels) {
+    Call call("rbcStatisticsAccumulatorUpdate");
+    Tensor* values = call.add(choices_, "values", dtype, {choices_.between(1, 30), channels},
+                              Role::kInput);
+    support::isFloat(dtype) ? fillReals(call, *values, choices_)
+                            : fillBits(call, *values, choices_);
+    auto* const accumulator = any();
+    call.names = kArguments;
+    call.run = [=](rbcContext_t c, const Handles&) {
+      return rbcStatisticsAccumulatorUpdate(c, accumulator, values->get(), nullptr);
+    };
+    for (int n = 0; n < 6; ++n) {
+      transcript_.outcome(run(machine_, call, 0xA5));
+      int32_t more = 0;
+      ended(rbcStatisticsAccumulatorNextPass(context(), accumulator, &more), "NextPass");
+      if (more == 0 && n > 0) break;
+    }
+    transcript_.outcome(run(machine_, call, 0xA5));  // which takes no more where they are over
   }
 
   void result(int64_t channels, int64_t num_levels) {
@@ -212,7 +243,8 @@ void accumulatorProgram(Machine& machine, Choices choices, Transcript& transcrip
   const int64_t num_levels = choices.chance(50) ? choices.between(1, 3) : 0;
   program.create(dtype, channels, levels, num_levels);
   for (int64_t n = choices.between(1, 10); n > 0; --n) {
-    switch (choices.below(8)) {
+    switch (choices.below(9)) {
+      case 8: program.allPasses(dtype, channels); break;
       case 0:
       case 1: program.update(dtype, channels); break;
       case 2:

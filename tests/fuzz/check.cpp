@@ -2,36 +2,54 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "fuzz/fields.h"
+#include "support/odd_floats.h"
 
 namespace fuzz {
 namespace {
 
-// Marks the bytes that elements take, block by block.
-using Marks = std::vector<std::vector<bool>>;
+constexpr uint8_t kRead = 1;
+constexpr uint8_t kWritten = 2;
 
-Marks marksOf(Call& call, bool (*wanted)(const Tensor&)) {
+// Which bytes elements of inputs and of outputs take, block by block.
+using Marks = std::vector<std::vector<uint8_t>>;
+
+bool isCompact(const Tensor& t) {
+  int64_t next = 1;
+  for (int i = t.raw.ndim - 1; i >= 0; --i) {
+    if (t.raw.strides != nullptr && t.extent(i) > 1 && t.strides[static_cast<size_t>(i)] != next)
+      return false;
+    next *= t.extent(i);
+  }
+  return true;
+}
+
+Marks marksOf(Call& call) {
   Marks marks;
   for (const Block& block : call.blocks()) marks.emplace_back(block.bytes.size());
   for (const Tensor& t : call.tensors()) {
-    if (!wanted(t) || t.absent || t.block < 0) continue;
+    if (t.absent || t.block < 0) continue;
     const Reach reach = reachOf(t);
     if (reach.impossible || reach.count == 0 || t.raw.byte_offset > 4096) continue;
-    auto& mark = marks[static_cast<size_t>(t.block)];
+    const auto flags = static_cast<uint8_t>((t.read ? kRead : 0) | (t.written ? kWritten : 0));
+    std::vector<uint8_t>& mark = marks[static_cast<size_t>(t.block)];
     const int64_t size = support::sizeOf(t.raw.dtype);
-    each(t, [&](int64_t place, const int64_t*) {
+    const auto set = [&](int64_t place, int64_t bytes) {
       const auto at = static_cast<size_t>(place);
-      for (size_t i = at; i < at + static_cast<size_t>(size) && i < mark.size(); ++i)
-        mark[i] = true;
-    });
+      const size_t end = std::min(at + static_cast<size_t>(bytes), mark.size());
+      for (size_t i = at; i < end; ++i) mark[i] |= flags;
+    };
+    if (isCompact(t)) {
+      set(t.shift + static_cast<int64_t>(t.raw.byte_offset), reach.count * size);
+    } else {
+      each(t, [&](int64_t place, const int64_t*) { set(place, size); });
+    }
   }
   return marks;
 }
-
-bool isWritten(const Tensor& t) { return t.written; }
-bool isRead(const Tensor& t) { return t.read; }
 
 // The handles of a call, while it runs.
 class Accumulators {
@@ -116,15 +134,31 @@ void checkMessage(rbcStatus_t status, const std::string& message,
 
 namespace {
 
-Outcome runOnce(Machine& machine, Call& call, uint8_t poison, int64_t* allocated) {
+// How a call is made: what its memory holds where no input does, and how its thread rounds.
+struct Setting {
+  uint8_t poison;
+  int rounding;  // kUsual, or a mode of <cfenv> with subnormals that are 0
+};
+constexpr int kUsual = -1;
+
+Setting anySetting(Choices& choices) {
+  constexpr uint8_t kPoisons[] = {0xFF, 0x00, 0x7F, 0xA5};
+  constexpr int kModes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+  const uint8_t poison = choices.pick(kPoisons);
+  return {poison, choices.chance(25) ? choices.pick(kModes) : kUsual};
+}
+
+Outcome runOnce(Machine& machine, Call& call, const Marks& marks, const Setting& setting,
+                int64_t* allocated) {
+  const uint8_t poison = setting.poison;
   Memory& memory = machine.memory();
   // Outputs and what lies between elements hold poison.
-  const Marks written = marksOf(call, isWritten);
-  const Marks read = marksOf(call, isRead);
   std::vector<Block> images = call.blocks();
   for (size_t b = 0; b < images.size(); ++b) {
+    uint8_t* const bytes = images[b].bytes.data();
+    const uint8_t* const mark = marks[b].data();
     for (size_t i = 0; i < images[b].bytes.size(); ++i) {
-      if (!read[b][i]) images[b].bytes[i] = poison;
+      bytes[i] = (mark[i] & kRead) != 0 ? bytes[i] : poison;
     }
   }
   const std::vector<uint8_t*> addresses = memory.place(images);
@@ -147,9 +181,18 @@ Outcome runOnce(Machine& machine, Call& call, uint8_t poison, int64_t* allocated
   rbcStatus_t size_status = RBC_STATUS_SUCCESS;
   std::string size_message;
   bool reserved = true;
+  bool rounds_as_before = true;
+  const auto rounding = [&](auto&& body) {
+    std::optional<support::OddFloats> odd;
+    if (setting.rounding != kUsual) odd.emplace(setting.rounding);
+    body();
+    if (odd) rounds_as_before = rounds_as_before && odd->still();
+  };
   if (call.size) {
     forgetMessage();
-    size_status = call.size(machine.context(), accumulators.handles, &outcome.workspace);
+    rounding([&] {
+      size_status = call.size(machine.context(), accumulators.handles, &outcome.workspace);
+    });
     if (size_status != RBC_STATUS_SUCCESS) {
       size_message = rbcGetLastError();
       outcome.workspace = 0;
@@ -164,9 +207,10 @@ Outcome runOnce(Machine& machine, Call& call, uint8_t poison, int64_t* allocated
   forgetMessage();
   const int64_t own = machine.allocations();
   const int64_t host = hostAllocations();
-  outcome.status = call.run(machine.context(), accumulators.handles);
+  rounding([&] { outcome.status = call.run(machine.context(), accumulators.handles); });
   const int64_t host_made = hostAllocations() - host;
   const int64_t own_made = machine.allocations() - own;
+  if (!rounds_as_before) report(machine, call, "changed how its caller's thread rounds");
   if (outcome.status != RBC_STATUS_SUCCESS) outcome.message = rbcGetLastError();
   if (rbcContextSynchronize(machine.context()) != RBC_STATUS_SUCCESS) {
     report(machine, call, std::string("synchronize: ") + rbcGetLastError());
@@ -203,8 +247,9 @@ Outcome runOnce(Machine& machine, Call& call, uint8_t poison, int64_t* allocated
   if (reserved && own_made != 0) report(machine, call, "allocated after a reserve");
   if (reserved && !machine.onCuda()) *allocated = host_made;
   for (size_t b = 0; b < images.size(); ++b) {
+    const uint8_t* const mark = marks[b].data();
     for (size_t i = 0; i < images[b].bytes.size(); ++i) {
-      if (written[b][i]) {
+      if ((mark[i] & kWritten) != 0) {
         outcome.output.push_back(after[b][i]);
       } else if (after[b][i] != images[b].bytes[i]) {
         report(
@@ -219,18 +264,26 @@ Outcome runOnce(Machine& machine, Call& call, uint8_t poison, int64_t* allocated
 
 }  // namespace
 
-Outcome run(Machine& machine, Call& call, uint8_t poison) {
+namespace {
+
+Outcome runMarked(Machine& machine, Call& call, const Marks& marks, const Setting& setting) {
   int64_t allocated = 0;
-  Outcome outcome = runOnce(machine, call, poison, &allocated);
+  Outcome outcome = runOnce(machine, call, marks, setting, &allocated);
   // Threads that are only starting allocate what the system gives each: that is over the next time.
   for (int n = 0; n < 3 && allocated != 0; ++n) {
     allocated = 0;
-    outcome = runOnce(machine, call, poison, &allocated);
+    outcome = runOnce(machine, call, marks, setting, &allocated);
   }
   if (allocated != 0) {
     report(machine, call, "allocated host memory " + std::to_string(allocated) + " times");
   }
   return outcome;
+}
+
+}  // namespace
+
+Outcome run(Machine& machine, Call& call, uint8_t poison) {
+  return runMarked(machine, call, marksOf(call), {poison, kUsual});
 }
 
 bool Comparison::isSpecified(Call& call) {
@@ -247,14 +300,16 @@ bool Comparison::isSpecified(Call& call) {
 }
 
 Outcome Comparison::check(Call& call, Choices& choices) {
-  constexpr uint8_t kPoisons[] = {0xFF, 0x00, 0x7F, 0xA5};
-  const Outcome expected = run(first_, call, choices.pick(kPoisons));
+  const Marks marks = marksOf(call);  // where elements lie no run changes
+  Setting setting = anySetting(choices);
+  setting.rounding = kUsual;
+  const Outcome expected = runMarked(first_, call, marks, setting);
   const bool names_device = std::any_of(call.tensors().begin(), call.tensors().end(),
                                         [](const Tensor& t) { return t.own_device; });
   for (int n = 0; n < 2 && !others_.empty(); ++n) {
     Machine& other =
         *others_[static_cast<size_t>(choices.below(static_cast<int64_t>(others_.size())))];
-    const Outcome got = run(other, call, choices.pick(kPoisons));
+    const Outcome got = runMarked(other, call, marks, anySetting(choices));
     // Memory may be there or not; on CUDA what arrays of numbers hold is not verified.
     const bool may_differ =
         expected.status == RBC_STATUS_OUT_OF_MEMORY || got.status == RBC_STATUS_OUT_OF_MEMORY ||

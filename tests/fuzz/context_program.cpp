@@ -9,20 +9,27 @@ namespace {
 const std::vector<std::string> kArguments = {"context", "params", "info",
                                              "stream",  "bytes",  "allocator"};
 
+void* noMemory(void*, size_t, size_t, void*) { return nullptr; }
+
 }  // namespace
 
 void contextProgram(Machine& machine, Choices choices, Transcript& transcript) {
+  bool maybe_cuda = false;
   const auto ended = [&](rbcStatus_t status, const char* function) {
     // Which devices are there is no promise.
-    if (status == RBC_STATUS_NOT_AVAILABLE) return status;
+    // Memory has nothing to do with it.
+    const bool told = status == RBC_STATUS_OUT_OF_MEMORY;
+    if (status == RBC_STATUS_NOT_AVAILABLE || (maybe_cuda && !told)) return status;
     return transcript.ended(status, function, kArguments);
   };
   rbcContextParams params = rbcContextParamsInit();
   params.backend = RBC_BACKEND_CPU;
   params.num_threads = 1;
   for (int64_t n = choices.below(3); n > 0; --n) {
-    switch (choices.below(7)) {
+    switch (choices.below(9)) {
       case 0: params.backend = choices.pick({-1, 3, 99, INT32_MIN}); break;
+      case 7: params.backend = choices.pick({RBC_BACKEND_AUTO, RBC_BACKEND_CUDA}); break;
+      case 8: params.allocator.alloc = noMemory; break;
       case 1: params.device_id = choices.pick({-1, 1, 7, INT32_MAX}); break;
       case 2: params.num_threads = choices.pick({-1, 0, 2, INT32_MIN}); break;
       case 3: params.simd = choices.pick({-1, 1, 4, INT32_MAX}); break;
@@ -31,6 +38,7 @@ void contextProgram(Machine& machine, Choices choices, Transcript& transcript) {
       default: params.stream = &params; break;
     }
   }
+  maybe_cuda = params.backend == RBC_BACKEND_AUTO || params.backend == RBC_BACKEND_CUDA;
   // As much memory as struct_size tells, and no more.
   const size_t held = std::max<size_t>(params.struct_size, 4);
   std::unique_ptr<uint8_t[]> exact(new uint8_t[held]());

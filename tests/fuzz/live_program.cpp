@@ -1,5 +1,7 @@
 // Live fusion: pushes of any times, in any order, and fusions between them.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "fuzz/fill.h"
 #include "fuzz/programs.h"
@@ -10,6 +12,8 @@ namespace {
 
 const std::vector<std::string> kArguments = {"context", "live",   "streams", "num_streams",
                                              "params",  "stream", "counters"};
+
+const rbcTensor kSomething = {};  // where none may be, or is looked at
 
 struct Live {
   rbcLive_t handle = nullptr;
@@ -23,12 +27,20 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
   const auto count = static_cast<int32_t>(choices.between(1, 3));
   std::vector<rbcLiveStream> streams;
   rbcResampleParams params[3];
+  rbcChannelGroup groups[3];
+  Call factors("factors");
+  std::deque<Block> held;  // what they hold
   int64_t channels = 0;
   for (int32_t n = 0; n < count; ++n) {
     rbcResampleParams& p = params[n] = rbcResampleParamsInit();
     p.method = static_cast<int32_t>(choices.below(6));
     p.bounds = static_cast<int32_t>(choices.below(3));
     if (choices.chance(5)) p.method = choices.pick({6, 8, -1});
+    rbcChannelGroup& group = groups[n] = {0, 1, p.method, 0};
+    if (choices.chance(15)) {
+      p.groups = &group;  // as many as it tells of, or more than can be
+      p.num_groups = choices.chance(80) ? 1 : choices.pick({0, -1, INT32_MAX, INT32_MIN, 300});
+    }
     rbcLiveStream s = rbcLiveStreamInit();
     s.dtype = anyFloat(choices);
     s.channels =
@@ -37,7 +49,23 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
                                     : choices.pick<int64_t>({1, 0, -1, INT64_MAX, (1 << 24) + 1});
     s.late_bound = choices.chance(60) ? 0 : choices.chance(97) ? choices.below(4) : -1;
     if (choices.chance(30)) s.max_age = choices.pick({0.0, 3.0, 50.0});
+    if (choices.chance(3)) s.max_age = choices.pick({-1.0, std::nan("")});
     if (choices.chance(70)) s.params = &params[n];
+    if (p.groups != nullptr && choices.chance(80)) group.count = s.channels;
+    const auto factor = [&](const char* name, const rbcTensor** of) {
+      if (s.channels < 1 || s.channels > 64 || !choices.chance(10)) return;
+      const rbcDType dtype = choices.chance(90) ? anyReal(choices) : anyFloat(choices);
+      Tensor* t = factors.add(choices, name, dtype, {s.channels}, Role::kInput, Where::kHost);
+      fillReals(factors, *t, choices);
+      held.push_back(factors.blocks().back());
+      t->raw.device = {RBC_DEVICE_CPU, 0};
+      t->raw.data = held.back().bytes.data() + t->shift;
+      *of = t->hold();
+    };
+    factor("mean", &p.mean);
+    factor("inv_std", &p.inv_std);
+    if (choices.chance(2)) p.lengths = &kSomething;
+    if (choices.chance(2)) p.sample_mask = &kSomething;
     if (choices.chance(20)) {
       time.code == RBC_DTYPE_INT ? s.clock_offset_ticks = 3 : s.clock_offset = 0.25;
     }
@@ -45,13 +73,31 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     streams.push_back(s);
   }
   rbcLiveParams live_params = rbcLiveParamsInit();
-  live_params.time_dtype = time;
+  live_params.time_dtype = choices.chance(98) ? time : choices.pick(support::kIntegerDTypes);
+  const int32_t told_count =
+      choices.chance(98) ? count : choices.pick({0, -1, RBC_FUSE_MAX_STREAMS + 1, INT32_MAX});
   Live live;
   if (transcript.ended(
-          rbcLiveCreate(machine.context(), streams.data(), count, &live_params, &live.handle),
+          rbcLiveCreate(machine.context(), streams.data(), told_count, &live_params, &live.handle),
           "rbcLiveCreate", kArguments) != RBC_STATUS_SUCCESS) {
     if (live.handle != nullptr) throw Defect("rbcLiveCreate left a handle");
     return;
+  }
+  if (!support::same(live_params.time_dtype, time)) return;
+  if (choices.chance(5)) {
+    rbcContextParams cpu = rbcContextParamsInit();
+    cpu.backend = RBC_BACKEND_CPU;
+    cpu.num_threads = 1;
+    rbcContext_t other = nullptr;
+    if (transcript.ended(rbcContextCreate(&cpu, &other), "rbcContextCreate", kArguments) !=
+        RBC_STATUS_SUCCESS) {
+      return;
+    }
+    if (transcript.ended(rbcLivePush(other, live.handle, 0, &kSomething, &kSomething),
+                         "rbcLivePush", kArguments) == RBC_STATUS_SUCCESS) {
+      throw Defect("rings of another context were pushed to");
+    }
+    rbcContextDestroy(other);
   }
 
   for (int64_t step = choices.between(1, 8); step > 0; --step) {
@@ -98,9 +144,13 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
   }
   for (int32_t n = -1; n <= count; ++n) {
     rbcLiveCounters counters = rbcLiveCountersInit();
-    if (transcript.ended(rbcLiveGetCounters(live.handle, n, &counters), "rbcLiveGetCounters",
+    if (choices.chance(5)) counters.struct_size = static_cast<uint32_t>(choices.below(200));
+    const std::unique_ptr<uint8_t[]> exact(new uint8_t[std::max<size_t>(counters.struct_size, 4)]());
+    std::memcpy(exact.get(), &counters.struct_size, 4);
+    auto* const told = reinterpret_cast<rbcLiveCounters*>(exact.get());
+    if (transcript.ended(rbcLiveGetCounters(live.handle, n, told), "rbcLiveGetCounters",
                          kArguments) == RBC_STATUS_SUCCESS) {
-      transcript.bytes(&counters, sizeof counters);
+      transcript.bytes(exact.get(), counters.struct_size);
     }
   }
 }

@@ -217,7 +217,7 @@ void spoilField(Call& call, Struct& s, Choices& choices) {
     // The length of an array: no longer than it is, but negative and 0 all the same.
     int32_t value = 0;
     std::memcpy(&value, at, sizeof value);
-    value = choices.pick({value - 1, 0, -1, INT32_MIN});
+    value = choices.pick({value == INT32_MIN ? value : value - 1, 0, -1, INT32_MIN});
     std::memcpy(at, &value, sizeof value);
   } else {
     uint64_t value = 0;

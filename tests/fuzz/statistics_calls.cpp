@@ -24,7 +24,9 @@ std::unique_ptr<Call> makeStatistics(Choices& choices) {
   std::vector<int64_t> shape = rows;
   shape.push_back(channels);
   Tensor* values = call->add(choices, "values", dtype, shape, Role::kInput);
-  if (integers || choices.chance(20)) {
+  if (large && !integers && choices.chance(50)) {  // so few values that many share a bracket
+    fillIntegers(*call, *values, choices, 0, choices.pick({1, 3, 100, 10000}));
+  } else if (integers || choices.chance(20)) {
     fillBits(*call, *values, choices);
   } else {
     fillReals(*call, *values, choices, -1, choices.pick({1.0, 1.0, 1e-6, 1e6}));

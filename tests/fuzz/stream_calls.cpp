@@ -140,7 +140,9 @@ std::unique_ptr<Call> makeResample(Choices& choices) {
   const Clock clock(choices);
   const Stream s = anyStream(*call, choices, clock, true);
   call->checking = s.params;
-  const int64_t queries = anyExtent(choices, 30);
+  // Now and then as many that a call is cut into parts for its threads.
+  const int64_t queries = choices.bits() % 100 == 0 ? choices.between(2000, 6000)
+                                                    : anyExtent(choices, 30);
   Tensor* query_times = anyQueries(*call, choices, clock, queries);
   std::vector<int64_t> shape = outShape(clock, queries);
   Tensor* mask = choices.chance(60)

@@ -1,5 +1,6 @@
 // rbcWindows.
 #include <algorithm>
+#include <cstddef>
 
 #include "fuzz/calls.h"
 #include "fuzz/fill.h"
@@ -196,21 +197,30 @@ std::unique_ptr<Call> makeWindows(Choices& choices) {
   Struct* p = call->add("rbcWindowsParams", &params);
   call->checking = p;
   const int32_t told = choices.chance(97) ? count : choices.pick({0, -1, 17, INT32_MAX, INT32_MIN});
-  const size_t size = array->size;
   const auto arguments = [=](const Handles& handles, auto&& f) {
-    // The accumulators of this machine, as long as the array is what it was.
-    auto* const own = reinterpret_cast<rbcWindowStream*>(array->bytes.get());
+    // The accumulators of this machine, as far as the array, which may have been cut short, has room
+    // for them.
+    constexpr size_t kPlace = offsetof(rbcWindowStream, accumulator);
+    constexpr size_t kHandle = sizeof(rbcStatisticsAccumulator_t);
     rbcStatisticsAccumulator_t told_accumulators[RBC_WINDOWS_MAX_STREAMS];
-    for (int32_t n = 0; n < count && array->size == size; ++n) {
-      told_accumulators[n] = own[n].accumulator;
-      const auto which = reinterpret_cast<uintptr_t>(own[n].accumulator);
-      if (which > 0) own[n].accumulator = handles.accumulators[which - 1];
-    }
+    const auto each = [&](auto&& change) {
+      for (int32_t n = 0; n < count; ++n) {
+        const size_t at = static_cast<size_t>(n) * sizeof(rbcWindowStream) + kPlace;
+        if (at + kHandle > array->size) continue;
+        rbcStatisticsAccumulator_t handle = nullptr;
+        std::memcpy(&handle, array->bytes.get() + at, kHandle);
+        change(handle, told_accumulators[n]);
+        std::memcpy(array->bytes.get() + at, &handle, kHandle);
+      }
+    };
+    each([&](auto& handle, auto& before) {
+      before = handle;
+      const auto which = reinterpret_cast<uintptr_t>(handle);
+      if (which > 0) handle = handles.accumulators[which - 1];
+    });
     const rbcStatus_t status = f(array->get<rbcWindowStream>(), told, episodes->get(),
                                  anchors->get(), p->get<rbcWindowsParams>());
-    for (int32_t n = 0; n < count && array->size == size; ++n) {
-      own[n].accumulator = told_accumulators[n];
-    }
+    each([](auto& handle, auto& before) { handle = before; });
     return status;
   };
   call->run = [=](rbcContext_t context, const Handles& handles) {

@@ -1,5 +1,5 @@
-"""Rotations by the textbook, with the 64 bits of NumPy's longdouble: every representation is read as a
-matrix and written from one. It shares nothing with the library.
+"""Rotations by the textbook, with the 64 bits of NumPy's longdouble: every representation is read
+as a matrix and written from one. It shares nothing with the library.
 
 >>> convert([0, 0, 1, 1], "quat_xyzw", "euler_XYZ").astype(float) / np.pi
 array([0. , 0. , 0.5])
@@ -135,12 +135,13 @@ def _gram_schmidt(a, b):
 
 def _quaternion(m):
     """Out of 4 q q^T the column with the largest entry on the diagonal."""
+    (a, b, c), (d, e, f), (g, h, i) = m
     products = np.array(
         [
-            [1 + m[0, 0] + m[1, 1] + m[2, 2], m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]],
-            [m[2, 1] - m[1, 2], 1 + m[0, 0] - m[1, 1] - m[2, 2], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0]],
-            [m[0, 2] - m[2, 0], m[0, 1] + m[1, 0], 1 - m[0, 0] + m[1, 1] - m[2, 2], m[1, 2] + m[2, 1]],
-            [m[1, 0] - m[0, 1], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], 1 - m[0, 0] - m[1, 1] + m[2, 2]],
+            [1 + a + e + i, h - f, c - g, d - b],
+            [h - f, 1 + a - e - i, b + d, c + g],
+            [c - g, b + d, 1 - a + e - i, f + h],
+            [d - b, c + g, f + h, 1 - a - e + i],
         ]
     )
     q = products[np.argmax(np.diag(products))]

@@ -1,4 +1,4 @@
-"""What examples/deploy has: manifests by the schemas of Kubernetes, and an image by what it says."""
+"""What examples/deploy has: manifests by the schemas of Kubernetes, an image by what it says."""
 
 from __future__ import annotations
 

@@ -12,7 +12,10 @@ import robocache as rbc
     [
         ("resample", ["times: 'Times'", "max_gap: 'Duration | None' = None", "method: 'Method'"]),
         ("fuse", ["streams: 'Sequence[Stream[Any]]'", "query_times: 'Times'", "'Indices | None'"]),
-        ("voxelize", ["points: 'SupportsDLPack'", "voxel_size: 'float | Numbers3'", "mode: 'Mode'"]),
+        (
+            "voxelize",
+            ["points: 'SupportsDLPack'", "voxel_size: 'float | Numbers3'", "mode: 'Mode'"],
+        ),
         (
             "voxelize_tsdf",
             ["sensors: 'Numbers3 | Sequence[Sequence[float]]'", "truncation: 'float'"],

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import reference
 
+import reference
 import robocache as rbc
 
 TIMES = np.array([0.0, 1.0, 2.0, 3.0])

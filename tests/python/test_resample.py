@@ -170,7 +170,8 @@ def problems(draw):
         if "slerp" in names:
             values += (values == 0) * dtype.type(0.5)  # no quaternion of length 0 but by intent
             groups = [(0, channels, "slerp")] if isinstance(method, str) else method
-            for begin in [i for i, n, name in groups if name == "slerp" for i in range(i, i + n, 4)]:
+            slerps = [range(i, i + n, 4) for i, n, name in groups if name == "slerp"]
+            for begin in [i for group in slerps for i in group]:
                 odd = random.choice([0.0, -0.0, math.nan, math.inf], (*values_shape[:-1], 1))
                 lost = random.random((*values_shape[:-1], 1)) < 0.1
                 lost = lost & (random.random((*values_shape[:-1], 4)) < 0.5) | lost & (odd == 0)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import rotation_reference
-from rotation_reference import NAMES
 
 import robocache as rbc
+import rotation_reference
+from rotation_reference import NAMES
 
 QUATERNIONS = np.random.default_rng(3).standard_normal((50, 4))
 EULER = [name for name in NAMES if name.startswith("euler")]

@@ -5,9 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
-import statistics_reference as reference
 
 import robocache as rbc
+import statistics_reference as reference
 
 LEVELS = (0.0, 0.01, 0.1, 0.25, 0.5, 0.9, 0.99, 1.0)
 NAMES = ("count", "nonfinite", "min", "max", "mean", "std", "quantiles")

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import statistics_reference as reference
 
 import robocache as rbc
+import statistics_reference as reference
 
 LEVELS = (0.0, 0.001, 0.25, 0.5, 0.9, 0.99, 1.0)
 # Of values in the longest test: 40 take minutes on two cores.

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import statistics_reference as reference
 
 import robocache as rbc
+import statistics_reference as reference
 from normalization_reference import IDS, LEVELS, PROJECTS, example
 from robocache import statistics_files as files
 

@@ -84,7 +84,8 @@ def test_an_order_is_known_anywhere():
 
 
 def test_orders_of_seeds_and_epochs_differ():
-    orders = [Order(50, seed, e, CPU).at(np.arange(50)).tolist() for seed in range(3) for e in range(3)]
+    seeds = [(seed, epoch) for seed in range(3) for epoch in range(3)]
+    orders = [Order(50, *seed, CPU).at(np.arange(50)).tolist() for seed in seeds]
     assert len(set(map(tuple, orders))) == 9
 
 

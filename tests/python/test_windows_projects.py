@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import windows_reference as reference
 
 import robocache as rbc
+import windows_reference as reference
 
 SEEDS = range(8)
 

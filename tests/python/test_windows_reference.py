@@ -1,6 +1,7 @@
 """The references of windows against cases that were worked out by hand."""
 
 import numpy as np
+
 import windows_reference as reference
 
 ROWS = np.array([[10.0], [11.0], [12.0], [13.0]])

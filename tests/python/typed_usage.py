@@ -201,7 +201,9 @@ def windows(values: Array, tensor: torch.Tensor, mask: list[bool]) -> None:
         {
             "arm": [0],
             "action": rbc.Window(
-                range(50), track="arm", transforms=rbc.Transform.subtract(mask, reference=("arm", 0))
+                range(50),
+                track="arm",
+                transforms=rbc.Transform.subtract(mask, reference=("arm", 0)),
             ),
         },
         anchors="whole",

@@ -95,7 +95,7 @@ def openpi_absolute(state, actions, mask):
 
 
 def gr00t_relative(states, actions, horizon):
-    """All chunks of one episode less the state at their begin, [windows,T,D]: whole chunks alone."""
+    """All whole chunks of one episode less the state at their begin, [windows,T,D]."""
     chunks = []
     for row in range(len(actions) - horizon + 1):
         chunks.append(actions[row : row + horizon] - states[row])

@@ -15,7 +15,8 @@ import sys
 SUFFIXES = {".h", ".hpp", ".cuh", ".cpp", ".cu"}
 # Comments, literals, preprocessor lines: nothing in them is code of a class.
 NOISE = re.compile(
-    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:\\\n|[^\n])*', re.S | re.M
+    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:\\\n|[^\n])*',
+    re.S | re.M,
 )
 TOKEN = re.compile(r"[{};]")
 CLASS = re.compile(

@@ -73,7 +73,7 @@ template <class Case>
 std::vector<Case> fewer(const std::vector<Case>& cases, bool when) {
   std::vector<Case> chosen;
   for (size_t i = 0; i < cases.size(); i += when ? 5 : 1) chosen.push_back(cases[i]);
-  return chosen;
+  return shareOf(chosen);
 }
 template <class Case>
 std::vector<Case> fewerWhenSanitized(const std::vector<Case>& cases) {

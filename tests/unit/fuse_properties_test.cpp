@@ -55,7 +55,7 @@ std::vector<FuseCase> anyCases(uint64_t first, uint64_t count, bool offsets) {
       if (!offsets) stream.clock_offset = 0, stream.clock_offset_ticks = 0;
     }
   }
-  return cases;
+  return support::shareOf(cases);
 }
 
 Output outputOf(const Context& context, const FuseInputs& in) {
@@ -175,8 +175,8 @@ TEST_CASE(
       begin += channels;
     }
   }
-  CHECK(invalid > 10000);
-  CHECK(valid > 10000);
+  CHECK(invalid > 1000);  // in a share of the cases as well
+  CHECK(valid > 1000);
 }
 
 TEST_CASE("fuse cpu: a clock offset is as good as times that were shifted") {

@@ -221,6 +221,33 @@ TEST_CASE("threads: contexts are independent") {
   CHECK(wrong == 0);
 }
 
+TEST_CASE("threads: 64 contexts in 64 threads, some with threads of their own") {
+  std::vector<ResampleInputs> inputs;
+  std::vector<ResampleOutput> expected;
+  const Context context = support::cpuContext(1);
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    inputs.push_back(support::makeInputs(support::randomResampleCase(6000 + seed)));
+    expected.push_back(support::run(context, inputs.back()).output);
+  }
+  const int before = threadCount();
+  std::atomic<int> ready{0};
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int k = 0; k < 64; ++k) {
+    threads.emplace_back([&, k] {
+      const Context own = support::cpuContext(1 + k % 3);
+      for (++ready; ready < 64;) std::this_thread::yield();  // all of them are there at once
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const size_t which = (i + static_cast<size_t>(k)) % inputs.size();
+        wrong += gives(own, inputs[which], expected[which]) ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  CHECK(threadCount() <= before);
+}
+
 TEST_CASE("threads: one context may be handed from thread to thread") {
   const ResampleInputs in = largeInputs();
   const Context context = support::cpuContext(3);

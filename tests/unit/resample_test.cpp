@@ -1,9 +1,5 @@
 // rbcResample against the reference, on the shared table and on random cases, on every backend.
-#include <cfenv>
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
-
+#include "support/odd_floats.h"
 #include "support/operation_tests.h"
 
 namespace {
@@ -23,31 +19,6 @@ struct Resample {
   }
   static ResampleCase random(uint64_t seed) { return support::randomResampleCase(seed); }
   static ResampleCase any(uint64_t seed) { return random(seed); }
-};
-
-// A floating-point environment that no result may depend on.
-class OddFloats {
- public:
-  explicit OddFloats(int mode) : mode_(mode) {
-    std::fegetenv(&before_);
-    std::fesetround(mode);
-#if defined(__x86_64__)
-    _mm_setcsr(_mm_getcsr() | kFlush);
-#endif
-  }
-  ~OddFloats() { std::fesetenv(&before_); }
-
-  bool still() const {
-#if defined(__x86_64__)
-    if ((_mm_getcsr() & kFlush) != kFlush) return false;
-#endif
-    return std::fegetround() == mode_;
-  }
-
- private:
-  static constexpr unsigned kFlush = 0x8040;  // flush-to-zero, denormals-are-zero
-  int mode_;
-  std::fenv_t before_;
 };
 
 }  // namespace
@@ -98,7 +69,7 @@ TEST_CASE("resample cpu: the caller's rounding mode and flushing of subnormals d
       if (support::kSanitized && mode != FE_UPWARD) continue;
       bool kept = false;
       const Run got = support::run(context, in, [&](auto&& call) {
-        const OddFloats odd(mode);
+        const support::OddFloats odd(mode);
         const rbcStatus_t status = call();
         kept = odd.still();
         return status;

@@ -1,8 +1,8 @@
 /*
  * A program that loads the library by itself, unloads it while a context's threads live, and loads
- * it again: their code has to stay.
+ * it again: their code has to stay. And then a thousand times more, which may leave nothing behind.
  */
-#define _POSIX_C_SOURCE 200809L /* nanosleep */
+#define _POSIX_C_SOURCE 200809L /* nanosleep, fileno */
 
 #include <dlfcn.h>
 #include <robocache/context.h>
@@ -37,6 +37,47 @@ static rbcContext_t start(const char* path) {
   return warm_up(context) == RBC_STATUS_SUCCESS ? context : NULL;
 }
 
+/* Lines of a file of /proc: mappings, say. */
+static int lines(const char* path) {
+  int found = 0, c;
+  FILE* file = fopen(path, "r");
+  if (file == NULL) return -1;
+  while ((c = fgetc(file)) != EOF) found += c == '\n';
+  fclose(file);
+  return found;
+}
+
+/* Loads, uses and unloads it: 0 if all went well. */
+static int cycle(const char* path) {
+  Use destroy = NULL;
+  rbcContext_t context = start(path);
+  if (context == NULL || !find("rbcContextDestroy", &destroy)) return 1;
+  return destroy(context) != RBC_STATUS_SUCCESS || dlclose(library) != 0;
+}
+
+/* A descriptor that is open now is the lowest one that was free. */
+static int nextDescriptor(void) {
+  FILE* file = fopen("/dev/null", "r");
+  const int next = file == NULL ? -1 : fileno(file);
+  if (file != NULL) fclose(file);
+  return next;
+}
+
+static int manyTimes(const char* path, int times) {
+  int n, mappings = 0, descriptor = 0;
+  for (n = 0; n < times; ++n) {
+    if (cycle(path) != 0) return 1;
+    if (n == 20) { /* what is made once is made: stacks are kept for the next threads */
+      mappings = lines("/proc/self/maps");
+      descriptor = nextDescriptor();
+    }
+  }
+  if (nextDescriptor() != descriptor) return 2;
+  n = lines("/proc/self/maps");
+  if (n > mappings + 8) fprintf(stderr, "%d mappings have become %d\n", mappings, n);
+  return n > mappings + 8 ? 3 : 0;
+}
+
 int main(int count, char** arguments) {
   const struct timespec a_while = {0, 100000000};
   Use destroy = NULL;
@@ -49,5 +90,6 @@ int main(int count, char** arguments) {
   if (second == NULL || !find("rbcContextDestroy", &destroy)) return 4;
   if (destroy(first) != RBC_STATUS_SUCCESS) return 5; /* which wakes them up */
   if (destroy(second) != RBC_STATUS_SUCCESS) return 6;
-  return dlclose(library) == 0 ? 0 : 7;
+  if (dlclose(library) != 0) return 7;
+  return manyTimes(arguments[1], 1000) == 0 ? 0 : 8;
 }

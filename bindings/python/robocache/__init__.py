@@ -35,6 +35,7 @@ from ._fuse import fuse
 from ._info import Info, info
 from ._live import Live, LiveCounters, LiveStream, LiveTick
 from ._masks import channel_mask
+from ._memory import limit_idle_memory, release_idle_memory
 from ._normalization import Normalization
 from ._report import Report, StreamReport, report
 from ._resample import resample
@@ -105,6 +106,8 @@ __all__ = [
     "fuse",
     "fuse_frames",
     "info",
+    "limit_idle_memory",
+    "release_idle_memory",
     "report",
     "resample",
     "resample_frame",

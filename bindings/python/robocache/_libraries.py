@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+from math import prod
 from types import SimpleNamespace
 from typing import Any
 
 from . import _core
 from ._context import CPU, Context
 from ._frameworks import Framework
+from ._memory import LEAST_ELEMENTS, LEAST_TENSOR, WarmTensors, takes_warm
 
 
 class _NumPy(Framework):
@@ -20,19 +22,23 @@ class _NumPy(Framework):
         import numpy
 
         self._numpy = numpy
+        self._takes_warm = takes_warm(numpy)
         self._dtype: Any = numpy.ndarray.dtype.__get__  # a subclass may tell another
 
     def device(self, array: Any, name: str) -> int:
         return CPU
 
     def empty(self, like: Any, shape: tuple[int, ...], dtype: str | None, context: Context) -> Any:
+        kind: Any = dtype
         if dtype is None:
-            return self._numpy.empty(shape, self._dtype(like))
-        if dtype == "bfloat16":
+            kind = self._dtype(like)
+        elif dtype == "bfloat16":
             import ml_dtypes
 
-            return self._numpy.empty(shape, ml_dtypes.bfloat16)
-        return self._numpy.empty(shape, dtype)
+            kind = ml_dtypes.bfloat16
+        if prod(shape) >= LEAST_ELEMENTS and self._takes_warm:
+            return _core.warm_array(self._numpy.empty, shape, kind)
+        return self._numpy.empty(shape, kind)
 
     def zeros(self, like: Any, shape: tuple[int, ...], dtype: str, context: Context) -> Any:
         return self._numpy.zeros(shape, dtype)
@@ -69,6 +75,7 @@ class _Torch(Framework):
                     self._empty_cuda = guards._empty_strided_cuda
         except (AttributeError, TypeError, RuntimeError):
             pass
+        self._warm = WarmTensors.of(torch)
 
     # These spell the condition out: a call more for each argument is a tenth of a call.
     def device(self, array: Any, name: str) -> int:
@@ -140,6 +147,10 @@ class _Torch(Framework):
         kind = like.dtype if dtype is None else getattr(self._torch, dtype)
         if type(like) is self._tensor:  # subclasses make their own
             device_id = context._device_id
+            if device_id == CPU and self._warm is not None and prod(shape) >= LEAST_TENSOR // 8:
+                tensor = self._warm.empty(shape, kind)
+                if tensor is not None:
+                    return tensor
             make = self._empty_cpu if device_id == CPU else self._empty_cuda
             if make is not None and (
                 device_id == CPU or (like.is_cuda and device_id == self._current_device())

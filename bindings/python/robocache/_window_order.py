@@ -18,7 +18,8 @@ class Order:
     A Feistel network on the smallest rectangle that holds the numbers, side by side: rounds add a
     function of one side to the other one. What falls outside goes through again until it is inside
     ("Ciphers with Arbitrary Finite Domains", Black and Rogaway, 2002). It is the same on every
-    machine and device, and takes memory for the numbers outside alone, fewer than the root of count.
+    machine and device, and takes memory for the numbers outside alone: fewer than the root of
+    count.
 
     Arrays are NumPy's int64 on the CPU, where they are faster, and tensors on CUDA.
     """

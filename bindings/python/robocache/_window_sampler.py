@@ -10,8 +10,8 @@ import torch
 from ._errors import REFUSALS, blamed
 from ._window_order import Order
 
-# Samples that are looked up together: enough to hide what a look-up costs, which is some 80 launches
-# on CUDA, and to fit into the caches of a CPU.
+# Samples that are looked up together: enough to hide what a look-up costs, which is some 80
+# launches on CUDA, and to fit into the caches of a CPU.
 _AT_ONCE = {"cpu": 1 << 13, "cuda": 1 << 18}
 
 

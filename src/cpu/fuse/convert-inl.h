@@ -82,7 +82,13 @@ template <class D>
 HWY_INLINE hn::Vec<D> loadWide(D d, const bf16* from) {
   const hn::Rebind<uint16_t, D> d16;
   const hn::Rebind<uint32_t, D> d32;
-  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, hn::LoadU(d16, &from->bits))));
+  const auto bits = hn::LoadU(d16, &from->bits);
+#if HWY_ARCH_ARM_A64
+  if constexpr (hn::MaxLanes(D()) == 4) {  // in one instruction
+    return hn::BitCast(d, hn::Vec<decltype(d32)>(vshll_n_u16(bits.raw, 16)));
+  }
+#endif
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
 }
 
 template <class D>
@@ -99,7 +105,7 @@ HWY_INLINE hn::Vec<D> oneNaN(D d, hn::Vec<D> x) {
   using Bits = hn::TFromD<hn::RebindToUnsigned<D>>;
   const auto nan =
       hn::BitCast(d, hn::Set(hn::RebindToUnsigned<D>(), static_cast<Bits>(~Bits{0} >> 1)));
-  return hn::IfThenElse(hn::IsNaN(x), nan, x);
+  return hn::IfThenElse(hn::Eq(x, x), x, nan);  // NEON has no comparison for "unequal"
 }
 
 // toOdd of real.h; D is a tag of doubles.
@@ -129,11 +135,20 @@ HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> narrow16(D, hn::Vec<D> x, Tag<bf16>)
   const hn::Rebind<uint16_t, D> d16;
   const hn::Rebind<uint32_t, D> d32;
   const auto bits = hn::BitCast(d32, x);
+  const auto half = hn::Set(d32, 0x7fffu);
+  const auto nan = hn::Set(d32, 0x7fff0000u);
+  const auto is_number = hn::RebindMask(d32, hn::Eq(x, x));
+#if HWY_ARCH_ARM_A64
+  if constexpr (hn::MaxLanes(D()) == 4) {  // fewer instructions
+    const hn::Vec<decltype(d32)> rounded(
+        vsraq_n_u32(hn::Add(bits, half).raw, hn::ShiftLeft<15>(bits).raw, 31));
+    const auto chosen = hn::IfThenElse(is_number, rounded, nan);
+    return hn::Vec<decltype(d16)>(vshrn_n_u32(chosen.raw, 16));
+  }
+#endif
   const auto last = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1u));
-  const auto rounded = hn::Add(bits, hn::Add(last, hn::Set(d32, 0x7fffu)));
-  const auto nan = hn::RebindMask(d32, hn::IsNaN(x));
-  return hn::TruncateTo(
-      d16, hn::ShiftRight<16>(hn::IfThenElse(nan, hn::Set(d32, 0x7fff0000u), rounded)));
+  const auto rounded = hn::Add(bits, hn::Add(last, half));
+  return hn::TruncateTo(d16, hn::ShiftRight<16>(hn::IfThenElse(is_number, rounded, nan)));
 }
 
 // As a vector of Out; of its bits, where Out is a 16-bit float.

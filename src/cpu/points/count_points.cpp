@@ -43,7 +43,7 @@ void PointCounter::count(int64_t bucket, Counters* counters) const {
     for (int64_t first = sort_.firstKey(bucket); first < end; first += kCounters) {
       const int64_t past = std::min(first + kCounters, end);
       if (entry == last || static_cast<int64_t>(entry->key) >= past) {
-        clear(first, past);
+        voxels_.clear(first, past);
         continue;
       }
       uint32_t* counts = counters->counts;
@@ -62,14 +62,6 @@ void PointCounter::count(int64_t bucket, Counters* counters) const {
       }
     }
   });
-}
-
-void PointCounter::clear(int64_t begin, int64_t end) const {
-  while (begin < end) {
-    const VoxelLine line = voxels_.lineAt(begin, end);
-    voxels_.clear(line, 0, line.count);
-    begin += line.count;
-  }
 }
 
 }  // namespace rbc::cpu

@@ -22,9 +22,6 @@ class PointCounter {
   void count(int64_t bucket, Counters* counters) const;
 
  private:
-  // Voxels begin .. end - 1, which hold no point.
-  void clear(int64_t begin, int64_t end) const;
-
   using Write = void (*)(const PointCounter& counter, const VoxelLine& line,
                          const uint32_t* counts);
   template <class Out>

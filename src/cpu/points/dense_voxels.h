@@ -27,9 +27,13 @@ class DenseVoxels {
   // The longest line from the voxel `begin` on that ends before `end`.
   VoxelLine lineAt(int64_t begin, int64_t end) const;
 
-  // Writes the empty value to all features of a line's voxels first .. last - 1.
-  void clear(const VoxelLine& line, int64_t first, int64_t last) const {
-    if (first < last) clear_(*this, line.data + first * line.stride, last - first);
+  // Writes the empty value to all features of the voxels begin .. end - 1.
+  void clear(int64_t begin, int64_t end) const {
+    while (begin < end) {
+      const VoxelLine line = lineAt(begin, end);
+      clear_(*this, line.data, line.count);
+      begin += line.count;
+    }
   }
 
  private:
@@ -52,37 +56,24 @@ class DenseVoxels {
   int64_t stride_[4] = {0, 0, 0, 0};
 };
 
-// Goes through the voxels begin .. end - 1, in order: those that it is not told of are empty.
+// Goes through the voxels begin .. end - 1, in order.
 class DenseCursor {
  public:
   DenseCursor(const DenseVoxels& voxels, int64_t begin, int64_t end)
       : voxels_(voxels), line_(voxels.lineAt(begin, end)), end_(end) {}
 
-  // Clears what comes before the voxel, and returns where it lies.
+  // Where the voxel lies.
   std::byte* moveTo(int64_t key) {
-    while (key - line_.begin >= line_.count) nextLine();
-    const int64_t at = key - line_.begin;
-    voxels_.clear(line_, done_, at);
-    done_ = at + 1;
-    return line_.data + at * line_.stride;
-  }
-
-  // Clears what is left.
-  void finish() {
-    while (line_.count > 0) nextLine();
+    while (key - line_.begin >= line_.count) {
+      line_ = voxels_.lineAt(line_.begin + line_.count, end_);
+    }
+    return line_.data + (key - line_.begin) * line_.stride;
   }
 
  private:
-  void nextLine() {
-    voxels_.clear(line_, done_, line_.count);
-    line_ = voxels_.lineAt(line_.begin + line_.count, end_);
-    done_ = 0;
-  }
-
   const DenseVoxels& voxels_;
   VoxelLine line_;
   int64_t end_;
-  int64_t done_ = 0;  // of the line
 };
 
 }  // namespace rbc::cpu

@@ -24,7 +24,7 @@ class PointGroups {
  public:
   // As for PointSort.
   PointGroups(const KeySpace& space, int64_t least_buckets, int threads)
-      : sort_(space, least_buckets, 0, threads) {}
+      : ranks_(bitsOfRanks(space, least_buckets)), sort_(space, least_buckets, ranks_, threads) {}
 
   size_t bytes() const;
 
@@ -44,14 +44,15 @@ class PointGroups {
     sort_.visit(bucket, [&](const auto* entries, std::byte* free) {
       const Lists lists = listsIn(free, count);
       int64_t fetched = 0;
+      int64_t begin = 0;
       for (int64_t g = 0; g < groups && !pool.stopsAt(g); ++g) {
-        const int64_t begin = lists.begins[g];
-        const int64_t end = g + 1 < groups ? lists.begins[g + 1] : count;
+        const int64_t end = lists.ends[g];
         for (; fetched < std::min(end + kPointsAhead, count); ++fetched) {
           rows.prefetch(lists.points[fetched]);
         }
-        visit(before_[bucket] + g, PointGroup{static_cast<int64_t>(entries[begin].key),
-                                              lists.points + begin, end - begin});
+        visit(before_[bucket] + g,
+              PointGroup{static_cast<int64_t>(entries[g].key), lists.points + begin, end - begin});
+        begin = end;
       }
     });
   }
@@ -60,17 +61,21 @@ class PointGroups {
   // Rows of points that are on their way from memory.
   static constexpr int64_t kPointsAhead = 24;
 
-  // Of a bucket: its points in order, and where in them each group begins.
+  // Of a bucket: its points in order, and where in them each group ends. Its first entries have the
+  // groups' keys.
   struct Lists {
     int32_t* points;
-    int32_t* begins;
+    int32_t* ends;
   };
   static Lists listsIn(std::byte* free, int64_t count) {
     auto* points = reinterpret_cast<int32_t*>(free);
     return {points, points + count};
   }
-  int64_t listGroups(const ThreadPool& pool, int64_t bucket) const;
+  static int bitsOfRanks(const KeySpace& space, int64_t least_buckets);
+  int64_t listSorted(const ThreadPool& pool, int64_t bucket) const;
+  int64_t listRanked(const CpuState& state, int64_t bucket, ThreadMemory& memory) const;
 
+  int ranks_;  // the bits of keys in a bucket, for a bitmap of its voxels; 0: buckets are sorted
   PointSort sort_;
   int64_t* before_ = nullptr;
 };

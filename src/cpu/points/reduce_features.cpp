@@ -105,9 +105,9 @@ void FeatureReducer::write(const double* results, int64_t count, std::byte* out,
   for (int64_t f = 0; f < count; ++f) row[f * stride] = narrow<Out>(results[f]);
 }
 
-FeatureReducer::FeatureReducer(const ThreadPool& pool, const PointClouds& points,
+FeatureReducer::FeatureReducer(const CpuState& state, const PointClouds& points,
                                const Features& features, VoxelMode mode, DType out)
-    : rows_{pool,
+    : rows_{state.pool,
             static_cast<const std::byte*>(features.data),
             PointRows(points, features.stride[0], features.stride[1]),
             features.stride[2],
@@ -123,9 +123,14 @@ FeatureReducer::FeatureReducer(const ThreadPool& pool, const PointClouds& points
         out, [](auto out_tag) -> Copy { return copyRows<In, typename decltype(out_tag)::type>; });
   });
   write_ = visitFloat(out, [](auto tag) -> Write { return write<typename decltype(tag)::type>; });
+  const bool sums = mode == VoxelMode::kSum || mode == VoxelMode::kMean;
+  const bool adjoin = features.stride[2] == 1 || features.count == 1;
+  if (sums && adjoin && features.dtype == DType::F32 && out == DType::F32) {
+    sum_rows_ = sumRowsFor(state.simd);
+  }
 }
 
-void FeatureReducer::reduce(const int32_t* points, int64_t count, const FeatureRow& out) const {
+void FeatureReducer::reduceAny(const int32_t* points, int64_t count, const FeatureRow& out) const {
   double results[kBlock];
   for (int64_t first = 0; first < features_; first += kBlock) {
     const int64_t features = std::min(features_ - first, kBlock);

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "points/point_rows.h"
-#include "runtime/thread_pool.h"
+#include "points/sum_rows.h"
+#include "runtime/cpu_state.h"
 #include "voxel_problem.h"
 
 namespace rbc::cpu {
@@ -16,7 +17,7 @@ struct FeatureRow {
 // Writes rows of any float dtype.
 class FeatureReducer {
  public:
-  FeatureReducer(const ThreadPool& pool, const PointClouds& points, const Features& features,
+  FeatureReducer(const CpuState& state, const PointClouds& points, const Features& features,
                  VoxelMode mode, DType out);
 
   // Asks for a point's row. To be inlined: GCC takes a function that only prefetches for one of no
@@ -28,7 +29,15 @@ class FeatureReducer {
   }
 
   // All features of `count` points, reduced.
-  void reduce(const int32_t* points, int64_t count, const FeatureRow& out) const;
+  void reduce(const int32_t* points, int64_t count, const FeatureRow& out) const {
+    if (sum_rows_ != nullptr && count <= kMostSummedRows && (out.stride == 1 || features_ == 1)) {
+      const SummedRows rows = {reinterpret_cast<const float*>(rows_.data), rows_.offsets, points,
+                               count, features_};
+      const bool mean = mode_ == VoxelMode::kMean;
+      if (sum_rows_(rows, mean, reinterpret_cast<float*>(out.data))) return;
+    }
+    reduceAny(points, count, out);
+  }
   // Those of some points as they are, rows `stride` elements apart.
   void copy(const int32_t* points, int64_t count, const FeatureRow& out, int64_t stride) const {
     copy_(rows_, {points, count, 0, features_}, out, stride);
@@ -57,6 +66,7 @@ class FeatureReducer {
   using Copy = void (*)(const Rows& rows, const Block& block, const FeatureRow& out,
                         int64_t stride);
 
+  void reduceAny(const int32_t* points, int64_t count, const FeatureRow& out) const;
   template <class In>
   static const In* rowOf(const Rows& rows, const Block& block, int64_t i);
   template <class In>
@@ -75,6 +85,7 @@ class FeatureReducer {
   Reduce reduce_;
   Write write_;
   Copy copy_;
+  SumRows sum_rows_ = nullptr;  // of f32 into f32
 };
 
 }  // namespace rbc::cpu

@@ -26,6 +26,10 @@ int bitsOf(int64_t count) {
   return bits;
 }
 
+bool isWide(const KeySpace& space) {
+  return space.voxels() > static_cast<int64_t>(kNoKey<uint32_t>);
+}
+
 }  // namespace
 
 struct PointSort::Parts {
@@ -37,12 +41,9 @@ struct PointSort::Parts {
 PointSort::PointSort(const KeySpace& space, int64_t least_buckets, int unsorted_bits, int threads)
     : space_(space), points_(space.points.total()) {
   const int64_t voxels = std::max<int64_t>(space.voxels(), 1);
-  wide_ = voxels > static_cast<int64_t>(kNoKey<uint32_t>);
+  wide_ = isWide(space);
   threads_ = static_cast<int>(std::clamp<int64_t>(points_ / kThreadPoints, 1, threads));
-  const int64_t wanted = std::max<int64_t>({points_ / kBucketPoints, least_buckets, 1});
-  // A shift by all bits of a key is undefined: keys of 2^31 and more, in 32 bits, take two buckets.
-  const int most_shift = (wide_ ? 64 : 32) - 1;
-  shift_ = std::clamp(bitsOf(voxels) - bitsOf(std::min(wanted, kMaxBuckets)), 0, most_shift);
+  shift_ = bitsInBucket(space, least_buckets);
   buckets_ = ((voxels - 1) >> shift_) + 1;
   unsorted_bits_ = std::min(unsorted_bits, shift_);
   passes_ = static_cast<int>(ceilDiv(shift_ - unsorted_bits_, kMaxDigitBits));
@@ -50,6 +51,15 @@ PointSort::PointSort(const KeySpace& space, int64_t least_buckets, int unsorted_
   chunk_points_ = std::max(
       {std::min(ceilDiv(points_, threads_ * kChunksPerThread), kMaxChunk), buckets_, kMinChunk});
   chunks_ = ceilDiv(points_, chunk_points_);
+}
+
+int PointSort::bitsInBucket(const KeySpace& space, int64_t least_buckets) {
+  const int64_t voxels = std::max<int64_t>(space.voxels(), 1);
+  const int64_t points = space.points.total();
+  const int64_t wanted = std::max<int64_t>({points / kBucketPoints, least_buckets, 1});
+  // A shift by all bits of a key is undefined: keys of 2^31 and more, in 32 bits, take two buckets.
+  const int most_shift = (isWide(space) ? 64 : 32) - 1;
+  return std::clamp(bitsOf(voxels) - bitsOf(std::min(wanted, kMaxBuckets)), 0, most_shift);
 }
 
 PointSort::Parts PointSort::partsOf(ScratchLayout* scratch) const {

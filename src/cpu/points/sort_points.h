@@ -25,6 +25,9 @@ class PointSort {
   // allow it.
   PointSort(const KeySpace& space, int64_t least_buckets, int unsorted_bits, int threads);
 
+  // The bits of a key that tell voxels of a bucket apart.
+  static int bitsInBucket(const KeySpace& space, int64_t least_buckets);
+
   // The scratch that it takes.
   size_t bytes() const;
 
@@ -42,8 +45,8 @@ class PointSort {
   // The number of a bucket's points.
   int64_t count(int64_t bucket) const { return begins_[bucket + 1] - begins_[bucket]; }
 
-  // Calls visit(const PointEntry<...>* entries, std::byte* free) for a bucket's points; `free` is
-  // memory of the entries' size.
+  // Calls visit(PointEntry<...>* entries, std::byte* free) for a bucket's points; `free` is memory of
+  // the entries' size. Whoever is the last to read the entries may write to them.
   template <class Visitor>
   decltype(auto) visit(int64_t bucket, Visitor&& visitor) const {
     std::byte* free = free_ + begins_[bucket] * entrySize();
@@ -55,8 +58,8 @@ class PointSort {
   struct Parts;
 
   template <class Key>
-  const PointEntry<Key>* entriesOf(int64_t bucket) const {
-    return static_cast<const PointEntry<Key>*>(sorted_) + begins_[bucket];
+  PointEntry<Key>* entriesOf(int64_t bucket) const {
+    return static_cast<PointEntry<Key>*>(sorted_) + begins_[bucket];
   }
   int64_t entrySize() const {
     return wide_ ? sizeof(PointEntry<uint64_t>) : sizeof(PointEntry<uint32_t>);
@@ -79,7 +82,7 @@ class PointSort {
   int64_t chunk_points_;
   int64_t chunks_;
   // In the scratch.
-  const void* sorted_ = nullptr;  // entries
+  void* sorted_ = nullptr;  // entries
   std::byte* free_ = nullptr;
   int64_t* begins_ = nullptr;  // of buckets, and the end
 };

@@ -37,11 +37,11 @@ DType floatOf(const Output<Rank>& out) {
 
 }  // namespace
 
-SparseRows::SparseRows(const ThreadPool& pool, const SparseProblem& p)
-    : pool_(pool),
+SparseRows::SparseRows(const CpuState& state, const SparseProblem& p)
+    : pool_(state.pool),
       p_(p),
-      reduced_(pool, p.points, p.features, p.reduce, floatOf(p.reduced)),
-      grouped_(pool, p.points, p.features, p.reduce, floatOf(p.grouped)),
+      reduced_(state, p.points, p.features, p.reduce, floatOf(p.reduced)),
+      grouped_(state, p.points, p.features, p.reduce, floatOf(p.grouped)),
       points_(p.points, p.point_to_voxel.stride[0], p.point_to_voxel.stride[1]) {}
 
 void SparseRows::write(int64_t row, const PointGroup& group) const {

@@ -12,7 +12,7 @@ namespace rbc::cpu {
 
 class SparseRows {
  public:
-  SparseRows(const ThreadPool& pool, const SparseProblem& p);
+  SparseRows(const CpuState& state, const SparseProblem& p);
 
   // Asks for what write() reads of a point.
   __attribute__((always_inline)) void prefetch(int32_t point) const {

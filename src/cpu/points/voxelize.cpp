@@ -51,14 +51,17 @@ void reduceFeatures(CpuState& state, const VoxelizeProblem& p, const DenseVoxels
   PointGroups groups = groupsFor(p, voxels, state.pool.threads());
   groups.group(state, scratch, p.dropped);
   if (p.features.count == 0) return;  // however many voxels there are
-  const FeatureReducer reducer(state.pool, p.points, p.features, p.mode, p.out.dtype);
+  const FeatureReducer reducer(state, p.points, p.features, p.mode, p.out.dtype);
   const PointSort& sort = groups.sort();
   state.pool.parallelFor(sort.buckets(), writingThreads(p, state.pool, sort), [&](int64_t bucket) {
-    DenseCursor cursor(voxels, sort.firstKey(bucket), sort.firstKey(bucket + 1));
+    // All of a bucket at once, while it is in the caches: what lies between groups is short.
+    const int64_t begin = sort.firstKey(bucket);
+    const int64_t end = sort.firstKey(bucket + 1);
+    voxels.clear(begin, end);
+    DenseCursor cursor(voxels, begin, end);
     groups.visit(state.pool, bucket, reducer, [&](int64_t, const PointGroup& group) {
       reducer.reduce(group.points, group.count, {cursor.moveTo(group.key), p.out.stride[4]});
     });
-    cursor.finish();
   });
 }
 

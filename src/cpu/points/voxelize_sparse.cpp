@@ -144,7 +144,7 @@ Tally writeNumbered(CpuState& state, const SparseProblem& p, const SparseRows& r
 
 void run(BackendState& backend_state, const SparseProblem& p, Scratch scratch) {
   CpuState& state = cpuState(backend_state);
-  const SparseRows rows(state.pool, p);
+  const SparseRows rows(state, p);
   const Tally tally = numbersFirstPoints(p) ? writeNumbered(state, p, rows, scratch.data)
                                             : writeSorted(state, p, rows, scratch.data);
   *static_cast<int64_t*>(p.num_voxels.data) = tally.kept;

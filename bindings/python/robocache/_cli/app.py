@@ -74,8 +74,20 @@ for _command, _example in (
     )
 
 
+def _open_closed_streams() -> None:
+    """Else the next file that is opened, an output maybe, gets the number that errors go to."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, closefd=False))
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; what it returns is the exit code."""
+    _open_closed_streams()
     given = list(arguments)
     end_of_options = given.index("--") if "--" in given else len(given)
     common.debug = "--debug" in given[:end_of_options]

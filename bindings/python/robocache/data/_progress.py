@@ -17,7 +17,9 @@ def progress(title: str, total: int, shown: bool | None) -> Iterator[Callable[[i
 
     ``shown`` None: on a terminal, once it takes longer than a second.
     """
-    if shown is False or (shown is None and not sys.stderr.isatty()) or total <= 0:
+    # A process that was started with its streams closed has none.
+    nowhere = sys.stderr is None or (shown is None and not sys.stderr.isatty())
+    if shown is False or nowhere or total <= 0:
         yield lambda count: None
         return
     bar = _Bar(title, total, delay=0.0 if shown else _LATE)
