@@ -91,13 +91,12 @@ class Blocks {
     __syncthreads();
   }
 
-  // The best of all threads' candidates, with its position, which the block that has it looks up.
+  // The best of all warps' candidates, with its position, which the block that has it looks up.
   template <class Position>
   __device__ Winner<Number> best(Candidate<Number> own, Position&& positionOf) {
     turn_ ^= 1;
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    const Candidate<Number> of_warp = bestOfWarp<Number>(own);
-    if (lane == 0) meeting_->warps[turn_][threadIdx.x / 32] = of_warp;
+    if (lane == 0) meeting_->warps[turn_][threadIdx.x / 32] = own;
     __syncthreads();
     Candidate<Number> of_block = {0, ~0u};
     if (lane < kThreads / 32) of_block = meeting_->warps[turn_][lane];

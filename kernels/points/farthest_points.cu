@@ -1,10 +1,11 @@
 // Farthest points: a cluster of blocks a cloud, or a block where there are no clusters. Its points
-// stay in registers, with the distance of each to those taken; of clouds that are too large for that,
-// in the workspace. One kernel takes all K.
+// stay in registers, with the distance of each to those taken, and warps skip what lies too far away; of
+// clouds that are too large for that, they stay in the workspace. One kernel takes all K.
 
 #include "farthest_problem.h"
 
 #include "points/farthest_blocks.cuh"
+#include "points/spatial_order.cuh"
 #include "runtime/cuda_state.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
@@ -57,7 +58,7 @@ __device__ Candidate<Number> better(Candidate<Number> a, Candidate<Number> b) {
   return b.key > a.key ? b : a;
 }
 
-// The same wherever points are kept: `lower(taken)` gives a thread's best candidate once a point is
+// The same wherever points are kept: `lower(taken)` gives a warp's best candidate once a point is
 // taken, and positionOf(index, position) looks a point of the block up.
 template <class Number, int kThreads, class Lower, class PositionOf>
 __device__ void takeAll(const FarthestProblem& p, int64_t cloud, int64_t first_row,
@@ -66,7 +67,7 @@ __device__ void takeAll(const FarthestProblem& p, int64_t cloud, int64_t first_r
   const bool writes = blocks.rank() == 0 && threadIdx.x == 0;
   const int64_t taken = min(static_cast<int64_t>(blocks.sum(finite)), p.count);
   if (taken > 0) {
-    Winner<Number> next = blocks.best(start, positionOf);
+    Winner<Number> next = blocks.best(bestOfWarp<Number>(start), positionOf);
     double distance = static_cast<double>(INFINITY);
     for (int64_t k = 0;; ++k) {
       if (writes) putFarthest(p, cloud, k, first_row + next.candidate.index, distance);
@@ -82,51 +83,112 @@ __device__ void takeAll(const FarthestProblem& p, int64_t cloud, int64_t first_r
   }
 }
 
-// Points of a cloud go to blocks and threads in turns, so that a thread's come in ascending order.
+// What a block that keeps its points in registers has in shared memory.
+template <class Number, int kThreads, int kPoints>
+struct KeptPoints {
+  static constexpr int kRoom = kThreads * kPoints;
+
+  Number position[3][kRoom];  // as they came; x is NaN where there is no point
+  uint32_t cells[kCells];
+  uint16_t order[kRoom];
+};
+
+// Points go to blocks in turns, and within a block to warps by where they lie. A point that is taken
+// changes nothing for a warp whose points are all nearer to those before than its box is to the point:
+// no step of squaredDistance() rounds a smaller number to a larger one, so no bit is another.
 template <class Number, int kThreads, int kPoints>
 __device__ void takeFromRegisters(const FarthestProblem& p, int64_t cloud, const RowRange& range,
-                                  Blocks<Number, kThreads>& blocks, int cluster,
-                                  Number (*shared)[kThreads * kPoints]) {
+                                  Blocks<Number, kThreads>& blocks, int cluster_bits,
+                                  KeptPoints<Number, kThreads, kPoints>* kept) {
+  __shared__ SpatialMemory<Number> memory;
   const int64_t start = range.count > 0 ? startOf(p, cloud, range.count) : 0;
-  Number x[kPoints], y[kPoints], z[kPoints], d[kPoints];
   Candidate<Number> first = {0, ~0u};
   int finite_points = 0;
-  const auto indexOf = [&](int k) {
-    return static_cast<uint32_t>((k * cluster + blocks.rank()) * kThreads) + threadIdx.x;
+  const auto indexOf = [&](int at) {
+    const auto turn = static_cast<uint32_t>(at / kThreads);
+    return ((turn << cluster_bits) + static_cast<uint32_t>(blocks.rank())) * kThreads +
+           static_cast<uint32_t>(at % kThreads);
   };
 #pragma unroll
   for (int k = 0; k < kPoints; ++k) {
-    const int64_t i = indexOf(k);
+    const int at = k * kThreads + static_cast<int>(threadIdx.x);
+    const int64_t i = indexOf(at);
     Number point[3] = {};
     const bool finite = i < range.count && loadPoint(p.points, cloud, range.begin + i, point);
-    x[k] = finite ? point[0] : 0, y[k] = finite ? point[1] : 0, z[k] = finite ? point[2] : 0;
-    d[k] = finite ? static_cast<Number>(INFINITY) : Number(-1);
-    const int at = k * kThreads + static_cast<int>(threadIdx.x);
-    shared[0][at] = x[k], shared[1][at] = y[k], shared[2][at] = z[k];
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) {
+      kept->position[axis][at] = finite ? point[axis] : static_cast<Number>(NAN);
+    }
     first = better(first, asStart<Number>(i, start, range.count, finite));
     finite_points += __syncthreads_count(finite);
   }
+  orderInSpace<Number, kThreads, kPoints>(kept->position, kept->cells, kept->order, &memory);
+
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const uint16_t* order = kept->order + (threadIdx.x / 32) * 32 * kPoints + lane;
+  Number x[kPoints], y[kPoints], z[kPoints], d[kPoints];
+  Number low[3] = {kNowhere<Number>, kNowhere<Number>, kNowhere<Number>};
+  Number high[3] = {kNowhere<Number>, kNowhere<Number>, kNowhere<Number>};  // negative
+#pragma unroll
+  for (int k = 0; k < kPoints; ++k) {
+    const int at = order[k * 32];
+    const Number point[3] = {kept->position[0][at], kept->position[1][at], kept->position[2][at]};
+    const bool finite = point[0] == point[0];
+    x[k] = finite ? point[0] : 0, y[k] = finite ? point[1] : 0, z[k] = finite ? point[2] : 0;
+    d[k] = finite ? static_cast<Number>(INFINITY) : Number(-1);
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) {
+      low[axis] = point[axis] < low[axis] ? point[axis] : low[axis];
+      high[axis] = -point[axis] < high[axis] ? -point[axis] : high[axis];
+    }
+  }
+  bool any = false;
+#pragma unroll
+  for (int axis = 0; axis < 3; ++axis) {
+    low[axis] = leastOfWarp(low[axis]);
+    high[axis] = leastOfWarp(high[axis]);
+    any = low[axis] < kNowhere<Number>;
+  }
+  Candidate<Number> own = {0, ~0u};
+  Number most_of_warp = any ? static_cast<Number>(INFINITY) : Number(-1);
+  bool is_new = true;  // no point was taken yet
+
   const auto lower = [&](const Number(&taken)[3]) {
-    Number most = d[0];
-    int slot = 0;
+    Number apart[3];
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) {
+      const Number below = low[axis] - taken[axis];
+      const Number above = taken[axis] + high[axis];
+      const Number farther = below > above ? below : above;
+      apart[axis] = farther > 0 ? farther : 0;
+    }
+    const bool reaches = squaredDistance(apart[0], apart[1], apart[2]) < most_of_warp;
+    if (!reaches && !is_new) return own;
+    is_new = false;
+    Number most = Number(-1);
 #pragma unroll
     for (int k = 0; k < kPoints; ++k) {
       const Number other = squaredDistance(x[k] - taken[0], y[k] - taken[1], z[k] - taken[2]);
       d[k] = other < d[k] ? other : d[k];
-      if (k == 0) {
-        most = d[0];
-      } else if (d[k] > most) {
-        most = d[k];
-        slot = k;
+      most = d[k] > most ? d[k] : most;
+    }
+    own.key = mostOfWarp(Order<Number>::of(most));
+    uint32_t index = ~0u;
+    if (Order<Number>::of(most) == own.key) {
+#pragma unroll
+      for (int k = 0; k < kPoints; ++k) {
+        if (d[k] == most) index = min(index, indexOf(order[k * 32]));
       }
     }
-    return Candidate<Number>{Order<Number>::of(most), indexOf(slot)};
+    own.index = __reduce_min_sync(~0u, index);
+    most_of_warp = own.key > 0 ? Order<Number>::distance(own.key) : Number(-1);
+    return own;
   };
   const auto positionOf = [&](uint32_t index, Number(&position)[3]) {
-    const uint32_t turn = index / static_cast<uint32_t>(kThreads * cluster);
+    const uint32_t turn = index / kThreads >> cluster_bits;
     const uint32_t at = turn * kThreads + index % kThreads;
 #pragma unroll
-    for (int axis = 0; axis < 3; ++axis) position[axis] = shared[axis][at];
+    for (int axis = 0; axis < 3; ++axis) position[axis] = kept->position[axis][at];
   };
   takeAll<Number, kThreads>(p, cloud, p.points.packed() ? range.begin : 0, blocks, first,
                             finite_points, lower, positionOf);
@@ -166,7 +228,7 @@ __device__ void takeFromMemory(const FarthestProblem& p, int64_t cloud, const Ro
       d[i] = least;
       best = better(best, {Order<Number>::of(least), static_cast<uint32_t>(i)});
     }
-    return best;
+    return bestOfWarp<Number>(best);
   };
   const auto positionOf = [&](uint32_t index, Number(&position)[3]) {
     position[0] = x[index], position[1] = y[index], position[2] = z[index];
@@ -187,8 +249,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   blocks.wait();  // all are there to be written to
   if (range.count <= static_cast<int64_t>(kThreads) * kPoints * a.cluster) {
     takeFromRegisters<Number, kThreads, kPoints>(
-        p, cloud, range, blocks, a.cluster,
-        reinterpret_cast<Number(*)[kThreads * kPoints]>(memory));
+        p, cloud, range, blocks, __ffs(a.cluster) - 1,
+        reinterpret_cast<KeptPoints<Number, kThreads, kPoints>*>(memory));
   } else {
     takeFromMemory<Number, kThreads>(p, cloud, range, blocks, a.cluster, a.large);
   }
@@ -203,23 +265,27 @@ struct Form {
   int threads;
   int points;  // of a thread
 
+  size_t shared_bytes;
+
   int64_t room() const { return static_cast<int64_t>(threads) * points; }
-  int sharedBytes() const { return static_cast<int>(3 * room() * int64_t{sizeof(Number)}); }
 };
+template <class Number, int kThreads, int kPoints>
+constexpr Form<Number> formOf() {
+  return {farthestPoints<Number, kThreads, kPoints>, kThreads, kPoints,
+          sizeof(KeptPoints<Number, kThreads, kPoints>)};
+}
 
 // Ascending by what a block holds.
 template <class Number>
 struct Forms;
 template <>
 struct Forms<float> {
-  static constexpr Form<float> all[] = {{farthestPoints<float, 256, 4>, 256, 4},
-                                        {farthestPoints<float, 512, 8>, 512, 8},
-                                        {farthestPoints<float, 1024, 8>, 1024, 8}};
+  static constexpr Form<float> all[] = {formOf<float, 256, 4>(), formOf<float, 512, 8>(),
+                                        formOf<float, 1024, 8>()};
 };
 template <>
 struct Forms<double> {
-  static constexpr Form<double> all[] = {{farthestPoints<double, 256, 4>, 256, 4},
-                                         {farthestPoints<double, 512, 8>, 512, 8}};
+  static constexpr Form<double> all[] = {formOf<double, 256, 4>(), formOf<double, 512, 8>()};
 };
 
 template <class Number>
@@ -242,18 +308,18 @@ Plan<Number> planOf(const FarthestProblem& p, const LaunchDevice& device) {
   const int64_t expected =
       p.points.packed() ? std::min(rows, 2 * ceilDiv(rows, std::max<int64_t>(1, p.points.clouds)))
                         : rows;
-  constexpr int kForms = static_cast<int>(std::size(Forms<Number>::all));
-  const Form<Number>& largest = Forms<Number>::all[kForms - 1];
-  // As many blocks as the device has multiprocessors for, of 2048 points at least; more where the
-  // points would not fit else.
-  int cluster = 1;
-  const auto grows = [&] {
-    if (expected > cluster * largest.room()) return true;
-    return p.points.clouds * cluster * 2 <= device.multiprocessors && expected > cluster * 2048;
-  };
-  while (cluster < mostBlocks(device) && grows()) cluster *= 2;
+  constexpr size_t kStaticBytes = 4096;  // at most
+  Form<Number> largest = Forms<Number>::all[0];
   for (const Form<Number>& form : Forms<Number>::all) {
-    if (expected <= cluster * form.room()) return {form, cluster, rows > cluster * form.room()};
+    if (form.shared_bytes + kStaticBytes <= static_cast<size_t>(device.block_memory))
+      largest = form;
+  }
+  // More blocks cost more to agree than they save: only as many as the points need.
+  int cluster = 1;
+  while (cluster < mostBlocks(device) && expected > cluster * largest.room()) cluster *= 2;
+  for (const Form<Number>& form : Forms<Number>::all) {
+    if (form.room() > largest.room() || expected > cluster * form.room()) continue;
+    return {form, cluster, rows > cluster * form.room()};
   }
   return {largest, cluster, true};
 }
@@ -277,7 +343,7 @@ cudaError_t launch(const FarthestProblem& p, void* scratch, const LaunchDevice& 
   cudaLaunchConfig_t config = {};
   config.gridDim = gridOf(blocks);
   config.blockDim = dim3(static_cast<unsigned>(plan.form.threads));
-  config.dynamicSmemBytes = static_cast<size_t>(plan.form.sharedBytes());
+  config.dynamicSmemBytes = plan.form.shared_bytes;
   config.stream = stream;
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
@@ -302,7 +368,7 @@ void allow(const LaunchDevice& device) {
   for (const Form<Number>& form : Forms<Number>::all) {
     const auto* kernel = reinterpret_cast<const void*>(form.kernel);
     cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             form.sharedBytes());
+                                             static_cast<int>(form.shared_bytes));
     if (error == cudaSuccess && mostBlocks(device) > 8) {
       error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     }

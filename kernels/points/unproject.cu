@@ -26,6 +26,7 @@ struct Arguments {
   FastDivmod per_image;
   FastDivmod per_row;
   int32_t* counts;  // by image and tile
+  bool in_line;     // all pixels of an image are looked at, and lie one after the other
 };
 
 template <class Number, class Depth>
@@ -49,21 +50,46 @@ struct Tile {
     return tile * kTile + turn * kThreads + static_cast<int64_t>(threadIdx.x);
   }
 
-  // Whether a thread's pixel is a point, which, and of which row and column.
-  __device__ bool look(const Pinhole<Number>& camera, int turn, Number (&point)[3], int64_t* row,
-                       int64_t* column) const {
+  struct Place {
+    int64_t row;
+    int64_t column;
+  };
+  __device__ Place place(int64_t pixel) const {
+    const int64_t line = a.per_row(pixel);
+    return {line * a.problem.step, (pixel - line * a.problem.columns()) * a.problem.step};
+  }
+
+  // Of a thread's pixels, in turns: all of them are on their way at once.
+  __device__ void fetch(Depth (&depths)[kTurns]) const {
     const UnprojectProblem& p = a.problem;
+    const auto* image_depth = static_cast<const Depth*>(p.depth.data) + image * p.depth.stride[0];
+#pragma unroll
+    for (int turn = 0; turn < kTurns; ++turn) depths[turn] = Depth{};
+    if (a.in_line) {
+#pragma unroll
+      for (int turn = 0; turn < kTurns; ++turn) {
+        if (pixel(turn) < a.pixels) depths[turn] = image_depth[pixel(turn)];
+      }
+      return;
+    }
+#pragma unroll
+    for (int turn = 0; turn < kTurns; ++turn) {
+      if (pixel(turn) >= a.pixels) continue;
+      const Place at = place(pixel(turn));
+      depths[turn] = image_depth[at.row * p.depth.stride[1] + at.column * p.depth.stride[2]];
+    }
+  }
+
+  // Whether a thread's pixel is a point, and which.
+  __device__ bool look(const Pinhole<Number>& camera, Depth depth, int turn,
+                       Number (&point)[3]) const {
     const int64_t i = pixel(turn);
     if (i >= a.pixels) return false;
-    const int64_t line = a.per_row(i);
-    *row = line * p.step;
-    *column = (i - line * p.columns()) * p.step;
-    const auto* depth = static_cast<const Depth*>(p.depth.data);
-    const Depth d =
-        depth[image * p.depth.stride[0] + *row * p.depth.stride[1] + *column * p.depth.stride[2]];
-    return unproject(camera, a.rules, static_cast<Number>(widen(d)),
-                     ray(static_cast<Number>(*column), a.rules.pixel_offset, camera.centre[0]),
-                     ray(static_cast<Number>(*row), a.rules.pixel_offset, camera.centre[1]), point);
+    const Place at = place(i);
+    return unproject(camera, a.rules, static_cast<Number>(widen(depth)),
+                     ray(static_cast<Number>(at.column), a.rules.pixel_offset, camera.centre[0]),
+                     ray(static_cast<Number>(at.row), a.rules.pixel_offset, camera.centre[1]),
+                     point);
   }
 };
 
@@ -71,18 +97,25 @@ template <class Number, class Depth>
 __global__ void __launch_bounds__(kThreads)
     countPoints(const __grid_constant__ Arguments<Number> a) {
   __shared__ Pinhole<Number> camera;
+  __shared__ int counts[kWarps];
   waitForLaunchesAhead();
   const Tile<Number, Depth> tile(a);
+  Depth depths[kTurns];
+  tile.fetch(depths);
   tile.loadCamera(&camera);
   int count = 0;
 #pragma unroll
   for (int turn = 0; turn < kTurns; ++turn) {
     Number point[3];
-    int64_t row;
-    int64_t column;
-    count += __syncthreads_count(tile.look(camera, turn, point, &row, &column));
+    count += __popc(__ballot_sync(~0u, tile.look(camera, depths[turn], turn, point)));
   }
-  if (threadIdx.x == 0) a.counts[blockIdx.x] = count;
+  if (threadIdx.x % 32 == 0) counts[threadIdx.x / 32] = count;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    int sum = 0;
+    for (const int each : counts) sum += each;
+    a.counts[blockIdx.x] = sum;
+  }
 }
 
 // The points of the tiles before the block's own, and of all tiles of its image.
@@ -157,6 +190,8 @@ __global__ void __launch_bounds__(kThreads)
   waitForLaunchesAhead();
   const UnprojectProblem& p = a.problem;
   const Tile<Number, Depth> tile(a);
+  Depth depths[kTurns];
+  tile.fetch(depths);
   tile.loadCamera(&camera);
   const Sums sums = sumTiles(a, tile.image, tile.tile, &sums_of_block);
   const int64_t kept = min(sums.all, p.capacity);
@@ -170,9 +205,7 @@ __global__ void __launch_bounds__(kThreads)
   unsigned votes[kTurns];
 #pragma unroll
   for (int turn = 0; turn < kTurns; ++turn) {
-    int64_t row;
-    int64_t column;
-    votes[turn] = __ballot_sync(~0u, tile.look(camera, turn, points[turn], &row, &column));
+    votes[turn] = __ballot_sync(~0u, tile.look(camera, depths[turn], turn, points[turn]));
     if (threadIdx.x % 32 == 0) places[turn * kWarps + warp] = __popc(votes[turn]);
   }
   __syncthreads();
@@ -204,13 +237,10 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int i = 0; i < 3; ++i) to[i * stride] = narrow<Element>(points[turn][i]);
     if (p.channels == 0 && p.pixels.data == nullptr) continue;
-    const int64_t i = tile.pixel(turn);
-    const int64_t line = a.per_row(i);
-    const int64_t row = line * p.step;
-    const int64_t column = (i - line * p.columns()) * p.step;
-    putPixel(p, tile.image, at, row * p.width + column);
-    const int64_t color =
-        tile.image * p.colors.stride[0] + row * p.colors.stride[1] + column * p.colors.stride[2];
+    const auto from = tile.place(tile.pixel(turn));
+    putPixel(p, tile.image, at, from.row * p.width + from.column);
+    const int64_t color = tile.image * p.colors.stride[0] + from.row * p.colors.stride[1] +
+                          from.column * p.colors.stride[2];
     for (int64_t c = 0; c < p.channels; ++c) {
       const auto x = colorAt<Number>(p.colors, color + c * p.colors.stride[3]);
       to[(3 + c) * stride] = narrow<Element>(x / static_cast<Number>(p.color_scale));
@@ -237,6 +267,10 @@ int64_t tilesOf(const UnprojectProblem& p) {
   return std::max<int64_t>(1, ceilDiv(pixelsOf(p), int64_t{kTile}));
 }
 
+bool isInLine(const UnprojectProblem& p) {
+  return p.step == 1 && p.depth.stride[2] == 1 && p.depth.stride[1] == p.columns();
+}
+
 size_t bytesOfCounts(const UnprojectProblem& p, const LaunchDevice&) {
   ScratchLayout layout(nullptr);
   layout.take<int32_t>(p.images * tilesOf(p));
@@ -258,7 +292,8 @@ cudaError_t launchUnproject(const UnprojectProblem& p, void* scratch, const Laun
                                      tilesOf(p),
                                      FastDivmod(tilesOf(p)),
                                      FastDivmod(p.columns()),
-                                     static_cast<int32_t*>(scratch)};
+                                     static_cast<int32_t*>(scratch),
+                                     isInLine(p)};
       const cudaError_t error =
           launchBlocks(countPoints<Number, Depth>, &arguments, blocks, kThreads, device, stream);
       if (error != cudaSuccess) return error;
