@@ -64,14 +64,22 @@ template <class Number, int kThreads, class Lower, class PositionOf>
 __device__ void takeAll(const FarthestProblem& p, int64_t cloud, int64_t first_row,
                         Blocks<Number, kThreads>& blocks, Candidate<Number> start, int finite,
                         Lower&& lower, PositionOf&& positionOf) {
-  const bool writes = blocks.rank() == 0 && threadIdx.x == 0;
+  const bool writes = blocks.rank() == 0;
   const int64_t taken = min(static_cast<int64_t>(blocks.sum(finite)), p.count);
   if (taken > 0) {
     Winner<Number> next = blocks.best(bestOfWarp<Number>(start), positionOf);
     double distance = static_cast<double>(INFINITY);
+    // Each thread keeps one result of kThreads, so that no round waits for a write.
+    uint32_t kept_index = 0;
+    double kept_distance = 0;
     for (int64_t k = 0;; ++k) {
-      if (writes) putFarthest(p, cloud, k, first_row + next.candidate.index, distance);
-      if (k + 1 == taken) break;
+      const auto place = static_cast<unsigned>(k) % kThreads;
+      if (threadIdx.x == place) kept_index = next.candidate.index, kept_distance = distance;
+      const bool is_last = k + 1 == taken;
+      if (writes && (is_last || place == kThreads - 1) && threadIdx.x <= place) {
+        putFarthest(p, cloud, k - place + threadIdx.x, first_row + kept_index, kept_distance);
+      }
+      if (is_last) break;
       next = blocks.best(lower(next.position), positionOf);
       distance = static_cast<double>(Order<Number>::distance(next.candidate.key));
     }
@@ -125,13 +133,27 @@ __device__ void takeFromRegisters(const FarthestProblem& p, int64_t cloud, const
   orderInSpace<Number, kThreads, kPoints>(kept->position, kept->cells, kept->order, &memory);
 
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const uint16_t* order = kept->order + (threadIdx.x / 32) * 32 * kPoints + lane;
+  uint16_t* order = kept->order + (threadIdx.x / 32) * 32 * kPoints + lane;
+  // A thread's points in ascending order: of those equally far the first is the one to take.
+  int places[kPoints];
+#pragma unroll
+  for (int k = 0; k < kPoints; ++k) places[k] = order[k * 32];
+#pragma unroll
+  for (int i = 1; i < kPoints; ++i) {
+#pragma unroll
+    for (int k = 0; k < kPoints - i; ++k) {
+      const int one = places[k], two = places[k + 1];
+      places[k] = min(one, two), places[k + 1] = max(one, two);
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < kPoints; ++k) order[k * 32] = static_cast<uint16_t>(places[k]);
   Number x[kPoints], y[kPoints], z[kPoints], d[kPoints];
   Number low[3] = {kNowhere<Number>, kNowhere<Number>, kNowhere<Number>};
   Number high[3] = {kNowhere<Number>, kNowhere<Number>, kNowhere<Number>};  // negative
 #pragma unroll
   for (int k = 0; k < kPoints; ++k) {
-    const int at = order[k * 32];
+    const int at = places[k];
     const Number point[3] = {kept->position[0][at], kept->position[1][at], kept->position[2][at]};
     const bool finite = point[0] == point[0];
     x[k] = finite ? point[0] : 0, y[k] = finite ? point[1] : 0, z[k] = finite ? point[2] : 0;
@@ -166,21 +188,17 @@ __device__ void takeFromRegisters(const FarthestProblem& p, int64_t cloud, const
     if (!reaches && !is_new) return own;
     is_new = false;
     Number most = Number(-1);
+    int slot = 0;
 #pragma unroll
     for (int k = 0; k < kPoints; ++k) {
       const Number other = squaredDistance(x[k] - taken[0], y[k] - taken[1], z[k] - taken[2]);
       d[k] = other < d[k] ? other : d[k];
+      slot = d[k] > most ? k : slot;
       most = d[k] > most ? d[k] : most;
     }
     own.key = mostOfWarp(Order<Number>::of(most));
-    uint32_t index = ~0u;
-    if (Order<Number>::of(most) == own.key) {
-#pragma unroll
-      for (int k = 0; k < kPoints; ++k) {
-        if (d[k] == most) index = min(index, indexOf(order[k * 32]));
-      }
-    }
-    own.index = __reduce_min_sync(~0u, index);
+    const uint32_t index = indexOf(order[slot * 32]);
+    own.index = __reduce_min_sync(~0u, Order<Number>::of(most) == own.key ? index : ~0u);
     most_of_warp = own.key > 0 ? Order<Number>::distance(own.key) : Number(-1);
     return own;
   };

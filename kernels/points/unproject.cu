@@ -27,6 +27,7 @@ struct Arguments {
   FastDivmod per_row;
   int32_t* counts;  // by image and tile
   bool in_line;     // all pixels of an image are looked at, and lie one after the other
+  bool is_small;    // the numbers of pixels, rows and columns are below 2^31
 };
 
 template <class Number, class Depth>
@@ -50,13 +51,18 @@ struct Tile {
     return tile * kTile + turn * kThreads + static_cast<int64_t>(threadIdx.x);
   }
 
+  // Index is int32_t where the image has no more pixels than that counts, and is much faster then.
+  template <class Index>
   struct Place {
-    int64_t row;
-    int64_t column;
+    Index row;
+    Index column;
   };
-  __device__ Place place(int64_t pixel) const {
-    const int64_t line = a.per_row(pixel);
-    return {line * a.problem.step, (pixel - line * a.problem.columns()) * a.problem.step};
+  template <class Index>
+  __device__ Place<Index> place(int64_t pixel) const {
+    const auto i = static_cast<Index>(pixel);
+    const auto line = static_cast<Index>(a.per_row(i));
+    const auto step = static_cast<Index>(a.problem.step);
+    return {line * step, (i - line * static_cast<Index>(a.problem.columns())) * step};
   }
 
   // Of a thread's pixels, in turns: all of them are on their way at once.
@@ -75,7 +81,7 @@ struct Tile {
 #pragma unroll
     for (int turn = 0; turn < kTurns; ++turn) {
       if (pixel(turn) >= a.pixels) continue;
-      const Place at = place(pixel(turn));
+      const Place<int64_t> at = place<int64_t>(pixel(turn));
       depths[turn] = image_depth[at.row * p.depth.stride[1] + at.column * p.depth.stride[2]];
     }
   }
@@ -83,9 +89,16 @@ struct Tile {
   // Whether a thread's pixel is a point, and which.
   __device__ bool look(const Pinhole<Number>& camera, Depth depth, int turn,
                        Number (&point)[3]) const {
-    const int64_t i = pixel(turn);
-    if (i >= a.pixels) return false;
-    const Place at = place(i);
+    if (pixel(turn) >= a.pixels) return false;
+    return a.is_small ? lookAt<int32_t>(camera, depth, turn, point)
+                      : lookAt<int64_t>(camera, depth, turn, point);
+  }
+
+ private:
+  template <class Index>
+  __device__ bool lookAt(const Pinhole<Number>& camera, Depth depth, int turn,
+                         Number (&point)[3]) const {
+    const Place<Index> at = place<Index>(pixel(turn));
     return unproject(camera, a.rules, static_cast<Number>(widen(depth)),
                      ray(static_cast<Number>(at.column), a.rules.pixel_offset, camera.centre[0]),
                      ray(static_cast<Number>(at.row), a.rules.pixel_offset, camera.centre[1]),
@@ -180,7 +193,7 @@ __device__ void clearBehind(const UnprojectProblem& p, int64_t image, int64_t ti
 }
 
 template <class Number, class Depth, class Element>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 3)
     writePoints(const __grid_constant__ Arguments<Number> a) {
   __shared__ Pinhole<Number> camera;
   __shared__ Sums sums_of_block;
@@ -237,7 +250,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int i = 0; i < 3; ++i) to[i * stride] = narrow<Element>(points[turn][i]);
     if (p.channels == 0 && p.pixels.data == nullptr) continue;
-    const auto from = tile.place(tile.pixel(turn));
+    const auto from = tile.template place<int64_t>(tile.pixel(turn));
     putPixel(p, tile.image, at, from.row * p.width + from.column);
     const int64_t color = tile.image * p.colors.stride[0] + from.row * p.colors.stride[1] +
                           from.column * p.colors.stride[2];
@@ -286,14 +299,16 @@ cudaError_t launchUnproject(const UnprojectProblem& p, void* scratch, const Laun
       using Depth = typename decltype(depth_tag)::type;
       using Element = typename decltype(element_tag)::type;
       using Number = Compute<Element>;
-      Arguments<Number> arguments = {p,
-                                     rulesAs<Number>(p),
-                                     pixelsOf(p),
-                                     tilesOf(p),
-                                     FastDivmod(tilesOf(p)),
-                                     FastDivmod(p.columns()),
-                                     static_cast<int32_t*>(scratch),
-                                     isInLine(p)};
+      Arguments<Number> arguments = {
+          p,
+          rulesAs<Number>(p),
+          pixelsOf(p),
+          tilesOf(p),
+          FastDivmod(tilesOf(p)),
+          FastDivmod(p.columns()),
+          static_cast<int32_t*>(scratch),
+          isInLine(p),
+          std::max(p.height, p.width) <= INT32_MAX && pixelsOf(p) <= INT32_MAX};
       const cudaError_t error =
           launchBlocks(countPoints<Number, Depth>, &arguments, blocks, kThreads, device, stream);
       if (error != cudaSuccess) return error;

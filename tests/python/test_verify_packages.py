@@ -13,7 +13,7 @@ sys.path.insert(0, str(SCRIPTS))
 import sbom  # noqa: E402
 import verify_statements  # noqa: E402
 
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"  # pragma: allowlist secret
 LIBRARY = "ab" * 32
 EULA = {"license": {"name": "Some EULA", "url": "https://example.com/eula"}}
 
