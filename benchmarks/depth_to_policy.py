@@ -93,8 +93,9 @@ class Replayed:
 
 
 def in_torch(given: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    depth = given.depth.to(torch.float32) / given.scale
-    fx, fy, cx, cy = given.camera.to(torch.float32)
+    # By tensors on the device: torch multiplies by the reciprocals of numbers, which is no division.
+    fx, fy, cx, cy = given.camera.to(given.depth.device, torch.float32)
+    depth = given.depth.to(torch.float32) / torch.tensor(given.scale, device=fx.device)
     height, width = depth.shape[1:]
     u = torch.arange(width, device=depth.device, dtype=torch.float32)
     v = torch.arange(height, device=depth.device, dtype=torch.float32)[:, None]
