@@ -293,17 +293,17 @@ constexpr Form<Number> formOf() {
           sizeof(KeptPoints<Number, kThreads, kPoints>)};
 }
 
-// Ascending by what a block holds.
+// Ascending by what a block holds. Each warp takes part in every round: few of them with many points.
 template <class Number>
 struct Forms;
 template <>
 struct Forms<float> {
-  static constexpr Form<float> all[] = {formOf<float, 256, 4>(), formOf<float, 512, 8>(),
-                                        formOf<float, 1024, 8>()};
+  static constexpr Form<float> all[] = {formOf<float, 256, 4>(), formOf<float, 256, 16>(),
+                                        formOf<float, 512, 16>()};
 };
 template <>
 struct Forms<double> {
-  static constexpr Form<double> all[] = {formOf<double, 256, 4>(), formOf<double, 512, 8>()};
+  static constexpr Form<double> all[] = {formOf<double, 256, 4>(), formOf<double, 256, 16>()};
 };
 
 template <class Number>
@@ -399,7 +399,7 @@ void allow(const LaunchDevice& device) {
 extern const Operation<FarthestProblem> kFarthestPoints = {
     bytesOn<FarthestProblem, bytesOfPlan>, launchOn<FarthestProblem, launchFarthest>};
 cudaError_t loadFarthestPoints(const LaunchDevice& device) {
-  const cudaError_t error = loadKernelsBeside(farthestPoints<float, 512, 8>);
+  const cudaError_t error = loadKernelsBeside(farthestPoints<float, 256, 16>);
   if (error != cudaSuccess) return error;
   allow<float>(device);
   allow<double>(device);

@@ -41,9 +41,11 @@ struct Tile {
     tile = static_cast<int64_t>(blockIdx.x) - image * a.tiles;
   }
 
-  // By all threads of the block.
+  // By all threads of the block. One thread would wait for one number after the other.
   __device__ void loadCamera(Pinhole<Number>* camera) const {
-    if (threadIdx.x == 0) *camera = cameraOf<Number>(a.problem, image);
+    if (threadIdx.x < kCameraNumbers) {
+      readCameraNumber(a.problem, image, static_cast<int>(threadIdx.x), camera);
+    }
     __syncthreads();
   }
 
@@ -141,6 +143,7 @@ template <class Number>
 __device__ Sums sumTiles(const Arguments<Number>& a, int64_t image, int64_t tile, Sums* shared) {
   if (threadIdx.x < 32) {
     Sums sums = {0, 0};
+#pragma unroll 4
     for (int64_t t = threadIdx.x; t < a.tiles; t += 32) {
       const int64_t count = a.counts[image * a.tiles + t];
       sums.all += count;

@@ -66,20 +66,27 @@ RBC_HD Number numberAt(const void* data, DType dtype, int64_t at) {
                              : static_cast<Number>(static_cast<const float*>(data)[at]);
 }
 
+// A camera's numbers, one by one: those of `intrinsics`, then those of the pose.
+inline constexpr int kCameraNumbers = 16;
+template <class Number>
+RBC_HD void readCameraNumber(const UnprojectProblem& p, int64_t image, int n,
+                             Pinhole<Number>* camera) {
+  if (n < 4) {
+    const auto& k = p.intrinsics;
+    (n < 2 ? camera->focal : camera->centre)[n % 2] =
+        numberAt<Number>(k.data, k.dtype, image * k.stride[0] + n * k.stride[1]);
+    return;
+  }
+  const int i = n / 4 - 1;
+  const int j = n % 4;
+  const int64_t at = image * p.pose.stride[0] + i * p.pose.stride[1] + j * p.pose.stride[2];
+  camera->pose[i][j] = p.pose.data == nullptr ? 0 : numberAt<Number>(p.pose.data, p.pose.dtype, at);
+}
+
 template <class Number>
 RBC_HD Pinhole<Number> cameraOf(const UnprojectProblem& p, int64_t image) {
-  const auto& k = p.intrinsics;
-  const auto number = [&](int i) {
-    return numberAt<Number>(k.data, k.dtype, image * k.stride[0] + i * k.stride[1]);
-  };
-  Pinhole<Number> camera = {{number(0), number(1)}, {number(2), number(3)}, {}};
-  if (p.pose.data == nullptr) return camera;
-  for (int i = 0; i < 3; ++i) {
-    for (int j = 0; j < 4; ++j) {
-      const int64_t at = image * p.pose.stride[0] + i * p.pose.stride[1] + j * p.pose.stride[2];
-      camera.pose[i][j] = numberAt<Number>(p.pose.data, p.pose.dtype, at);
-    }
-  }
+  Pinhole<Number> camera;
+  for (int n = 0; n < kCameraNumbers; ++n) readCameraNumber(p, image, n, &camera);
   return camera;
 }
 

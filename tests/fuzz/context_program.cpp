@@ -39,6 +39,7 @@ void contextProgram(Machine& machine, Choices choices, Transcript& transcript) {
     }
   }
   maybe_cuda = params.backend == RBC_BACKEND_AUTO || params.backend == RBC_BACKEND_CUDA;
+  if (maybe_cuda) params.stream = nullptr;  // CUDA follows what is no stream
   // As much memory as struct_size tells, and no more.
   const size_t held = std::max<size_t>(params.struct_size, 4);
   std::unique_ptr<uint8_t[]> exact(new uint8_t[held]());
@@ -62,7 +63,8 @@ void contextProgram(Machine& machine, Choices choices, Transcript& transcript) {
         "rbcContextGetInfo");
   void* stream = &stream;
   ended(rbcContextGetStream(asked, choices.chance(90) ? &stream : nullptr), "rbcContextGetStream");
-  ended(rbcContextSetStream(asked, choices.chance(80) ? nullptr : &stream), "rbcContextSetStream");
+  const bool other_stream = !choices.chance(80) && !maybe_cuda;
+  ended(rbcContextSetStream(asked, other_stream ? &stream : nullptr), "rbcContextSetStream");
   ended(rbcContextSynchronize(asked), "rbcContextSynchronize");
   ended(rbcContextSetInterrupt(asked, nullptr, nullptr), "rbcContextSetInterrupt");
   if (choices.chance(10)) ended(rbcContextWarmUp(asked), "rbcContextWarmUp");
