@@ -93,7 +93,7 @@ class Replayed:
 
 
 def in_torch(given: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    # By tensors on the device: torch multiplies by the reciprocals of numbers, which is no division.
+    # By tensors on the device: torch multiplies by the reciprocals of numbers, and does not divide.
     fx, fy, cx, cy = given.camera.to(given.depth.device, torch.float32)
     depth = given.depth.to(torch.float32) / torch.tensor(given.scale, device=fx.device)
     height, width = depth.shape[1:]
