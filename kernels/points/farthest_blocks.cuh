@@ -3,6 +3,8 @@
 
 #include <cooperative_groups.h>
 
+#include <type_traits>
+
 #include "real.h"
 
 namespace rbc::cuda {
@@ -15,22 +17,12 @@ constexpr int kMaxWarps = 32;
 
 // What orders points: more is farther; 0 is none. Of distances that are 0 or more.
 template <class Number>
-struct Order;
-template <>
-struct Order<float> {
-  using Key = uint32_t;
-  static __device__ Key of(float distance) {
-    return distance < 0 ? 0 : bitCast<uint32_t>(distance) + 1;
+struct Order {
+  using Key = std::conditional_t<sizeof(Number) == sizeof(float), uint32_t, uint64_t>;
+  static __device__ Key of(Number distance) {
+    return distance < 0 ? 0 : bitCast<Key>(distance) + 1;
   }
-  static __device__ float distance(Key key) { return bitCast<float>(key - 1); }
-};
-template <>
-struct Order<double> {
-  using Key = uint64_t;
-  static __device__ Key of(double distance) {
-    return distance < 0 ? 0 : bitCast<uint64_t>(distance) + 1;
-  }
-  static __device__ double distance(Key key) { return bitCast<double>(key - 1); }
+  static __device__ Number distance(Key key) { return bitCast<Number>(key - 1); }
 };
 
 inline __device__ uint32_t mostOfWarp(uint32_t key) { return __reduce_max_sync(~0u, key); }

@@ -196,24 +196,38 @@ TEST_CASE("fork: a context of CUDA is refused in the child, by a message that sa
   CHECK(gives(cuda, in, expected));
 }
 
-TEST_CASE("threads: contexts are independent") {
-  std::vector<ResampleInputs> inputs;
-  std::vector<ResampleOutput> expected;
-  const Context context = support::cpuContext(1);
-  for (uint64_t seed = 0; seed < 12; ++seed) {
-    inputs.push_back(support::makeInputs(support::randomResampleCase(5000 + seed)));
+namespace {
+
+// Random cases, and what one thread makes of them.
+struct Runs {
+  Runs(uint64_t first_seed, uint64_t count) {
+    for (uint64_t n = 0; n < count; ++n) {
+      add(support::makeInputs(support::randomResampleCase(first_seed + n)));
+    }
+  }
+  void add(ResampleInputs in) {
+    inputs.push_back(std::move(in));
     expected.push_back(support::run(context, inputs.back()).output);
   }
-  inputs.push_back(largeInputs());
-  expected.push_back(support::run(context, inputs.back()).output);
+
+  Context context = support::cpuContext(1);
+  std::vector<ResampleInputs> inputs;
+  std::vector<ResampleOutput> expected;
+};
+
+}  // namespace
+
+TEST_CASE("threads: contexts are independent") {
+  Runs runs(5000, 12);
+  runs.add(largeInputs());
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (int k = 0; k < 4; ++k) {
     threads.emplace_back([&, k] {
       for (int round = 0; round < 3; ++round) {
         const Context own = support::cpuContext(k + 1);
-        for (size_t i = 0; i < inputs.size(); ++i)
-          wrong += gives(own, inputs[i], expected[i]) ? 0 : 1;
+        for (size_t i = 0; i < runs.inputs.size(); ++i)
+          wrong += gives(own, runs.inputs[i], runs.expected[i]) ? 0 : 1;
       }
     });
   }
@@ -222,13 +236,7 @@ TEST_CASE("threads: contexts are independent") {
 }
 
 TEST_CASE("threads: 64 contexts in 64 threads, some with threads of their own") {
-  std::vector<ResampleInputs> inputs;
-  std::vector<ResampleOutput> expected;
-  const Context context = support::cpuContext(1);
-  for (uint64_t seed = 0; seed < 8; ++seed) {
-    inputs.push_back(support::makeInputs(support::randomResampleCase(6000 + seed)));
-    expected.push_back(support::run(context, inputs.back()).output);
-  }
+  Runs runs(6000, 8);
   std::thread([] {}).join();  // ThreadSanitizer starts one of its own beside the first
   const int before = threadCount();
   std::atomic<int> ready{0};
@@ -238,9 +246,9 @@ TEST_CASE("threads: 64 contexts in 64 threads, some with threads of their own") 
     threads.emplace_back([&, k] {
       const Context own = support::cpuContext(1 + k % 3);
       for (++ready; ready < 64;) std::this_thread::yield();  // all of them are there at once
-      for (size_t i = 0; i < inputs.size(); ++i) {
-        const size_t which = (i + static_cast<size_t>(k)) % inputs.size();
-        wrong += gives(own, inputs[which], expected[which]) ? 0 : 1;
+      for (size_t i = 0; i < runs.inputs.size(); ++i) {
+        const size_t which = (i + static_cast<size_t>(k)) % runs.inputs.size();
+        wrong += gives(own, runs.inputs[which], runs.expected[which]) ? 0 : 1;
       }
     });
   }

@@ -28,6 +28,25 @@ bool WindowRun<Time, Number>::inPlace(const Panel& panel) const {
 }
 
 template <class Time, class Number>
+void WindowRun<Time, Number>::copyRows(const Tile& tile, int64_t channels, DType out,
+                                       int64_t out_stride, uint64_t fill_bits) {
+  RowTile rows = {};
+  rows.rows = memory_.tasks;
+  rows.count = rows.known = tile.count;
+  rows.ahead = rowsAhead(channels * in_size_);
+  rows.method = Method::kNearest;
+  rows.in = s_.values_dtype;
+  rows.out = out;
+  rows.channels = channels;
+  rows.in_stride = s_.values_stride[1];
+  rows.out_stride = out_stride;
+  rows.fill_bits = fill_bits;
+  rows.buffers = &memory_.buffers;
+  const bool contiguous = channels == 1 || (rows.in_stride == 1 && out_stride == 1);
+  rowsOf(plan_.simd, {rows.in, rows.out, rows.method, false, channels, contiguous})(rows);
+}
+
+template <class Time, class Number>
 void WindowRun<Time, Number>::fetchGathered(const Tile& tile) {
   const Panel& panel = memory_.panel;
   auto* to = reinterpret_cast<Number*>(memory_.fetched);
@@ -37,19 +56,7 @@ void WindowRun<Time, Number>::fetchGathered(const Tile& tile) {
     if (source != nullptr) source += first;
     memory_.tasks[i] = {source, source, reinterpret_cast<std::byte*>(to + i * panel.in_count), 0};
   }
-  RowTile rows = {};
-  rows.rows = memory_.tasks;
-  rows.count = rows.known = tile.count;
-  rows.ahead = rowsAhead(panel.in_count * in_size_);
-  rows.method = Method::kNearest;
-  rows.in = s_.values_dtype;
-  rows.out = kDTypeOf<Number>;
-  rows.channels = panel.in_count;
-  rows.in_stride = s_.values_stride[1];
-  rows.out_stride = 1;
-  rows.buffers = &memory_.buffers;
-  const bool contiguous = s_.values_stride[1] == 1 || rows.channels == 1;
-  rowsOf(plan_.simd, {rows.in, rows.out, rows.method, false, rows.channels, contiguous})(rows);
+  copyRows(tile, panel.in_count, kDTypeOf<Number>, 1, 0);
   rows_ = to;
   rows_step_ = panel.in_count;
 }

@@ -141,20 +141,7 @@ void WindowRun<Time, Number>::writeDirectly(const Tile& tile) {
   for (int i = 0; i < tile.count; ++i) {
     memory_.tasks[i] = {memory_.sources[i], memory_.sources[i], outAt(tile.first + i, 0), 0};
   }
-  const bool contiguous = s_.channels == 1 || (s_.values_stride[1] == 1 && s_.out.stride[2] == 1);
-  RowTile rows = {};
-  rows.rows = memory_.tasks;
-  rows.count = rows.known = tile.count;
-  rows.ahead = rowsAhead(s_.channels * in_size_);
-  rows.method = Method::kNearest;
-  rows.in = s_.values_dtype;
-  rows.out = s_.out.dtype;
-  rows.channels = s_.channels;
-  rows.in_stride = s_.values_stride[1];
-  rows.out_stride = s_.out.stride[2];
-  rows.fill_bits = s_.fill_bits;
-  rows.buffers = &memory_.buffers;
-  rowsOf(plan_.simd, {rows.in, rows.out, rows.method, false, rows.channels, contiguous})(rows);
+  copyRows(tile, s_.channels, s_.out.dtype, s_.out.stride[2], s_.fill_bits);
   if (s_.pad != WindowPad::kNeutral || !any_after_) return;
   any_invalid_ = false;
   memory_.panel.out_begin = 0;

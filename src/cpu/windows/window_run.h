@@ -77,6 +77,9 @@ class WindowRun {
   void writeMasks(const Tile& tile);
 
   bool inPlace(const Panel& panel) const;
+  // The first channels of memory_.tasks' sources to where these tell.
+  void copyRows(const Tile& tile, int64_t channels, DType out, int64_t out_stride,
+                uint64_t fill_bits);
   void fetchGathered(const Tile& tile);
   void fetchInterpolated(const Tile& tile);
   void interpolate(const Tile& tile, const ChannelRange& channels, const Output<3>& out,
