@@ -164,7 +164,7 @@ def test_the_limit():
 def test_limits_that_are_none():
     with pytest.raises(ValueError, match="^num_bytes: is -1, expected 0 or more$"):
         rbc.limit_idle_memory(-1)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="num_bytes: is 1.5, expected an int"):
         rbc.limit_idle_memory(1.5)
 
 

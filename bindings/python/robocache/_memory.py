@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from . import _core
+from ._errors import REFUSALS, shown
 
 LEAST_ELEMENTS = 1 << 17  # what has fewer is allocated as ever; the extension goes by bytes
 LEAST_TENSOR = 32 << 20  # bytes from which on glibc has fresh pages for each allocation
@@ -48,7 +49,10 @@ def limit_idle_memory(num_bytes: int) -> int:
     >>> rbc.limit_idle_memory(1 << 30)
     0
     """
-    count = operator.index(num_bytes)
+    try:
+        count = operator.index(num_bytes)
+    except REFUSALS:
+        raise TypeError(f"num_bytes: is {shown(num_bytes)}, expected an int") from None
     if count < 0:
         raise ValueError(f"num_bytes: is {count}, expected 0 or more")
     return int(_core.limit_memory(min(count, _MOST_BYTES)))
