@@ -169,7 +169,6 @@ def write_ros2_log(path, told, store, kept):
     return path
 
 
-
 class McapBytes:
     """MCAP as its specification has it, record by record: also what no writer would write."""
 

@@ -1,8 +1,8 @@
 """Epochs of a WindowLoader, each in a child that a test may kill: one for each line of the input.
 
 A line is in JSON a path, and null or the state of a loader, which goes on there. What it says are
-lines of JSON: {"pid"} of the child; from the child {"batch", "state"} for each batch, a digest of it
-and where the next one is; and {"status"} when it has ended, as os.waitpid tells.
+lines of JSON: {"pid"} of the child; from the child {"batch", "state"} for each batch, a digest and
+where the next one is; and {"status"} when it has ended, as os.waitpid tells.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SIGKILL anywhere in an epoch of WindowLoader: nothing is left behind, and the next run goes on."""
+"""SIGKILL anywhere in an epoch of WindowLoader: nothing is left, and the next run goes on."""
 
 from __future__ import annotations
 
@@ -130,8 +130,7 @@ def state_of(path):
     """Every byte of a file or folder, and when it was written."""
     files = [path, *sorted(path.parent.rglob("*"))]
     return {
-        str(file): (file.stat().st_mtime_ns, file.is_file() and file.read_bytes())
-        for file in files
+        str(file): (file.stat().st_mtime_ns, file.is_file() and file.read_bytes()) for file in files
     }
 
 
