@@ -1,6 +1,6 @@
 """A program of release 0.1.0 in Python.
 
-    program.py LIBRARY    where LIBRARY is the file that must be loaded
+program.py LIBRARY    where LIBRARY is the file that must be loaded
 """
 
 import sys
