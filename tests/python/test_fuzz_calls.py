@@ -53,6 +53,15 @@ def test_what_was_another_exception(call, kind, text):
         call()
 
 
+def test_what_torch_has_not_written_for_sparse_tensors():
+    torch = pytest.importorskip("torch")
+    streams = [rbc.Stream(np.ones((2, 1)), np.arange(2.0))]
+    with pytest.raises(ValueError, match="^mask: "):
+        rbc.channel_mask(torch.ones(3, 1, dtype=torch.bool).to_sparse(), streams)
+    with pytest.raises(ValueError, match="^clock_offset: "):
+        rbc.WindowStream(ROWS, [0], episode_offsets=[0, 8], clock_offset=torch.zeros(1).to_sparse())
+
+
 def test_a_window_of_arrays_has_a_repr():
     assert "neutral=" in repr(rbc.Window([0, 1], pad="neutral", neutral=np.zeros(4)))
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._arrays import framework_of
+from ._errors import REFUSALS, blamed
 from ._stream import Stream
 from ._types import Array
 
@@ -56,5 +57,8 @@ def channel_mask(mask: Array, streams: Sequence[Stream[Any]]) -> Array:
         raise ValueError(
             f"mask: has {given.shape[-1]} streams in its last extent, expected {len(streams)}"
         )
-    spread: Array = given[..., index]
+    try:
+        spread: Array = given[..., index]
+    except REFUSALS as error:  # of a sparse tensor of torch
+        raise blamed(error, "mask") from None
     return spread

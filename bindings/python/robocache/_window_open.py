@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -210,7 +211,8 @@ def _refuse_what_does_not_apply(
                 )
     elif times is None:
         raise ValueError("times: are missing, between which values are to be interpolated")
-    if times is None and given["clock_offset"] != 0:
+    offset = given["clock_offset"]
+    if times is None and not (isinstance(offset, numbers.Real) and offset == 0):
         raise ValueError("clock_offset: is given, but the stream has no times")
     if given["pad"] != "neutral":
         for name in ("neutral", "neutral_channels"):
