@@ -129,7 +129,8 @@ soak: deps-test $(STAMPS)/test ## Calls of all operations for HOURS=1, and no me
 	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=ON -DROBOCACHE_TEST_PYTHON=$(PY)
 	cmake --build --preset release --target robocache_soak robocache_live_soak
 	build/release/tests/robocache_live_soak 3600
-	build/release/tests/fuzz/robocache_soak --hours $(or $(HOURS),1) --log build/soak.csv
+	build/release/tests/fuzz/robocache_soak --hours $(or $(HOURS),1) --log build/soak.csv; status=$$?; \
+	  $(PY) scripts/plot_soak.py build/soak.csv build/soak.svg; exit $$status
 
 .PHONY: lint
 lint: deps-lint deps-test package $(STAMPS)/test $(STAMPS)/lint ## Read all sources with tools that look for defects
