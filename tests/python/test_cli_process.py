@@ -8,6 +8,7 @@ import os
 import re
 import resource
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -352,6 +353,14 @@ def test_places_that_cannot_be_written(bad, tmp_path, kind):
         run = robocache(*command_to(kind, bad, folder))
         check_one_line(run, folder)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_pipes_and_devices_stay(bad, tmp_path, kind):
+    command = command_to(kind, bad, tmp_path)
+    os.mkfifo(command[-1])
+    check_one_line(robocache(*command, "--overwrite"), command[-1], "is a device, a pipe")
+    assert stat.S_ISFIFO(os.stat(command[-1]).st_mode)
 
 
 def test_ctrl_c_while_reading(bad):

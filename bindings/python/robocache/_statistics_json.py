@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from ._errors import shown
 from ._host import on_host
+from ._special_files import refuse_special
 from ._statistics_result import UNKNOWN, StatisticsResult
 
 if TYPE_CHECKING:
@@ -238,6 +239,7 @@ def key_of(level: float, where: str) -> str:
 def replace(path: Path, text: str) -> None:
     """Write a file so that whoever opens it finds the old text or the new one, never a part."""
     target = os.path.realpath(os.fspath(path))
+    refuse_special(target)
     part = f"{target}.{os.urandom(6).hex()}.part"
     try:
         # "x": with the permissions of any new file, which those of the module tempfile are not.
