@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Counts the lines that ran, of what `llvm-cov export -format=text` tells.
 
-A line was reached if it was in any instance of its function: of a template, or of a SIMD level. What
-llvm-cov itself sums up takes the instances as one function: where one always returns before a line,
-that counts as missed although others go on to it.
+A line was reached if any instance of its function ran it: one of a template, or of a SIMD level.
+What llvm-cov itself sums up takes the instances as one function: where one always returns before a
+line, that counts as missed although others go on to it.
 """
 
 import argparse
@@ -18,7 +18,7 @@ Place = tuple[int, int, int, int]  # from line and column, to line and column
 
 
 class Lines:
-    """How often lines ran: by the innermost region that each begins in, and by those that begin in it."""
+    """How often lines ran: the innermost region that each begins in, and those that begin in it."""
 
     def __init__(self) -> None:
         self.within: dict[int, int] = {}  # -1: no code
@@ -28,7 +28,7 @@ class Lines:
         self.begun[line] = max(count, self.begun.get(line, -1))
 
     def add(self, regions: list[list[int]]) -> None:
-        """The regions that one instance of a function has in one file, the outer before the inner."""
+        """The regions that one instance of a function has in one file."""
         within: dict[int, int] = {}
         for first, _, last, _, count, _, _, kind in sorted(regions, key=outer_first):
             skipped = kind == SKIPPED

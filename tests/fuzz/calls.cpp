@@ -32,7 +32,9 @@ std::unique_ptr<Call> makeLargeCall(Choices& choices) {
 }
 
 int64_t anyExtent(Choices& choices, int64_t usual) {
-  if (choices.isLargeNow()) return (usual << choices.between(5, 13)) + choices.below(usual);
+  if (choices.isLargeNow()) {
+    return (usual << choices.between(5, choices.chance(10) ? 13 : 9)) + choices.below(usual);
+  }
   const int64_t kind = choices.below(64);
   if (kind < 2) return 0;
   if (kind < 8) return 1;

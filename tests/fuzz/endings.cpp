@@ -66,9 +66,16 @@ void endHalfWay(Machine& machine, Call& call, Choices& choices) {
   const Outcome expected = run(own, call, 0xA5);
   Ending ending(own.context());
   // The first polls are those of the parts that all calls have, the later ones those of the work.
-  ending.at(int64_t{1} << choices.below(7));
+  const int64_t poll = int64_t{1} << choices.below(7);
+  const auto whole = call.run;
+  call.run = [&](rbcContext_t context, const Handles& handles) {
+    ending.at(poll);
+    const rbcStatus_t status = whole(context, handles);
+    ending.at(0);
+    return status;
+  };
   const Outcome ended = run(own, call, 0xA5);
-  ending.at(0);
+  call.run = whole;
   const Outcome again = run(own, call, 0xA5);
   const bool failed = ended.status == RBC_STATUS_CANCELLED;
   if (!failed && ended.status != expected.status) report(own, call, "was ended: " + ended.message);
