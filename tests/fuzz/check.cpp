@@ -190,6 +190,7 @@ Outcome runOnce(Machine& machine, Call& call, const Marks& marks, const Setting&
   };
   if (call.size) {
     forgetMessage();
+    machine.countCall();
     rounding([&] {
       size_status = call.size(machine.context(), accumulators.handles, &outcome.workspace);
     });
@@ -205,6 +206,7 @@ Outcome runOnce(Machine& machine, Call& call, const Marks& marks, const Setting&
                  static_cast<uint8_t>(poison ^ 0x5A));
 
   forgetMessage();
+  machine.countCall();
   const int64_t own = machine.allocations();
   const int64_t host = hostAllocations();
   rounding([&] { outcome.status = call.run(machine.context(), accumulators.handles); });

@@ -65,6 +65,10 @@ class Machine {
   // Whether nothing was written past `used`.
   bool isIntactPast(size_t used) const;
 
+  // How many functions of the library were called here.
+  void countCall() { ++calls_; }
+  int64_t calls() const { return calls_; }
+
   int64_t allocations() const { return allocations_; }
   size_t liveBlocks() const { return live_.size(); }
   // The n-th allocation from now fails, and those after it; 0: none.
@@ -83,6 +87,7 @@ class Machine {
   std::map<void*, size_t> live_;
   std::string misuse_;
   int64_t allocations_ = 0;
+  int64_t calls_ = 0;
   int64_t fail_from_ = 0;
   void* workspace_ = nullptr;
   size_t workspace_bytes_ = 0;

@@ -9,9 +9,9 @@ int never(void*) { return 0; }
 
 Machines cpuMachines() {
   Machines machines;
-  const char* const levels[] = {"auto", "portable", "AVX2", "AVX-512"};
+  const char* const levels[] = {"auto", "portable", "AVX2", "AVX-512", "NEON"};
   machines.memories.push_back(hostMemory());
-  for (int32_t simd = RBC_SIMD_PORTABLE; simd <= RBC_SIMD_AVX512; ++simd) {
+  for (int32_t simd = RBC_SIMD_PORTABLE; simd <= RBC_SIMD_NEON; ++simd) {
     for (const int32_t threads : {1, 2, 5}) {
       rbcContextParams params = rbcContextParamsInit();
       params.backend = RBC_BACKEND_CPU;
@@ -28,6 +28,15 @@ Machines cpuMachines() {
     }
   }
   return machines;
+}
+
+void addCuda(Machines& machines, std::unique_ptr<Memory> memory, int contexts) {
+  rbcContextParams params = rbcContextParamsInit();
+  params.backend = RBC_BACKEND_CUDA;
+  for (int i = 0; i < contexts; ++i) {
+    machines.all.push_back(std::make_unique<Machine>("CUDA", params, *memory));
+  }
+  machines.memories.push_back(std::move(memory));
 }
 
 }  // namespace fuzz

@@ -16,7 +16,13 @@ struct Machines {
 // Those of this program: the CPU alone, or CUDA too.
 Machines machinesHere();
 
+// How much memory of the GPU is in use, whoever uses it; 0 without one.
+int64_t deviceBytesInUse();
+
 // One thread without vectors, and every SIMD level that is here with 1, 2 and 5 threads.
 Machines cpuMachines();
+
+// Adds contexts of a GPU.
+void addCuda(Machines& machines, std::unique_ptr<Memory> memory, int contexts);
 
 }  // namespace fuzz

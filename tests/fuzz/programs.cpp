@@ -4,6 +4,7 @@ namespace fuzz {
 
 rbcStatus_t Transcript::ended(rbcStatus_t status, const std::string& function,
                               const std::vector<std::string>& arguments) {
+  ++calls_;
   text_ += function + " " + rbcStatusName(status);
   if (status != RBC_STATUS_SUCCESS) {
     const std::string message = rbcGetLastError();

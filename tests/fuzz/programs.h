@@ -18,9 +18,12 @@ class Transcript {
   void outcome(const Outcome& outcome);
 
   const std::string& text() const { return text_; }
+  // How many functions ended.
+  int64_t calls() const { return calls_; }
 
  private:
   std::string text_;
+  int64_t calls_ = 0;
 };
 
 // Each makes the same calls on every machine, for the same choices.

@@ -42,6 +42,7 @@ void Session::play(Choices choices) {
   Transcript got;
   kPrograms[which](first, choices, expected);
   kPrograms[which](other, choices, got);
+  program_calls_ += expected.calls() + got.calls();
   ++tally_[kNames[which]];
   if (choices.chance(10)) endings(which, choices);
   // Where memory gives out, what follows is another story on each machine; so it is on another device

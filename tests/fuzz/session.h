@@ -28,11 +28,19 @@ class Session {
     return bytes;
   }
 
-  // How calls ended, by function and status.
+  // How many functions of the library were called.
+  int64_t calls() const {
+    int64_t calls = program_calls_;
+    for (const auto& machine : machines_.all) calls += machine->calls();
+    return calls;
+  }
+
+  // How plays ended, by function and status.
   const std::map<std::string, int64_t>& tally() const { return tally_; }
 
  private:
   Machines machines_;
+  int64_t program_calls_ = 0;
   std::map<std::string, int64_t> tally_;
 };
 

@@ -19,9 +19,11 @@ namespace {
 
 struct Sample {
   double seconds;
-  int64_t calls;
+  int64_t plays;
+  int64_t calls;     // of functions of the library, many in a play
   int64_t heap;      // KiB that are allocated, but for workspaces: a rare call makes those larger
   int64_t resident;  // KiB
+  int64_t device;    // KiB of the GPU's memory in use
   int64_t descriptors;
   int64_t threads;
 };
@@ -80,7 +82,8 @@ int main(int argc, char** argv) {
   }
   std::ofstream table;
   if (log != nullptr) table.open(log);
-  if (table.is_open()) table << "seconds,calls,heap_kib,resident_kib,descriptors,threads\n";
+  if (table.is_open())
+    table << "seconds,plays,calls,heap_kib,resident_kib,device_kib,descriptors,threads\n";
 
   fuzz::Session session(fuzz::machinesHere());
   const auto begin = std::chrono::steady_clock::now();
@@ -88,33 +91,34 @@ int main(int argc, char** argv) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   std::vector<Sample> samples;
-  int64_t calls = 0;
+  int64_t plays = 0;
   int defects = 0;
   double next = 0;
   while (elapsed() < seconds && defects < 10) {
     if (elapsed() >= next) {
       malloc_trim(0);  // what the C library keeps for later is no leak
-      samples.push_back({elapsed(), calls, heapKiB(session), statusField("VmRSS:"),
-                         countOf("/proc/self/fd"), statusField("Threads:")});
+      samples.push_back({elapsed(), plays, session.calls(), heapKiB(session), statusField("VmRSS:"),
+                         fuzz::deviceBytesInUse() >> 10, countOf("/proc/self/fd"),
+                         statusField("Threads:")});
       const Sample& s = samples.back();
       if (table.is_open()) {
-        table << s.seconds << ',' << s.calls << ',' << s.heap << ',' << s.resident << ','
-              << s.descriptors << ',' << s.threads << std::endl;
+        table << s.seconds << ',' << s.plays << ',' << s.calls << ',' << s.heap << ',' << s.resident
+              << ',' << s.device << ',' << s.descriptors << ',' << s.threads << std::endl;
       }
       next = elapsed() + seconds / 200;
     }
     // Memory gives out from some allocation on, for a call in a hundred.
-    if (calls % 100 == 99) session.failNext(1 + calls / 100 % 3);
+    if (plays % 100 == 99) session.failNext(1 + plays / 100 % 3);
     try {
-      session.play(fuzz::Choices(seed + static_cast<uint64_t>(calls)));
+      session.play(fuzz::Choices(seed + static_cast<uint64_t>(plays)));
     } catch (const fuzz::Defect& defect) {
       std::fprintf(stderr, "seed %llu: %s\n",
-                   static_cast<unsigned long long>(seed + static_cast<uint64_t>(calls)),
+                   static_cast<unsigned long long>(seed + static_cast<uint64_t>(plays)),
                    defect.what());
       ++defects;
     }
     session.failNext(0);
-    ++calls;
+    ++plays;
   }
   if (samples.size() < 20) {
     std::fprintf(stderr, "too short to tell a trend\n");
@@ -124,29 +128,34 @@ int main(int argc, char** argv) {
   const Sample& last = samples.back();
   const double growth = growthAnHour(samples);
   std::printf(
-      "%lld plays in %.0f s, %.0f a second; %lld KiB allocated, %+.0f KiB an hour; %lld KiB "
-      "resident; %lld descriptors, %lld threads; defects: %d\n",
-      static_cast<long long>(calls), last.seconds, static_cast<double>(last.calls) / last.seconds,
-      static_cast<long long>(last.heap), growth, static_cast<long long>(last.resident),
+      "%lld plays, %lld calls in %.0f s, %.0f calls a second; %lld KiB allocated, %+.0f KiB an "
+      "hour; %lld KiB "
+      "resident; %lld KiB of the GPU; %lld descriptors, %lld threads; defects: %d\n",
+      static_cast<long long>(plays), static_cast<long long>(session.calls()), last.seconds,
+      static_cast<double>(last.calls) / last.seconds, static_cast<long long>(last.heap), growth,
+      static_cast<long long>(last.resident), static_cast<long long>(last.device),
       static_cast<long long>(last.descriptors), static_cast<long long>(last.threads), defects);
   // Memory comes and goes with what a call needs: what stays shows where the least is held.
-  const auto least = [&](size_t begin, size_t end) {
-    int64_t kib = INT64_MAX;
-    for (size_t i = begin; i < end; ++i) kib = std::min(kib, samples[i].heap);
-    return kib;
-  };
-  const size_t quarter = samples.size() / 4;
-  const int64_t before = least(quarter, 2 * quarter);
-  const int64_t grown = least(3 * quarter, samples.size()) - before;
-  const bool leaks = grown > 512 + before / 20;
-  if (leaks) {
-    std::fprintf(stderr, "memory grows: %lld KiB in half the time\n",
+  const auto grows = [&](const char* what, int64_t Sample::*field, int64_t slack) {
+    const auto least = [&](size_t begin, size_t end) {
+      int64_t kib = INT64_MAX;
+      for (size_t i = begin; i < end; ++i) kib = std::min(kib, samples[i].*field);
+      return kib;
+    };
+    const size_t quarter = samples.size() / 4;
+    const int64_t before = least(quarter, 2 * quarter);
+    const int64_t grown = least(3 * quarter, samples.size()) - before;
+    if (grown <= slack + before / 20) return false;
+    std::fprintf(stderr, "%s grows: %lld KiB in half the time\n", what,
                  static_cast<long long>(grown));
-  }
+    return true;
+  };
+  const bool leaks = grows("memory", &Sample::heap, 512);
+  const bool leaks_device = grows("memory of the GPU", &Sample::device, 8 << 10);
   if (last.descriptors > settled.descriptors) std::fprintf(stderr, "descriptors grow\n");
   if (last.threads > settled.threads) std::fprintf(stderr, "threads grow\n");
-  return leaks || last.descriptors > settled.descriptors || last.threads > settled.threads ||
-                 defects > 0
+  return leaks || leaks_device || last.descriptors > settled.descriptors ||
+                 last.threads > settled.threads || defects > 0
              ? 1
              : 0;
 }

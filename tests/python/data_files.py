@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
 import struct
 import zlib
+from contextlib import closing
 
 import numpy as np
 
@@ -144,6 +147,25 @@ def write_ros2(path, told, store, storage="mcap", compressed=False):
                 made = bag.add_connection(topic, name, typestore=store)
                 connections[topic, name] = made
             bag.write(connections[topic, name], at, store.serialize_cdr(message, name))
+    return path
+
+
+def write_ros2_log(path, told, store, kept):
+    """A bag whose recorder is gone: SQLite's log beside it tells that these messages alone are."""
+    made = path.with_name(f"{path.name}.made")
+    write_ros2(made, told, store, "sqlite3")
+    path.mkdir()
+    for file in made.iterdir():
+        shutil.copy(file, path)
+    (bag,) = made.glob("*.db3")
+    with closing(sqlite3.connect(bag)) as database:
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("PRAGMA wal_autocheckpoint=0")
+        database.execute("DELETE FROM messages WHERE id > ?", [kept])
+        database.commit()
+        for name in (bag.name, f"{bag.name}-wal"):
+            shutil.copy(made / name, path)
+    shutil.rmtree(made)
     return path
 
 

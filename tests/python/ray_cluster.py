@@ -32,6 +32,7 @@ import ray
 import ray.cluster_utils
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+import ray_killed
 import robocache as rbc
 
 BLOCKS, ROWS, CHANNELS = 24, 2000, 3
@@ -151,6 +152,8 @@ def main(folder: Path) -> None:
     job = [str(folder / "lerobot"), str(folder / "stats.json"), "--cpus", "0.25", "--relative", "2"]
     statistics_job.main(job)
     step("the job", rbc.statistics_files.read_lerobot(folder / "stats.json"))
+
+    step("with workers killed", ray_killed.run(folder, spec, dataset, SMALL))
 
     marks, done = folder / "b", threading.Event()
     killer = threading.Thread(target=lose, args=(cluster, other, marks, done, results))

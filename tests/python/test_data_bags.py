@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -317,3 +319,28 @@ def test_real_definitions_that_are_given(recordings):
     stream = data.open(path, definitions=ACKERMANN)["/vehicle_command_ackermann"]
     assert len(stream) == 1034 and stream.names[2] == "drive.speed"
     assert np.isfinite(stream.values).all() and stream.values.dtype == np.float32
+
+
+def test_a_log_of_sqlite_is_read_and_nothing_is_written_beside_it(tmp_path):
+    """Whether its recorder is gone, or goes on."""
+    store = data_files.typestore()
+    bag = data_files.write_ros2_log(tmp_path / "bag", data_files.messages(store, 30), store, kept=7)
+    before = {file.name: file.read_bytes() for file in bag.iterdir()}
+    assert {name.partition(".db3")[2] for name in before if ".db3" in name} == {"", "-wal"}
+
+    def rows():
+        opened = data.open(bag)
+        return sum(len(opened[name]) for name in opened.names)
+
+    assert rows() == 7
+    assert {file.name: file.read_bytes() for file in bag.iterdir()} == before
+    (database,) = bag.glob("*.db3")
+    with contextlib.closing(sqlite3.connect(database)) as recorder:
+        recorder.execute("DELETE FROM messages WHERE id > 5")
+        recorder.commit()
+        with_index = sorted(file.name for file in bag.iterdir())
+        assert f"{database.name}-shm" in with_index and rows() == 5
+        recorder.execute("DELETE FROM messages WHERE id > 3")  # it can write, and is read again
+        recorder.commit()
+        assert rows() == 3
+        assert sorted(file.name for file in bag.iterdir()) == with_index

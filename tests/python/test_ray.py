@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -126,6 +127,25 @@ def test_a_lost_node_changes_no_bit(cluster):
     same_statistics(cluster["with a node lost"]["state"], rbc.statistics(state))
 
 
+def test_a_killed_worker_changes_no_bit(cluster, folder):
+    import ray_cluster
+
+    rows, episodes_before = cluster["with workers killed"]["windows"]
+    assert len(episodes_before) == 2 and episodes_before[0] < len(LENGTHS)
+    check_windows(rows, rbc.data.open(folder / "lerobot"))
+    told, blocks_before = cluster["with workers killed"]["statistics"]
+    assert len(blocks_before) == 2 and max(blocks_before) < ray_cluster.BLOCKS
+    state = np.concatenate([ray_cluster.frames(b)["state"] for b in range(ray_cluster.BLOCKS)])
+    same_statistics(told["state"], rbc.statistics(state, quantiles=()))
+
+
+def test_a_worker_that_always_dies_is_an_error(cluster, folder):
+    """Once it has been tried as often as is told; what was there before stays."""
+    assert re.match(r"Actor\w+Error: .*[Aa]ctor", cluster["with workers killed"]["error"])
+    (old,) = (folder / "old").iterdir()
+    assert old.name == "stats.json" and old.read_bytes() == b'{"old": {"mean": [0]}}'
+
+
 def test_groups_in_a_cluster(cluster):
     import ray_cluster
 
@@ -228,6 +248,24 @@ def test_a_second_pass_begins_where_the_first_ended():
     same_statistics(first.result(), rbc.statistics(values))
     with pytest.raises(ValueError, match="^u: was not there in the first pass"):
         list(rbc.ray.Statistics(["u"], start={})({"u": values}))
+
+
+@pytest.mark.parametrize(("given", "expected"), [({}, 10), ({"max_task_retries": -1}, -1)])
+def test_a_batch_is_not_tried_for_ever(given, expected):
+    """By itself Ray gives a batch to one worker after the other, even if each dies of it."""
+    pytest.importorskip("ray.data")
+    passed = []
+
+    class Dataset:
+        def map_batches(self, _, **options):
+            passed.append(options)
+            return self
+
+        def iter_rows(self):
+            return iter(())
+
+    assert rbc.ray.statistics(Dataset(), **given) == {}
+    assert [options["max_task_retries"] for options in passed] == [expected]
 
 
 def test_statistics_of_files(folder):

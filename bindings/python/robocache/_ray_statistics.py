@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     Key = tuple[Any, str]  # the group, None without, and the column
 
 
+_RETRIES = 10  # of a batch whose workers die
+
+
 class Statistics:
     """A stage that counts values exactly, for ``map_batches``: of each batch the states.
 
@@ -178,7 +181,9 @@ def statistics(
     compute
         Of ``map_batches``; None: ``ray.data.ActorPoolStrategy(min_size=1)``.
     resources
-        Of ``map_batches``, for each actor: ``num_cpus``, ``num_gpus``, ``memory``, ...
+        Of ``map_batches``, for each actor: ``num_cpus``, ``num_gpus``, ``memory``, ... A batch
+        whose workers die is given to others 10 times, unless ``max_task_retries`` tells another
+        number; by itself Ray does so without end.
 
     Returns
     -------
@@ -204,7 +209,7 @@ def statistics(
             batch_size=batch_size,
             batch_format="numpy",
             compute=compute or ray_data.ActorPoolStrategy(min_size=1),
-            **resources,
+            **{"max_task_retries": _RETRIES, **resources},
         )
         for row in states.iter_rows():
             key = (row.get("group"), row["column"])

@@ -104,9 +104,17 @@ class Sqlite:
 
 
 def _connect(path: str, recover: bool = False) -> sqlite3.Connection:
-    """For reading alone. A log of writes beside it is taken into account."""
-    mode = "mode=ro" if os.path.exists(path + "-wal") else "mode=ro&immutable=1"
-    database = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?{mode}", uri=True)
+    """For reading alone: nothing is written beside it. A log of writes there is taken into account.
+
+    Who writes a log shares an index of it, "-shm". Where that is missing nobody does, and SQLite
+    would make it and leave it behind; without locks on the file it keeps one in its memory.
+    """
+    logged, shared = (os.path.exists(path + end) for end in ("-wal", "-shm"))
+    mode = "immutable=1" if not logged else "" if shared else "vfs=unix-none"
+    address = f"file:{quote(os.path.abspath(path))}?mode=ro&{mode}"
+    database = sqlite3.connect(address.rstrip("&"), uri=True)
+    if logged and not shared:
+        database.execute("PRAGMA locking_mode=EXCLUSIVE")
     if recover:  # pages of a file that is cut off, which sqlite refuses to look at else
         database.execute("PRAGMA writable_schema=ON")
     return database
