@@ -28,7 +28,7 @@ void Session::play(Choices choices) {
   Machine& first = *machines_.all[0];
   const int64_t kind = choices.below(64);
   if (kind >= 12) {
-    const bool large = kind == 63 && choices.chance(15);
+    const bool large = kind == 63 && choices.chance(6);
     const auto call = large ? makeLargeCall(choices) : makeCall(choices);
     const Outcome outcome = Comparison(first, others).check(*call, choices);
     ++tally_[call->name() + " " + rbcStatusName(outcome.status)];
