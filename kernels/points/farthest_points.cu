@@ -382,7 +382,7 @@ cudaError_t launchFarthest(const FarthestProblem& p, void* scratch, const Launch
 
 // Where a device has not the shared memory of a form, its launch tells: contexts open all the same.
 template <class Number>
-void allow(const LaunchDevice& device) {
+cudaError_t allow(const LaunchDevice& device) {
   for (const Form<Number>& form : Forms<Number>::all) {
     const auto* kernel = reinterpret_cast<const void*>(form.kernel);
     cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -390,8 +390,11 @@ void allow(const LaunchDevice& device) {
     if (error == cudaSuccess && mostBlocks(device) > 8) {
       error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     }
-    if (error != cudaSuccess) cudaGetLastError();
+    if (error == cudaSuccess) continue;
+    if (error != cudaErrorInvalidValue) return error;
+    cudaGetLastError();
   }
+  return cudaSuccess;
 }
 
 }  // namespace
@@ -399,11 +402,9 @@ void allow(const LaunchDevice& device) {
 extern const Operation<FarthestProblem> kFarthestPoints = {
     bytesOn<FarthestProblem, bytesOfPlan>, launchOn<FarthestProblem, launchFarthest>};
 cudaError_t loadFarthestPoints(const LaunchDevice& device) {
-  const cudaError_t error = loadKernelsBeside(farthestPoints<float, 256, 16>);
-  if (error != cudaSuccess) return error;
-  allow<float>(device);
-  allow<double>(device);
-  return cudaSuccess;
+  cudaError_t error = loadKernelsBeside(farthestPoints<float, 256, 16>);
+  if (error == cudaSuccess) error = allow<float>(device);
+  return error == cudaSuccess ? allow<double>(device) : error;
 }
 
 }  // namespace rbc::cuda

@@ -235,7 +235,7 @@ void* allocate(BackendState& state, size_t bytes, void* cuda_stream) {
 }
 
 void release(BackendState& state, void* pointer, size_t, void* cuda_stream) noexcept {
-  int before = 0;
+  int before = own(state).device;
   cudaGetDevice(&before);
   cudaSetDevice(own(state).device);
   // Nobody is told of a failure: no later call should take it for its own.

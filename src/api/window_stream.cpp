@@ -86,9 +86,12 @@ void WindowBuilder::readRows(const rbcWindowStream& given, WindowStream* s) {
   }
   if (given.times != nullptr) {
     const View& times = operands.in(given.times, "times");
-    const int64_t rows = given.values != nullptr ? s->rows : times.shape[0];
-    if (times.ndim != 1 || given.values != nullptr) requireShape(times, "times", 1, &rows);
-    s->rows = rows;
+    if (given.values != nullptr) {
+      requireShape(times, "times", 1, &s->rows);
+    } else {
+      requireRank(times, "times", 1, 1);
+      s->rows = times.shape[0];
+    }
     requireTimes(times, "times");
     if (has_times_ && times.dtype != p.time_dtype) {
       fail(RBC_STATUS_DTYPE_MISMATCH, "times: dtype is %s, expected %s as the streams before",

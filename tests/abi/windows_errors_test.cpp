@@ -180,8 +180,12 @@ TEST_CASE("windows errors: what belongs elsewhere, or has no use") {
 }
 
 TEST_CASE("windows errors: what has to have times") {
+  double time = 0;
+  const rbcTensor scalar = {&time, {RBC_DEVICE_CPU, 0}, 0, support::kF64, nullptr, nullptr, 0};
   checkErrors<Call>(
-      {{kInvalid, "streams[0].times: is null, expected some for anchors that are times",
+      {{kShape, "streams[2].times: rank is 0 (shape []), expected 1",
+        [&](Call& c) { c.streams[2].times = &scalar; }},
+       {kInvalid, "streams[0].times: is null, expected some for anchors that are times",
         [](Call& c) {
           c.params.flags = RBC_WINDOWS_ANCHOR_TIMES;
           c.streams[0].times = nullptr;
@@ -314,7 +318,8 @@ TEST_CASE("windows errors: what the data tell, on the CPU") {
         [&](Call& c) {
           c.actions.high.fill<float>({0, 0, 0, kNaN, 0, 0, 0, 0, 0});
         }},
-       {kInvalid, "streams[0].episode_offsets: are of no episodes, expected some for 2 samples", [](Call& c) {
+       {kInvalid, "streams[0].episode_offsets: are of no episodes, expected some for 2 samples",
+        [](Call& c) {
           c.num_streams = 1;
           c.actions.episode_offsets.reshape({1});
         }}});

@@ -59,6 +59,7 @@ class Program {
 
   void update(rbcDType dtype, int64_t channels) {
     Call call("rbcStatisticsAccumulatorUpdate");
+    call.adds_up = true;
     const int64_t samples = choices_.between(0, 30);
     Tensor* values = call.add(choices_, "values", dtype, {samples, channels}, Role::kInput);
     support::isFloat(dtype) ? fillReals(call, *values, choices_)
@@ -96,8 +97,9 @@ class Program {
   // The same samples in pass after pass, until there is nothing more to know.
   void allPasses(rbcDType dtype, int64_t channels) {
     Call call("rbcStatisticsAccumulatorUpdate");
-    Tensor* values = call.add(choices_, "values", dtype, {choices_.between(1, 30), channels},
-                              Role::kInput);
+    call.adds_up = true;
+    Tensor* values =
+        call.add(choices_, "values", dtype, {choices_.between(1, 30), channels}, Role::kInput);
     support::isFloat(dtype) ? fillReals(call, *values, choices_)
                             : fillBits(call, *values, choices_);
     auto* const accumulator = any();

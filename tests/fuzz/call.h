@@ -102,6 +102,9 @@ class Call {
   // An accumulator that a machine makes for the call; its index among the handles.
   std::vector<rbcStatisticsAccumulatorParams> accumulators;
 
+  // Whether the same call again would add to a handle's state.
+  bool adds_up = false;
+
   // The struct whose flags take RBC_CHECK_TIMES: without it bad times give unspecified values.
   Struct* checking = nullptr;
 

@@ -100,11 +100,11 @@ class HostMemory : public Memory {
 
 std::unique_ptr<Memory> hostMemory() { return std::make_unique<HostMemory>(); }
 
-int64_t hostAllocations() {
+int64_t hostAllocations([[maybe_unused]] bool of_library) {
 #if RBC_TEST_ADDRESS_SANITIZER
   return allocated.load();
 #else
-  return malloc_counter::counts().process;
+  return of_library ? malloc_counter::counts().library : malloc_counter::counts().process;
 #endif
 }
 

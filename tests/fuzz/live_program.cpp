@@ -105,6 +105,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
   for (int64_t step = choices.between(1, 8); step > 0; --step) {
     if (choices.chance(60)) {
       Call call("rbcLivePush");
+      call.adds_up = true;
       const auto stream = static_cast<int32_t>(choices.below(count));
       const rbcLiveStream& s = streams[static_cast<size_t>(stream)];
       const int64_t pushed = choices.below(12);
@@ -147,7 +148,8 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
   for (int32_t n = -1; n <= count; ++n) {
     rbcLiveCounters counters = rbcLiveCountersInit();
     if (choices.chance(5)) counters.struct_size = static_cast<uint32_t>(choices.below(200));
-    const std::unique_ptr<uint8_t[]> exact(new uint8_t[std::max<size_t>(counters.struct_size, 4)]());
+    const std::unique_ptr<uint8_t[]> exact(
+        new uint8_t[std::max<size_t>(counters.struct_size, 4)]());
     std::memcpy(exact.get(), &counters.struct_size, 4);
     auto* const told = reinterpret_cast<rbcLiveCounters*>(exact.get());
     if (transcript.ended(rbcLiveGetCounters(live.handle, n, told), "rbcLiveGetCounters",

@@ -95,7 +95,8 @@ class Machine {
   rbcContext_t context_ = nullptr;
 };
 
-// How often this process has allocated host memory; always 0 where nothing counts.
-int64_t hostAllocations();
+// How often this process has allocated host memory, or the library's own code; always 0 where nothing
+// counts.
+int64_t hostAllocations(bool of_library);
 
 }  // namespace fuzz

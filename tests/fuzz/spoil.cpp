@@ -244,6 +244,13 @@ void spoilSize(Call& call, Struct& s, Choices& choices) {
     bytes[s.own_size +
           static_cast<size_t>(choices.below(static_cast<int64_t>(held - s.own_size)))] = 1;
   }
+  // What pointers beyond the cut point to, nobody is told of.
+  for (size_t at = held / sizeof(void*) * sizeof(void*); at + sizeof(void*) <= s.size;
+       at += sizeof(void*)) {
+    const rbcTensor* lost = nullptr;
+    std::memcpy(&lost, s.bytes.get() + at, sizeof lost);
+    for (Tensor& t : call.tensors()) t.absent |= &t.raw == lost;
+  }
   // Structs that point to it point to the new one.
   const uint8_t* const before = s.bytes.get();
   const uint8_t* const now = bytes.get();

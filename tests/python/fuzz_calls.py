@@ -12,10 +12,12 @@ import argparse
 import enum
 import inspect
 import random
+import resource
 import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -278,6 +280,13 @@ def run(calls: int, seed: int) -> list[str]:
     return found
 
 
+def limit_memory(more: int) -> None:
+    """Lets the process take so many bytes more: odd numbers are sizes of gigabytes, too."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + more
+    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -285,6 +294,7 @@ if __name__ == "__main__":
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    limit_memory(4 << 30)
     results = run(arguments.calls, arguments.seed)
     print("\n".join(results))
     sys.exit(f"{len(results)} of {arguments.calls} calls" if results else 0)
