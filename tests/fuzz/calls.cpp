@@ -22,10 +22,19 @@ std::unique_ptr<Call> makeCall(Choices& choices) {
   auto call = makeCallOf(static_cast<int>(choices.below(numOperations())), choices);
   for (int64_t n = choices.chance(50) ? 0 : choices.between(1, 3); n > 0; --n)
     spoil(*call, choices);
+  if (choices.chance(10)) mismatch(*call, choices);
   return call;
 }
 
+std::unique_ptr<Call> makeLargeCall(Choices& choices) {
+  choices.enlarge(choices.between(1, 4));
+  return makeCallOf(static_cast<int>(choices.below(numOperations())), choices);
+}
+
 int64_t anyExtent(Choices& choices, int64_t usual) {
+  if (choices.isLargeNow()) {
+    return (usual << choices.between(5, choices.chance(10) ? 13 : 9)) + choices.below(usual);
+  }
   const int64_t kind = choices.below(64);
   if (kind < 2) return 0;
   if (kind < 8) return 1;

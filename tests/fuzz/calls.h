@@ -23,6 +23,8 @@ std::unique_ptr<Call> makeTensorNormalize(Choices& choices);
 
 // One of these.
 std::unique_ptr<Call> makeCall(Choices& choices);
+// A good one with an extent so large that threads share the work, and that it can be ended half way.
+std::unique_ptr<Call> makeLargeCall(Choices& choices);
 // A good one of operation `index`, 0 .. numOperations() - 1.
 std::unique_ptr<Call> makeCallOf(int index, Choices& choices);
 int numOperations();

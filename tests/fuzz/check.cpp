@@ -241,7 +241,11 @@ Outcome runOnce(Machine& machine, Call& call, const Marks& marks, const Setting&
                "\"");
   }
   if (outcome.status != RBC_STATUS_SUCCESS) {
+    const bool ended = outcome.status == RBC_STATUS_CANCELLED;  // its outputs may hold anything
     for (size_t b = 0; b < images.size(); ++b) {
+      for (size_t i = 0; ended && i < images[b].bytes.size(); ++i) {
+        if ((marks[b][i] & kWritten) != 0) after[b][i] = images[b].bytes[i];
+      }
       if (after[b] != images[b].bytes) report(machine, call, "an error wrote: " + outcome.message);
     }
     return outcome;
@@ -289,7 +293,7 @@ Outcome run(Machine& machine, Call& call, uint8_t poison) {
   return runMarked(machine, call, marksOf(call), {poison, kUsual});
 }
 
-bool Comparison::isSpecified(Call& call) {
+bool isSpecified(Machine& machine, Call& call) {
   if (call.checking == nullptr) return true;
   if (call.checking->absent || call.checking->size < 8) return false;  // nobody can tell
   uint32_t flags = 0;
@@ -297,7 +301,7 @@ bool Comparison::isSpecified(Call& call) {
   std::memcpy(&flags, at, sizeof flags);
   const uint32_t checked = flags | RBC_CHECK_TIMES;
   std::memcpy(at, &checked, sizeof checked);
-  const Outcome outcome = run(first_, call, 0);
+  const Outcome outcome = run(machine, call, 0);
   std::memcpy(at, &flags, sizeof flags);
   return outcome.status == RBC_STATUS_SUCCESS;
 }
@@ -341,7 +345,7 @@ Outcome Comparison::check(Call& call, Choices& choices) {
                  first_.name() + " " + rbcStatusName(expected.status) + " \"" + expected.message +
                  "\"");
     }
-    if (got.output != expected.output && isSpecified(call)) {
+    if (got.output != expected.output && isSpecified(first_, call)) {
       const auto at = std::mismatch(got.output.begin(), got.output.end(), expected.output.begin(),
                                     expected.output.end());
       const std::ptrdiff_t byte = at.first - got.output.begin();

@@ -17,11 +17,15 @@ struct Outcome {
 };
 
 // Throws a Defect unless
-//   an error wrote nothing, is not INTERNAL, and its message names an argument;
+//   an error wrote nothing (but outputs, where it is CANCELLED), is not INTERNAL, and its message names an
+//   argument;
 //   a success wrote nothing but the elements of outputs, stayed within the workspace that it had asked
 //   for, and allocated nothing.
 // What the workspace, the outputs and the gaps between elements hold before is `poison`.
 Outcome run(Machine& machine, Call& call, uint8_t poison);
+
+// Whether all that the call reads is as its operation expects it, so that its result is defined.
+bool isSpecified(Machine& machine, Call& call);
 
 // A call on one machine, and again on others: throws a Defect unless they agree bit for bit.
 class Comparison {
@@ -31,9 +35,6 @@ class Comparison {
   Outcome check(Call& call, Choices& choices);
 
  private:
-  // Whether all that the call reads is as its operation expects it, so that its result is defined.
-  bool isSpecified(Call& call);
-
   Machine& first_;
   std::vector<Machine*> others_;
 };

@@ -47,6 +47,10 @@ class Choices {
     return from.begin()[below(static_cast<int64_t>(from.size()))];
   }
 
+  // The n-th extent that is asked for from here on is a large one.
+  void enlarge(int64_t n) { until_large_ = n; }
+  bool isLargeNow() { return until_large_ > 0 && --until_large_ == 0; }
+
  private:
   static uint64_t seedOf(const uint8_t* data, size_t size) {  // FNV-1a
     uint64_t seed = 0xCBF29CE484222325u;
@@ -56,6 +60,7 @@ class Choices {
 
   std::vector<uint8_t> bytes_;
   size_t at_ = 0;
+  int64_t until_large_ = 0;
   support::Random random_;
 };
 

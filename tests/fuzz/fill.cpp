@@ -114,7 +114,14 @@ void fillOffsets(Call& call, Tensor& t, Choices& choices, int64_t n) {
 }
 
 void fillConstant(Call& call, Tensor& t, double value) {
-  eachAt(call, t, [&](uint8_t* p, const int64_t*) { put(p, t.raw.dtype, value); });
+  fillWhere(call, t, value, [](int64_t) { return true; });
+}
+
+void fillWhere(Call& call, Tensor& t, double value, const std::function<bool(int64_t)>& chosen) {
+  int64_t n = 0;
+  eachAt(call, t, [&](uint8_t* p, const int64_t*) {
+    if (chosen(n++)) put(p, t.raw.dtype, value);
+  });
 }
 
 }  // namespace fuzz

@@ -1,6 +1,8 @@
 // What the arrays of a call hold: mostly what an operation expects, sometimes the ends of it.
 #pragma once
 
+#include <functional>
+
 #include "fuzz/call.h"
 
 namespace fuzz {
@@ -15,6 +17,8 @@ void fillMask(Call& call, Tensor& t, Choices& choices);
 // 0 .. n, from first to last, ascending; sometimes neither begins at 0 nor ends at n.
 void fillOffsets(Call& call, Tensor& t, Choices& choices, int64_t n);
 void fillConstant(Call& call, Tensor& t, double value);
+// The elements that are chosen by their number in row-major order.
+void fillWhere(Call& call, Tensor& t, double value, const std::function<bool(int64_t)>& chosen);
 
 rbcDType anyFloat(Choices& choices);
 rbcDType anyReal(Choices& choices);   // f32, f64

@@ -47,7 +47,9 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
         choices.chance(97) ? choices.between(1, 5) : choices.pick<int64_t>({0, -1, INT64_MAX});
     s.capacity = choices.chance(97) ? choices.between(4, 24)
                                     : choices.pick<int64_t>({1, 0, -1, INT64_MAX, (1 << 24) + 1});
-    s.late_bound = choices.chance(60) ? 0 : choices.chance(97) ? choices.below(4) : -1;
+    s.late_bound = choices.chance(60)   ? 0
+                   : choices.chance(97) ? choices.below(4)
+                   : choices.pick<int64_t>({-1, 24, INT64_MAX});
     if (choices.chance(30)) s.max_age = choices.pick({0.0, 3.0, 50.0});
     if (choices.chance(3)) s.max_age = choices.pick({-1.0, std::nan("")});
     if (choices.chance(70)) s.params = &params[n];

@@ -1,6 +1,7 @@
 #include "fuzz/session.h"
 
 #include "fuzz/calls.h"
+#include "fuzz/endings.h"
 #include "fuzz/programs.h"
 
 namespace fuzz {
@@ -9,6 +10,13 @@ namespace {
 using Program = void (*)(Machine&, Choices, Transcript&);
 constexpr Program kPrograms[] = {accumulatorProgram, tensorProgram, liveProgram, contextProgram};
 constexpr const char* kNames[] = {"accumulators", "tensors", "live", "contexts"};
+
+// What a program on one machine cannot show.
+void endings(size_t program, Choices& choices) {
+  if (program == 0) endAccumulator(choices);
+  if (program == 2) shareLive(choices);
+  if (program == 3) callFromAllocator();
+}
 
 }  // namespace
 
@@ -20,9 +28,11 @@ void Session::play(Choices choices) {
   Machine& first = *machines_.all[0];
   const int64_t kind = choices.below(64);
   if (kind >= 12) {
-    const auto call = makeCall(choices);
+    const bool large = kind == 63 && choices.chance(6);
+    const auto call = large ? makeLargeCall(choices) : makeCall(choices);
     const Outcome outcome = Comparison(first, others).check(*call, choices);
     ++tally_[call->name() + " " + rbcStatusName(outcome.status)];
+    if (large && !first.onCuda()) endHalfWay(first, *call, choices);
     return;
   }
   const auto which = static_cast<size_t>(kind < 6 ? 0 : kind < 8 ? 1 : kind < 11 ? 2 : 3);
@@ -34,6 +44,7 @@ void Session::play(Choices choices) {
   kPrograms[which](other, choices, got);
   program_calls_ += expected.calls() + got.calls();
   ++tally_[kNames[which]];
+  if (choices.chance(10)) endings(which, choices);
   // Where memory gives out, what follows is another story on each machine; so it is on another device
   // where that or what arrays hold is refused.
   const auto has = [&](rbcStatus_t status) {

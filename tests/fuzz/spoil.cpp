@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 #include "fuzz/fields.h"
@@ -287,6 +288,68 @@ void spoil(Call& call, Choices& choices) {
     } else {
       spoilField(call, s, choices);
     }
+  }
+}
+
+namespace {
+
+bool isOutput(const Field& field) {
+  return field.owner == "rbcStatisticsResult" || field.owner == "rbcSparseVoxels" ||
+         field.name == "out" || field.name == "valid";
+}
+
+// A struct has one more input, or one less.
+void mismatchInputs(Call& call, const Struct& s, uint8_t* element, size_t size, Choices& choices) {
+  std::vector<const Field*> fields;
+  for (const Field& field : fieldsOf(s.type)) {
+    const bool there = field.kind == Field::kTensor && field.offset + field.bytes <= size;
+    if (there && !isOutput(field)) fields.push_back(&field);
+  }
+  std::vector<const Tensor*> inputs;
+  for (const Tensor& t : call.tensors()) {
+    if (t.read && !t.written && !t.absent) inputs.push_back(&t);
+  }
+  if (fields.empty() || inputs.empty()) return;
+  uint8_t* const at =
+      element +
+      fields[static_cast<size_t>(choices.below(static_cast<int64_t>(fields.size())))]->offset;
+  const rbcTensor* held = nullptr;
+  std::memcpy(&held, at, sizeof held);
+  held =
+      held != nullptr
+          ? nullptr
+          : &inputs[static_cast<size_t>(choices.below(static_cast<int64_t>(inputs.size())))]->raw;
+  std::memcpy(at, &held, sizeof held);
+}
+
+}  // namespace
+
+void mismatch(Call& call, Choices& choices) {
+  auto& structs = call.structs();
+  if (structs.empty()) return;
+  Struct& s = structs[static_cast<size_t>(choices.below(static_cast<int64_t>(structs.size())))];
+  const auto& fields = fieldsOf(s.type);
+  if (s.count == 0 || s.size < s.own_size || fields.empty()) return;
+  const size_t size = s.size / static_cast<size_t>(s.count);
+  const int64_t number = choices.below(s.count);
+  uint8_t* const element = s.bytes.get() + size * static_cast<size_t>(number);
+  const int64_t kind = choices.below(6);
+  if (kind == 0 && number > 0 &&
+      fields[0].name == "struct_size") {  // the first one's is the stride
+    const auto told = static_cast<uint32_t>(choices.chance(50) ? size + 8 : choices.below(64));
+    std::memcpy(element, &told, sizeof told);
+  } else if (kind == 1 && s.type == "rbcWindowStream" && !call.accumulators.empty()) {
+    const size_t which = call.accumulators.size();
+    std::memcpy(element + offsetof(rbcWindowStream, accumulator), &which, sizeof which);
+    if (choices.chance(50)) call.accumulators.back().dtype = choices.pick(support::kIntegerDTypes);
+  } else if (kind == 2) {  // an array that has no elements
+    for (const Field& field : fields) {
+      const bool counts = field.name.compare(0, 4, "num_") == 0;
+      if (counts && field.offset + field.bytes <= size)
+        std::memset(element + field.offset, 0, field.bytes);
+    }
+  } else {
+    mismatchInputs(call, s, element, size, choices);
   }
 }
 

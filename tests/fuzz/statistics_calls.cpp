@@ -4,8 +4,26 @@
 #include "fuzz/calls.h"
 #include "fuzz/fill.h"
 #include "fuzz/machine.h"
+#include "statistics/large_group.h"
 
 namespace fuzz {
+namespace {
+
+// What quantiles are guessed from tells nothing of the other values: they have to be searched for.
+void mislead(Call& call, Tensor& values, double lure) {
+  const int64_t channels = values.extent(values.raw.ndim - 1);
+  const int64_t samples = channels > 0 ? values.count() / channels : 0;
+  if (samples == 0) return;
+  const int64_t size = rbc::cpu::sampleSize(samples);
+  std::vector<bool> chosen(static_cast<size_t>(samples));
+  for (int64_t i = 0; i < size; ++i) {
+    chosen[static_cast<size_t>(rbc::cpu::samplePlace(i, size, samples))] = true;
+  }
+  fillWhere(call, values, lure,
+            [&](int64_t n) { return chosen[static_cast<size_t>(n / channels)]; });
+}
+
+}  // namespace
 
 std::unique_ptr<Call> makeStatistics(Choices& choices) {
   auto call = std::make_unique<Call>("rbcStatistics");
@@ -80,6 +98,10 @@ std::unique_ptr<Call> makeStatistics(Choices& choices) {
     return rbcStatistics(context, values->get(), p->get<rbcStatisticsParams>(),
                          r->get<rbcStatisticsResult>());
   };
+  // Not of more, since each quantile is then searched for by several reads of all.
+  if (!integers && samples > 4096 && choices.chance(60) && values->count() < 1 << 17) {
+    mislead(*call, *values, choices.pick({-1.0, 1.0}) * choices.pick({5.0, 1e4}));
+  }
   call->size = [=](rbcContext_t context, const Handles&, size_t* bytes) {
     return rbcStatisticsWorkspaceSize(context, values->get(), p->get<rbcStatisticsParams>(),
                                       r->get<rbcStatisticsResult>(), bytes);

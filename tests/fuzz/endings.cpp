@@ -1,0 +1,184 @@
+#include "fuzz/endings.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
+#include "context.h"  // of the library: the period of an interrupt
+
+namespace fuzz {
+namespace {
+
+const std::vector<std::string> kArguments = {"context", "accumulator", "other", "values",
+                                             "call",    "live",        "stream"};
+
+rbcContextParams cpu(int32_t threads) {
+  rbcContextParams params = rbcContextParamsInit();
+  params.backend = RBC_BACKEND_CPU;
+  params.num_threads = threads;
+  return params;
+}
+
+// A context that is asked after each piece of work, and ends its call the n-th time.
+class Ending {
+ public:
+  explicit Ending(rbcContext_t context) : context_(context) {
+    context->state->interrupt.setPeriod(0);
+  }
+  void at(int64_t poll) {
+    left_ = poll;
+    rbcContextSetInterrupt(context_, poll > 0 ? countDown : nullptr, this);
+  }
+
+ private:
+  static int32_t countDown(void* self) { return --static_cast<Ending*>(self)->left_ == 0 ? 1 : 0; }
+
+  rbcContext_t context_;
+  int64_t left_ = 0;
+};
+
+void require(rbcStatus_t status, rbcStatus_t expected, const std::string& what) {
+  const std::string message = status != RBC_STATUS_SUCCESS ? rbcGetLastError() : "";
+  if (status != expected) {
+    throw Defect(what + " gave " + rbcStatusName(status) + " \"" + message + "\", expected " +
+                 rbcStatusName(expected));
+  }
+  if (status != RBC_STATUS_SUCCESS) checkMessage(status, message, kArguments, what);
+}
+
+// Samples by a stride of 0: any number of them.
+struct Samples {
+  float value = 0.5f;
+  int64_t shape[2];
+  int64_t strides[2] = {0, 0};
+  rbcTensor tensor;
+
+  Samples(int64_t samples, int64_t channels) : shape{samples, channels} {
+    tensor = {&value, {RBC_DEVICE_CPU, 0}, 2, support::kF32, shape, strides, 0};
+  }
+};
+
+}  // namespace
+
+void endHalfWay(Machine& machine, Call& call, Choices& choices) {
+  Machine own("a context whose calls are ended", cpu(choices.pick({1, 1, 3})), machine.memory());
+  call.names.push_back("call");
+  const Outcome expected = run(own, call, 0xA5);
+  Ending ending(own.context());
+  // The first polls are those of the parts that all calls have, the later ones those of the work.
+  const int64_t poll = int64_t{1} << choices.below(7);
+  const auto whole = call.run;
+  call.run = [&](rbcContext_t context, const Handles& handles) {
+    ending.at(poll);
+    const rbcStatus_t status = whole(context, handles);
+    ending.at(0);
+    return status;
+  };
+  const Outcome ended = run(own, call, 0xA5);
+  call.run = whole;
+  const Outcome again = run(own, call, 0xA5);
+  const bool failed = ended.status == RBC_STATUS_CANCELLED;
+  if (!failed && ended.status != expected.status) report(own, call, "was ended: " + ended.message);
+  if (again.status != expected.status || again.message != expected.message) {
+    report(own, call, "after a call that was ended: " + again.message);
+  }
+  const bool same = again.output == expected.output && (failed || ended.output == expected.output);
+  if (!same && isSpecified(own, call)) report(own, call, "other bits where a call was ended");
+}
+
+void endAccumulator(Choices& choices) {
+  rbcContext_t context = nullptr;
+  rbcContext_t other = nullptr;
+  rbcStatisticsAccumulator_t accumulator = nullptr;
+  rbcStatisticsAccumulatorParams params = rbcStatisticsAccumulatorParamsInit();
+  params.channels = choices.between(1, 3);
+  const rbcContextParams one = cpu(1);
+  require(rbcContextCreate(&one, &context), RBC_STATUS_SUCCESS, "rbcContextCreate");
+  require(rbcContextCreate(&one, &other), RBC_STATUS_SUCCESS, "rbcContextCreate");
+  require(rbcStatisticsAccumulatorCreate(context, &params, &accumulator), RBC_STATUS_SUCCESS,
+          "rbcStatisticsAccumulatorCreate");
+  const auto update = [&](rbcContext_t by, int64_t samples) {
+    const Samples values(samples, params.channels);
+    return rbcStatisticsAccumulatorUpdate(by, accumulator, &values.tensor, nullptr);
+  };
+  constexpr int64_t kMost = int64_t{1} << 40;
+  require(update(context, 3), RBC_STATUS_SUCCESS, "a first update");
+  require(update(context, kMost), RBC_STATUS_INVALID_ARGUMENT, "samples past the most");
+  require(update(context, kMost + 1), RBC_STATUS_SHAPE_MISMATCH, "samples past the most of a call");
+  require(update(other, 3), RBC_STATUS_INVALID_ARGUMENT, "an accumulator of another context");
+  Ending ending(context);
+  ending.at(1);
+  require(update(context, choices.between(1 << 15, 1 << 16)), RBC_STATUS_CANCELLED,
+          "an update that is ended");
+  ending.at(0);
+  require(update(context, 3), RBC_STATUS_INVALID_ARGUMENT, "an accumulator that is half way");
+  rbcStatisticsAccumulatorDestroy(accumulator);
+  rbcContextDestroy(other);
+  rbcContextDestroy(context);
+}
+
+namespace {
+
+struct Reentrant {
+  rbcContext_t context = nullptr;
+  rbcStatus_t inner = RBC_STATUS_SUCCESS;
+
+  static void* allocate(void* self, size_t bytes, size_t, void*) {
+    auto& own = *static_cast<Reentrant*>(self);
+    if (own.context != nullptr) own.inner = rbcContextSynchronize(own.context);
+    return std::malloc(bytes);
+  }
+  static void release(void*, void* pointer, size_t, void*) { std::free(pointer); }
+};
+
+}  // namespace
+
+void callFromAllocator() {
+  Reentrant reentrant;
+  rbcContextParams params = cpu(1);
+  params.allocator = {Reentrant::allocate, Reentrant::release, &reentrant};
+  rbcContext_t context = nullptr;
+  require(rbcContextCreate(&params, &context), RBC_STATUS_SUCCESS, "rbcContextCreate");
+  reentrant.context = context;
+  require(rbcContextReserve(context, 1000), RBC_STATUS_SUCCESS, "rbcContextReserve");
+  require(reentrant.inner, RBC_STATUS_UNSUPPORTED, "a call by an allocator");
+  rbcContextDestroy(context);
+}
+
+void shareLive(Choices& choices) {
+  const rbcContextParams one = cpu(1);
+  rbcContext_t context = nullptr;
+  rbcLive_t live = nullptr;
+  rbcLiveStream stream = rbcLiveStreamInit();
+  stream.dtype = support::kF32;
+  stream.channels = choices.between(1, 100);
+  stream.capacity = choices.pick<int64_t>({2, 8, 100});
+  const rbcLiveParams params = rbcLiveParamsInit();
+  require(rbcContextCreate(&one, &context), RBC_STATUS_SUCCESS, "rbcContextCreate");
+  require(rbcLiveCreate(context, &stream, 1, &params, &live), RBC_STATUS_SUCCESS, "rbcLiveCreate");
+  std::atomic<bool> wrong{false};
+  const auto work = [&](bool pushes) {
+    constexpr int64_t kRows = 200;
+    int64_t shape[] = {kRows, stream.channels};
+    std::vector<double> times(kRows);
+    for (int64_t i = 0; i < kRows; ++i) times[static_cast<size_t>(i)] = static_cast<double>(i);
+    std::vector<float> rows(static_cast<size_t>(kRows * stream.channels));
+    const rbcDevice host = {RBC_DEVICE_CPU, 0};
+    const rbcTensor t = {times.data(), host, 1, support::kF64, shape, nullptr, 0};
+    const rbcTensor v = {rows.data(), host, 2, support::kF32, shape, nullptr, 0};
+    for (int n = 0; n < 20; ++n) {
+      const rbcStatus_t status = pushes ? rbcLivePush(context, live, 0, &t, &v)
+                                        : rbcLiveFuse(context, live, &t, &v, nullptr, nullptr);
+      if (status != RBC_STATUS_SUCCESS && status != RBC_STATUS_UNSUPPORTED) wrong = true;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (const bool pushes : {true, true, false}) threads.emplace_back(work, pushes);
+  work(false);
+  for (std::thread& thread : threads) thread.join();
+  require(rbcLiveDestroy(live), RBC_STATUS_SUCCESS, "rbcLiveDestroy");
+  rbcContextDestroy(context);
+  if (wrong) throw Defect("threads at one live fusion: a call was neither made nor refused");
+}
+
+}  // namespace fuzz
