@@ -59,8 +59,8 @@ const Data& dataOf(const CasePtr& c) {
     data.reset();
     data = c->load();
     last = c;
-    constexpr double kLeastInRange = 0.99;
-    if (data->in_range < kLeastInRange)
+    constexpr double kMinInRange = 0.99;
+    if (data->in_range < kMinInRange)
       throw std::runtime_error("only " + std::to_string(data->in_range) + " is in range");
   }
   return *data;

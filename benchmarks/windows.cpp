@@ -23,8 +23,8 @@ namespace bench {
 namespace {
 
 constexpr int64_t kRowsOfFrame = 32;  // of an interpolated stream
-constexpr int64_t kLeastRows = 200;   // of an episode
-constexpr int64_t kMostRows = 800;
+constexpr int64_t kMinRows = 200;     // of an episode
+constexpr int64_t kMaxRows = 800;
 
 struct WindowStream {
   int64_t offsets = 0;
@@ -142,8 +142,8 @@ class WindowsData : public Data {
     support::Random random(1);
     std::vector<int64_t> begins = {0};  // in frames
     while (begins.back() < c.frames) {
-      begins.push_back(std::min(
-          c.frames, begins.back() + kLeastRows + random.below(kMostRows - kLeastRows + 1)));
+      begins.push_back(
+          std::min(c.frames, begins.back() + kMinRows + random.below(kMaxRows - kMinRows + 1)));
     }
     const auto episodes = static_cast<int64_t>(begins.size()) - 1;
     std::vector<int64_t> episode;

@@ -12,9 +12,9 @@ namespace bench {
 namespace {
 
 constexpr double kGraphSeconds = 100e-6;  // what a graph is to last at least
-constexpr int64_t kMostSets = 128;
-constexpr int64_t kMostNodes = 256;
-constexpr int kMostLaunches = 400;  // fit into the queue
+constexpr int64_t kMaxSets = 128;
+constexpr int64_t kMaxNodes = 256;
+constexpr int kMaxLaunches = 400;  // fit into the queue
 
 // Reports the device time of enqueue(i), which calls on sets[i], over replays of one graph that
 // goes through all sets, over and over. Checks what a graph wrote first.
@@ -24,8 +24,7 @@ void replay(benchmark::State& state, const Data& data, const Stream& stream,
   const double floor = static_cast<double>(data.bytes) / copyBandwidth();
   const auto count = static_cast<int64_t>(sets.size());
   int64_t nodes = static_cast<int64_t>(kGraphSeconds / std::max(floor, 1e-6)) + 1;
-  nodes =
-      std::min((nodes + count - 1) / count * count, std::max(kMostNodes / count * count, count));
+  nodes = std::min((nodes + count - 1) / count * count, std::max(kMaxNodes / count * count, count));
   const auto call = [&](int64_t i) { enqueue(static_cast<size_t>(i % count)); };
   const Graph graph(stream, nodes, call);
 
@@ -50,7 +49,7 @@ void benchGraph(benchmark::State& state, const CasePtr& c, int64_t l2_bytes, boo
   const Data& data = dataOf(c);
   const Stream stream;
   robocache::Context context = contextOn(stream);
-  const int64_t count = cold ? std::min(4 * l2_bytes / data.bytes + 2, kMostSets) : 1;
+  const int64_t count = cold ? std::min(4 * l2_bytes / data.bytes + 2, kMaxSets) : 1;
   std::deque<DeviceSet> sets;
   while (static_cast<int64_t>(sets.size()) < count) sets.emplace_back(data);
   sets.front().call().reserve(context);
@@ -84,7 +83,7 @@ void benchHost(benchmark::State& state, const Stream& stream, int calls, Enqueue
 // Host time of the call: it enqueues and returns.
 void benchCall(benchmark::State& state, const CasePtr& c) {
   const Worker worker(dataOf(c));
-  benchHost(state, worker.stream, kMostLaunches / c->kernels, [&] { worker.call(); });
+  benchHost(state, worker.stream, kMaxLaunches / c->kernels, [&] { worker.call(); });
 }
 
 // Real time from the call to the result, as a control loop waits for it.
@@ -112,7 +111,7 @@ void addEnqueue(const std::string& name, Enqueue&& enqueue) {
   add("cuda/enqueue/" + name, [enqueue](benchmark::State& state) {
     const Stream stream;
     const DeviceMemory memory(256);
-    benchHost(state, stream, kMostLaunches / 2,
+    benchHost(state, stream, kMaxLaunches / 2,
               [&] { checkCuda(enqueue(stream.get(), memory.data()), "enqueue"); });
   });
 }
@@ -125,7 +124,7 @@ void addCase(const CasePtr& c, int64_t l2_bytes) {
   };
   // Nothing is left of a call that takes four times L2 when the next one begins.
   const bool leaves_nothing = bytes > 4 * l2_bytes;
-  const bool can_be_cold = !leaves_nothing && bytes * kMostSets >= 4 * l2_bytes;
+  const bool can_be_cold = !leaves_nothing && bytes * kMaxSets >= 4 * l2_bytes;
   if (c->table == "sweep") return addGraph(can_be_cold);
   addGraph(false);
   if (can_be_cold) addGraph(true);

@@ -21,9 +21,9 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / kWarp;
-constexpr int kMostTurns = 8;  // of a warp over the rotations of its tile
+constexpr int kMaxTurns = 8;  // of a warp over the rotations of its tile
 constexpr int kWordBytes = 16;
-constexpr int kMostBytes = kMostRotationChannels * sizeof(double);
+constexpr int kMaxBytes = kMaxRotationChannels * sizeof(double);
 
 // Representations whose code is one: each pair of these has a kernel of its own, since registers for
 // the largest would slow the smallest.
@@ -99,7 +99,7 @@ using TileWord = AlignedVec<Storage, std::gcd(kBytes* kChannels, kWordBytes) / k
 
 template <class Storage, int kChannels>
 __device__ __forceinline__ void readTile(const uint4* tile, int i,
-                                         double (&to)[kMostRotationChannels]) {
+                                         double (&to)[kMaxRotationChannels]) {
   using Vec = TileWord<Storage, kChannels>;
   using W = typename Word<sizeof(Vec)>::type;
   constexpr int kEach = sizeof(Vec) / sizeof(Storage);
@@ -113,7 +113,7 @@ __device__ __forceinline__ void readTile(const uint4* tile, int i,
 }
 
 template <class Storage, int kChannels>
-__device__ __forceinline__ void writeTile(const double (&from)[kMostRotationChannels], uint4* tile,
+__device__ __forceinline__ void writeTile(const double (&from)[kMaxRotationChannels], uint4* tile,
                                           int i) {
   using Vec = TileWord<Storage, kChannels>;
   using W = typename Word<sizeof(Vec)>::type;
@@ -157,7 +157,7 @@ __device__ __forceinline__ void convertF32(const Arguments& a, const uint4* in, 
   const RotationFormat target = known<kTarget>(a.problem.target);
 #pragma unroll 1
   for (int i = lane; i < a.tile; i += kWarp) {
-    double rotation[kMostRotationChannels];
+    double rotation[kMaxRotationChannels];
     readTile<float, kChannelsOf<kSource>>(in, i, rotation);
     convertRotation(source, target, rotation, rotation, true);
     writeTile<float, kChannelsOf<kTarget>>(rotation, out, i);
@@ -175,7 +175,7 @@ __device__ __forceinline__ void convertAny(const Arguments& a, const uint4* in, 
 #pragma unroll 1
   for (int i = lane; i < count; i += kWarp) {
     const RotationPlace place = tile_in && tile_out ? RotationPlace{0, 0} : placeOf(p, first + i);
-    double rotation[kMostRotationChannels];
+    double rotation[kMaxRotationChannels];
     visitStorage(p.in.dtype, [&](auto tag) {
       using Storage = typename decltype(tag)::type;
       if (tile_in) return readTile<Storage, kChannelsOf<kSource>>(in, i, rotation);
@@ -257,7 +257,7 @@ bool inWords(const RotationArray& array, int ndim) {
 int tileFor(int64_t count, int bytes, const LaunchDevice& device) {
   constexpr int kBlockBytes = 24 << 10;
   constexpr int kWarpsEach = 32;
-  const int most = std::clamp(kBlockBytes / (kWarps * bytes * kWarp), 2, kMostTurns);
+  const int most = std::clamp(kBlockBytes / (kWarps * bytes * kWarp), 2, kMaxTurns);
   const int64_t warps = static_cast<int64_t>(device.multiprocessors) * kWarpsEach;
   return static_cast<int>(blocksFor(count, warps * kWarp, most)) * kWarp;
 }
@@ -265,7 +265,7 @@ int tileFor(int64_t count, int bytes, const LaunchDevice& device) {
 cudaError_t launchConvert(const RotationProblem& p, void*, const LaunchDevice& device,
                           cudaStream_t stream) {
   static_assert(kWarp * sizeof(f16) % kWordBytes == 0, "a tile is whole words");
-  static_assert(kWarps * 2 * kWarp * 2 * kMostBytes <= 48 << 10,
+  static_assert(kWarps * 2 * kWarp * 2 * kMaxBytes <= 48 << 10,
                 "shared memory that needs no asking");
   const int in_bytes = p.in.channels * sizeOf(p.in.dtype);
   const int out_bytes = p.out.channels * sizeOf(p.out.dtype);

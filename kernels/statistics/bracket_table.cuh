@@ -13,14 +13,14 @@ namespace statistics {
 
 inline constexpr int kCells = 128;
 inline constexpr int kCellStride = kCells + 1;  // of a channel: neighbours in other banks
-inline constexpr int kMostKeepWidth = 32;       // channels of a block that keeps values
+inline constexpr int kMaxKeepWidth = 32;        // channels of a block that keeps values
 
 // An entry counts a value in one of the gaps below, between and above brackets, of which the last one
 // needs no count. They lie side by side in one word, until one may overflow.
 inline constexpr int kGapBits = 6;
-inline constexpr int kMostInGap = (1 << kGapBits) - 1;
+inline constexpr int kMaxInGap = (1 << kGapBits) - 1;
 inline constexpr uint32_t kUncertain = 0x80000000u;
-static_assert(kMostBrackets * kGapBits < 32);
+static_assert(kMaxBrackets * kGapBits < 32);
 
 struct CellMap {
   float center;
@@ -29,7 +29,7 @@ struct CellMap {
   __device__ __forceinline__ explicit CellMap(const Brackets<float>& brackets) {
     const float most = Limits<float>::most();
     int used = 0;
-    while (used < kMostBrackets && brackets.low[used] <= brackets.high[used]) ++used;
+    while (used < kMaxBrackets && brackets.low[used] <= brackets.high[used]) ++used;
     const int last = used > 0 ? used - 1 : 0;
     // The ends of brackets but for those that are open.
     const float low = brackets.low[0] > -most ? brackets.low[0] : brackets.high[0];
@@ -54,7 +54,7 @@ __device__ __forceinline__ uint32_t entryOf(const Brackets<float>& brackets, con
                                             uint32_t cell) {
   int gap = 0;
 #pragma unroll
-  for (int b = 0; b < kMostBrackets; ++b) {
+  for (int b = 0; b < kMaxBrackets; ++b) {
     if (!(brackets.low[b] <= brackets.high[b])) break;
     if (cell > map.cellOf(brackets.high[b])) {
       gap = b + 1;
@@ -62,10 +62,10 @@ __device__ __forceinline__ uint32_t entryOf(const Brackets<float>& brackets, con
       return kUncertain;
     }
   }
-  return gap < kMostBrackets ? 1u << (kGapBits * gap) : 0;
+  return gap < kMaxBrackets ? 1u << (kGapBits * gap) : 0;
 }
 
-using CellTable = uint32_t[kMostKeepWidth * kCellStride];
+using CellTable = uint32_t[kMaxKeepWidth * kCellStride];
 
 // Of a block's channels, `count` of them. All threads take part.
 __device__ __forceinline__ void fillCells(CellTable& table, const Brackets<float>* brackets,

@@ -13,7 +13,7 @@ cudaError_t launchPass(PassKind kind, PassArguments arguments, int64_t groups,
   const int of_multiprocessor = wide ? blocksOfPass<double>() : blocksOfPass<float>();
   arguments.plan =
       planPass(s, groups, int64_t{device.multiprocessors} * of_multiprocessor, kThreads,
-               kind == PassKind::kMoments ? kThreads : kMostKeepWidth, kBatch);
+               kind == PassKind::kMoments ? kThreads : kMaxKeepWidth, kBatch);
   const int64_t blocks = arguments.plan.units();
   if (wide) return launchPassDouble(kind, arguments, blocks, device, cuda_stream);
   if (isPlain(s, arguments.per_row)) {

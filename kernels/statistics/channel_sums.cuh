@@ -109,7 +109,7 @@ class ChannelSums {
 
   // Batches of a thread until flush().
   static __device__ __forceinline__ int mostBatches(int phases, int batch) {
-    return (kDouble ? Window::kMostAdditions : Window::kMostAdditions / phases) / batch;
+    return (kDouble ? Window::kMaxAdditions : Window::kMaxAdditions / phases) / batch;
   }
 
   __device__ __forceinline__ void start(int top) {

@@ -35,7 +35,7 @@ struct KeptTable<float> {
 // The brackets of a block's channels, and what a flush counts for them.
 template <class Number>
 struct KeptLists {
-  static constexpr int kCount = kMostKeepWidth * kMostBrackets;
+  static constexpr int kCount = kMaxKeepWidth * kMaxBrackets;
   Number low[kCount];
   Number high[kCount];
   int64_t start[kCount];
@@ -49,20 +49,20 @@ struct KeptLists {
   __device__ __forceinline__ void fill(const Brackets<Number>* brackets, int channels) {
     for (int l = static_cast<int>(threadIdx.x); l < kCount; l += kThreads) {
       count[l] = at_low[l] = at_high[l] = 0;
-      if (l >= channels * kMostBrackets) continue;
-      const Brackets<Number>& of = brackets[l / kMostBrackets];
-      const int b = l % kMostBrackets;
+      if (l >= channels * kMaxBrackets) continue;
+      const Brackets<Number>& of = brackets[l / kMaxBrackets];
+      const int b = l % kMaxBrackets;
       low[l] = of.low[b];
       high[l] = of.high[b];
       start[l] = of.start[b];
       // As many places as a base can tell.
       capacity[l] =
-          static_cast<uint32_t>(of.capacity[b] < kMostPlaces ? of.capacity[b] : kMostPlaces);
+          static_cast<uint32_t>(of.capacity[b] < kMaxPlaces ? of.capacity[b] : kMaxPlaces);
     }
     __syncthreads();
   }
 
-  static constexpr int64_t kMostPlaces = 0x7fffffff;
+  static constexpr int64_t kMaxPlaces = 0x7fffffff;
 };
 
 template <class Number>
@@ -73,7 +73,7 @@ class KeepBetween {
                                          Number* lists, Lanes lanes, bool active)
       : found_(found), lists_(lists), depth_(0), map_(mapOf(brackets)) {
 #pragma unroll
-    for (int b = 0; b < kMostBrackets; ++b) {
+    for (int b = 0; b < kMaxBrackets; ++b) {
       low_[b] = brackets->low[b];
       high_[b] = brackets->high[b];
       below_[b] = 0;
@@ -100,7 +100,7 @@ class KeepBetween {
         }
         bool within = false;
 #pragma unroll
-        for (int b = 0; b < kMostBrackets; ++b) {
+        for (int b = 0; b < kMaxBrackets; ++b) {
           const bool below = !(x[j] >= low_[b]);
           if (below) ++below_[b];
           within = within | (!below & (x[j] <= high_[b]));
@@ -124,7 +124,7 @@ class KeepBetween {
                                             Lanes lanes) {
     constexpr bool kFloat = sizeof(Number) == 4;
     const int t = static_cast<int>(threadIdx.x);
-    const int list = lanes.channel() * kMostBrackets - 1;
+    const int list = lanes.channel() * kMaxBrackets - 1;
     if constexpr (kFloat) addGaps();
     uint32_t counts = 0;  // of brackets, side by side as of gaps
     int kept = 0;
@@ -145,17 +145,17 @@ class KeepBetween {
       }
     }
     if constexpr (kFloat) addGaps();
-    uint32_t place[kMostBrackets];
+    uint32_t place[kMaxBrackets];
 #pragma unroll
-    for (int b = 0; b < kMostBrackets; ++b) {
-      const uint32_t count = counts >> (kGapBits * b) & kMostInGap;
+    for (int b = 0; b < kMaxBrackets; ++b) {
+      const uint32_t count = counts >> (kGapBits * b) & kMaxInGap;
       place[b] = count > 0 ? atomicAdd(&lists.count[list + 1 + b], count) : 0;
     }
     __syncthreads();
 #pragma unroll 1
-    for (int l = t; l < lanes.width * kMostBrackets; l += kThreads) {
-      Found& found = found_[l / kMostBrackets];
-      const int b = l % kMostBrackets;
+    for (int l = t; l < lanes.width * kMaxBrackets; l += kThreads) {
+      Found& found = found_[l / kMaxBrackets];
+      const int b = l % kMaxBrackets;
       const uint32_t count = lists.count[l];
       if (count > 0) {
         // Of a list that overflows nothing is read, so that its places need not be right.
@@ -174,7 +174,7 @@ class KeepBetween {
       const int n = bracketsFrom(x);
       uint32_t to = lists.base[list + n];
 #pragma unroll
-      for (int b = 0; b < kMostBrackets; ++b) {
+      for (int b = 0; b < kMaxBrackets; ++b) {
         if (n == b + 1) to += place[b]++;
       }
       if (to < lists.capacity[list + n]) lists_[lists.start[list + n] + to] = x;
@@ -187,23 +187,23 @@ class KeepBetween {
   __device__ __forceinline__ void flushCounts(Found* found, FieldMemory& memory, Lanes lanes,
                                               bool active) {
     if constexpr (sizeof(Number) == 4) addGaps();
-    int64_t counts[kMostBrackets + 1];
+    int64_t counts[kMaxBrackets + 1];
 #pragma unroll
-    for (int b = 0; b < kMostBrackets; ++b) {
+    for (int b = 0; b < kMaxBrackets; ++b) {
       const int32_t frequent = frequent_ < low_[b] ? frequents_ : 0;
       counts[b] = active ? int64_t{below_[b]} + frequent - below_all_ : 0;
     }
-    counts[kMostBrackets] = active ? frequents_ : 0;
+    counts[kMaxBrackets] = active ? frequents_ : 0;
     sumChannels(counts, memory, lanes);
     if (active && lanes.phase() == 0) {
 #pragma unroll
-      for (int b = 0; b < kMostBrackets; ++b) {
+      for (int b = 0; b < kMaxBrackets; ++b) {
         atomicAdd(&found->below[b], static_cast<unsigned long long>(counts[b]));
       }
-      atomicAdd(&found->frequent, static_cast<unsigned long long>(counts[kMostBrackets]));
+      atomicAdd(&found->frequent, static_cast<unsigned long long>(counts[kMaxBrackets]));
     }
 #pragma unroll
-    for (int b = 0; b < kMostBrackets; ++b) below_[b] = 0;
+    for (int b = 0; b < kMaxBrackets; ++b) below_[b] = 0;
     frequents_ = below_all_ = 0;
   }
 
@@ -222,7 +222,7 @@ class KeepBetween {
   __device__ __forceinline__ int bracketsFrom(Number x) const {
     int n = 0;
 #pragma unroll
-    for (int b = 0; b < kMostBrackets; ++b) n += x >= low_[b] ? 1 : 0;
+    for (int b = 0; b < kMaxBrackets; ++b) n += x >= low_[b] ? 1 : 0;
     return n;
   }
 
@@ -235,7 +235,7 @@ class KeepBetween {
   template <int kCount>
   __device__ __forceinline__ void addFloats(const float (&x)[kCount], KeptMemory<float>& memory,
                                             const KeptTable<float>& table) {
-    static_assert(kCount * kBatchesInGap <= kMostInGap);
+    static_assert(kCount * kBatchesInGap <= kMaxInGap);
 #if defined(__CUDA_ARCH__)
     constexpr uint32_t kStep = kThreads * sizeof(float);
     const auto first = static_cast<uint32_t>(__cvta_generic_to_shared(&memory[0][threadIdx.x]));
@@ -277,25 +277,25 @@ class KeepBetween {
   __device__ __forceinline__ void addGaps() {
     int32_t below = 0;
 #pragma unroll
-    for (int b = 0; b < kMostBrackets; ++b) {
-      below += static_cast<int32_t>(gaps_ >> (kGapBits * b) & kMostInGap);
+    for (int b = 0; b < kMaxBrackets; ++b) {
+      below += static_cast<int32_t>(gaps_ >> (kGapBits * b) & kMaxInGap);
       below_[b] += below;
     }
     gaps_ = 0;
     batches_ = 0;
   }
 
-  static constexpr int kBatchesInGap = kMostInGap / kBatch;
+  static constexpr int kBatchesInGap = kMaxInGap / kBatch;
 
   // No list is as long, and a few more do not overflow.
   static constexpr unsigned long long kNowhere = 0xf0000000ull;
 
   Found* found_;  // of the block's first channel
   Number* lists_;
-  Number low_[kMostBrackets];
-  Number high_[kMostBrackets];
+  Number low_[kMaxBrackets];
+  Number high_[kMaxBrackets];
   Number frequent_;
-  int32_t below_[kMostBrackets];
+  int32_t below_[kMaxBrackets];
   int32_t frequents_;
   int32_t below_all_;
   std::conditional_t<sizeof(Number) == 4, CellMap, NoMap> map_;

@@ -65,7 +65,7 @@ __device__ __forceinline__ RankPlaces<Number> placesOf(const Brackets<Number>& b
                                                        const int64_t (&rank)[2]) {
   RankPlaces<Number> places;
 #pragma unroll 1
-  for (int b = 0; b < kMostBrackets; ++b) {
+  for (int b = 0; b < kMaxBrackets; ++b) {
     if (!(brackets.low[b] <= brackets.high[b])) break;  // no more of them
     const Bracket<Number> bracket(brackets, found, b);
     if (!bracket.holds(rank[0]) || !bracket.holds(rank[1])) continue;
@@ -103,7 +103,7 @@ __device__ __forceinline__ uint32_t onlyKey(uint32_t low, uint32_t high, int emp
   return negative <= high && negative < 0x7fffffffu ? negative : high & ~mask;
 }
 
-inline constexpr int64_t kMostRefined = 4096;
+inline constexpr int64_t kMaxRefined = 4096;
 inline constexpr int64_t kFewKept = 8192;  // that are looked through as they are
 
 }  // namespace statistics

@@ -7,7 +7,7 @@ namespace rbc::cuda {
 namespace statistics {
 
 inline constexpr int kThreads = 256;
-inline constexpr int kMostFields = 12;  // at a time
+inline constexpr int kMaxFields = 12;  // at a time
 
 // Thread t has the channel t % width and the phase t / width of `phases`; others are idle.
 struct Lanes {
@@ -18,13 +18,13 @@ struct Lanes {
   __device__ __forceinline__ int phase() const { return static_cast<int>(threadIdx.x) / width; }
 };
 
-using FieldMemory = int64_t[kMostFields][kThreads];
+using FieldMemory = int64_t[kMaxFields][kThreads];
 
 // Phase 0 gets the sums. All threads of the block take part.
 template <int kFields>
 __device__ __forceinline__ void sumChannels(int64_t (&field)[kFields], FieldMemory& memory,
                                             Lanes lanes) {
-  static_assert(kFields <= kMostFields);
+  static_assert(kFields <= kMaxFields);
   const int t = static_cast<int>(threadIdx.x);
   const int phase = lanes.phase();
 #pragma unroll

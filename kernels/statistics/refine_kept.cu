@@ -178,12 +178,12 @@ __global__ void __launch_bounds__(kRefineThreads) collectKept(const __grid_const
       return;
     }
   }
-  Number* const values = static_cast<Number*>(a.values) + i * kMostRefined;
+  Number* const values = static_cast<Number*>(a.values) + i * kMaxRefined;
   list.visitSlice(slice, [&](Number x) {
     const Key key = valueKey(x);
     if (key < first || key > last) return;
     const unsigned long long place = atomicAdd(&refined.count, 1ull);
-    if (place < static_cast<unsigned long long>(kMostRefined)) values[place] = x;
+    if (place < static_cast<unsigned long long>(kMaxRefined)) values[place] = x;
   });
   if (slice == 0 && t == 0) {
     refined.low = first;
@@ -195,13 +195,13 @@ __global__ void __launch_bounds__(kRefineThreads) collectKept(const __grid_const
 }  // namespace
 
 void RefineMemory::take(ScratchLayout& layout, int64_t lists, bool wide) {
-  if (lists > kMostListsToRefine) return;
+  if (lists > kMaxListsToRefine) return;
   layout.take(&refined, lists);
   const size_t before = layout.used() - sizeof(Refined) * static_cast<size_t>(lists);
   layout.take(&bins, lists * kBins);
   cleared_bytes = layout.used() - before;
-  values = wide ? static_cast<void*>(layout.take<double>(lists * kMostRefined))
-                : static_cast<void*>(layout.take<float>(lists * kMostRefined));
+  values = wide ? static_cast<void*>(layout.take<double>(lists * kMaxRefined))
+                : static_cast<void*>(layout.take<float>(lists * kMaxRefined));
 }
 
 cudaError_t launchRefine(const StatisticsProblem& problem, const LevelsOfRead& levels,

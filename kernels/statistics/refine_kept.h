@@ -16,7 +16,7 @@ struct LevelsOfRead;
 struct Refined;
 
 // Lists of a read: group, channel, level. With as many there is enough to do for all multiprocessors.
-inline constexpr int64_t kMostListsToRefine = 512;
+inline constexpr int64_t kMaxListsToRefine = 512;
 
 struct RefineMemory {
   uint32_t* bins = nullptr;

@@ -97,7 +97,7 @@ __device__ void writeBrackets(const LevelsOfRead& levels, const Pick<Number>* pi
   }
   made.frequent = picks[frequent].run > 1 ? picks[frequent].center : NotANumber<Number>::value();
 #pragma unroll 1
-  for (; count < kMostBrackets; ++count) {
+  for (; count < kMaxBrackets; ++count) {
     made.low[count] = Limits<Number>::infinity();
     made.high[count] = -Limits<Number>::infinity();
     made.start[count] = made.capacity[count] = 0;
@@ -107,7 +107,7 @@ __device__ void writeBrackets(const LevelsOfRead& levels, const Pick<Number>* pi
 
 template <class Number>
 __device__ void writeNoBrackets(Brackets<Number>* to) {
-  for (int b = 0; b < kMostBrackets; ++b) {
+  for (int b = 0; b < kMaxBrackets; ++b) {
     to->low[b] = Limits<Number>::infinity();
     to->high[b] = -Limits<Number>::infinity();
     to->start[b] = to->capacity[b] = 0;
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kSortThreads) sampleMany(const __grid_constant
     typename Sort::TempStorage sort;
     Key sorted[kSize];
   } memory;
-  __shared__ Pick<Number> picks[kMostBrackets];
+  __shared__ Pick<Number> picks[kMaxBrackets];
   waitForLaunchesAhead();
   const StatisticsProblem& p = a.problem;
   const int t = static_cast<int>(threadIdx.x);

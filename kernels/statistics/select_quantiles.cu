@@ -42,7 +42,7 @@ __device__ __forceinline__ void selectKept(SelectMemory& memory, const Bracket<N
   auto high = static_cast<Key>(valueKey(bracket.high) - 1);
   int64_t wanted[2] = {places.inner[0], places.inner[1]};
   if (refined != nullptr && refined->high != 0 &&
-      refined->count <= static_cast<unsigned long long>(kMostRefined)) {
+      refined->count <= static_cast<unsigned long long>(kMaxRefined)) {
     count = static_cast<int64_t>(refined->count);
     low = static_cast<Key>(refined->low);
     high = static_cast<Key>(refined->high);
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(kSelectThreads) select(const __grid_constant__
         selectKept<Number>(memory, Bracket<Number>(brackets, a.found[index], places.bracket),
                            static_cast<const Number*>(a.kept) + brackets.start[places.bracket],
                            a.refined != nullptr ? a.refined + i : nullptr,
-                           static_cast<const Number*>(a.refined_values) + i * kMostRefined, places);
+                           static_cast<const Number*>(a.refined_values) + i * kMaxRefined, places);
       }
       value = quantileBetween(static_cast<double>(fromValueKey<Number>(places.found[0])),
                               static_cast<double>(fromValueKey<Number>(places.found[1])), place.t);

@@ -20,7 +20,7 @@ namespace {
 
 using namespace statistics;
 
-constexpr int kMostReads = (kMaxLevels + kMostBrackets - 1) / kMostBrackets;
+constexpr int kMaxReads = (kMaxLevels + kMaxBrackets - 1) / kMaxBrackets;
 
 // The most samples of a group.
 int64_t mostSamples(const StatisticsProblem& p) {
@@ -42,7 +42,7 @@ double shareOf(double level, DType dtype) {
 
 struct Plan {
   int reads = 0;
-  LevelsOfRead levels[kMostReads] = {};
+  LevelsOfRead levels[kMaxReads] = {};
   int64_t kept = 0;  // values of the largest read
   Moments* moments = nullptr;
   void* brackets = nullptr;
@@ -66,7 +66,7 @@ struct Plan {
         brackets = layout.take<Brackets<float>>(all);
         lists = layout.take<float>(kept);
       }
-      refined.take(layout, all * std::min<int64_t>(p.num_levels, kMostBrackets), wide);
+      refined.take(layout, all * std::min<int64_t>(p.num_levels, kMaxBrackets), wide);
     }
     bytes = layout.used();
   }
@@ -76,9 +76,9 @@ struct Plan {
     int order[kMaxLevels];
     std::iota(order, order + p.num_levels, 0);
     std::sort(order, order + p.num_levels, [&](int a, int b) { return p.levels[a] < p.levels[b]; });
-    for (int first = 0; first < p.num_levels; first += kMostBrackets) {
+    for (int first = 0; first < p.num_levels; first += kMaxBrackets) {
       LevelsOfRead& read = levels[reads++];
-      read.count = std::min(p.num_levels - first, kMostBrackets);
+      read.count = std::min(p.num_levels - first, kMaxBrackets);
       for (int i = 0; i < read.count; ++i) {
         read.index[i] = order[first + i];
         read.level[i] = p.levels[order[first + i]];

@@ -177,7 +177,7 @@ __device__ __forceinline__ void doPoses(const WindowOf<Time>& w, const WindowPar
   bool referred = fetchReferences(w, part, segment, 0, count);
   if (segment.isSum()) {
     // All from the window's first on: a warp does not know what others have summed up.
-    __shared__ double kept[kMostWarps][kPitch];
+    __shared__ double kept[kMaxWarps][kPitch];
     for (int64_t first = 0; first <= part.first; first += kWarp) {
       const bool is_last = first == part.first;
       const WindowPart steps = {

@@ -7,10 +7,10 @@
 namespace rbc::cuda {
 namespace windows {
 
-inline constexpr int kPitch = kMostPoseChannels + 1;  // odd: rows lie in different banks
+inline constexpr int kPitch = kMaxPoseChannels + 1;  // odd: rows lie in different banks
 inline constexpr int kReferences = 64;  // channels whose references are fetched at once
 
-inline constexpr int kMostWarps = 4;  // of a block
+inline constexpr int kMaxWarps = 4;  // of a block
 
 // Of up to 32 neighbouring offsets of a window, which are called rows here.
 struct WarpMemory {

@@ -14,7 +14,7 @@ namespace rbc::cuda {
 namespace windows {
 namespace {
 
-constexpr int kWarps = kMostWarps;  // of a block
+constexpr int kWarps = kMaxWarps;  // of a block
 
 __global__ void __launch_bounds__(kWarp* kWarps, 4)
     anyWindows(const __grid_constant__ AnyLaunch launch) {

@@ -10,10 +10,10 @@ namespace windows {
 template <class Number>
 __device__ __noinline__ bool poseAt(const RotationFormat& rotation, const double* from,
                                     Pose<Number>* pose) {
-  double values[kMostPoseChannels];
+  double values[kMaxPoseChannels];
   const int count = kPositionChannels + channelsOf(rotation.kind);
 #pragma unroll
-  for (int i = 0; i < kMostPoseChannels; ++i) values[i] = i < count ? from[i] : 0;
+  for (int i = 0; i < kMaxPoseChannels; ++i) values[i] = i < count ? from[i] : 0;
   *pose = readPose<Number>(rotation, values);
   return isRotation(pose->q);
 }
@@ -21,11 +21,11 @@ __device__ __noinline__ bool poseAt(const RotationFormat& rotation, const double
 template <class Number>
 __device__ __noinline__ void putPose(const RotationFormat& rotation, const Pose<Number>& pose,
                                      double* to) {
-  double values[kMostPoseChannels];
+  double values[kMaxPoseChannels];
   writePose(rotation, pose, values);
   const int count = kPositionChannels + channelsOf(rotation.kind);
 #pragma unroll
-  for (int i = 0; i < kMostPoseChannels; ++i) {
+  for (int i = 0; i < kMaxPoseChannels; ++i) {
     if (i < count) to[i] = values[i];
   }
 }

@@ -8,21 +8,21 @@
 namespace rbc::cuda {
 namespace windows {
 
-inline constexpr int kPosePitch = kMostPoseChannels + 1;  // odd: rows lie in different banks
+inline constexpr int kPosePitch = kMaxPoseChannels + 1;  // odd: rows lie in different banks
 
 // Channels of a row as f64.
 template <class Storage>
 __device__ __forceinline__ void loadAs(const char* row, int64_t first, int64_t stride, int count,
-                                       double (&to)[kMostPoseChannels]) {
+                                       double (&to)[kMaxPoseChannels]) {
   const auto* const from = reinterpret_cast<const Storage*>(row) + first * stride;
 #pragma unroll
-  for (int i = 0; i < kMostPoseChannels; ++i) {
+  for (int i = 0; i < kMaxPoseChannels; ++i) {
     to[i] = i < count ? static_cast<double>(widen(from[i * stride])) : 0;
   }
 }
 __device__ __forceinline__ void loadChannels(const char* row, DType dtype, int64_t first,
                                              int64_t stride, int count,
-                                             double (&to)[kMostPoseChannels]) {
+                                             double (&to)[kMaxPoseChannels]) {
   switch (dtype) {
     case DType::F32: return loadAs<float>(row, first, stride, count, to);
     case DType::BF16: return loadAs<bf16>(row, first, stride, count, to);
@@ -36,12 +36,12 @@ __device__ __forceinline__ bool isQuaternion(RotationKind kind) {
 
 // readPose(), with quaternions in line. False, if the rotation is none.
 __device__ __forceinline__ bool readNumbers(const RotationFormat& rotation,
-                                            const double (&from)[kMostPoseChannels],
+                                            const double (&from)[kMaxPoseChannels],
                                             Pose<double>* pose) {
   if (!isQuaternion(rotation.kind)) {
-    double numbers[kMostPoseChannels];
+    double numbers[kMaxPoseChannels];
 #pragma unroll
-    for (int i = 0; i < kMostPoseChannels; ++i) numbers[i] = from[i];
+    for (int i = 0; i < kMaxPoseChannels; ++i) numbers[i] = from[i];
     return poseAt(rotation, numbers, pose);
   }
   const bool last = rotation.kind == RotationKind::QuatXyzw;
@@ -54,7 +54,7 @@ __device__ __forceinline__ bool readNumbers(const RotationFormat& rotation,
 // writePose(), with quaternions, matrices and 6-D in line.
 __device__ __forceinline__ void writeNumbers(const RotationFormat& rotation,
                                              const Pose<double>& pose, float (&to)[kPosePitch]) {
-  double numbers[kMostPoseChannels];
+  double numbers[kMaxPoseChannels];
   if (listsEntries(rotation.kind)) {
     double entries[9] = {};
     writeColumns(rotation.kind, columnsOf(pose.q), entries);
@@ -149,7 +149,7 @@ __device__ __noinline__ bool doPoses(const RowsLaunch& launch, int n, LaneRow ro
     bool posed = source != nullptr && reference_row >= 0;
     if (posed) {
       const RotationFormat& format = is_step ? segment.rotation : segment.reference_rotation;
-      double numbers[kMostPoseChannels];
+      double numbers[kMaxPoseChannels];
       Pose<double> own;
       Pose<double> other;
       loadChannels(source, extra.in, segment.begin, pose.stride,

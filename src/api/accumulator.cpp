@@ -208,9 +208,9 @@ void place(rbcStatisticsAccumulator& accumulator, AccumulatorData data) {
 
 void requireRoom(rbcStatisticsAccumulator& accumulator, int64_t samples, const char* argument) {
   // What masks and lengths have left out does not count, but to know it takes a look.
-  if (accumulator.most_samples <= kMostSamples - samples) return;
+  if (accumulator.most_samples <= kMaxSamples - samples) return;
   accumulator.most_samples = mostSamples(fetch(accumulator));
-  if (accumulator.most_samples <= kMostSamples - samples) return;
+  if (accumulator.most_samples <= kMaxSamples - samples) return;
   fail(RBC_STATUS_INVALID_ARGUMENT,
        "%s: %" PRId64 " samples and the %" PRId64 " before are more than 2^40", argument, samples,
        accumulator.most_samples);

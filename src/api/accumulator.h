@@ -40,7 +40,7 @@ AccumulatorData fetch(rbcStatisticsAccumulator& accumulator);
 // Gives it a state, in new memory. Nothing has changed if it fails. Synchronizes.
 void place(rbcStatisticsAccumulator& accumulator, AccumulatorData data);
 
-// Fails if more than kMostSamples would come together, of as many as these in addition.
+// Fails if more than kMaxSamples would come together, of as many as these in addition.
 void requireRoom(rbcStatisticsAccumulator& accumulator, int64_t samples, const char* argument);
 
 }  // namespace rbc

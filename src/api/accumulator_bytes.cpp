@@ -192,8 +192,8 @@ AccumulatorKind takeKind(Reader& reader) {
 
 void takeMoments(Reader& reader, Moments* m) {
   *m = {};
-  m->count = reader.takeWithin(0, kMostSamples);
-  m->nonfinite = reader.takeWithin(0, kMostSamples - m->count);
+  m->count = reader.takeWithin(0, kMaxSamples);
+  m->nonfinite = reader.takeWithin(0, kMaxSamples - m->count);
   m->min_key = reader.take();
   m->max_key = reader.take();
   reader.takeLimbs<SumLimbs>(m->sum);
@@ -291,13 +291,13 @@ AccumulatorData fromWords(const uint64_t* words, size_t count) {
   }
   if (kind.pass > 1 && !kind.resolved) {
     for (int64_t i = 0; i < 2 * kind.channels; ++i) {
-      data.seen.push_back(reader.takeWithin(0, kMostSamples));
+      data.seen.push_back(reader.takeWithin(0, kMaxSamples));
     }
   }
   const int64_t size = kind.tableSize();
   data.tables.assign(static_cast<size_t>(data.numTables() * size), 0);
   for (int64_t i = 0; i < data.numTables() && size > 0; ++i) {
-    reader.takeTable(data.tables.data() + i * size, size, kMostSamples);
+    reader.takeTable(data.tables.data() + i * size, size, kMaxSamples);
   }
   Reader::require(reader.left() == 0);
   for (int64_t c = 0; c < kind.channels && kind.pass == 1 && size > 0; ++c) {

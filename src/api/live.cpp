@@ -234,7 +234,7 @@ void takeAll(rbcLive& live, const View& given) {
   queries.last = std::numeric_limits<Time>::lowest();
   queries.none = true;
   queries.count = 0;
-  bool few = given.shape[0] <= LiveStream::kMostFew;
+  bool few = given.shape[0] <= LiveStream::kMaxFew;
   for (int64_t i = 0; i < given.shape[0]; ++i) {
     Time query;
     std::memcpy(&query, given.data + i * given.strides[0] * int64_t{sizeof query}, sizeof query);

@@ -16,12 +16,12 @@
 namespace rbc {
 namespace {
 
-constexpr int64_t kMostCapacity = int64_t{1} << 24;
+constexpr int64_t kMaxCapacity = int64_t{1} << 24;
 constexpr rbcDevice kHost = {RBC_DEVICE_CPU, 0};
 
 int64_t checkedChannels(const rbcLiveStream& given) {
-  constexpr int64_t kMostChannels = int64_t{1} << 24;
-  if (given.channels < 1 || given.channels > kMostChannels) {
+  constexpr int64_t kMaxChannels = int64_t{1} << 24;
+  if (given.channels < 1 || given.channels > kMaxChannels) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "channels: is %" PRId64 ", expected 1 to 2^24",
          given.channels);
   }
@@ -57,7 +57,7 @@ void requireCapacity(const rbcLiveStream& given, const rbcResampleParams& params
     fail(RBC_STATUS_INVALID_ARGUMENT, "late_bound: is %" PRId64 ", expected 0 or more",
          given.late_bound);
   }
-  if (given.capacity > kMostCapacity) {
+  if (given.capacity > kMaxCapacity) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "capacity: is %" PRId64 ", expected at most 2^24",
          given.capacity);
   }
@@ -167,7 +167,7 @@ template <class Time>
 void LiveStream::take(const Queries<Time>& queries, const View& given) {
   constexpr bool kTicks = std::is_same_v<Time, int64_t>;
   const Time offset = offsetAs<Time>(clock_offset_);
-  Time few[kMostFew];
+  Time few[kMaxFew];
   for (int64_t i = 0; i < queries.count; ++i) {
     few[i] = TimeMath<Time>::shifted(queries.few[i], offset);
   }

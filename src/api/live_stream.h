@@ -30,14 +30,14 @@ class LiveStream {
 
   // Queries on the clock that streams share, of first .. last; none of them is a number where `none`.
   // Where they are few and ascend, `few` has them.
-  static constexpr int64_t kMostFew = 64;
+  static constexpr int64_t kMaxFew = 64;
   template <class Time>
   struct Queries {
     Time first;
     Time last;
     bool none;
     int64_t count;  // of `few`
-    Time few[kMostFew];
+    Time few[kMaxFew];
   };
 
   // Takes what they need; `given` are all of them.

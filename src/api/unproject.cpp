@@ -12,7 +12,7 @@
 namespace rbc {
 namespace {
 
-constexpr int64_t kMostExtent = 1 << 24;  // of an image: what f32 counts
+constexpr int64_t kMaxExtent = 1 << 24;  // of an image: what f32 counts
 
 struct Arguments {
   const rbcTensor* depth;
@@ -171,7 +171,7 @@ UnprojectCall::UnprojectCall(const rbcContext& context, const Arguments& call) :
   p.images = batched_ ? depth.shape[0] : 1;
   p.height = depth.shape[depth.ndim - 2];
   p.width = depth.shape[depth.ndim - 1];
-  if (p.height > kMostExtent || p.width > kMostExtent || p.height * p.width > INT32_MAX) {
+  if (p.height > kMaxExtent || p.width > kMaxExtent || p.height * p.width > INT32_MAX) {
     fail(RBC_STATUS_SHAPE_MISMATCH,
          "depth: shape is %s, expected images of at most 2^24 rows and columns and 2^31 - 1 pixels",
          shapeText(depth.ndim, depth.shape));

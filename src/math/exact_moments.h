@@ -12,7 +12,7 @@
 namespace rbc {
 
 // The most samples: n (n - 1) then fits, and so does 16 bits more than n, in 64.
-inline constexpr int64_t kMostSamples = int64_t{1} << 40;
+inline constexpr int64_t kMaxSamples = int64_t{1} << 40;
 
 RBC_HD int bitLength(uint64_t x) {
   int length = 0;
@@ -87,13 +87,12 @@ struct Magnitude {
   }
 };
 
-// A number that others are divided by, again and again: at most kMostSamples.
+// A number that others are divided by, again and again: at most kMaxSamples.
 struct Divisor {
   int64_t n;
   double inverse;
 
-  RBC_HD explicit Divisor(int64_t number)
-      : n(number), inverse(1.0 / static_cast<double>(number)) {}
+  RBC_HD explicit Divisor(int64_t number) : n(number), inverse(1.0 / static_cast<double>(number)) {}
 
   // The next 16 bits of a long division: by the inverse, which is off by one at most.
   RBC_HD uint32_t digit(uint32_t next, int64_t* remainder) const {

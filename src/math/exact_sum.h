@@ -27,7 +27,7 @@ struct SquareLimbs {
 };
 
 // Additions to a limb, of less than 2^32 each, between two normalizations.
-inline constexpr int64_t kMostLimbAdditions = int64_t{1} << 30;
+inline constexpr int64_t kMaxLimbAdditions = int64_t{1} << 30;
 
 // The limbs that may not be 0: count of them from first on.
 struct LimbSpan {

@@ -35,7 +35,7 @@ RBC_HD bool axisIndex(const GridOf<Number>& grid, int axis, Number p, int32_t* i
 }
 
 // x / size to the bit, for |x| of size / 2 and more whose quotient does not overflow, and for sizes
-// within kMostByProducts of 1, either way: no step but the last rounds where that matters, nor
+// within kMaxByProducts of 1, either way: no step but the last rounds where that matters, nor
 // underflows. `reciprocal` is 1 / size, rounded to nearest.
 //
 // A quotient that is one of the two numbers around the true one becomes the rounded one by a step with
@@ -60,7 +60,7 @@ RBC_HD Number quotientByProducts(Number x, Number size, Number reciprocal) {
 
 // 2^100 for f32, 2^900 for f64: a remainder is a multiple of the size times 2^-48, or 2^-106.
 template <class Number>
-inline constexpr int kMostByProducts = sizeof(Number) == sizeof(float) ? 100 : 900;
+inline constexpr int kMaxByProducts = sizeof(Number) == sizeof(float) ? 100 : 900;
 
 // axisIndex() where grid.by_products. Of numbers below size / 2 the quotient is less than 1 either way;
 // of those below 0 only the lowest ones, whose quotient underflows to -0, are inside. What overflows

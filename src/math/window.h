@@ -15,7 +15,7 @@ enum class WindowPad : uint8_t {
 
 // What poses are of: see window_pose.h.
 inline constexpr int kPositionChannels = 3;
-inline constexpr int kMostPoseChannels = kPositionChannels + 9;
+inline constexpr int kMaxPoseChannels = kPositionChannels + 9;
 
 enum class PoseKind : uint8_t {
   kRelative,  // Rr^T (p - pr), Rr^T R

@@ -21,9 +21,9 @@ struct FloatWindow {
   static constexpr int kLowUnit = 41;
   static constexpr int kFields = kPieces == 1 ? 2 : 5;
   // So many additions, of all whose fields are added up, fit into 64 bits.
-  static constexpr int kMostAdditions = 1 << 17;
-  static constexpr int kLeastTop = -100;
-  static constexpr int kMostTop = 120;
+  static constexpr int kMaxAdditions = 1 << 17;
+  static constexpr int kMinTop = -100;
+  static constexpr int kMaxTop = 120;
 
   int64_t field[kFields];  // sums of high, low, high^2, high low, low^2
   float limit;
@@ -32,7 +32,7 @@ struct FloatWindow {
   int32_t top;
 
   RBC_HD void start(int at_most) {
-    top = at_most < kLeastTop ? kLeastTop : at_most > kMostTop ? kMostTop : at_most;
+    top = at_most < kMinTop ? kMinTop : at_most > kMaxTop ? kMaxTop : at_most;
     limit = powerOfTwo(top);
     high_magic = 1.5f * powerOfTwo(top - kHighBits + 23);
     low_magic = 1.5f * powerOfTwo(top - kLowUnit + 23);
@@ -119,16 +119,16 @@ struct FloatWindow {
 struct DoubleWindow {
   using Number = double;
   static constexpr int kFields = 8;
-  static constexpr int kMostAdditions = 1 << 12;
+  static constexpr int kMaxAdditions = 1 << 12;
   static constexpr int kBits = 72;
-  static constexpr int kLeastTop = -1000;
-  static constexpr int kMostTop = 1024;
+  static constexpr int kMinTop = -1000;
+  static constexpr int kMaxTop = 1024;
 
   int64_t field[kFields];  // sums of the pieces, and of products of like weights
   int32_t top;
 
   RBC_HD void start(int at_most) {
-    top = at_most < kLeastTop ? kLeastTop : at_most > kMostTop ? kMostTop : at_most;
+    top = at_most < kMinTop ? kMinTop : at_most > kMaxTop ? kMaxTop : at_most;
     for (int64_t& f : field) f = 0;
   }
 
@@ -160,9 +160,9 @@ struct DoubleWindow {
     const int biased = static_cast<int>(bits >> 52 & 0x7ff);
     // The significand's last bit weighs 2^(biased - 1075).
     const int distance = biased - 1075 - (top - kBits);
-    constexpr int kMostShift = kBits - 53;
+    constexpr int kMaxShift = kBits - 53;
     // Infinities and NaN are larger than any window, subnormal numbers smaller.
-    const bool inside = static_cast<uint32_t>(distance) <= static_cast<uint32_t>(kMostShift) &&
+    const bool inside = static_cast<uint32_t>(distance) <= static_cast<uint32_t>(kMaxShift) &&
                         biased != 0 && biased != 0x7ff;
     const int shift = distance & 31;
     const uint64_t implied = x == 0 ? 0 : uint64_t{1} << 52;
@@ -200,13 +200,12 @@ RBC_HD void splitTotal(int128 total, int exponent, Add&& add) {
 }
 
 // The limbs that values of a dtype reach: a part of all.
-template <int kLeastExponent, int kMostExponent>
+template <int kMinExponent, int kMaxExponent>
 struct LimbRange {
-  static constexpr int kFirstSum = (kLeastExponent + SumLimbs::kUnit) >> 5;
-  static constexpr int kSums = ((kMostExponent + SumLimbs::kUnit) >> 5) + 2 - kFirstSum;
-  static constexpr int kFirstSquare = (2 * kLeastExponent + SquareLimbs::kUnit) >> 5;
-  static constexpr int kSquares =
-      ((2 * kMostExponent + SquareLimbs::kUnit) >> 5) + 2 - kFirstSquare;
+  static constexpr int kFirstSum = (kMinExponent + SumLimbs::kUnit) >> 5;
+  static constexpr int kSums = ((kMaxExponent + SumLimbs::kUnit) >> 5) + 2 - kFirstSum;
+  static constexpr int kFirstSquare = (2 * kMinExponent + SquareLimbs::kUnit) >> 5;
+  static constexpr int kSquares = ((2 * kMaxExponent + SquareLimbs::kUnit) >> 5) + 2 - kFirstSquare;
   static constexpr LimbSpan kSpan = {kFirstSum, kSums, kFirstSquare, kSquares};
 };
 

@@ -54,23 +54,23 @@ RBC_HD RotationPlace placeOf(const RotationProblem& p, int64_t i) {
   return place;
 }
 
-inline constexpr int kMostRotationChannels = 9;
+inline constexpr int kMaxRotationChannels = 9;
 
 // As f64, `stride` elements apart.
 template <class Storage>
 RBC_HD void loadRotation(const void* data, int64_t begin, int64_t stride, int channels,
-                         double (&to)[kMostRotationChannels]) {
+                         double (&to)[kMaxRotationChannels]) {
   const auto* from = static_cast<const Storage*>(data) + begin;
-  for (int i = 0; i < kMostRotationChannels; ++i) {
+  for (int i = 0; i < kMaxRotationChannels; ++i) {
     if (i < channels) to[i] = static_cast<double>(widen(from[i * stride]));
   }
 }
 
 template <class Storage>
-RBC_HD void storeRotation(const double (&from)[kMostRotationChannels], void* data, int64_t begin,
+RBC_HD void storeRotation(const double (&from)[kMaxRotationChannels], void* data, int64_t begin,
                           int64_t stride, int channels) {
   auto* to = static_cast<Storage*>(data) + begin;
-  for (int i = 0; i < kMostRotationChannels; ++i) {
+  for (int i = 0; i < kMaxRotationChannels; ++i) {
     if (i < channels) to[i * stride] = narrow<Storage>(from[i]);
   }
 }

@@ -79,7 +79,7 @@ GridOf<Number> gridAs(const VoxelGrid& grid) {
     result.reciprocal[axis] = 1 / size;
     // Half of the smallest number rounds to 0, and what is more does not.
     result.lowest[axis] = std::floor(size / 2) * -std::numeric_limits<Number>::denorm_min();
-    const Number most = std::ldexp(Number(1), kMostByProducts<Number>);
+    const Number most = std::ldexp(Number(1), kMaxByProducts<Number>);
     result.by_products = result.by_products && size >= 1 / most && size <= most;
   }
   return result;

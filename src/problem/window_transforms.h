@@ -33,7 +33,7 @@ template <class Number, class Time>
 RBC_HD bool fetchPose(const WindowProblem& p, const WindowStream& s,
                       const WindowElement<Time>& element, int64_t begin,
                       const RotationFormat& rotation, Pose<Number>* pose) {
-  double values[kMostPoseChannels];
+  double values[kMaxPoseChannels];
   const int count = kPositionChannels + channelsOf(rotation.kind);
   if (!fetchChannels(p, s, element, begin, count, values)) return false;
   *pose = readPose<Number>(rotation, values);

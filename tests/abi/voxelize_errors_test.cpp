@@ -121,17 +121,17 @@ TEST_CASE("voxelize errors: more voxels than 2^62") {
     const int64_t shape[] = {x, y, z};
     std::copy(shape, shape + 3, c.params.grid.shape);
   };
-  constexpr int64_t kMostExtent = (int64_t{1} << 31) - 1;
+  constexpr int64_t kMaxExtent = (int64_t{1} << 31) - 1;
   constexpr int64_t kHalf = int64_t{1} << 30;
   const auto wrong = [&](const char* told, int64_t x, int64_t y, int64_t z) {
     checkBoth(RBC_STATUS_INVALID_ARGUMENT, {told}, [&](auto& c) { grid(c, x, y, z); });
   };
   wrong("shape: [2147483647,2147483647,1] for 2 clouds, expected at most 2^62 voxels in all",
-        kMostExtent, kMostExtent, 1);
+        kMaxExtent, kMaxExtent, 1);
   wrong("shape: [1073741824,1073741824,3] for 2 clouds, expected at most 2^62 voxels in all", kHalf,
         kHalf, 3);
-  wrong("shape: [2147483647,2147483647,2147483647] for 2 clouds", kMostExtent, kMostExtent,
-        kMostExtent);
+  wrong("shape: [2147483647,2147483647,2147483647] for 2 clouds", kMaxExtent, kMaxExtent,
+        kMaxExtent);
   Sparse most;  // 2^62 voxels
   grid(most, kHalf, kHalf, 2);
   CHECK_SUCCEEDS(most.workspace());

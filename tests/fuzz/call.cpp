@@ -6,8 +6,8 @@
 namespace fuzz {
 namespace {
 
-constexpr int64_t kMostBytes = 1 << 20;  // of a block
-constexpr int64_t kMostElements = 1 << 17;
+constexpr int64_t kMaxBytes = 1 << 20;  // of a block
+constexpr int64_t kMaxElements = 1 << 17;
 
 std::unique_ptr<int64_t[]> exactly(const std::vector<int64_t>& numbers) {
   std::unique_ptr<int64_t[]> copy(new int64_t[numbers.size()]);
@@ -117,7 +117,7 @@ bool Call::fit(Tensor* t, bool whatever) {
   const Reach reach = reachOf(*t);
   if (reach.impossible) return true;
   int64_t bytes = reach.high - reach.low;
-  if (!whatever && (bytes > kMostBytes || reach.count > kMostElements)) return false;
+  if (!whatever && (bytes > kMaxBytes || reach.count > kMaxElements)) return false;
   const auto offset = static_cast<int64_t>(t->raw.byte_offset);
   if (reach.count > 0 && (offset < 0 || offset > 4096)) return true;  // it must be refused
   if (t->block < 0) return true;

@@ -108,7 +108,7 @@ TEST_CASE("voxel division: quotients next to the middle of two f64 are rounded r
 TEST_CASE_TEMPLATE("voxel division: products give the index of the division", T, float, double) {
   constexpr int kSizes = 400;
   constexpr int kPoints = 2000;
-  constexpr int kMost = rbc::kMostByProducts<T>;
+  constexpr int kMost = rbc::kMaxByProducts<T>;
   Random random(2);
   int64_t wrong = 0;
   int64_t inside = 0;
@@ -140,7 +140,7 @@ TEST_CASE_TEMPLATE("voxel division: products give the index of the division", T,
 
 TEST_CASE_TEMPLATE("voxel division: extremes", T, float, double) {
   constexpr T kTiny = std::numeric_limits<T>::denorm_min();
-  const T most = std::ldexp(T(1), rbc::kMostByProducts<T>);
+  const T most = std::ldexp(T(1), rbc::kMaxByProducts<T>);
   const T numbers[] = {T(0),
                        kTiny,
                        std::numeric_limits<T>::min(),

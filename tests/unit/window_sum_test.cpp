@@ -110,13 +110,13 @@ TEST_CASE("window sums: the most additions fit") {
   rbc::FloatWindow<2> window;
   window.start(0);
   constexpr float kLargest = 0x1.fffffep-1f;
-  for (int i = 0; i < rbc::FloatWindow<2>::kMostAdditions; ++i) window.add(-kLargest);
+  for (int i = 0; i < rbc::FloatWindow<2>::kMaxAdditions; ++i) window.add(-kLargest);
   for (int f = 2; f < rbc::FloatWindow<2>::kFields; ++f)
     CHECK(std::abs(window.field[f]) < 1ll << 62);
   rbc::DoubleWindow wide;
   wide.start(0);
   constexpr double kLargestDouble = 0x1.fffffffffffffp-1;
-  for (int i = 0; i < rbc::DoubleWindow::kMostAdditions; ++i) wide.add(-kLargestDouble);
+  for (int i = 0; i < rbc::DoubleWindow::kMaxAdditions; ++i) wide.add(-kLargestDouble);
   for (int f = 3; f < rbc::DoubleWindow::kFields; ++f) {
     CHECK(wide.field[f] >= 0);
     CHECK(wide.field[f] < 1ll << 62);

@@ -10,7 +10,7 @@ class FirstPointGroups {
  public:
   explicit FirstPointGroups(const KeySpace& space);
 
-  static bool suits(const PointClouds& points) { return points.total() <= kMostPoints; }
+  static bool suits(const PointClouds& points) { return points.total() <= kMaxPoints; }
 
   size_t bytes() const;
 
@@ -31,7 +31,7 @@ class FirstPointGroups {
   int32_t groupOf(int64_t point) const { return parts_.groups[point]; }
 
  private:
-  static constexpr int64_t kMostPoints = 1 << 18;
+  static constexpr int64_t kMaxPoints = 1 << 18;
 
   struct Parts {
     std::byte* keys;

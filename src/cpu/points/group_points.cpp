@@ -14,7 +14,7 @@ constexpr int64_t kVoxelsPerPoint = 256;
 int PointGroups::bitsOfRanks(const KeySpace& space, int64_t least_buckets) {
   const int bits = PointSort::bitsInBucket(space, least_buckets);
   const bool pays = space.voxels() / kVoxelsPerPoint <= space.points.total();
-  return pays && bits <= kMostRankBits ? bits : 0;
+  return pays && bits <= kMaxRankBits ? bits : 0;
 }
 
 size_t PointGroups::bytes() const {

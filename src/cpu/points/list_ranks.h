@@ -7,10 +7,10 @@
 namespace rbc::cpu {
 
 // What a thread needs for it.
-inline constexpr int kMostRankBits = 19;
+inline constexpr int kMaxRankBits = 19;
 struct RankMemory {
-  uint64_t bits[(1 << kMostRankBits) / 64];
-  uint32_t before[(1 << kMostRankBits) / 64];  // bits in the words before
+  uint64_t bits[(1 << kMaxRankBits) / 64];
+  uint32_t before[(1 << kMaxRankBits) / 64];  // bits in the words before
 };
 
 // A bucket of keys first_key .. first_key + 2^bits - 1 with its points in their order. Of `points` each

@@ -30,7 +30,7 @@ class FeatureReducer {
 
   // All features of `count` points, reduced.
   void reduce(const int32_t* points, int64_t count, const FeatureRow& out) const {
-    if (sum_rows_ != nullptr && count <= kMostSummedRows && (out.stride == 1 || features_ == 1)) {
+    if (sum_rows_ != nullptr && count <= kMaxSummedRows && (out.stride == 1 || features_ == 1)) {
       const SummedRows rows = {reinterpret_cast<const float*>(rows_.data), rows_.offsets, points,
                                count, features_};
       const bool mean = mode_ == VoxelMode::kMean;

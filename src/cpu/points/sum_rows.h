@@ -11,11 +11,11 @@ struct SummedRows {
   const float* data;
   const PointRows& offsets;
   const int32_t* points;
-  int64_t count;     // of points, 1 .. kMostSummedRows
+  int64_t count;     // of points, 1 .. kMaxSummedRows
   int64_t features;  // of a row
 };
 // As many take so little time that no call need be interrupted within.
-inline constexpr int64_t kMostSummedRows = 4096;
+inline constexpr int64_t kMaxSummedRows = 4096;
 
 // Writes each feature's sum, or mean, to the bits of FixedSum; false if those may be others, and then
 // what it wrote is void. Null at the portable level.

@@ -63,7 +63,7 @@ constexpr int64_t kBlock = 256;         // rotations that are converted at once
 constexpr int64_t kChunk = 8 * kBlock;  // and handed to a thread: 20 us at least
 
 struct Block {
-  double rotations[kBlock][kMostRotationChannels];
+  double rotations[kBlock][kMaxRotationChannels];
 };
 
 using ConvertAll = void (*)(const RotationProblem& p, int64_t count, double (*rotations)[9]);

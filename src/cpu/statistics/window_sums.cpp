@@ -25,12 +25,12 @@ void setWindow(WindowSums<Number>* s, int channel, int top) {
 // By some values of the tile: a window for most of them, not for the rare spike.
 template <class Number>
 void chooseWindow(WindowSums<Number>* s, int channel, const Number* values, int64_t rows) {
-  constexpr int kMostLooks = 64;
+  constexpr int kMaxLooks = 64;
   constexpr int kAboveMedian = 8;
-  int exponents[kMostLooks];
+  int exponents[kMaxLooks];
   int count = 0;
-  const int64_t step = std::max<int64_t>(rows / kMostLooks, 1);
-  for (int64_t row = 0; row < rows && count < kMostLooks; row += step) {
+  const int64_t step = std::max<int64_t>(rows / kMaxLooks, 1);
+  for (int64_t row = 0; row < rows && count < kMaxLooks; row += step) {
     const Number x = values[row * s->width + channel];
     if (x != 0 && isFinite(x)) exponents[count++] = std::ilogb(x);
   }
@@ -120,7 +120,7 @@ void beginSums(WindowSums<Number>* s, SimdLevel level, int width, Moments* momen
 template <class Number>
 void addTile(WindowSums<Number>* s, SimdLevel level, const Number* values, int64_t rows,
              int32_t* slow) {
-  if (s->rows + rows > Window<Number>::kMostRows) flush(s);
+  if (s->rows + rows > Window<Number>::kMaxRows) flush(s);
   for (int c = 0; c < s->width; ++c) {
     if (!s->open[c]) chooseWindow(s, c, values, rows);
     s->misses[c] = 0;
@@ -130,7 +130,7 @@ void addTile(WindowSums<Number>* s, SimdLevel level, const Number* values, int64
   if (misses == 0) return;
   for (int64_t i = 0; i < misses; ++i) addSlow(s, slow[i] % s->width, values[slow[i]]);
   s->exact_additions += rows * 2;
-  if (s->exact_additions > kMostLimbAdditions) {
+  if (s->exact_additions > kMaxLimbAdditions) {
     for (int c = 0; c < s->width; ++c) normalizeMoments(s->moments + c);
     s->exact_additions = 0;
   }

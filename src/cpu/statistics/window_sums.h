@@ -20,7 +20,7 @@ struct Window<float> {
   static constexpr int kMantissa = 23;
   static constexpr int kLowest = -105;  // of `top`, so that all constants are normal
   static constexpr int kHighest = 120;
-  static constexpr int64_t kMostRows = 1 << 20;  // products of up to 2^42 then fit in 64 bits
+  static constexpr int64_t kMaxRows = 1 << 20;  // products of up to 2^42 then fit in 64 bits
 };
 template <>
 struct Window<double> {
@@ -29,7 +29,7 @@ struct Window<double> {
   static constexpr int kMantissa = 52;
   static constexpr int kLowest = -1000;
   static constexpr int kHighest = 990;
-  static constexpr int64_t kMostRows = 1 << 14;  // of up to 2^48
+  static constexpr int64_t kMaxRows = 1 << 14;  // of up to 2^48
 };
 
 inline constexpr int kMaxWidth = 32;  // channels that are summed up together

@@ -74,7 +74,7 @@ void WindowRun<Time, Number>::beginPoses() {
   for (int32_t i = s_.first_segment; i < s_.first_segment + s_.num_segments; ++i) {
     const WindowSegment& segment = p_.segments[i];
     if (!segment.isPose()) continue;
-    double values[kMostPoseChannels];
+    double values[kMaxPoseChannels];
     const bool found =
         fetchChannels(p_, p_.streams[segment.reference_stream],
                       referenceElement(p_, segment, window_, anchor_), segment.reference_begin,
@@ -121,7 +121,7 @@ void WindowRun<Time, Number>::transformPose(const Tile& tile, const Piece& piece
     own[i] = (s_.interpolates || memory_.sources[i] != nullptr) &&
              (!any_invalid_ || memory_.invalid[i * panel.out_count + to] == 0);
     held[i] = own[i];
-    double* in = memory_.pose_in + i * kMostPoseChannels;
+    double* in = memory_.pose_in + i * kMaxPoseChannels;
     if (own[i]) {
       for (int64_t c = 0; c < piece.count; ++c) {
         in[c] = static_cast<double>(rows_[i * rows_step_ + from + c]);
@@ -142,7 +142,7 @@ void WindowRun<Time, Number>::transformPose(const Tile& tile, const Piece& piece
     }
     for (int64_t c = 0; c < piece.outCount(); ++c) {
       out[i * panel.out_count + to + c] =
-          static_cast<Number>(memory_.pose_out[i * kMostPoseChannels + c]);
+          static_cast<Number>(memory_.pose_out[i * kMaxPoseChannels + c]);
     }
   }
 }

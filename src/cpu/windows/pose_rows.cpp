@@ -86,10 +86,10 @@ void run(const WindowSegment& segment, const PoseRows& rows, PoseState* memory) 
     Pose<Number> pose = {};
     bool is_pose = rows.held[i];
     if (is_pose) {
-      pose = HWY_NAMESPACE::readPose<Number>(segment.rotation, rows.in + i * kMostPoseChannels);
+      pose = HWY_NAMESPACE::readPose<Number>(segment.rotation, rows.in + i * kMaxPoseChannels);
       is_pose = HWY_NAMESPACE::isRotation(pose.q);
     }
-    double* out = rows.out + i * kMostPoseChannels;
+    double* out = rows.out + i * kMaxPoseChannels;
     bool& own = rows.own[i];
     own &= is_pose;
     if (segment.isSum()) {

@@ -13,7 +13,7 @@ struct PoseState {
   alignas(16) std::byte bytes[320];
 };
 
-// Elements of a segment, kMostPoseChannels numbers each.
+// Elements of a segment, kMaxPoseChannels numbers each.
 struct PoseRows {
   const double* in;
   const bool* held;  // whether there are numbers: they may be those that a step begins at alone

@@ -29,8 +29,8 @@ struct WindowMemory {
   alignas(64) double fetched[kTileElements];
   alignas(64) double transformed[kTileElements];
   alignas(64) double reference[kPanelChannels];
-  double pose_in[kTileRows * kMostPoseChannels];
-  double pose_out[kTileRows * kMostPoseChannels];
+  double pose_in[kTileRows * kMaxPoseChannels];
+  double pose_out[kTileRows * kMaxPoseChannels];
   uint8_t invalid[kTileElements];
   const std::byte* sources[kTileRows];
   RowTask tasks[kTileRows];
