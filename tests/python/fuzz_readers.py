@@ -1,10 +1,11 @@
 """Damaged files of every format: bytes that flipped, ranges that are gone or repeated, cut ends.
 
     python tests/python/fuzz_readers.py [--mutations N] [--seed S] [--format NAME]
+    python tests/python/fuzz_readers.py --every-byte [--format NAME]
 
 A reader gives what it read, or raises FormatError with the file's name; it never raises anything
 else, takes more than two gigabytes or half a minute, or ends the process. Mutation i of seed S is
-that of seed S + i.
+that of seed S + i. With --every-byte, mutation i turns all bits of byte i of a format's files.
 """
 
 from __future__ import annotations
@@ -135,9 +136,29 @@ def mutate(content: bytes, rng: np.random.Generator) -> bytes:
     return bytes(made)
 
 
+def files_of(path: Path) -> list[Path]:
+    return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+
+
+def size_of(path: Path) -> int:
+    return sum(file.stat().st_size for file in files_of(path))
+
+
+def turn(path: Path, at: int) -> Path:
+    """All bits of one byte, counted through its files."""
+    for file in files_of(path):
+        content = bytearray(file.read_bytes())
+        if at < len(content):
+            content[at] ^= 0xFF
+            file.write_bytes(content)
+            return file
+        at -= len(content)
+    raise IndexError(at)
+
+
 def damage(path: Path, rng: np.random.Generator) -> Path:
     """One of its files."""
-    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+    files = files_of(path)
     chosen = files[int(rng.integers(len(files)))]
     chosen.write_bytes(mutate(chosen.read_bytes(), rng))
     return chosen
@@ -180,7 +201,7 @@ def problem(path: Path, damaged: str) -> str:
     return ""
 
 
-def play(name: str, sample: Path, folder: Path, seed: int) -> str:
+def play(name: str, sample: Path, folder: Path, seed: int, every_byte: bool) -> str:
     """One mutation."""
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     copy = folder / f"{os.getpid()}-{seed}" / sample.name
@@ -190,14 +211,16 @@ def play(name: str, sample: Path, folder: Path, seed: int) -> str:
             shutil.copytree(sample, copy)
         else:
             shutil.copy(sample, copy)
-        chosen = damage(copy, rng)
+        chosen = turn(copy, seed) if every_byte else damage(copy, rng)
         found = problem(copy, "keep" if rng.integers(2) else "refuse")
         return found and f"{name} seed {seed} ({chosen.relative_to(copy.parent)}): {found}"
     finally:
         shutil.rmtree(copy.parent)
 
 
-def in_child(name: str, sample: Path, folder: Path, seeds: range) -> list[str]:
+def in_child(
+    name: str, sample: Path, folder: Path, seeds: range, every_byte: bool = False
+) -> list[str]:
     """Some mutations, where a crash is one of them and not of this process."""
     report, write_to = os.pipe()
     child = os.fork()
@@ -208,7 +231,7 @@ def in_child(name: str, sample: Path, folder: Path, seeds: range) -> list[str]:
             for seed in seeds:
                 os.write(write_to, f"#{seed}\n".encode())
                 signal.alarm(SECONDS)
-                found = play(name, sample, folder, seed)
+                found = play(name, sample, folder, seed, every_byte)
                 signal.alarm(0)
                 if found:
                     os.write(write_to, (found.replace("\n", " ") + "\n").encode())
@@ -223,7 +246,7 @@ def in_child(name: str, sample: Path, folder: Path, seeds: range) -> list[str]:
         kind = "took too long" if status == signal.SIGALRM else f"ended by signal {status & 127}"
         found.append(f"{name} seed {last}: {kind}")
     if last != seeds[-1]:  # what comes after a crash
-        found += in_child(name, sample, folder, range(last + 1, seeds[-1] + 1))
+        found += in_child(name, sample, folder, range(last + 1, seeds[-1] + 1), every_byte)
     return found
 
 
@@ -231,11 +254,11 @@ def _size() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
-def run(names: list[str], mutations: int, seed: int) -> list[str]:
-    """So many mutations, shared out among formats: what was found."""
+def run(names: list[str], mutations: int | None, seed: int) -> list[str]:
+    """So many mutations, shared out among formats, or of every byte: what was found."""
     found = []
+    each = -(-mutations // len(names)) if mutations is not None else 0
     with tempfile.TemporaryDirectory() as made:
-        each = -(-mutations // len(names))
         for name in names:
             folder = Path(made) / name
             (folder / "sample").mkdir(parents=True)
@@ -245,9 +268,12 @@ def run(names: list[str], mutations: int, seed: int) -> list[str]:
                 print(f"{name}: left out: {error}")
                 continue
             assert problem(sample, "refuse") == "", f"{name}: the sample itself"
-            for first in range(seed, seed + each, 200):
-                seeds = range(first, min(first + 200, seed + each))
-                new = in_child(name, sample, folder, seeds)
+            end = seed + each if mutations is not None else size_of(sample)
+            if mutations is None:
+                print(f"{name}: {end} bytes", flush=True)
+            for first in range(seed, end, 200):
+                seeds = range(first, min(first + 200, end))
+                new = in_child(name, sample, folder, seeds, mutations is None)
                 print(*new, sep="\n", end="\n" if new else "", flush=True)
                 found += new
     return found
@@ -258,10 +284,14 @@ def main() -> int:
     parser.add_argument("--mutations", type=int, default=10000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--format", choices=FORMATS, action="append")
+    parser.add_argument("--every-byte", action="store_true")
     told = parser.parse_args()
     names = told.format or list(FORMATS)
-    found = run(names, told.mutations, told.seed)
-    print(f"{told.mutations} mutations of {len(names)} formats, defects: {len(found)}")
+    if told.every_byte:
+        found, mutations = run(names, None, 0), "all bytes"
+    else:
+        found, mutations = run(names, told.mutations, told.seed), f"{told.mutations} mutations"
+    print(f"{mutations} of {len(names)} formats, defects: {len(found)}")
     return 1 if found else 0
 
 
