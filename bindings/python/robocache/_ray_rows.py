@@ -87,7 +87,7 @@ def _resources() -> tuple[float, float]:
         return 1, 0
     if not ray.is_initialized():
         return 1, 0
-    context = ray.get_runtime_context()
+    context: Any = ray.get_runtime_context()
     if context.worker.mode != ray.WORKER_MODE:
         return 1, 0
     assigned = context.get_assigned_resources()
