@@ -321,3 +321,20 @@ def test_pusht_is_the_same_in_zarr(recordings):
     assert data.open(other / "pusht_cchi_v7_replay.zarr", rate=10)["action"].rate == pytest.approx(
         10
     )
+
+
+@pytest.mark.parametrize("length", [1 << 32, 1 << 62])
+def test_a_length_of_no_episode_takes_no_memory(tmp_path, length):
+    folder = tmp_path / "x"
+    data_files.write_lerobot(folder, version="v3.0")
+    whole = data.open(folder)
+    (path,) = (folder / "meta/episodes").rglob("*.parquet")
+    table = pq.read_table(path)
+    lengths = [length, *table["length"].to_pylist()[1:]]
+    place = table.column_names.index("length")
+    pq.write_table(table.set_column(place, "length", pa.array(lengths)), path)
+    refused(folder, "length" if length > 1 << 40 else "total_frames")
+    kept = data.open(folder, damaged="keep")
+    for name, track in whole.tracks.items():
+        if track.values is not None:
+            np.testing.assert_array_equal(kept.tracks[name].values, track.values)

@@ -33,7 +33,8 @@ def read_columns(
     files = sorted(set(plan.file_of[chosen].tolist()))
     pieces: dict[int, dict[str, Any]] = {}
     lengths = np.zeros(len(plan.lengths), np.int64)
-    whole = _Whole(features, plan.lengths, chosen)
+    # Memory is taken ahead for what two places tell alike.
+    whole = _Whole(features, plan.lengths if plan.adds_up else np.zeros_like(lengths), chosen)
 
     def read(file: int) -> Any:
         name = plan.files[file]
@@ -105,11 +106,12 @@ def _take(
             return
     numbers = column(path, table, _EPISODE) if _EPISODE in table.column_names else None
     if numbers is None:  # nothing but meta tells
-        numbers = np.repeat(plan.numbers[episodes], plan.lengths[episodes])
-        if len(numbers) != table.num_rows:
-            reason = f"has {table.num_rows} rows, but its episodes {len(numbers)} in meta"
-            damage.found(path, "", reason)
-            numbers = numbers[: table.num_rows]
+        ends = np.cumsum(plan.lengths[episodes])
+        rows = int(ends[-1]) if len(ends) else 0
+        if rows != table.num_rows:
+            damage.found(path, "", f"has {table.num_rows} rows, but its episodes {rows} in meta")
+        counts = np.diff(np.minimum(ends, table.num_rows), prepend=0)
+        numbers = np.repeat(plan.numbers[episodes], counts)
     numbers = numbers.reshape(-1)
     if (np.diff(numbers) < 0).any():
         at = int(np.argmax(np.diff(numbers) < 0)) + 1

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _NUMBERS = {"float16", "float32", "float64", "int8", "int16", "int32", "int64"}
 _NUMBERS |= {"uint8", "uint16", "uint32", "uint64", "bool"}
+_MAX_LENGTH = 1 << 40  # whose sums and products stay in 64 bits
 _VERSIONS = ("v2.0", "v2.1", "v3.0")
 _V3_PATH = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 _V2_PATH = "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"
@@ -80,6 +81,7 @@ class Plan:
     file_of: NDArray[np.int64]  # for each episode
     missing: set[str] = field(default_factory=set)
     videos: dict[str, Any] = field(default_factory=dict)  # v3: chunk, file, begin by feature
+    adds_up: bool = False  # whether info.json tells the sum of the lengths
 
     def video(self, feature: str, episode: int) -> Any:
         """The file, and of v3 the time in it at which the episode begins."""
@@ -179,11 +181,14 @@ def filled(info: Info, template: str, chunk: int, number: int, video: str = "") 
 
 def episodes_of(folder: Folder, info: Info, damage: Damage) -> Plan:
     """Of v2 of episodes.jsonl, of v3 of meta/episodes."""
+    import numpy as np
+
     plan = _v3(folder, info, damage) if info.is_v3 else _v2(folder, info, damage)
-    for e in (plan.lengths <= 0).nonzero()[0].tolist():
+    odd = (plan.lengths <= 0) | (plan.lengths > _MAX_LENGTH)
+    for e in odd.nonzero()[0].tolist():
         place = f"episode {plan.numbers[e]}"
         damage.found(os.path.join(folder.path, "meta"), place, f"has length {plan.lengths[e]}")
-    plan.lengths = plan.lengths.clip(min=0)
+    plan.lengths = np.where(odd, 0, plan.lengths)
     for key, counted in (
         ("total_episodes", len(plan.lengths)),
         ("total_frames", int(plan.lengths.sum())),
@@ -191,6 +196,7 @@ def episodes_of(folder: Folder, info: Info, damage: Damage) -> Plan:
         given = info.told.get(key)
         if given is not None and given != counted:
             damage.found(info.path, key, f"is {given}, but the episodes are {counted}")
+    plan.adds_up = info.told.get("total_frames") == int(plan.lengths.sum())
     _look_for_files(folder, plan, damage)
     return plan
 
