@@ -1,5 +1,7 @@
 #include "fuzz/calls.h"
 
+#include <algorithm>
+
 #include "fuzz/spoil.h"
 
 namespace fuzz {
@@ -33,7 +35,10 @@ std::unique_ptr<Call> makeLargeCall(Choices& choices) {
 
 int64_t anyExtent(Choices& choices, int64_t usual) {
   if (choices.isLargeNow()) {
-    return (usual << choices.between(5, choices.chance(10) ? 13 : 9)) + choices.below(usual);
+    // No more than a few hundred megabytes with the other extents.
+    constexpr int64_t kMaxLarge = 1 << 15;
+    const int64_t extent = usual << choices.between(5, choices.chance(10) ? 13 : 9);
+    return std::min(extent, kMaxLarge) + choices.below(usual);
   }
   const int64_t kind = choices.below(64);
   if (kind < 2) return 0;
