@@ -35,16 +35,17 @@ std::unique_ptr<Call> makeLargeCall(Choices& choices) {
 
 int64_t anyExtent(Choices& choices, int64_t usual) {
   if (choices.isLargeNow()) {
-    // No more than a few hundred megabytes with the other extents.
-    constexpr int64_t kMaxLarge = 1 << 15;
+    constexpr int64_t kMaxLarge = 1 << 17;
     const int64_t extent = usual << choices.between(5, choices.chance(10) ? 13 : 9);
     return std::min(extent, kMaxLarge) + choices.below(usual);
   }
+  // Beside a large one no others: all of them together would take gigabytes.
+  const int64_t most = choices.hasLarge() ? 3 : INT64_MAX;
   const int64_t kind = choices.below(64);
   if (kind < 2) return 0;
   if (kind < 8) return 1;
-  if (kind == 63) return choices.between(usual, 8 * usual);
-  return choices.between(1, usual);
+  if (kind == 63) return std::min(choices.between(usual, 8 * usual), most);
+  return std::min(choices.between(1, usual), most);
 }
 
 }  // namespace fuzz

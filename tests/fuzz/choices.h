@@ -49,7 +49,12 @@ class Choices {
 
   // The n-th extent that is asked for from here on is a large one.
   void enlarge(int64_t n) { until_large_ = n; }
-  bool isLargeNow() { return until_large_ > 0 && --until_large_ == 0; }
+  bool isLargeNow() {
+    const bool now = until_large_ > 0 && --until_large_ == 0;
+    has_large_ = has_large_ || now;
+    return now;
+  }
+  bool hasLarge() const { return has_large_; }
 
  private:
   static uint64_t seedOf(const uint8_t* data, size_t size) {  // FNV-1a
@@ -61,6 +66,7 @@ class Choices {
   std::vector<uint8_t> bytes_;
   size_t at_ = 0;
   int64_t until_large_ = 0;
+  bool has_large_ = false;
   support::Random random_;
 };
 
