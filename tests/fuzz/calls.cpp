@@ -35,7 +35,7 @@ std::unique_ptr<Call> makeLargeCall(Choices& choices) {
 
 int64_t anyExtent(Choices& choices, int64_t usual) {
   if (choices.isLargeNow()) {
-    constexpr int64_t kMaxLarge = 1 << 17;
+    constexpr int64_t kMaxLarge = 1 << 19;
     const int64_t extent = usual << choices.between(5, choices.chance(10) ? 13 : 9);
     return std::min(extent, kMaxLarge) + choices.below(usual);
   }
