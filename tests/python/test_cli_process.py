@@ -254,7 +254,7 @@ def command_to(kind, source, folder):
 
 # When what is being written is about to get its name, a signal arrives.
 INTERRUPTED = """
-import os, signal, robocache.data._writing as writing
+import os, signal, robocache._writing as writing
 def arrive(part):
     assert os.path.lexists(part)
     os.kill(os.getpid(), signal.{signal})

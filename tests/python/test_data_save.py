@@ -226,7 +226,7 @@ def test_an_error_in_the_middle(tmp_path, format, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("robocache.data._writing._sync", fail)
+    monkeypatch.setattr("robocache._writing._sync", fail)
     with pytest.raises(KeyboardInterrupt):
         episodes().select([1]).save(tmp_path / "x", format, overwrite=True)
     monkeypatch.undo()

@@ -400,3 +400,13 @@ def test_real_episodes(recordings, tmp_path, name, episodes):
         for path in (recordings / name, tmp_path / "e.jsonl")
     )
     assert before == after
+
+
+def test_a_folder_is_not_replaced(tmp_path):
+    folder = tmp_path / "norm_stats.json"
+    folder.mkdir()
+    (folder / "kept").write_text("x")
+    result = result_of(np.random.default_rng(1).normal(size=(9, 2)))
+    with pytest.raises(IsADirectoryError):
+        files.write_openpi(tmp_path, {"state": result})
+    assert [path.name for path in folder.iterdir()] == ["kept"]

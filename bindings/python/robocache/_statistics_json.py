@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Union
 
 from ._errors import shown
 from ._host import on_host
-from ._special_files import refuse_special
 from ._statistics_result import UNKNOWN, StatisticsResult
+from ._writing import written_beside
 
 if TYPE_CHECKING:
     import numpy as np
@@ -239,16 +240,9 @@ def key_of(level: float, where: str) -> str:
 def replace(path: Path, text: str) -> None:
     """Write a file so that whoever opens it finds the old text or the new one, never a part."""
     target = os.path.realpath(os.fspath(path))
-    refuse_special(target)
-    part = f"{target}.{os.urandom(6).hex()}.part"
-    try:
+    if os.path.isdir(target):  # which is not to be replaced as a file is
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target)
+    with written_beside(target, overwrite=True) as part:
         # "x": with the permissions of any new file, which those of the module tempfile are not.
         with open(part, "x", encoding="utf-8") as file:
             file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
-    except BaseException:
-        if os.path.exists(part):
-            os.unlink(part)
-        raise

@@ -11,9 +11,9 @@ import numpy as np
 import typer
 
 from .. import farthest_points, take_rows, unproject, voxelize_sparse
+from .._writing import written_beside
 from ..data import FormatError
 from ..data._progress import progress
-from ..data._writing import written_beside
 from . import show
 from .common import AsJson, Failure, Output, Overwrite
 

@@ -7,10 +7,10 @@ import typer
 
 from .. import voxelize as dense
 from .. import voxelize_sparse
+from .._writing import written_beside
 from ..data import PointCloud, PointClouds
 from ..data._overview import disk_size
 from ..data._progress import progress
-from ..data._writing import written_beside
 from . import show
 from .clouds import clouds_of
 from .common import (

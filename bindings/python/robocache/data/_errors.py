@@ -102,7 +102,7 @@ def _says_enough(error: Exception) -> bool:
         place = place.tb_next
     if place is None or not place.tb_frame.f_code.co_filename.startswith(_PACKAGE):
         return False
-    # By a raise statement here, not by what a function of C made of the file.
+    # Raised by a statement of this package, not by a C function that it called.
     return place.tb_frame.f_code.co_code[place.tb_lasti] == opcode.opmap["RAISE_VARARGS"]
 
 

@@ -33,7 +33,7 @@ def read_columns(
     files = sorted(set(plan.file_of[chosen].tolist()))
     pieces: dict[int, dict[str, Any]] = {}
     lengths = np.zeros(len(plan.lengths), np.int64)
-    # Memory is taken ahead for what two places tell alike.
+    # Ahead of reading only if info.json and the episodes agree on the number of rows.
     whole = _Whole(features, plan.lengths if plan.adds_up else np.zeros_like(lengths), chosen)
 
     def read(file: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Union
 
-from ._writing import written_beside
+from .._writing import written_beside
 
 if TYPE_CHECKING:
     from ._episodes import Episodes

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Union
 
+from .._writing import written_beside
 from ._align import VALID, align
 from ._episode_tools import host_of
 from ._errors import needed
 from ._recording import Recording, clock_of
 from ._units import per_second, unit_of
-from ._writing import written_beside
 
 if TYPE_CHECKING:
     from ._episodes import Episodes

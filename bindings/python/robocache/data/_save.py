@@ -6,8 +6,8 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any, Union
 
+from .._writing import written_beside
 from ._errors import LeftOut
-from ._writing import written_beside
 
 if TYPE_CHECKING:
     from ._episodes import Episodes

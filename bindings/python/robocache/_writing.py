@@ -7,8 +7,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .._special_files import refuse_special
-
 
 @contextmanager
 def written_beside(path: str, overwrite: bool) -> Iterator[str]:
@@ -18,7 +16,10 @@ def written_beside(path: str, overwrite: bool) -> Iterator[str]:
     also, leaves nothing of it.
     """
     path = os.path.abspath(path)
-    refuse_special(path)
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise FileExistsError(
+            f"{path}: is a device, a pipe or a socket, expected a place for a file"
+        )
     if os.path.lexists(path) and not overwrite:
         raise FileExistsError(f"{path}: exists; overwrite=True replaces it")
     part = f"{path}.{os.urandom(6).hex()}.part"
