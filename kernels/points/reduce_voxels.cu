@@ -9,6 +9,7 @@
 #include "points/reduce_voxels.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "ceil_div.h"
 #include "points/reduce_chunks.cuh"
@@ -36,12 +37,27 @@ int lanesLog2(int64_t count) {
   return log2;
 }
 
+// The kernel for few points, and features of a lane. Pairs are for rows such as x, y, z, r, g, b: f32 alone,
+// since each kernel takes its time to compile.
+template <class In, class Out>
+struct FewKernel {
+  void (*kernel)(ReduceArguments);
+  int features;
+};
+template <class In, class Out>
+FewKernel<In, Out> fewKernelFor(const ReduceArguments& a) {
+  if (rowsSuitVecs(a, sizeof(In), sizeof(Out), 4)) return {reduceFew<In, Out, 4>, 4};
+  if constexpr (std::is_same_v<In, float> && std::is_same_v<Out, float>) {
+    if (rowsSuitVecs(a, sizeof(In), sizeof(Out), 2)) return {reduceFew<In, Out, 2>, 2};
+  }
+  return {reduceFew<In, Out, 1>, 1};
+}
+
 template <class In, class Out>
 cudaError_t launchAll(ReduceArguments* a, int64_t most_chunks, const LaunchDevice& device,
                       cudaStream_t cuda_stream) {
-  constexpr int kCount = 4;
-  const bool in_vecs = rowsSuitVecs(*a, sizeof(In), sizeof(Out), kCount);
-  a->few_lanes_log2 = lanesLog2(in_vecs ? a->features.count / kCount : a->features.count);
+  const FewKernel<In, Out> few = fewKernelFor<In, Out>(*a);
+  a->few_lanes_log2 = lanesLog2(a->features.count / few.features);
   a->lanes_log2 = lanesLog2(a->features.count);
   const int64_t rows = std::max(a->groups.most, a->target.dense ? 0 : a->target.capacity);
   // Each row has to have its lanes: a grid has 2^31 - 1 blocks at most.
@@ -49,8 +65,7 @@ cudaError_t launchAll(ReduceArguments* a, int64_t most_chunks, const LaunchDevic
     --a->few_lanes_log2;
   }
   const int64_t few_blocks = ceilDiv(rows << a->few_lanes_log2, kThreads);
-  cudaError_t error = launchBlocks(in_vecs ? reduceFew<In, Out, kCount> : reduceFew<In, Out, 1>, a,
-                                   few_blocks, kThreads, device, cuda_stream);
+  cudaError_t error = launchBlocks(few.kernel, a, few_blocks, kThreads, device, cuda_stream);
   if (error != cudaSuccess || most_chunks == 0) return error;
   const int64_t blocks =
       std::min<int64_t>(ceilDiv(most_chunks, kWarpsPerBlock), int64_t{8} * device.multiprocessors);

@@ -17,13 +17,16 @@ inline __device__ uint32_t spread(uint32_t x) {
   return (x & 1) | (x & 2) << 2 | (x & 4) << 4 | (x & 8) << 6;
 }
 
+// Of numbers that are not NaN: one instruction each.
+inline __device__ float least(float a, float b) { return fminf(a, b); }
+inline __device__ double least(double a, double b) { return fmin(a, b); }
+inline __device__ float largest(float a, float b) { return fmaxf(a, b); }
+inline __device__ double largest(double a, double b) { return fmax(a, b); }
+
 template <class Number>
 __device__ Number leastOfWarp(Number x) {
 #pragma unroll
-  for (int step = 16; step > 0; step /= 2) {
-    const Number other = __shfl_xor_sync(~0u, x, step);
-    x = other < x ? other : x;
-  }
+  for (int step = 16; step > 0; step /= 2) x = least(x, __shfl_xor_sync(~0u, x, step));
   return x;
 }
 
@@ -31,60 +34,85 @@ __device__ Number leastOfWarp(Number x) {
 template <class Number>
 inline constexpr Number kNowhere = static_cast<Number>(INFINITY);
 
+// A box around points. Its upper sides are negative, so that both come from minima.
+template <class Number>
+struct Box {
+  Number low[3];
+  Number high[3];
+
+  // Around no point.
+  static __device__ Box none() {
+    constexpr Number kFar = kNowhere<Number>;
+    return {{kFar, kFar, kFar}, {kFar, kFar, kFar}};
+  }
+
+  __device__ void add(const Number (&point)[3]) {
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) {
+      low[axis] = least(point[axis], low[axis]);
+      high[axis] = least(-point[axis], high[axis]);
+    }
+  }
+
+  // Around those of all lanes.
+  __device__ void joinWarp() {
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) {
+      low[axis] = leastOfWarp(low[axis]);
+      high[axis] = leastOfWarp(high[axis]);
+    }
+  }
+};
+
 template <class Number>
 struct SpatialMemory {
-  Number low[3][32];   // by warp
-  Number high[3][32];  // negative
+  Box<Number> boxes[32];  // by warp
   uint32_t sums[32];
 };
 
-// `points` are kThreads * kPoints positions, by axis; one whose x is NaN is none. `cells` has room for
-// kCells, `order` for all points: which of them comes where. To be called by all threads.
-template <class Number, int kThreads, int kPoints>
-__device__ void orderInSpace(const Number (*points)[kThreads * kPoints], uint32_t* cells,
-                             uint16_t* order, SpatialMemory<Number>* memory) {
+// Of `room` points, which pointAt(at, point) gives if they are there; the others come last. `cells` has
+// room for kCells, `order` for all points: which of them comes where. To be called by all threads.
+template <class Number, int kThreads, class PointAt, class Place>
+__device__ void orderInSpace(uint32_t room, PointAt&& pointAt, uint32_t* cells, Place* order,
+                             SpatialMemory<Number>* memory) {
   constexpr int kWarps = kThreads / 32;
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % 32;
   for (int i = thread; i < kCells; i += kThreads) cells[i] = 0;
 
-    // The box around all of them.
-#pragma unroll
-  for (int axis = 0; axis < 3; ++axis) {
-    Number low = kNowhere<Number>, high = kNowhere<Number>;
-#pragma unroll
-    for (int k = 0; k < kPoints; ++k) {
-      const Number x = points[axis][k * kThreads + thread];
-      low = x < low ? x : low;
-      high = -x < high ? -x : high;
-    }
-    low = leastOfWarp(low);
-    high = leastOfWarp(high);
-    if (lane == 0) memory->low[axis][thread / 32] = low, memory->high[axis][thread / 32] = high;
+  Box<Number> box = Box<Number>::none();
+#pragma unroll 4
+  for (uint32_t at = threadIdx.x; at < room; at += kThreads) {
+    Number point[3];
+    if (pointAt(at, point)) box.add(point);
   }
+  box.joinWarp();
+  if (lane == 0) memory->boxes[thread / 32] = box;
   __syncthreads();
-  Number begin[3], scale[3];
+  box = Box<Number>::none();
+  if (lane < kWarps) box = memory->boxes[lane];
+  box.joinWarp();
+  Number scale[3];
 #pragma unroll
   for (int axis = 0; axis < 3; ++axis) {
-    begin[axis] = leastOfWarp(lane < kWarps ? memory->low[axis][lane] : kNowhere<Number>);
-    const Number high = leastOfWarp(lane < kWarps ? memory->high[axis][lane] : kNowhere<Number>);
-    scale[axis] = Number(1 << kCellBits) / (-high - begin[axis]);
+    scale[axis] = Number(1 << kCellBits) / (-box.high[axis] - box.low[axis]);
   }
 
   // Points are counted by cell, then have their places.
-  const auto cellOf = [&](int at) {
+  const auto cellOf = [&](uint32_t at) {
+    Number point[3];
+    if (!pointAt(at, point)) return static_cast<uint32_t>(kCells - 1);
     uint32_t cell = 0;
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {
       // A side without length gives NaN or infinity, and these 0 or the last one.
-      const int along = static_cast<int>((points[axis][at] - begin[axis]) * scale[axis]);
+      const int along = static_cast<int>((point[axis] - box.low[axis]) * scale[axis]);
       cell |= spread(static_cast<uint32_t>(min(max(along, 0), (1 << kCellBits) - 1))) << axis;
     }
     return cell;
   };
-  uint32_t rank[kPoints];
-#pragma unroll
-  for (int k = 0; k < kPoints; ++k) rank[k] = atomicAdd(&cells[cellOf(k * kThreads + thread)], 1u);
+#pragma unroll 4
+  for (uint32_t at = threadIdx.x; at < room; at += kThreads) atomicAdd(&cells[cellOf(at)], 1u);
   __syncthreads();
   constexpr int kOwn = kCells / kThreads;
   uint32_t own = 0;
@@ -105,10 +133,9 @@ __device__ void orderInSpace(const Number (*points)[kThreads * kPoints], uint32_
     before += count;
   }
   __syncthreads();
-#pragma unroll
-  for (int k = 0; k < kPoints; ++k) {
-    const int at = k * kThreads + thread;
-    order[cells[cellOf(at)] + rank[k]] = static_cast<uint16_t>(at);
+#pragma unroll 4
+  for (uint32_t at = threadIdx.x; at < room; at += kThreads) {
+    order[atomicAdd(&cells[cellOf(at)], 1u)] = static_cast<Place>(at);
   }
   __syncthreads();
 }

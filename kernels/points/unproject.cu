@@ -1,11 +1,18 @@
-// Depth images into clouds: a block a tile of pixels. The points of each tile are counted first; then
-// every block adds up the tiles before its own, and writes its points and its part of what is behind.
+// Depth images into clouds: a block a tile of pixels, in one pass. Each tile tells the points that it
+// has, and finds how many are before it in its image from the tiles that told so before (Merrill and
+// Garland, "Single-pass parallel prefix scan with decoupled look-back", 2016). As in CUB, blocks of lower
+// numbers are taken to begin earlier. A second launch clears what is behind the points.
 
+#include <cuda/atomic>
+#include <type_traits>
+
+#include "runtime/aligned_vec.cuh"
 #include "runtime/cuda_state.h"
 #include "runtime/fast_divmod.cuh"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
+#include "runtime/suits_vecs.h"
 #include "scratch_layout.h"
 #include "unproject_problem.h"
 
@@ -14,8 +21,16 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
-constexpr int kTurns = 8;  // pixels of a thread
-constexpr int kTile = kThreads * kTurns;
+// Pixels of a thread, one after the other: what shared memory holds of f64 is half.
+template <class Element>
+constexpr int kRun = sizeof(Element) <= 4 ? 8 : 4;
+template <class Element>
+constexpr int kTile = kThreads* kRun<Element>;
+
+using TileState = uint64_t;  // 0: not known yet; else points, and above them what they are
+constexpr TileState kOfTile = TileState{1} << 62;
+constexpr TileState kUpToTile = TileState{1} << 63;  // also those of the tiles before
+constexpr TileState kPointsOf = kOfTile - 1;
 
 template <class Number>
 struct Arguments {
@@ -25,142 +40,129 @@ struct Arguments {
   int64_t tiles;   // of an image
   FastDivmod per_image;
   FastDivmod per_row;
-  int32_t* counts;  // by image and tile
-  bool in_line;     // all pixels of an image are looked at, and lie one after the other
-  bool is_small;    // the numbers of pixels, rows and columns are below 2^31
+  TileState* states;  // by image and tile; cleared
+  bool in_line;       // all pixels of an image are looked at, and lie one after the other
+  bool in_vecs;       // likewise, and a thread's can be loaded as words
 };
 
-template <class Number, class Depth>
-struct Tile {
-  const Arguments<Number>& a;
-  int64_t image;
-  int64_t tile;
+// ---- pixels -------------------------------------------------------------------------------------
 
-  __device__ explicit Tile(const Arguments<Number>& arguments) : a(arguments) {
-    image = a.per_image(static_cast<int64_t>(blockIdx.x));
-    tile = static_cast<int64_t>(blockIdx.x) - image * a.tiles;
-  }
-
-  // By all threads of the block. One thread would wait for one number after the other.
-  __device__ void loadCamera(Pinhole<Number>* camera) const {
-    if (threadIdx.x < kCameraNumbers) {
-      readCameraNumber(a.problem, image, static_cast<int>(threadIdx.x), camera);
-    }
-    __syncthreads();
-  }
-
-  __device__ int64_t pixel(int turn) const {
-    return tile * kTile + turn * kThreads + static_cast<int64_t>(threadIdx.x);
-  }
-
-  // Index is int32_t where that counts the image's pixels: products of 64 bits take 1 % longer.
-  template <class Index>
-  struct Place {
-    Index row;
-    Index column;
-  };
-  template <class Index>
-  __device__ Place<Index> place(int64_t pixel) const {
-    const auto i = static_cast<Index>(pixel);
-    const auto line = static_cast<Index>(a.per_row(i));
-    const auto step = static_cast<Index>(a.problem.step);
-    return {line * step, (i - line * static_cast<Index>(a.problem.columns())) * step};
-  }
-
-  // Of a thread's pixels, in turns: all of them are on their way at once.
-  __device__ void fetch(Depth (&depths)[kTurns]) const {
-    const UnprojectProblem& p = a.problem;
-    const auto* image_depth = static_cast<const Depth*>(p.depth.data) + image * p.depth.stride[0];
-#pragma unroll
-    for (int turn = 0; turn < kTurns; ++turn) depths[turn] = Depth{};
-    if (a.in_line) {
-#pragma unroll
-      for (int turn = 0; turn < kTurns; ++turn) {
-        if (pixel(turn) < a.pixels) depths[turn] = image_depth[pixel(turn)];
-      }
-      return;
-    }
-#pragma unroll
-    for (int turn = 0; turn < kTurns; ++turn) {
-      if (pixel(turn) >= a.pixels) continue;
-      const Place<int64_t> at = place<int64_t>(pixel(turn));
-      depths[turn] = image_depth[at.row * p.depth.stride[1] + at.column * p.depth.stride[2]];
-    }
-  }
-
-  // Whether a thread's pixel is a point, and which.
-  __device__ bool look(const Pinhole<Number>& camera, Depth depth, int turn,
-                       Number (&point)[3]) const {
-    if (pixel(turn) >= a.pixels) return false;
-    return a.is_small ? lookAt<int32_t>(camera, depth, turn, point)
-                      : lookAt<int64_t>(camera, depth, turn, point);
-  }
-
- private:
-  template <class Index>
-  __device__ bool lookAt(const Pinhole<Number>& camera, Depth depth, int turn,
-                         Number (&point)[3]) const {
-    const Place<Index> at = place<Index>(pixel(turn));
-    return unproject(camera, a.rules, static_cast<Number>(widen(depth)),
-                     ray(static_cast<Number>(at.column), a.rules.pixel_offset, camera.centre[0]),
-                     ray(static_cast<Number>(at.row), a.rules.pixel_offset, camera.centre[1]),
-                     point);
-  }
-};
-
-template <class Number, class Depth>
-__global__ void __launch_bounds__(kThreads)
-    countPoints(const __grid_constant__ Arguments<Number> a) {
-  __shared__ Pinhole<Number> camera;
-  __shared__ int counts[kWarps];
-  waitForLaunchesAhead();
-  const Tile<Number, Depth> tile(a);
-  Depth depths[kTurns];
-  tile.fetch(depths);
-  tile.loadCamera(&camera);
-  int count = 0;
-#pragma unroll
-  for (int turn = 0; turn < kTurns; ++turn) {
-    Number point[3];
-    count += __popc(__ballot_sync(~0u, tile.look(camera, depths[turn], turn, point)));
-  }
-  if (threadIdx.x % 32 == 0) counts[threadIdx.x / 32] = count;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    int sum = 0;
-    for (const int each : counts) sum += each;
-    a.counts[blockIdx.x] = sum;
-  }
-}
-
-// The points of the tiles before the block's own, and of all tiles of its image.
-struct Sums {
-  int64_t before;
-  int64_t all;
-};
-
+// A pixel that is looked at, as numbers: rows and columns are counted exactly.
 template <class Number>
-__device__ Sums sumTiles(const Arguments<Number>& a, int64_t image, int64_t tile, Sums* shared) {
-  if (threadIdx.x < 32) {
-    Sums sums = {0, 0};
-#pragma unroll 4
-    for (int64_t t = threadIdx.x; t < a.tiles; t += 32) {
-      const int64_t count = a.counts[image * a.tiles + t];
-      sums.all += count;
-      if (t < tile) sums.before += count;
-    }
-    for (int mask = 16; mask > 0; mask /= 2) {
-      sums.all += __shfl_xor_sync(~0u, sums.all, mask);
-      sums.before += __shfl_xor_sync(~0u, sums.before, mask);
-    }
-    if (threadIdx.x == 0) *shared = sums;
+struct Pixel {
+  Number row;
+  Number column;
+  Number step;
+  Number width;
+
+  __device__ Pixel(const Arguments<Number>& a, int64_t first) {
+    const int64_t line = a.per_row(first);
+    step = static_cast<Number>(a.problem.step);
+    width = static_cast<Number>(a.problem.width);
+    row = static_cast<Number>(line * a.problem.step);
+    column = static_cast<Number>((first - line * a.problem.columns()) * a.problem.step);
   }
-  __syncthreads();
-  return *shared;
+  __device__ void advance() {
+    column += step;
+    const bool ends = column >= width;
+    column = ends ? Number(0) : column;
+    row = ends ? row + step : row;
+  }
+};
+
+// A thread's depths, from a pixel on; 0 behind the last one.
+template <int kCount, class Depth, class Number>
+__device__ void loadDepths(const Arguments<Number>& a, int64_t image, int64_t first,
+                           Depth (&depths)[kCount]) {
+  const UnprojectProblem& p = a.problem;
+  const auto* of_image = static_cast<const Depth*>(p.depth.data) + image * p.depth.stride[0];
+  if (a.in_vecs && first + kCount <= a.pixels) {
+    const auto vec = load<AlignedVec<Depth, kCount>>(of_image + first);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) depths[k] = vec.element[k];
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    depths[k] = Depth{};
+    const int64_t pixel = first + k;
+    if (pixel >= a.pixels) continue;
+    if (a.in_line) {
+      depths[k] = of_image[pixel];
+      continue;
+    }
+    const int64_t line = a.per_row(pixel);
+    const int64_t row = line * p.step;
+    const int64_t column = (pixel - line * p.columns()) * p.step;
+    depths[k] = of_image[row * p.depth.stride[1] + column * p.depth.stride[2]];
+  }
 }
+
+// A thread's points from a pixel on, by products or not; those that are kept as bits.
+template <bool kByProducts, int kCount, class Depth, class Number>
+__device__ __forceinline__ unsigned unprojectRun(const Arguments<Number>& a,
+                                                 const Pinhole<Number>& camera,
+                                                 const PinholeReciprocals<Number>& by,
+                                                 int64_t first, const Depth (&depths)[kCount],
+                                                 Number (&points)[kCount][3]) {
+  unsigned kept = 0;
+  Pixel<Number> pixel(a, first);
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    const auto depth = static_cast<Number>(widen(depths[k]));
+    const Number ray_x = ray(pixel.column, a.rules.pixel_offset, camera.centre[0]);
+    const Number ray_y = ray(pixel.row, a.rules.pixel_offset, camera.centre[1]);
+    bool is_point;
+    if constexpr (kByProducts) {
+      is_point = unprojectByProducts(camera, by, a.rules, depth, ray_x, ray_y, points[k]);
+    } else {
+      is_point = unproject(camera, a.rules, depth, ray_x, ray_y, points[k]);
+    }
+    kept |= is_point ? 1u << k : 0u;
+    pixel.advance();
+  }
+  return kept;
+}
+
+// ---- counts -------------------------------------------------------------------------------------
+
+__device__ ::cuda::atomic_ref<TileState, ::cuda::thread_scope_device> asAtomic(TileState& state) {
+  return ::cuda::atomic_ref<TileState, ::cuda::thread_scope_device>(state);
+}
+
+constexpr auto kRelaxed = ::cuda::std::memory_order_relaxed;
+
+// Tells the points of a tile of an image. A state is one word, so no other memory has to be in order.
+__device__ void tellPoints(TileState* states, int64_t tile, int points) {
+  const TileState of = tile == 0 ? kUpToTile : kOfTile;
+  asAtomic(states[tile]).store(of | static_cast<TileState>(points), kRelaxed);
+}
+
+// By a warp: the points of the tiles before one that was told.
+__device__ int64_t pointsBefore(TileState* states, int64_t tile, int points) {
+  if (tile == 0) return 0;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  TileState before = 0;
+  for (int64_t last = tile - 1;; last -= 32) {
+    TileState state = kUpToTile;  // in front of the first tile
+    do {
+      if (last >= lane) state = asAtomic(states[last - lane]).load(kRelaxed);
+    } while (__any_sync(~0u, state == 0));
+    const unsigned ends = __ballot_sync(~0u, (state & kUpToTile) != 0);
+    TileState sum = ends == 0 || lane < __ffs(ends) ? state & kPointsOf : 0;
+    for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(~0u, sum, mask);
+    before += sum;
+    if (ends != 0) break;
+  }
+  if (lane == 0) {
+    asAtomic(states[tile]).store(kUpToTile | (before + static_cast<TileState>(points)), kRelaxed);
+  }
+  return static_cast<int64_t>(before);
+}
+
+// ---- output -------------------------------------------------------------------------------------
 
 __device__ void putPixel(const UnprojectProblem& p, int64_t image, int64_t place, int64_t pixel) {
-  if (p.pixels.data == nullptr) return;
   const int64_t at = image * p.pixels.stride[0] + place * p.pixels.stride[1];
   if (p.pixels.dtype == DType::I64) {
     static_cast<int64_t*>(p.pixels.data)[at] = pixel;
@@ -169,140 +171,336 @@ __device__ void putPixel(const UnprojectProblem& p, int64_t image, int64_t place
   }
 }
 
-// A tile's share of the places behind the points.
+// Positions in shared memory: a word is left free behind each eight, which a thread may have, so that
+// threads write to different banks.
 template <class Element>
-__device__ void clearBehind(const UnprojectProblem& p, int64_t image, int64_t tile, int64_t tiles,
-                            int64_t kept) {
-  const int64_t channels = 3 + p.channels;
-  auto* points = static_cast<Element*>(p.points.data) + image * p.points.stride[0];
-  for (int64_t first = tile * kTile; first < p.capacity; first += tiles * kTile) {
-    const int64_t begin = max(first, kept);
-    const int64_t end = min(first + kTile, p.capacity);
-    if (p.points.stride[2] == 1 && p.points.stride[1] == channels) {
-      for (int64_t i = begin * channels + threadIdx.x; i < end * channels; i += kThreads) {
-        points[i] = Element{};
-      }
-    } else {
-      for (int64_t place = begin + threadIdx.x; place < end; place += kThreads) {
-        for (int64_t c = 0; c < channels; ++c) {
-          points[place * p.points.stride[1] + c * p.points.stride[2]] = Element{};
-        }
+struct Staged {
+  static constexpr int kGroup = 3 * 8 + 1;
+  static constexpr int kMostChannels = 8;
+
+  Element positions[kTile<Element> / 8 * kGroup];
+  uint16_t pixels[kTile<Element>];  // by point, in the tile
+
+  __device__ static unsigned at(unsigned point) { return 3 * point + point / 8; }
+
+  // What is kept is a number: nothing has to be done so that NaN is the one NaN.
+  template <class Number>
+  __device__ __forceinline__ void put(unsigned point, const Number (&position)[3]) {
+    Element* to = positions + at(point);
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+      if constexpr (std::is_same_v<Element, Number>) {
+        to[i] = position[i];
+      } else {
+        to[i] = narrow<Element>(position[i]);
       }
     }
-    for (int64_t place = begin + threadIdx.x; place < end; place += kThreads) {
-      putPixel(p, image, place, -1);
+  }
+};
+
+// The points of a tile, by place, behind those of the tiles before: rows of nothing else.
+template <class Element>
+__device__ void copyPositions(const Staged<Element>& staged, int count, Element* to) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  // A warp takes 32 points at a time, that is 96 numbers of four groups.
+  constexpr int kNumbers = 96;
+  constexpr int kGroups = 4 * Staged<Element>::kGroup;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const Element* from = staged.positions + warp * kGroups + lane;
+  const Element* first = from + lane / 24;
+  const Element* second = from + 32 + (32 + lane) / 24;
+  const Element* third = from + 64 + (64 + lane) / 24;
+  Element* line = to + warp * kNumbers + lane;
+  int left = 3 * count - warp * kNumbers - lane;
+  for (; left > 64; left -= kWarps * kNumbers) {
+    line[0] = *first;
+    line[32] = *second;
+    line[64] = *third;
+    line += kWarps * kNumbers;
+    first += kWarps * kGroups, second += kWarps * kGroups, third += kWarps * kGroups;
+  }
+  if (left > 0) line[0] = *first;
+  if (left > 32) line[32] = *second;
+}
+
+// What colours are divided by.
+template <class Number>
+struct Divisor {
+  Number value;
+  Number reciprocal;
+  bool suits;  // quotientByProducts() of bytes
+
+  __device__ explicit Divisor(Number by) : value(by), reciprocal(1 / by), suits(isModerate(by)) {}
+};
+template <class Number>
+__device__ Number divideByte(Number byte, const Divisor<Number>& by) {
+  return by.suits ? quotientByProducts(byte, by.value, by.reciprocal) : byte / by.value;
+}
+
+// The colours of a point, some of them on their way at once.
+template <class Number, class Element, class ColorAt>
+__device__ void putColors(const Arguments<Number>& a, Element* to, int64_t stride,
+                          ColorAt&& colorOf) {
+  constexpr int kSome = 3;
+  for (int64_t first = 0; first < a.problem.channels; first += kSome) {
+    Number color[kSome];
+#pragma unroll
+    for (int k = 0; k < kSome; ++k) {
+      if (first + k < a.problem.channels) color[k] = colorOf(first + k);
+    }
+#pragma unroll
+    for (int k = 0; k < kSome; ++k) {
+      if (first + k < a.problem.channels) to[(first + k) * stride] = narrow<Element>(color[k]);
     }
   }
 }
 
-// Three blocks a multiprocessor: without that bound 104 registers leave room for two.
+// The same with colours and pixels, in any layout. Rows without gaps are put together in `rows`, 32 for
+// each warp, and written as lines.
+template <class Number, class Element>
+__device__ void writeRows(const Arguments<Number>& a, const Staged<Element>& staged, int64_t image,
+                          int64_t first_pixel, int64_t before, int count, Element* rows) {
+  const UnprojectProblem& p = a.problem;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const auto channels = static_cast<int>(min(3 + p.channels, int64_t{INT32_MAX}));
+  const bool compact = p.points.stride[2] == 1 && p.points.stride[1] == channels &&
+                       channels <= Staged<Element>::kMostChannels;
+  auto* out = static_cast<Element*>(p.points.data) + image * p.points.stride[0] +
+              before * p.points.stride[1];
+  Element* of_warp = rows + warp * 32 * Staged<Element>::kMostChannels;
+  const Divisor<Number> scale(static_cast<Number>(p.color_scale));
+  for (int turn = warp * 32; turn < count; turn += kThreads) {
+    const int point = turn + lane;
+    if (point < count) {
+      Element* to = compact ? of_warp + lane * channels : out + point * p.points.stride[1];
+      const int64_t stride = compact ? 1 : p.points.stride[2];
+#pragma unroll
+      for (int i = 0; i < 3; ++i) {
+        to[i * stride] = staged.positions[staged.at(static_cast<unsigned>(point)) + i];
+      }
+      const int64_t pixel = first_pixel + staged.pixels[point];
+      const int64_t line = a.per_row(pixel);
+      const int64_t row = line * p.step;
+      const int64_t column = (pixel - line * p.columns()) * p.step;
+      if (p.pixels.data != nullptr) putPixel(p, image, before + point, row * p.width + column);
+      const int64_t color =
+          image * p.colors.stride[0] + row * p.colors.stride[1] + column * p.colors.stride[2];
+      if (p.colors.dtype == DType::U8) {
+        const auto* bytes = static_cast<const uint8_t*>(p.colors.data);
+        putColors(a, to + 3 * stride, stride, [&](int64_t c) {
+          return divideByte(static_cast<Number>(bytes[color + c * p.colors.stride[3]]), scale);
+        });
+      } else {
+        putColors(a, to + 3 * stride, stride, [&](int64_t c) {
+          return colorAt<Number>(p.colors, color + c * p.colors.stride[3]) / scale.value;
+        });
+      }
+    }
+    if (!compact) continue;
+    __syncwarp();
+    const int numbers = min(count - turn, 32) * channels;
+    Element* line = out + int64_t{turn} * channels;
+    for (int i = lane; i < numbers; i += 32) line[i] = of_warp[i];
+    __syncwarp();
+  }
+}
+
+// ---- kernels ------------------------------------------------------------------------------------
+
+// Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without spills.
+template <class Number>
+constexpr int kBlocks = sizeof(Number) == 8 ? 2 : 4;
+
 template <class Number, class Depth, class Element>
-__global__ void __launch_bounds__(kThreads, 3)
+__global__ void __launch_bounds__(kThreads, kBlocks<Number>)
     writePoints(const __grid_constant__ Arguments<Number> a) {
-  __shared__ Pinhole<Number> camera;
-  __shared__ Sums sums_of_block;
-  __shared__ int places[kTurns * kWarps + 1];  // of the first point of a warp's turn, in the tile
-  constexpr bool kStages = sizeof(Element) <= 4;  // more do not fit
-  __shared__ Element staged[kStages ? kTile * 3 : 1];
+  constexpr int kCount = kRun<Element>;
+  __shared__ Pinhole<Number> camera_of_block;
+  __shared__ int of_warps[kWarps];
+  __shared__ int64_t before_tile;
+  __shared__ Staged<Element> staged;
+  __shared__ Element rows[kThreads * Staged<Element>::kMostChannels];
   waitForLaunchesAhead();
   const UnprojectProblem& p = a.problem;
-  const Tile<Number, Depth> tile(a);
-  Depth depths[kTurns];
-  tile.fetch(depths);
-  tile.loadCamera(&camera);
-  const Sums sums = sumTiles(a, tile.image, tile.tile, &sums_of_block);
-  const int64_t kept = min(sums.all, p.capacity);
-  // Where points lie one after the other, whole lines are written.
-  const bool compact =
-      kStages && p.channels == 0 && p.points.stride[2] == 1 && p.points.stride[1] == 3;
-
-  const int warp = threadIdx.x / 32;
-  const unsigned below = (1u << (threadIdx.x % 32)) - 1;
-  Number points[kTurns][3];
-  unsigned votes[kTurns];
-#pragma unroll
-  for (int turn = 0; turn < kTurns; ++turn) {
-    votes[turn] = __ballot_sync(~0u, tile.look(camera, depths[turn], turn, points[turn]));
-    if (threadIdx.x % 32 == 0) places[turn * kWarps + warp] = __popc(votes[turn]);
-  }
-  __syncthreads();
-  if (threadIdx.x < 32) {
-    // Two for each lane: the sums of those before.
-    static_assert(kTurns * kWarps == 64);
-    const int one = places[2 * threadIdx.x];
-    const int two = places[2 * threadIdx.x + 1];
-    int sum = one + two;
-    for (int distance = 1; distance < 32; distance *= 2) {
-      const int other = __shfl_up_sync(~0u, sum, distance);
-      if (threadIdx.x >= static_cast<unsigned>(distance)) sum += other;
-    }
-    places[2 * threadIdx.x] = sum - one - two;
-    places[2 * threadIdx.x + 1] = sum - two;
-    if (threadIdx.x == 31) places[kTurns * kWarps] = sum;
+  const int64_t image = a.per_image(static_cast<int64_t>(blockIdx.x));
+  const int64_t tile = static_cast<int64_t>(blockIdx.x) - image * a.tiles;
+  const int64_t first_pixel = tile * kTile<Element>;
+  const int64_t first = first_pixel + static_cast<int64_t>(threadIdx.x) * kCount;
+  Depth depths[kCount];
+  loadDepths(a, image, first, depths);
+  // One thread would wait for one number after the other, and all of them take more registers.
+  if (threadIdx.x < kCameraNumbers) {
+    readCameraNumber(p, image, static_cast<int>(threadIdx.x), &camera_of_block);
   }
   __syncthreads();
 
-  auto* out = static_cast<Element*>(p.points.data) + tile.image * p.points.stride[0];
+  const Pinhole<Number> camera = camera_of_block;
+  const PinholeReciprocals<Number> by = reciprocalsOf(camera, a.rules);
+  Number points[kCount][3];
+  bool suit = by.suit;
 #pragma unroll
-  for (int turn = 0; turn < kTurns; ++turn) {
-    if ((votes[turn] >> (threadIdx.x % 32) & 1) == 0) continue;
-    const int place = places[turn * kWarps + warp] + __popc(votes[turn] & below);
-    const int64_t at = sums.before + place;
-    if (at >= p.capacity) continue;
-    Element* to = compact ? staged + 3 * place : out + at * p.points.stride[1];
-    const int64_t stride = compact ? 1 : p.points.stride[2];
+  for (int k = 0; k < kCount; ++k) {
+    suit = suit & suitsProducts(static_cast<Number>(widen(depths[k])));
+  }
+  const unsigned kept = suit ? unprojectRun<true>(a, camera, by, first, depths, points)
+                             : unprojectRun<false>(a, camera, by, first, depths, points);
+
+  // The points before a thread's, in its tile.
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  unsigned place = __popc(kept);
+  for (int distance = 1; distance < 32; distance *= 2) {
+    const unsigned other = __shfl_up_sync(~0u, place, distance);
+    if (lane >= distance) place += other;
+  }
+  if (lane == 31) of_warps[warp] = static_cast<int>(place);
+  __syncthreads();
+  place -= __popc(kept);
+  int count = 0;
 #pragma unroll
-    for (int i = 0; i < 3; ++i) to[i * stride] = narrow<Element>(points[turn][i]);
-    if (p.channels == 0 && p.pixels.data == nullptr) continue;
-    const auto from = tile.template place<int64_t>(tile.pixel(turn));
-    putPixel(p, tile.image, at, from.row * p.width + from.column);
-    const int64_t color = tile.image * p.colors.stride[0] + from.row * p.colors.stride[1] +
-                          from.column * p.colors.stride[2];
-    for (int64_t c = 0; c < p.channels; ++c) {
-      const auto x = colorAt<Number>(p.colors, color + c * p.colors.stride[3]);
-      to[(3 + c) * stride] = narrow<Element>(x / static_cast<Number>(p.color_scale));
+  for (int w = 0; w < kWarps; ++w) {
+    if (w == warp) place += static_cast<unsigned>(count);
+    count += of_warps[w];
+  }
+  TileState* states = a.states + image * a.tiles;
+  if (threadIdx.x == 0) tellPoints(states, tile, count);
+  if (p.channels > 0 || p.pixels.data != nullptr) {
+    unsigned at = place;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      if ((kept >> k & 1) != 0)
+        staged.pixels[at++] = static_cast<uint16_t>(threadIdx.x * kCount + k);
     }
   }
-  if (compact) {
-    __syncthreads();
-    const int64_t room = max(int64_t{0}, p.capacity - sums.before);
-    const int64_t count = min(static_cast<int64_t>(places[kTurns * kWarps]), room);
-    Element* first = out + 3 * sums.before;
-    for (int64_t i = threadIdx.x; i < 3 * count; i += kThreads) first[i] = staged[i];
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    if ((kept >> k & 1) != 0) staged.put(place, points[k]);
+    place += kept >> k & 1;
   }
-  clearBehind<Element>(p, tile.image, tile.tile, a.tiles, kept);
-  if (tile.tile == 0 && threadIdx.x == 0) {
-    static_cast<int64_t*>(p.counts.data)[tile.image * p.counts.stride[0]] = kept;
+  if (warp == 0) {
+    const int64_t before = pointsBefore(states, tile, count);
+    if (lane == 0) before_tile = before;
+  }
+  __syncthreads();
+
+  const int64_t before = before_tile;
+  const int64_t room = max(int64_t{0}, p.capacity - before);
+  const auto fitting = static_cast<int>(min(static_cast<int64_t>(count), room));
+  if (p.channels == 0 && p.pixels.data == nullptr && p.points.stride[2] == 1 &&
+      p.points.stride[1] == 3) {
+    copyPositions(staged, fitting,
+                  static_cast<Element*>(p.points.data) + image * p.points.stride[0] + 3 * before);
+  } else {
+    writeRows(a, staged, image, first_pixel, before, fitting, rows);
+  }
+  if (tile + 1 == a.tiles && threadIdx.x == 0) {
+    const int64_t all = before + count;
+    const int64_t written = min(all, p.capacity);
+    static_cast<int64_t*>(p.counts.data)[image * p.counts.stride[0]] = written;
     if (p.overflow.data != nullptr) {
-      static_cast<int64_t*>(p.overflow.data)[tile.image * p.overflow.stride[0]] = sums.all - kept;
+      static_cast<int64_t*>(p.overflow.data)[image * p.overflow.stride[0]] = all - written;
     }
   }
 }
 
+constexpr int kClearedPlaces = 4096;  // of a block
+
+struct ClearArguments {
+  UnprojectProblem problem;
+  FastDivmod per_image;  // blocks
+};
+
+// By all threads of a block, in words where they are whole.
+template <class Element>
+__device__ void clearLine(Element* begin, Element* end) {
+  constexpr int kCount = 16 / sizeof(Element);
+  using Vec = AlignedVec<Element, kCount>;
+  const auto thread = static_cast<int>(threadIdx.x);
+  const auto address = reinterpret_cast<uintptr_t>(begin);
+  const auto to_word = static_cast<int64_t>((16 - address % 16) % 16 / sizeof(Element));
+  Element* words = begin + min(to_word, static_cast<int64_t>(end - begin));
+  const int64_t count = (end - words) / kCount;
+  Element* rest = words + count * kCount;
+  if (begin + thread < words) begin[thread] = Element{};
+#pragma unroll 4
+  for (int64_t i = thread; i < count; i += kThreads) store(words + i * kCount, Vec{});
+  if (rest + thread < end) rest[thread] = Element{};
+}
+
+template <class Element>
+__global__ void __launch_bounds__(kThreads) clearBehind(const __grid_constant__ ClearArguments a) {
+  waitForLaunchesAhead();
+  const UnprojectProblem& p = a.problem;
+  const int64_t image = a.per_image(static_cast<int64_t>(blockIdx.x));
+  const int64_t block =
+      static_cast<int64_t>(blockIdx.x) - image * static_cast<int64_t>(a.per_image.divisor);
+  const int64_t kept = static_cast<const int64_t*>(p.counts.data)[image * p.counts.stride[0]];
+  const int64_t begin = max(block * kClearedPlaces, kept);
+  const int64_t end = min((block + 1) * kClearedPlaces, p.capacity);
+  const int64_t channels = 3 + p.channels;
+  auto* points = static_cast<Element*>(p.points.data) + image * p.points.stride[0];
+  if (p.points.stride[2] == 1 && p.points.stride[1] == channels) {
+    clearLine(points + begin * channels, points + max(begin, end) * channels);
+  } else {
+    for (int64_t place = begin + threadIdx.x; place < end; place += kThreads) {
+      for (int64_t c = 0; c < channels; ++c) {
+        points[place * p.points.stride[1] + c * p.points.stride[2]] = Element{};
+      }
+    }
+  }
+  if (p.pixels.data == nullptr) return;
+  for (int64_t place = begin + threadIdx.x; place < end; place += kThreads) {
+    putPixel(p, image, place, -1);
+  }
+}
+
+// ---- launch -------------------------------------------------------------------------------------
+
 int64_t pixelsOf(const UnprojectProblem& p) { return p.rows() * p.columns(); }
+
 int64_t tilesOf(const UnprojectProblem& p) {
-  return std::max<int64_t>(1, ceilDiv(pixelsOf(p), int64_t{kTile}));
+  return visitFloat(p.points.dtype, [&](auto tag) {
+    constexpr int kSize = kTile<typename decltype(tag)::type>;
+    return std::max<int64_t>(1, ceilDiv(pixelsOf(p), int64_t{kSize}));
+  });
 }
 
 bool isInLine(const UnprojectProblem& p) {
   return p.step == 1 && p.depth.stride[2] == 1 && p.depth.stride[1] == p.columns();
 }
 
-size_t bytesOfCounts(const UnprojectProblem& p, const LaunchDevice&) {
+size_t bytesOfStates(const UnprojectProblem& p, const LaunchDevice&) {
   ScratchLayout layout(nullptr);
-  layout.take<int32_t>(p.images * tilesOf(p));
+  layout.take<TileState>(p.images * tilesOf(p));
   return layout.used();
+}
+
+template <class Element>
+cudaError_t launchClear(const UnprojectProblem& p, const LaunchDevice& device,
+                        cudaStream_t stream) {
+  if (p.capacity == 0) return cudaSuccess;
+  const int64_t blocks = ceilDiv(p.capacity, int64_t{kClearedPlaces});
+  if (p.images * blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
+  ClearArguments arguments = {p, FastDivmod(blocks)};
+  return launchBlocks(clearBehind<Element>, &arguments, p.images * blocks, kThreads, device,
+                      stream);
 }
 
 cudaError_t launchUnproject(const UnprojectProblem& p, void* scratch, const LaunchDevice& device,
                             cudaStream_t stream) {
   const int64_t blocks = p.images * tilesOf(p);
   if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
+  auto* states = static_cast<TileState*>(scratch);
+  const cudaError_t cleared =
+      cudaMemsetAsync(states, 0, static_cast<size_t>(blocks) * sizeof *states, stream);
+  if (cleared != cudaSuccess) return cleared;
   return visitDepth(p.depth.dtype, [&](auto depth_tag) {
     return visitFloat(p.points.dtype, [&](auto element_tag) {
       using Depth = typename decltype(depth_tag)::type;
       using Element = typename decltype(element_tag)::type;
       using Number = Compute<Element>;
+      const bool in_line = isInLine(p);
       Arguments<Number> arguments = {
           p,
           rulesAs<Number>(p),
@@ -310,22 +508,21 @@ cudaError_t launchUnproject(const UnprojectProblem& p, void* scratch, const Laun
           tilesOf(p),
           FastDivmod(tilesOf(p)),
           FastDivmod(p.columns()),
-          static_cast<int32_t*>(scratch),
-          isInLine(p),
-          std::max(p.height, p.width) <= INT32_MAX && pixelsOf(p) <= INT32_MAX};
-      const cudaError_t error =
-          launchBlocks(countPoints<Number, Depth>, &arguments, blocks, kThreads, device, stream);
+          states,
+          in_line,
+          in_line && suitsVecs(p.depth.data, {p.depth.stride[0]}, sizeof(Depth), kRun<Element>)};
+      const cudaError_t error = launchBlocks(writePoints<Number, Depth, Element>, &arguments,
+                                             blocks, kThreads, device, stream);
       if (error != cudaSuccess) return error;
-      return launchBlocks(writePoints<Number, Depth, Element>, &arguments, blocks, kThreads, device,
-                          stream);
+      return launchClear<Element>(p, device, stream);
     });
   });
 }
 
 }  // namespace
 
-extern const Operation<UnprojectProblem> kUnproject = {bytesOn<UnprojectProblem, bytesOfCounts>,
+extern const Operation<UnprojectProblem> kUnproject = {bytesOn<UnprojectProblem, bytesOfStates>,
                                                        launchOn<UnprojectProblem, launchUnproject>};
-cudaError_t loadUnproject() { return loadKernelsBeside(countPoints<float, float>); }
+cudaError_t loadUnproject() { return loadKernelsBeside(clearBehind<float>); }
 
 }  // namespace rbc::cuda

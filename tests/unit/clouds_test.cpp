@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <vector>
 
 #include "support/expect.h"
@@ -124,6 +125,19 @@ struct FarthestCase {
     }
   }
 
+  // Padded clouds, as they lie in memory: of f32 or f64, and with many ties or few.
+  FarthestCase(uint64_t seed, rbcDType dtype, int64_t clouds, int64_t rows, int64_t count,
+               bool ties)
+      : points(dtype, {clouds, rows, 3}),
+        indices(kI64, {clouds, count}),
+        distances(kF64, {clouds, count}) {
+    Random random(seed);
+    fill(points, [&]() -> double {
+      if (random.chance(0.001)) return INFINITY;
+      return ties ? static_cast<double>(random.below(12)) : random.uniform(-9, 9);
+    });
+  }
+
   std::vector<uint64_t> run(const Context& context) {
     indices.memory().poison();
     distances.memory().poison();
@@ -231,7 +245,14 @@ struct UnprojectCase {
     });
     const bool shared = random.chance(0.5);
     intrinsics = shared ? Array(kF64, {4}) : Array(kF32, {images, 4}, writable(random));
-    fill(intrinsics, [&] { return random.uniform(20, 90); });
+    // Also where a quotient is not that of products with reciprocals, and rays that are 0.
+    const double power =
+        random.chance(0.2) ? std::ldexp(1.0, 35 * static_cast<int>(random.below(5) - 2)) : 1;
+    const bool whole = random.chance(0.3);
+    fill(intrinsics, [&] {
+      return whole ? static_cast<double>(20 + random.below(70)) : random.uniform(20, 90) * power;
+    });
+    if (random.chance(0.2)) params.depth_scale = random.chance(0.5) ? 1e-9 : 3e7;
     if (random.chance(0.6)) {
       pose = Array(random.chance(0.5) ? kF32 : kF64, {images, 4, 4}, writable(random));
       fill(pose, [&] { return random.uniform(-1, 1); });
@@ -343,6 +364,30 @@ TEST_CASE("clouds cuda: farthest points by the definition") {
     if (!support::inShare(seed)) continue;
     CAPTURE(seed);
     FarthestCase c(seed, seed % 10 == 0 ? 30000 : seed % 3 == 0 ? 5000 : 300);
+    CHECK(c.run(cuda) == c.expectedBits());
+  }
+}
+
+TEST_CASE("clouds cuda: farthest points of clouds of all sizes") {
+  WITH_CUDA(cuda);
+  struct Size {
+    rbcDType dtype;
+    int64_t clouds, rows, count;
+  };
+  // Kept and in the workspace, by a block alone and by clusters; in the workspace with buckets of one part,
+  // and of several.
+  constexpr Size kSizes[] = {
+      {kF32, 5, 1024, 70},      {kF32, 5, 4096, 70},    {kF32, 5, 8192, 300},
+      {kF32, 5, 8193, 70},      {kF32, 1, 131'000, 70}, {kF32, 1, 140'000, 70},
+      {kF32, 70, 9000, 40},     {kF32, 70, 66'000, 12}, {kF32, 20, 30'000, 40},
+      {kF32, 1, 1'200'000, 20}, {kF64, 5, 8192, 70},    {kF64, 70, 9000, 40},
+      {kF64, 1, 140'000, 70}};
+  for (uint64_t i = 0; i < 2 * std::size(kSizes); ++i) {
+    if (!support::inShare(i)) continue;
+    const Size& size = kSizes[i / 2];
+    CAPTURE(size.clouds);
+    CAPTURE(size.rows);
+    FarthestCase c(i, size.dtype, size.clouds, size.rows, size.count, i % 2 == 0);
     CHECK(c.run(cuda) == c.expectedBits());
   }
 }
