@@ -1,0 +1,51 @@
+// How many points are before a tile, in one pass: each tile tells those that it has, and adds up what the
+// tiles before have told (Merrill and Garland, "Single-pass parallel prefix scan with decoupled
+// look-back", 2016). As in CUB, blocks of lower numbers are taken to begin earlier.
+#pragma once
+
+#include <cstdint>
+#include <cuda/atomic>
+
+namespace rbc::cuda {
+
+using TileState = uint64_t;  // 0: not known yet; else points, and above them what they are
+inline constexpr TileState kOfTile = TileState{1} << 62;
+inline constexpr TileState kUpToTile = TileState{1} << 63;  // also those of the tiles before
+inline constexpr TileState kPointsOf = kOfTile - 1;
+
+inline __device__ ::cuda::atomic_ref<TileState, ::cuda::thread_scope_device> asAtomic(
+    TileState& state) {
+  return ::cuda::atomic_ref<TileState, ::cuda::thread_scope_device>(state);
+}
+
+inline constexpr auto kRelaxed = ::cuda::std::memory_order_relaxed;
+
+// Tells the points of a tile of an image. A state is one word, so no other memory has to be in order.
+inline __device__ void tellPoints(TileState* states, int64_t tile, int points) {
+  const TileState of = tile == 0 ? kUpToTile : kOfTile;
+  asAtomic(states[tile]).store(of | static_cast<TileState>(points), kRelaxed);
+}
+
+// By a warp: the points of the tiles before one that was told.
+inline __device__ int64_t pointsBefore(TileState* states, int64_t tile, int points) {
+  if (tile == 0) return 0;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  TileState before = 0;
+  for (int64_t last = tile - 1;; last -= 32) {
+    TileState state = kUpToTile;  // in front of the first tile
+    do {
+      if (last >= lane) state = asAtomic(states[last - lane]).load(kRelaxed);
+    } while (__any_sync(~0u, state == 0));
+    const unsigned ends = __ballot_sync(~0u, (state & kUpToTile) != 0);
+    TileState sum = ends == 0 || lane < __ffs(ends) ? state & kPointsOf : 0;
+    for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(~0u, sum, mask);
+    before += sum;
+    if (ends != 0) break;
+  }
+  if (lane == 0) {
+    asAtomic(states[tile]).store(kUpToTile | (before + static_cast<TileState>(points)), kRelaxed);
+  }
+  return static_cast<int64_t>(before);
+}
+
+}  // namespace rbc::cuda
