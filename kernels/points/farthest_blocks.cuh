@@ -144,7 +144,6 @@ class Blocks {
   }
 
   __device__ int rank() const { return rank_; }
-  __device__ int count() const { return count_; }
 
   __device__ void wait() const {
 #if __CUDA_ARCH__ >= 900
