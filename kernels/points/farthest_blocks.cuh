@@ -1,10 +1,12 @@
-// The blocks that work on one cloud, a cluster or one alone: they agree on the point that is farthest.
+// The blocks that work on one cloud, a cluster or one alone, and what orders its points.
 #pragma once
 
 #include <cooperative_groups.h>
 
 #include <type_traits>
 
+#include "farthest_problem.h"
+#include "points/cluster_messages.cuh"
 #include "real.h"
 
 namespace rbc::cuda {
@@ -13,7 +15,6 @@ namespace farthest {
 namespace cg = cooperative_groups;
 
 constexpr int kMaxCluster = 16;
-constexpr int kMaxEntries = 32;  // candidates of a block: a lane reads each
 
 // What orders points: more is farther; 0 is none. Of distances that are 0 or more.
 template <class Number>
@@ -33,8 +34,13 @@ inline __device__ uint64_t mostOfWarp(uint64_t key) {
   return static_cast<uint64_t>(high) << 32 | low;
 }
 
+template <class Number>
+__device__ Number squaredDistance(const Number (&point)[3], const Number (&taken)[3]) {
+  return rbc::squaredDistance(point[0] - taken[0], point[1] - taken[1], point[2] - taken[2]);
+}
+
 // A point that may be taken next: the larger key wins, then the lower label. Labels ascend as indexes in
-// the cloud do: among blocks they are these, and within a block what its points are found by.
+// the cloud do: within a bucket they are what its points are found by, and elsewhere these indexes.
 template <class Number>
 struct Candidate {
   typename Order<Number>::Key key;
@@ -43,93 +49,32 @@ struct Candidate {
 template <class Number>
 inline constexpr Candidate<Number> kNoCandidate = {0, ~0u};
 
+inline __device__ bool isBefore(const Candidate<float>& a, const Candidate<float>& b) {
+  const auto word = [](const Candidate<float>& c) { return uint64_t{c.key} << 32 | ~c.label; };
+  return word(a) > word(b);
+}
+inline __device__ bool isBefore(const Candidate<double>& a, const Candidate<double>& b) {
+  return a.key > b.key || (a.key == b.key && a.label < b.label);
+}
+
 template <class Number>
 __device__ Candidate<Number> bestOfWarp(Candidate<Number> own) {
   const auto key = mostOfWarp(own.key);
   return {key, __reduce_min_sync(~0u, own.key == key ? own.label : ~0u)};
 }
 
-// A block's best, whose label is the index.
-template <class Number>
-struct alignas(8) Winner {
-  Candidate<Number> candidate;
-  Number position[3];
-};
-
-// ---- messages from block to block ---------------------------------------------------------------
-
-// A barrier that waits for bytes from other blocks of the cluster. Unlike the cluster's barrier, it does
-// not wait for what a block has written to global memory.
-#if __CUDA_ARCH__ >= 900
-inline __device__ uint32_t sharedAddress(const void* pointer) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
-inline __device__ void initArrivals(uint64_t* barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(sharedAddress(barrier)) : "memory");
-}
-
-inline __device__ void expectBytes(uint64_t* barrier, uint32_t bytes) {
-  asm volatile(
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(sharedAddress(barrier)),
-      "r"(bytes)
-      : "memory");
-}
-
-inline __device__ void awaitBytes(uint64_t* barrier, uint32_t parity) {
-  uint32_t done = 0;
-  while (done == 0) {
-    asm volatile(
-        "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;"
-        " selp.u32 %0, 1, 0, p; }"
-        : "=r"(done)
-        : "r"(sharedAddress(barrier)), "r"(parity)
-        : "memory");
-  }
-}
-
-// To the same address in another block, and its barrier.
-template <class T>
-__device__ void send(const T& value, T* to, uint64_t* barrier, int rank) {
-  constexpr int kWords = sizeof(T) / 8;
-  static_assert(sizeof(T) % 8 == 0 && alignof(T) == 8);
-  struct Words {
-    uint64_t word[kWords];
-  };
-  const auto words = bitCast<Words>(value);
-  uint32_t remote, remote_barrier;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(sharedAddress(to)), "r"(rank));
-  asm("mapa.shared::cluster.u32 %0, %1, %2;"
-      : "=r"(remote_barrier)
-      : "r"(sharedAddress(barrier)), "r"(rank));
-#pragma unroll
-  for (int i = 0; i < kWords; ++i) {
-    asm volatile(
-        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(
-            remote + 8 * i),
-        "l"(words.word[i]), "r"(remote_barrier)
-        : "memory");
-  }
-}
-#endif
-
-// ---- blocks -------------------------------------------------------------------------------------
-
-// Where the blocks of a cloud meet. Twice, in turns: a block may be one round ahead.
-template <class Number>
+// Where the blocks of a cluster meet.
 struct Meeting {
-  Candidate<Number> entries[2][kMaxEntries];
-  Winner<Number> blocks[2][kMaxCluster];
-  uint64_t arrived[2];
+  uint64_t arrived[2];  // messages, in turns
   int sums[kMaxCluster];
   int sum;
 };
 
-template <class Number, int kThreads>
+template <int kThreads>
 class Blocks {
  public:
   // To be followed by wait().
-  __device__ Blocks(Meeting<Number>* meeting, int count) : meeting_(meeting), count_(count) {
+  __device__ Blocks(Meeting* meeting, int count) : meeting_(meeting), count_(count) {
     if (threadIdx.x == 0) meeting->sum = 0;
 #if __CUDA_ARCH__ >= 900
     rank_ = count > 1 ? static_cast<int>(cg::this_cluster().block_rank()) : 0;
@@ -144,6 +89,7 @@ class Blocks {
   }
 
   __device__ int rank() const { return rank_; }
+  __device__ int count() const { return count_; }
 
   __device__ void wait() const {
 #if __CUDA_ARCH__ >= 900
@@ -155,33 +101,8 @@ class Blocks {
     __syncthreads();
   }
 
-  // Which of two turns the next best() has.
-  __device__ int nextTurn() const { return turn_ ^ 1; }
-
-  // The best of all candidates, of which the first kEach lanes of each warp have one each: entry lane *
-  // warps + warp. `look(label, entry, winner)` gives index and position of a point of the block.
-  template <int kEach, class Look>
-  __device__ Winner<Number> best(Candidate<Number> own, Look&& look) {
-    constexpr int kWarps = kThreads / 32;
-    static_assert(kEach * kWarps <= kMaxEntries);
-    turn_ ^= 1;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    auto* entries = meeting_->entries[turn_];
-    if (lane < kEach) entries[lane * kWarps + static_cast<int>(threadIdx.x) / 32] = own;
-    __syncthreads();
-    Candidate<Number> of_lane = kNoCandidate<Number>;
-    if (lane < kEach * kWarps) of_lane = entries[lane];
-    Winner<Number> winner = {bestOfWarp<Number>(of_lane), {}};
-    if (winner.candidate.key > 0) {
-      const unsigned holders = __ballot_sync(
-          ~0u, of_lane.key == winner.candidate.key && of_lane.label == winner.candidate.label);
-      look(winner.candidate.label, __ffs(holders) - 1, &winner);
-    }
-    return count_ == 1 ? winner : bestOfBlocks(winner);
-  }
-
   // The sum of a number of each thread, once.
-  __device__ int sum(int own) {
+  __device__ int sum(int own) const {
     own = __reduce_add_sync(~0u, own);
     if (threadIdx.x % 32 == 0) atomicAdd(&meeting_->sum, own);
     __syncthreads();
@@ -198,31 +119,28 @@ class Blocks {
     return all;
   }
 
- private:
-  __device__ Winner<Number> bestOfBlocks(const Winner<Number>& own) {
-    Winner<Number>* blocks = meeting_->blocks[turn_];
+  // Messages go round by round, of which two take turns: a block may be one round ahead.
+  __device__ int turn() const { return turn_; }
+  __device__ void nextTurn() { turn_ ^= 1; }
+
 #if __CUDA_ARCH__ >= 900
-    uint64_t* arrived = &meeting_->arrived[turn_];
-    if (threadIdx.x == 0) {
-      expectBytes(arrived, static_cast<uint32_t>(sizeof(Winner<Number>)) * count_);
-    }
-    // One thread for each block to tell.
-    if (static_cast<int>(threadIdx.x) < count_) {
-      send(own, &blocks[rank_], arrived, static_cast<int>(threadIdx.x));
-    }
-    awaitBytes(arrived, parities_ >> turn_ & 1);
-    parities_ ^= 1u << turn_;
-#endif
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    Candidate<Number> of_lane = kNoCandidate<Number>;
-    if (lane < count_) of_lane = blocks[lane].candidate;
-    const Candidate<Number> best = bestOfWarp<Number>(of_lane);
-    const unsigned holders =
-        __ballot_sync(~0u, of_lane.key == best.key && of_lane.label == best.label);
-    return blocks[__ffs(holders) - 1];
+  // Once in a round, by one thread.
+  __device__ void expect(uint32_t bytes) const { expectBytes(&meeting_->arrived[turn_], bytes); }
+
+  template <class T>
+  __device__ void send(const T& value, T* to, int rank) const {
+    cuda::send(value, to, &meeting_->arrived[turn_], rank);
   }
 
-  Meeting<Number>* meeting_;
+  // For the messages of the round, by all threads.
+  __device__ void await() {
+    awaitBytes(&meeting_->arrived[turn_], parities_ >> turn_ & 1);
+    parities_ ^= 1u << turn_;
+  }
+#endif
+
+ private:
+  Meeting* meeting_;
   int count_;
   int rank_;
   int turn_ = 0;

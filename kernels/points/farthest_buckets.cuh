@@ -11,50 +11,29 @@
 namespace rbc::cuda {
 namespace farthest {
 
-// The points of a block: they go to blocks in turns of kThreads.
-template <int kThreads>
+// The points of a block: neighbours in the cloud, since clouds are often in some spatial order.
 struct Share {
-  uint32_t rank;
-  uint32_t cluster;
-
-  // A point's index in the cloud, by its number among the block's; both ascend together.
-  __device__ uint32_t indexOf(uint32_t at) const {
-    return (at / kThreads * cluster + rank) * kThreads + at % kThreads;
-  }
+  uint32_t first;  // by index in the cloud
+  uint32_t count;
 };
 
-// Of a lane.
+// Points at a bucket's reach and more from its box change nothing. It is the distance of its farthest point;
+// less than any where the bucket has no point; NaN before a point was taken, when distances may be infinite.
 template <class Number>
-struct Bucket {
-  Box<Number> box;
-  Candidate<Number> best;
-  // Points at this distance and more change nothing. Less than any where the bucket has no point; NaN before
-  // a point was taken, when distances may be infinite.
-  Number reach;
+__device__ Number reachAtFirst(const Box<Number>& box) {
+  return box.low[0] < kNowhere<Number> ? static_cast<Number>(NAN) : Number(-1);
+}
 
-  __device__ void begin() {
-    const bool any = box.low[0] < kNowhere<Number>;
-    best = kNoCandidate<Number>;
-    reach = any ? static_cast<Number>(NAN) : Number(-1);
-  }
-
-  // Of a bucket that has a point.
-  __device__ void lower(const Candidate<Number>& farthest) {
-    best = farthest;
-    reach = Order<Number>::distance(farthest.key);
-  }
-
-  // By lanes: whose buckets a point that is taken reaches.
-  __device__ unsigned reachedOfWarp(const Number (&taken)[3]) const {
-    Number apart[3];
+template <class Number>
+__device__ bool isReachedBy(const Number (&taken)[3], const Box<Number>& box, Number reach) {
+  Number apart[3];
 #pragma unroll
-    for (int axis = 0; axis < 3; ++axis) {
-      apart[axis] =
-          largest(largest(box.low[axis] - taken[axis], taken[axis] + box.high[axis]), Number(0));
-    }
-    return __ballot_sync(~0u, !(squaredDistance(apart[0], apart[1], apart[2]) >= reach));
+  for (int axis = 0; axis < 3; ++axis) {
+    apart[axis] =
+        largest(largest(box.low[axis] - taken[axis], taken[axis] + box.high[axis]), Number(0));
   }
-};
+  return !(rbc::squaredDistance(apart[0], apart[1], apart[2]) >= reach);
+}
 
 template <int kCount>
 __device__ void sortAscending(uint32_t (&x)[kCount]) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "points/farthest_buckets.cuh"
+#include "points/farthest_winner.cuh"
 
 namespace rbc::cuda {
 namespace farthest {
@@ -38,15 +39,12 @@ class KeptCloud {
   static constexpr int kSlots = Form::kSlots;
   static constexpr int kEach = kBuckets;  // candidates of a warp
 
-  // pointAt(index, point) tells whether a point of the cloud is there, and where.
+  // pointAt(at, point) tells whether a point of the block is there, and where.
   template <class PointAt>
-  __device__ KeptCloud(KeptMemory<Form>* memory, SpatialMemory<Number>* spatial,
-                       const Share<kThreads>& share, PointAt&& pointAt)
-      : memory_(memory), share_(share) {
-    const auto pointOf = [&](uint32_t at, Number(&point)[3]) {
-      return pointAt(share.indexOf(at), point);
-    };
-    orderInSpace<Number, kThreads>(Form::kRoom, pointOf, memory->cells, memory->order, spatial);
+  __device__ KeptCloud(KeptMemory<Form>* memory, SpatialMemory<Number>* spatial, const Share& share,
+                       PointAt&& pointAt)
+      : memory_(memory), first_(share.first) {
+    orderInSpace<Number, kThreads>(Form::kRoom, pointAt, memory->cells, memory->order, spatial);
     const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
     for (int b = 0; b < kBuckets; ++b) {
@@ -55,7 +53,7 @@ class KeptCloud {
 #pragma unroll
       for (int k = 0; k < kSlots; ++k) {
         Number point[3];
-        const bool is_there = pointOf(memory->order[placeOf(b, k)], point);
+        const bool is_there = pointAt(memory->order[placeOf(b, k)], point);
         if (is_there) box.add(point);
         const int i = b * kSlots + k;
         distance_[i] = is_there ? static_cast<Number>(INFINITY) : Number(-1);
@@ -67,24 +65,24 @@ class KeptCloud {
         }
       }
       box.joinWarp();
-      if (lane == b) bucket_.box = box;
+      if (lane == b) box_ = box;
     }
-    if (lane >= kBuckets) bucket_.box = Box<Number>::none();
-    bucket_.begin();
+    if (lane >= kBuckets) box_ = Box<Number>::none();
+    reach_ = reachAtFirst(box_);
   }
 
   // Once a point is taken: the best of lane b's bucket.
-  __device__ Candidate<Number> lower(const Number (&taken)[3], int) {
-    const unsigned reached = bucket_.reachedOfWarp(taken);
+  __device__ Candidate<Number> lower(const Number (&taken)[3]) {
+    const unsigned reached = __ballot_sync(~0u, isReachedBy(taken, box_, reach_));
 #pragma unroll
     for (int b = 0; b < kBuckets; ++b) {
       if ((reached >> b & 1) != 0) lowerBucket(b, taken);
     }
-    return bucket_.best;
+    return best_;
   }
 
-  __device__ void look(uint32_t label, int, int, Winner<Number>* winner) const {
-    winner->candidate.label = share_.indexOf(label >> 16);
+  __device__ void look(uint32_t label, Winner<Number>* winner) const {
+    winner->candidate.label = first_ + (label >> 16);
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {
       winner->position[axis] = memory_->position[axis][label & 0xffff];
@@ -126,7 +124,7 @@ class KeptCloud {
           x[axis] = memory_->position[axis][first + k * 32];
         }
       }
-      const Number other = squaredDistance(x[0] - taken[0], x[1] - taken[1], x[2] - taken[2]);
+      const Number other = squaredDistance(x, taken);
       distance_[i] = least(other, distance_[i]);
       most = largest(most, distance_[i]);
     }
@@ -136,14 +134,20 @@ class KeptCloud {
     const int place = first + slot * 32;
     const uint32_t label = uint32_t{memory_->order[place]} << 16 | static_cast<uint32_t>(place);
     const Candidate<Number> best = bestOfWarp<Number>({Order<Number>::of(most), label});
-    if (static_cast<int>(threadIdx.x) % 32 == b) bucket_.lower(best);
+    if (static_cast<int>(threadIdx.x) % 32 == b) {
+      best_ = best;
+      reach_ = Order<Number>::distance(best.key);
+    }
   }
 
   KeptMemory<Form>* memory_;
-  Share<kThreads> share_;
+  uint32_t first_;  // of the block
   Number position_[3][Form::kInRegisters ? Form::kPoints : 1];
   Number distance_[Form::kPoints];
-  Bucket<Number> bucket_;
+  // Of the lane's bucket.
+  Box<Number> box_;
+  Number reach_;
+  Candidate<Number> best_ = kNoCandidate<Number>;
 };
 
 }  // namespace farthest

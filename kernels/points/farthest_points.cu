@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "points/farthest_blocks.cuh"
 #include "points/farthest_kept.cuh"
+#include "points/farthest_take.cuh"
 #include "points/farthest_workspace.cuh"
 #include "runtime/cuda_state.h"
 #include "runtime/launch.h"
@@ -29,102 +29,6 @@ struct Arguments {
   uint32_t* places;  // [each]
 };
 
-template <class Number>
-__device__ Number coordinateAt(const PointClouds& c, int64_t at) {
-  switch (c.dtype) {
-    case DType::F16: return static_cast<Number>(widen(static_cast<const f16*>(c.data)[at]));
-    case DType::BF16: return static_cast<Number>(widen(static_cast<const bf16*>(c.data)[at]));
-    case DType::F32: return static_cast<Number>(static_cast<const float*>(c.data)[at]);
-    default: return static_cast<Number>(static_cast<const double*>(c.data)[at]);
-  }
-}
-
-template <class Number>
-__device__ bool loadPoint(const PointClouds& c, int64_t cloud, int64_t row, Number (&point)[3]) {
-  bool finite = true;
-#pragma unroll
-  for (int axis = 0; axis < 3; ++axis) {
-    const int64_t at = cloud * c.stride[0] + row * c.stride[1] + axis * c.stride[2];
-    point[axis] = coordinateAt<Number>(c, at);
-    finite = finite && isFinite(point[axis]);
-  }
-  return finite;
-}
-
-// The points of a cloud, as blocks share them out.
-template <class Number, int kThreads>
-struct Source {
-  const FarthestProblem& problem;
-  int64_t cloud;
-  RowRange range;
-  Share<kThreads> share;
-
-  __device__ bool operator()(uint32_t index, Number (&point)[3]) const {
-    return index < range.count && loadPoint(problem.points, cloud, range.begin + index, point);
-  }
-};
-
-// Wherever points are kept: lower(taken, turn) of a cloud gives the best candidates of the warp's first
-// kEach lanes once a point is taken, and look() looks a point of the block up.
-template <class Cloud, class Number, int kThreads>
-__device__ void takeAll(const Source<Number, kThreads>& source, Blocks<Number, kThreads>& blocks,
-                        Cloud& points) {
-  const FarthestProblem& p = source.problem;
-  const RowRange& range = source.range;
-  // The first is the first finite one from the start on, then from 0.
-  const int64_t start = startOf(p, source.cloud, range.count);
-  Candidate<Number> first = kNoCandidate<Number>;
-  int finite = 0;
-  for (uint32_t i = source.share.indexOf(threadIdx.x); i < range.count;
-       i += source.share.cluster * kThreads) {
-    Number point[3];
-    if (!source(i, point)) continue;
-    ++finite;
-    const int64_t behind = i >= start ? i - start : i + range.count - start;
-    const auto key = static_cast<typename Order<Number>::Key>(0x80000000u - behind);
-    if (key > first.key) first = {key, i};
-  }
-  const bool writes = blocks.rank() == 0;
-  const int64_t first_row = p.points.packed() ? range.begin : 0;
-  const auto taken = static_cast<uint32_t>(min(static_cast<int64_t>(blocks.sum(finite)), p.count));
-  if (taken > 0) {
-    Winner<Number> next = blocks.template best<1>(
-        bestOfWarp<Number>(first),
-        [&](uint32_t index, int, Winner<Number>* winner) { source(index, winner->position); });
-    Number distance = static_cast<Number>(INFINITY);
-    // Each thread keeps one result of kThreads, so that no round waits for a write.
-    uint32_t kept_index = 0;
-    Number kept_distance = 0;
-    int place = 0;
-    for (uint32_t left = taken;;) {
-      if (static_cast<int>(threadIdx.x) == place) {
-        kept_index = next.candidate.label, kept_distance = distance;
-      }
-      --left;
-      if (left == 0 || place == kThreads - 1) {
-        if (writes && static_cast<int>(threadIdx.x) <= place) {
-          putFarthest(p, source.cloud, int64_t{taken} - left - 1 - place + threadIdx.x,
-                      first_row + kept_index, static_cast<double>(kept_distance));
-        }
-        if (left == 0) break;
-        place = -1;
-      }
-      ++place;
-      const int turn = blocks.nextTurn();
-      next = blocks.template best<Cloud::kEach>(
-          points.lower(next.position, turn),
-          [&](uint32_t label, int entry, Winner<Number>* winner) {
-            points.look(label, entry, turn, winner);
-          });
-      distance = Order<Number>::distance(next.candidate.key);
-    }
-  }
-  if (!writes) return;
-  for (int64_t k = int64_t{taken} + threadIdx.x; k < p.count; k += kThreads) {
-    putFarthest(p, source.cloud, k, -1, 0);
-  }
-}
-
 // What a block takes of a cloud: whole turns.
 __host__ __device__ int64_t roomOf(int64_t count, int64_t cluster, int threads) {
   const int64_t turns = (count + cluster * threads - 1) / (cluster * threads);
@@ -136,10 +40,18 @@ __host__ __device__ int64_t rowsBeside(int64_t cluster, int threads) {
   return cluster * threads + kFour;
 }
 
+// Where a cloud is among those that have such rows: ascending from cloud to cloud. Only clouds that are not
+// kept have them, since there may be millions of small ones, and each of those has more than `kept` rows.
+__host__ __device__ int64_t slotOf(int64_t cloud, int64_t first_row, int64_t kept) {
+  return kept == 0 ? cloud : first_row / kept;
+}
+
+// `kept`: points of a cloud that multiprocessors keep.
 template <class Number>
 __device__ PointArrays<Number> arraysOf(const Arguments<Number>& a, int64_t first_row,
-                                        int64_t cloud, int rank, int64_t room, int threads) {
-  const int64_t begin = first_row + cloud * rowsBeside(a.cluster, threads);
+                                        int64_t cloud, int rank, int64_t room, int threads,
+                                        int64_t kept) {
+  const int64_t begin = first_row + slotOf(cloud, first_row, kept) * rowsBeside(a.cluster, threads);
   const int64_t at = (begin + kFour - 1) / kFour * kFour + rank * room;
   auto* x = a.numbers + at;
   return {{x, x + a.each, x + 2 * a.each}, x + 3 * a.each, a.places + at};
@@ -155,31 +67,38 @@ __global__ void __launch_bounds__(Form::kThreads, 1)
   using Number = typename Form::Number;
   constexpr int kThreads = Form::kThreads;
   extern __shared__ __align__(16) unsigned char memory[];
-  __shared__ Meeting<Number> meeting;
+  __shared__ Meeting meeting;
   __shared__ SpatialMemory<Number> spatial;
   const FarthestProblem& p = a.problem;
-  Blocks<Number, kThreads> blocks(&meeting, a.cluster);
+  Blocks<kThreads> blocks(&meeting, a.cluster);
   const int64_t cloud = static_cast<int64_t>(blockIdx.x) / a.cluster;
   const RowRange range = pointsOf(p.points, cloud);
   const int64_t room = roomOf(range.count, a.cluster, kThreads);
   blocks.wait();  // all are there to be written to
-  const Source<Number, kThreads> source = {
-      p, cloud, range, {static_cast<uint32_t>(blocks.rank()), static_cast<uint32_t>(a.cluster)}};
+  const int64_t first = min(blocks.rank() * room, range.count);
+  const Source<Number> source = {
+      p,
+      cloud,
+      range,
+      {static_cast<uint32_t>(first), static_cast<uint32_t>(min(room, range.count - first))}};
   if (range.count == 0) {
-    for (int64_t k = threadIdx.x; k < p.count && blocks.rank() == 0; k += kThreads) {
-      putFarthest(p, cloud, k, -1, 0);
-    }
+    Results<Number, kThreads>(source, blocks.rank() == 0).finish();
   } else if (room > Form::kRoom) {
+    __shared__ BatchMemory batch_memory;
+    auto* entries = reinterpret_cast<Entry<Number>*>(memory);
+    auto* points_memory = reinterpret_cast<WorkspaceMemory<LargeOf<Form>>*>(
+        memory + Batches<Number, kThreads>::entryBytes(a.cluster));
     const int64_t first_row = p.points.packed() ? range.begin : cloud * p.points.rows;
-    WorkspaceCloud<LargeOf<Form>> points(
-        reinterpret_cast<WorkspaceMemory<LargeOf<Form>>*>(memory), &spatial, source.share,
-        arraysOf(a, first_row, cloud, blocks.rank(), room, kThreads), static_cast<uint32_t>(room),
-        source);
-    takeAll(source, blocks, points);
+    WorkspaceCloud<LargeOf<Form>> points(points_memory, &spatial, source.share,
+                                         arraysOf(a, first_row, cloud, blocks.rank(), room,
+                                                  kThreads, int64_t{a.cluster} * Form::kRoom),
+                                         static_cast<uint32_t>(room), source);
+    takeBatches(source, blocks, points, &batch_memory, entries);
   } else if constexpr (Form::kRoom > 0) {
+    __shared__ WinnerMemory<Number> winner_memory;
     KeptCloud<Form> points(reinterpret_cast<KeptMemory<Form>*>(memory), &spatial, source.share,
                            source);
-    takeAll(source, blocks, points);
+    takeOneByOne(source, blocks, points, &winner_memory);
   }
   blocks.wait();  // none leaves while others write to it
 }
@@ -190,14 +109,26 @@ template <class Number>
 struct LaunchForm {
   void (*kernel)(Arguments<Number>);
   int threads;
-  int64_t room;  // points of a block that it keeps
-  size_t shared_bytes;
+  int64_t room;            // points of a block that it keeps
+  size_t kept_bytes;       // of shared memory, for a cloud that is kept
+  size_t workspace_bytes;  // for one in the workspace
+  size_t entry_bytes;      // beside these, for each block of a cluster
+
+  size_t sharedBytes(int cluster) const {
+    return std::max(kept_bytes, workspace_bytes + cluster * entry_bytes);
+  }
 };
 template <class Form>
 constexpr LaunchForm<typename Form::Number> launchForm() {
-  size_t bytes = sizeof(WorkspaceMemory<LargeOf<Form>>);
-  if constexpr (Form::kRoom > 0) bytes = std::max(bytes, sizeof(KeptMemory<Form>));
-  return {farthestPoints<Form>, Form::kThreads, Form::kRoom, bytes};
+  using Number = typename Form::Number;
+  size_t kept_bytes = 0;
+  if constexpr (Form::kRoom > 0) kept_bytes = sizeof(KeptMemory<Form>);
+  return {farthestPoints<Form>,
+          Form::kThreads,
+          Form::kRoom,
+          kept_bytes,
+          sizeof(WorkspaceMemory<LargeOf<Form>>),
+          Batches<Number, Form::kThreads>::entryBytes(1)};
 }
 
 // Ascending by what a block keeps; the first fits any device. Each warp takes part in every round: few of
@@ -244,8 +175,10 @@ int blocksTogether(const FarthestProblem& p, const LaunchDevice& device) {
 
 template <class Number>
 bool fits(const LaunchForm<Number>& form, const LaunchDevice& device) {
-  constexpr size_t kStaticBytes = sizeof(Meeting<Number>) + sizeof(SpatialMemory<Number>) + 64;
-  return form.shared_bytes + kStaticBytes <= static_cast<size_t>(device.block_memory);
+  constexpr size_t kStaticBytes = sizeof(Meeting) + sizeof(BatchMemory) +
+                                  sizeof(WinnerMemory<Number>) + sizeof(SpatialMemory<Number>) + 64;
+  return form.sharedBytes(mostBlocks(device)) + kStaticBytes <=
+         static_cast<size_t>(device.block_memory);
 }
 
 template <class Number>
@@ -280,8 +213,10 @@ Plan<Number> planOf(const FarthestProblem& p, const LaunchDevice& device) {
 template <class Number>
 void cutWorkspace(const FarthestProblem& p, const Plan<Number>& plan, ScratchLayout* layout,
                   Arguments<Number>* arguments) {
-  arguments->each =
-      p.points.total() + (p.points.clouds + 1) * rowsBeside(plan.cluster, plan.form.threads);
+  const int64_t slots =
+      slotOf(p.points.clouds, p.points.total(), plan.cluster * plan.form.room) + 1;
+  const int64_t rows = p.points.total() + slots * rowsBeside(plan.cluster, plan.form.threads);
+  arguments->each = ceilDiv(rows, int64_t{kFour}) * kFour;  // all arrays begin with whole words
   layout->take(&arguments->numbers, 4 * arguments->each);
   layout->take(&arguments->places, arguments->each);
 }
@@ -309,7 +244,7 @@ cudaError_t launch(const FarthestProblem& p, void* scratch, const LaunchDevice& 
   cudaLaunchConfig_t config = {};
   config.gridDim = gridOf(blocks);
   config.blockDim = dim3(static_cast<unsigned>(plan.form.threads));
-  config.dynamicSmemBytes = plan.form.shared_bytes;
+  config.dynamicSmemBytes = plan.form.sharedBytes(plan.cluster);
   config.stream = stream;
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
@@ -336,8 +271,9 @@ cudaError_t allow(const LaunchDevice& device) {
   forms.push_back(Forms<Number>::large);
   for (const LaunchForm<Number>& form : forms) {
     const auto* kernel = reinterpret_cast<const void*>(form.kernel);
-    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(form.shared_bytes));
+    cudaError_t error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(form.sharedBytes(mostBlocks(device))));
     if (error == cudaSuccess && mostBlocks(device) > 8) {
       error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     }

@@ -1,7 +1,8 @@
 // A block's part of a cloud in the workspace, where it is too large for a multiprocessor: sorted by
-// buckets, one for each thread, of which a warp does those of its lanes that a point reaches.
+// buckets, one for each thread, of which the warps share out those that points reach.
 #pragma once
 
+#include "points/farthest_batches.cuh"
 #include "points/farthest_buckets.cuh"
 #include "runtime/aligned_vec.cuh"
 
@@ -30,8 +31,19 @@ struct InWorkspace {
 template <class Form>
 struct WorkspaceMemory {
   using Number = typename Form::Number;
-  uint32_t cells[kCells];
-  Number position[2][Form::kThreads / 32][3];  // of warps' best points, in turns
+  struct Reached {
+    uint32_t bucket;
+    uint32_t by;  // bits: which of the points that are taken
+  };
+  struct Buckets {
+    Entry<Number> farthest[Form::kThreads];
+    Reached reached[Form::kThreads];  // in any order
+    uint32_t count;                   // of those
+  };
+  union {
+    uint32_t cells[kCells];  // until points are in order
+    Buckets buckets;
+  };
 };
 
 template <class Form>
@@ -40,19 +52,16 @@ class WorkspaceCloud {
   using Number = typename Form::Number;
   static constexpr int kThreads = Form::kThreads;
   static constexpr int kWarps = kThreads / 32;
-  static constexpr int kEach = 1;  // candidates of a warp
+  using Reached = typename WorkspaceMemory<Form>::Reached;
 
-  // `room` is a multiple of kThreads. pointAt(index, point) tells whether a point of the cloud is there,
-  // and where.
+  // `room` is a multiple of kThreads. pointAt(at, point) tells whether a point of the block is there, and
+  // where.
   template <class PointAt>
   __device__ WorkspaceCloud(WorkspaceMemory<Form>* memory, SpatialMemory<Number>* spatial,
-                            const Share<kThreads>& share, const PointArrays<Number>& arrays,
-                            uint32_t room, PointAt&& pointAt)
-      : memory_(memory), share_(share), arrays_(arrays), room_(room) {
-    const auto pointOf = [&](uint32_t at, Number(&point)[3]) {
-      return pointAt(share.indexOf(at), point);
-    };
-    orderInSpace<Number, kThreads>(room, pointOf, memory->cells, arrays.order, spatial);
+                            const Share& share, const PointArrays<Number>& arrays, uint32_t room,
+                            PointAt&& pointAt)
+      : buckets_(&memory->buckets), first_(share.first), arrays_(arrays), room_(room) {
+    orderInSpace<Number, kThreads>(room, pointAt, memory->cells, arrays.order, spatial);
     bucket_points_ = kTogether * ((room - 1) / (kTogether * kThreads) + 1);
     for (uint32_t first = kFour * threadIdx.x; first < room; first += kFour * kThreads) {
       // A lane's points ascend: of those equally far the first is the one to take.
@@ -63,7 +72,7 @@ class WorkspaceCloud {
 #pragma unroll
       for (uint32_t k = 0; k < kFour; ++k) {
         Number point[3] = {};
-        const bool is_there = pointOf(at[k], point);
+        const bool is_there = pointAt(at[k], point);
         arrays.order[first + k] = at[k];
         for (int axis = 0; axis < 3; ++axis) arrays.position[axis][first + k] = point[axis];
         arrays.distance[first + k] = is_there ? static_cast<Number>(INFINITY) : Number(-1);
@@ -73,27 +82,34 @@ class WorkspaceCloud {
     findBoxes();
   }
 
-  // Once a point is taken: the warp's best, for its lane 0.
-  __device__ Candidate<Number> lower(const Number (&taken)[3], int turn) {
-    const unsigned reached = bucket_.reachedOfWarp(taken);
-    if (reached != 0) {
-      lowerBuckets(reached, taken);
-      best_ = bestOfWarp<Number>(bucket_.best);
-    }
-    if (best_.key > 0 && bucket_.best.label == best_.label) {
-#pragma unroll
-      for (int axis = 0; axis < 3; ++axis) {
-        memory_->position[turn][threadIdx.x / 32][axis] = farthest_[axis];
-      }
-    }
-    return best_;
+  __device__ bool isReached(const Number (&taken)[3]) const {
+    return isReachedBy(taken, box_, reach_);
   }
 
-  __device__ void look(uint32_t, int entry, int turn, Winner<Number>* winner) const {
-#pragma unroll
-    for (int axis = 0; axis < 3; ++axis) {
-      winner->position[axis] = memory_->position[turn][entry][axis];
-    }
+  // By points that are taken, of which bits of `reaching` tell which reach the lane's bucket. The warp's
+  // entry, for its first lane, is another where any does. To be called by all threads.
+  template <class Batches>
+  __device__ void lower(unsigned reaching, const Batches& batches, Entry<Number>* entry) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const unsigned reached = __ballot_sync(~0u, reaching != 0);
+    uint32_t place = 0;
+    if (lane == 0 && reached != 0) place = atomicAdd(&buckets_->count, __popc(reached));
+    place = __shfl_sync(~0u, place, 0) + __popc(reached & ((1u << lane) - 1));
+    if (reaching != 0) buckets_->reached[place] = {bucketOf(lane), reaching};
+    __syncthreads();
+    lowerReached(batches);
+    __syncthreads();
+    if (threadIdx.x == 0) buckets_->count = 0;
+    if (reached == 0) return;
+
+    Entry<Number> own = buckets_->farthest[bucketOf(lane)];
+    if (reaching != 0) reach_ = Order<Number>::distance(own.best.key);
+    const Candidate<Number> best = bestOfWarp<Number>(own.best);
+    const int holder = __ffs(__ballot_sync(~0u, own.best.label == best.label)) - 1;
+    const auto rest = mostOfWarp(lane == holder ? own.rest : own.best.key);
+    *entry = shuffled(own, holder);
+    entry->rest = rest;
+    if (lane != 0) *entry = Entry<Number>::none();
   }
 
  private:
@@ -117,27 +133,11 @@ class WorkspaceCloud {
         if (arrays_.distance[place] > 0) box.add(point);
       }
       box.joinWarp();
-      if (own_lane == lane) bucket_.box = box;
+      if (own_lane == lane) box_ = box;
     }
-    bucket_.begin();
-  }
-
-  // Goes through the points of some lanes' buckets, kTogether at a time.
-  struct Cursor {
-    unsigned left;  // lanes, with the one that it is at
-    uint32_t place;
-    uint32_t end;  // of the bucket
-  };
-  __device__ Cursor beginOf(unsigned lanes) const {
-    const uint32_t bucket = bucketOf(static_cast<uint32_t>(__ffs(lanes) - 1));
-    return {lanes, bucket * bucket_points_, endOf(bucket)};
-  }
-  __device__ Cursor next(const Cursor& cursor) const {
-    if (cursor.place + kTogether < cursor.end) {
-      return {cursor.left, cursor.place + kTogether, cursor.end};
-    }
-    const unsigned left = cursor.left & (cursor.left - 1);
-    return left == 0 ? Cursor{0, 0, 0} : beginOf(left);
+    reach_ = reachAtFirst(box_);
+    buckets_->farthest[threadIdx.x] = Entry<Number>::none();
+    if (threadIdx.x == 0) buckets_->count = 0;
   }
 
   using Four = AlignedVec<Number, kFour>;
@@ -146,8 +146,8 @@ class WorkspaceCloud {
     Four distance;
     AlignedVec<uint32_t, kFour> order;
   };
-  __device__ Loaded load(const Cursor& cursor) const {
-    const uint32_t first = cursor.place + kFour * (threadIdx.x % 32);
+  __device__ Loaded load(uint32_t place) const {
+    const uint32_t first = place + kFour * (threadIdx.x % 32);
     Loaded loaded;
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {
@@ -158,78 +158,96 @@ class WorkspaceCloud {
     return loaded;
   }
 
-  // What comes next is on its way while a part is computed: memory is far away.
-  __device__ __forceinline__ void lowerBuckets(unsigned reached, const Number (&taken)[3]) {
-    Cursor at = beginOf(reached);
-    Loaded points = load(at);
-    Farthest farthest = kNone;
-    while (at.left != 0) {
-      const Cursor after = next(at);
-      Loaded coming;
-      if (after.left != 0) coming = load(after);
-      lowerSome(at, points, taken, &farthest);
-      if (after.left != at.left) {
-        keep(__ffs(at.left) - 1, farthest);
-        farthest = kNone;
+  // The warp's share of the buckets that are reached, kTogether points at a time. What comes next is on its
+  // way while a part is computed: memory is far away.
+  template <class Batches>
+  __device__ __forceinline__ void lowerReached(const Batches& batches) {
+    const uint32_t count = buckets_->count;
+    uint32_t number = threadIdx.x / 32;
+    if (number >= count) return;
+    Reached at = buckets_->reached[number];
+    uint32_t place = at.bucket * bucket_points_;
+    Loaded points = load(place);
+    Entry<Number> farthest = Entry<Number>::none();
+    while (number < count) {
+      Reached next = at;
+      uint32_t next_place = place + kTogether;
+      const bool is_last = next_place >= endOf(at.bucket);
+      if (is_last) number += kWarps;
+      if (is_last && number < count) {
+        next = buckets_->reached[number];
+        next_place = next.bucket * bucket_points_;
       }
-      at = after;
+      Loaded coming;
+      if (number < count) coming = load(next_place);
+      farthest.join(lowerSome(place, points, at.by, batches));
+      if (is_last) {
+        if (threadIdx.x % 32 == 0) buckets_->farthest[at.bucket] = farthest;
+        farthest = Entry<Number>::none();
+      }
+      at = next;
+      place = next_place;
       points = coming;
     }
   }
 
-  // A lane's farthest point of a bucket.
-  struct Farthest {
-    Number distance;
-    uint32_t number;
-    Number position[3];
-  };
-  static constexpr Farthest kNone = {Number(-1), ~0u, {}};
-
-  __device__ __forceinline__ void lowerSome(const Cursor& at, const Loaded& points,
-                                            const Number (&taken)[3], Farthest* farthest) {
+  // Of a part of a bucket, by points that are taken: bits of `by`.
+  template <class Batches>
+  __device__ __forceinline__ Entry<Number> lowerSome(uint32_t place, const Loaded& points,
+                                                     unsigned by, const Batches& batches) {
+    Number point[kFour][3];
     Four distance = points.distance;
 #pragma unroll
     for (uint32_t k = 0; k < kFour; ++k) {
-      const Number point[3] = {points.position[0].element[k], points.position[1].element[k],
-                               points.position[2].element[k]};
-      const Number lowered =
-          least(squaredDistance(point[0] - taken[0], point[1] - taken[1], point[2] - taken[2]),
-                distance.element[k]);
-      distance.element[k] = lowered;
-      const uint32_t number = points.order.element[k];
-      if (lowered > farthest->distance ||
-          (lowered == farthest->distance && number < farthest->number)) {
-        *farthest = {lowered, number, {point[0], point[1], point[2]}};
+      for (int axis = 0; axis < 3; ++axis) point[k][axis] = points.position[axis].element[k];
+    }
+#pragma unroll 1
+    for (; by != 0; by &= by - 1) {
+      const auto& taken = batches.taken(__ffs(by) - 1).position;
+      const Number position[3] = {taken[0], taken[1], taken[2]};
+#pragma unroll
+      for (uint32_t k = 0; k < kFour; ++k) {
+        distance.element[k] = least(squaredDistance(point[k], position), distance.element[k]);
       }
     }
-    *reinterpret_cast<Four*>(arrays_.distance + at.place + kFour * (threadIdx.x % 32)) = distance;
-  }
-
-  // Of all lanes' the best becomes that of one lane's bucket.
-  __device__ void keep(int lane, const Farthest& own) {
-    const Candidate<Number> best =
-        bestOfWarp<Number>({Order<Number>::of(own.distance), own.number});
-    const unsigned holders = __ballot_sync(~0u, own.number == best.label);
-    Number position[3];
+    *reinterpret_cast<Four*>(arrays_.distance + place + kFour * (threadIdx.x % 32)) = distance;
+    // A lane's points ascend: of those equally far the first is the one to take.
+    Number most = distance.element[0];
+    uint32_t number = points.order.element[0];
+    Entry<Number> farthest;
+    for (int axis = 0; axis < 3; ++axis) farthest.position[axis] = point[0][axis];
+#pragma unroll
+    for (uint32_t k = 1; k < kFour; ++k) {
+      if (distance.element[k] > most) {
+        most = distance.element[k];
+        number = points.order.element[k];
+        for (int axis = 0; axis < 3; ++axis) farthest.position[axis] = point[k][axis];
+      }
+    }
+    const Candidate<Number> best = bestOfWarp<Number>({Order<Number>::of(most), number});
+    const int holder = __ffs(__ballot_sync(~0u, number == best.label)) - 1;
+    Number rest[kFour];
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {
-      position[axis] = __shfl_sync(~0u, own.position[axis], __ffs(holders) - 1);
+      farthest.position[axis] = __shfl_sync(~0u, farthest.position[axis], holder);
     }
-    if (static_cast<int>(threadIdx.x) % 32 != lane) return;
-    bucket_.lower({best.key, share_.indexOf(best.label)});
 #pragma unroll
-    for (int axis = 0; axis < 3; ++axis) farthest_[axis] = position[axis];
+    for (uint32_t k = 0; k < kFour; ++k) {
+      rest[k] = least(squaredDistance(point[k], farthest.position), distance.element[k]);
+    }
+    farthest.rest = mostOfWarp(
+        Order<Number>::of(largest(largest(rest[0], rest[1]), largest(rest[2], rest[3]))));
+    farthest.best = {best.key, first_ + best.label};
+    return farthest;
   }
 
-  WorkspaceMemory<Form>* memory_;
-  Share<kThreads> share_;
+  typename WorkspaceMemory<Form>::Buckets* buckets_;
+  uint32_t first_;  // of the block
   PointArrays<Number> arrays_;
   uint32_t room_;
   uint32_t bucket_points_;
-  // Of a lane's bucket.
-  Bucket<Number> bucket_;
-  Number farthest_[3];
-  Candidate<Number> best_ = kNoCandidate<Number>;  // of the warp
+  Box<Number> box_;  // of the lane's bucket
+  Number reach_;     // of it, as of Bucket
 };
 
 }  // namespace farthest

@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <iterator>
+#include <numeric>
 #include <vector>
 
 #include "support/expect.h"
@@ -125,16 +126,35 @@ struct FarthestCase {
     }
   }
 
-  // Padded clouds, as they lie in memory: of f32 or f64, and with many ties or few.
+  enum class Spread { kEven, kTies, kClumps };
+
+  // Padded clouds, as they lie in memory: of f32 or f64.
   FarthestCase(uint64_t seed, rbcDType dtype, int64_t clouds, int64_t rows, int64_t count,
-               bool ties)
+               Spread spread)
       : points(dtype, {clouds, rows, 3}),
         indices(kI64, {clouds, count}),
         distances(kF64, {clouds, count}) {
+    fillSpread(seed, spread);
+  }
+
+  // Packed clouds of f32 of some sizes.
+  FarthestCase(uint64_t seed, const std::vector<int64_t>& sizes, int64_t count, Spread spread)
+      : points(kF32, {std::accumulate(sizes.begin(), sizes.end(), int64_t{0}), 3}),
+        indices(kI64, {static_cast<int64_t>(sizes.size()), count}),
+        distances(kF64, {static_cast<int64_t>(sizes.size()), count}) {
+    std::vector<uint64_t> ends = {0};
+    for (const int64_t size : sizes) ends.push_back(ends.back() + static_cast<uint64_t>(size));
+    offsets = support::arrayOf(kI64, {static_cast<int64_t>(ends.size())}, ends);
+    fillSpread(seed, spread);
+  }
+
+  void fillSpread(uint64_t seed, Spread spread) {
     Random random(seed);
     fill(points, [&]() -> double {
       if (random.chance(0.001)) return INFINITY;
-      return ties ? static_cast<double>(random.below(12)) : random.uniform(-9, 9);
+      if (spread == Spread::kTies) return static_cast<double>(random.below(12));
+      if (spread == Spread::kEven) return random.uniform(-9, 9);
+      return static_cast<double>(random.below(3)) + random.uniform(-0.01, 0.01);
     });
   }
 
@@ -382,14 +402,48 @@ TEST_CASE("clouds cuda: farthest points of clouds of all sizes") {
       {kF32, 70, 9000, 40},     {kF32, 70, 66'000, 12}, {kF32, 20, 30'000, 40},
       {kF32, 1, 1'200'000, 20}, {kF64, 5, 8192, 70},    {kF64, 70, 9000, 40},
       {kF64, 1, 140'000, 70}};
-  for (uint64_t i = 0; i < 2 * std::size(kSizes); ++i) {
+  for (uint64_t i = 0; i < 3 * std::size(kSizes); ++i) {
     if (!support::inShare(i)) continue;
-    const Size& size = kSizes[i / 2];
+    const Size& size = kSizes[i / 3];
     CAPTURE(size.clouds);
     CAPTURE(size.rows);
-    FarthestCase c(i, size.dtype, size.clouds, size.rows, size.count, i % 2 == 0);
+    FarthestCase c(i, size.dtype, size.clouds, size.rows, size.count,
+                   static_cast<FarthestCase::Spread>(i % 3));
     CHECK(c.run(cuda) == c.expectedBits());
   }
+}
+
+TEST_CASE("clouds cuda: farthest points of many small clouds and a few large ones") {
+  WITH_CUDA(cuda);
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    if (!support::inShare(seed)) continue;
+    CAPTURE(seed);
+    Random random(seed);
+    // Packed: how large a cloud is only the device knows. Those of 1025 and more are in the workspace.
+    std::vector<int64_t> sizes;
+    for (int i = 0; i < 3000; ++i) sizes.push_back(random.below(20));
+    for (const int64_t large : {1024, 1025, 1026, 9000, 1025, 30'000, 1100}) {
+      const auto at = static_cast<size_t>(random.below(static_cast<int64_t>(sizes.size())));
+      sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(at), large);
+    }
+    FarthestCase c(seed, sizes, 40, static_cast<FarthestCase::Spread>(seed % 3));
+    CHECK(c.run(cuda) == c.expectedBits());
+  }
+}
+
+TEST_CASE("clouds cuda: many small clouds need little beside their points") {
+  WITH_CUDA(cuda);
+  FarthestCase c(1, std::vector<int64_t>(100'000, 16), 4, FarthestCase::Spread::kEven);
+  Calls calls(cuda);
+  rbcFarthestPointsParams params = rbcFarthestPointsParamsInit();
+  params.offsets = calls.in(c.offsets);
+  const rbcTensor* from = calls.in(c.points);
+  const rbcTensor* to = calls.out(c.indices);
+  size_t bytes = 0;
+  CHECK_SUCCEEDS(rbcFarthestPointsWorkspaceSize(cuda.get(), from, to, nullptr, &params, &bytes));
+  const auto rows = static_cast<size_t>(c.points.extent(0));
+  CHECK(bytes >= rows * 20);
+  CHECK(bytes <= rows * 26);
 }
 
 TEST_CASE("clouds cuda: unproject gives the bits of the CPU") {

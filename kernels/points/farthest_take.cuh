@@ -1,0 +1,174 @@
+// Takes the points of a cloud one after the other, wherever they are kept.
+#pragma once
+
+#include "farthest_problem.h"
+
+#include "points/farthest_batches.cuh"
+#include "points/farthest_buckets.cuh"
+#include "points/farthest_winner.cuh"
+
+namespace rbc::cuda {
+namespace farthest {
+
+template <class Number>
+__device__ Number coordinateAt(const PointClouds& c, int64_t at) {
+  switch (c.dtype) {
+    case DType::F16: return static_cast<Number>(widen(static_cast<const f16*>(c.data)[at]));
+    case DType::BF16: return static_cast<Number>(widen(static_cast<const bf16*>(c.data)[at]));
+    case DType::F32: return static_cast<Number>(static_cast<const float*>(c.data)[at]);
+    default: return static_cast<Number>(static_cast<const double*>(c.data)[at]);
+  }
+}
+
+template <class Number>
+__device__ bool loadPoint(const PointClouds& c, int64_t cloud, int64_t row, Number (&point)[3]) {
+  bool finite = true;
+#pragma unroll
+  for (int axis = 0; axis < 3; ++axis) {
+    const int64_t at = cloud * c.stride[0] + row * c.stride[1] + axis * c.stride[2];
+    point[axis] = coordinateAt<Number>(c, at);
+    finite = finite && isFinite(point[axis]);
+  }
+  return finite;
+}
+
+// The points of a block.
+template <class Number>
+struct Source {
+  const FarthestProblem& problem;
+  int64_t cloud;
+  RowRange range;
+  Share share;
+
+  // Whether there is a finite point, by its number in the block.
+  __device__ bool operator()(uint32_t at, Number (&point)[3]) const {
+    return at < share.count &&
+           loadPoint(problem.points, cloud, range.begin + share.first + at, point);
+  }
+};
+
+// The best of a warp for the first point to take: the first finite one from the start on, then from 0. Counts
+// those that a thread finds finite.
+template <int kThreads, class Number>
+__device__ Candidate<Number> firstOfWarp(const Source<Number>& source, int* finite) {
+  const int64_t points = source.range.count;
+  const int64_t start = startOf(source.problem, source.cloud, points);
+  Candidate<Number> first = kNoCandidate<Number>;
+  for (uint32_t at = threadIdx.x; at < source.share.count; at += kThreads) {
+    Number point[3];
+    if (!source(at, point)) continue;
+    ++*finite;
+    const uint32_t i = source.share.first + at;
+    const int64_t behind = i >= start ? i - start : i + points - start;
+    const auto key = static_cast<typename Order<Number>::Key>(0x80000000u - behind);
+    if (key > first.key) first = {key, i};
+  }
+  return bestOfWarp<Number>(first);
+}
+
+// The points that are taken, in order. Threads keep one each, so that no round waits for a write.
+template <class Number, int kThreads>
+class Results {
+ public:
+  __device__ Results(const Source<Number>& source, bool writes)
+      : source_(source), writes_(writes) {}
+
+  __device__ int count() const { return written_ + kept_; }
+
+  // `batch` points, of which candidateOf(i) gives each.
+  template <class CandidateOf>
+  __device__ void add(int batch, CandidateOf&& candidateOf) {
+    const int own = static_cast<int>(threadIdx.x) - kept_;
+    if (own >= 0 && own < batch) candidate_ = candidateOf(own);
+    kept_ += batch;
+    if (kept_ > kThreads - kMaxBatch) write();
+  }
+
+  // Nothing comes any more.
+  __device__ void finish() {
+    write();
+    const FarthestProblem& p = source_.problem;
+    if (!writes_) return;
+    for (int64_t k = int64_t{written_} + threadIdx.x; k < p.count; k += kThreads) {
+      putFarthest(p, source_.cloud, k, -1, 0);
+    }
+  }
+
+ private:
+  __device__ void write() {
+    const FarthestProblem& p = source_.problem;
+    if (writes_ && static_cast<int>(threadIdx.x) < kept_) {
+      const int place = written_ + static_cast<int>(threadIdx.x);
+      const Number distance =
+          place == 0 ? static_cast<Number>(INFINITY) : Order<Number>::distance(candidate_.key);
+      const int64_t first_row = p.points.packed() ? source_.range.begin : 0;
+      putFarthest(p, source_.cloud, place, first_row + candidate_.label,
+                  static_cast<double>(distance));
+    }
+    written_ += kept_;
+    kept_ = 0;
+  }
+
+  const Source<Number>& source_;
+  bool writes_;  // one block does
+  int written_ = 0;
+  int kept_ = 0;  // by the first threads
+  Candidate<Number> candidate_ = kNoCandidate<Number>;
+};
+
+// One point a round: where multiprocessors keep all points, several take longer (see the log of experiments).
+template <class Cloud, class Number, int kThreads>
+__device__ void takeOneByOne(const Source<Number>& source, Blocks<kThreads>& blocks, Cloud& points,
+                             WinnerMemory<Number>* memory) {
+  int finite = 0;
+  const Candidate<Number> first = firstOfWarp<kThreads>(source, &finite);
+  const int count =
+      static_cast<int>(min(static_cast<int64_t>(blocks.sum(finite)), source.problem.count));
+  Results<Number, kThreads> results(source, blocks.rank() == 0);
+  if (count > 0) {
+    Winner<Number> next =
+        bestOfAll<1>(blocks, memory, first, [&](uint32_t index, Winner<Number>* winner) {
+          source(index - source.share.first, winner->position);
+        });
+    while (true) {
+      results.add(1, [&](int) { return next.candidate; });
+      if (results.count() == count) break;
+      next = bestOfAll<Cloud::kEach>(
+          blocks, memory, points.lower(next.position),
+          [&](uint32_t label, Winner<Number>* winner) { points.look(label, winner); });
+    }
+  }
+  results.finish();
+}
+
+// Several points a round where that is certain.
+template <class Cloud, class Number, int kThreads>
+__device__ void takeBatches(const Source<Number>& source, Blocks<kThreads>& blocks, Cloud& points,
+                            BatchMemory* memory, Entry<Number>* entries) {
+  int finite = 0;
+  Entry<Number> own = Entry<Number>::none();
+  own.best = firstOfWarp<kThreads>(source, &finite);
+  if (own.best.key > 0) source(own.best.label - source.share.first, own.position);
+  own.rest = ~typename Order<Number>::Key{0};  // nothing is known of the others
+  const int count =
+      static_cast<int>(min(static_cast<int64_t>(blocks.sum(finite)), source.problem.count));
+  Results<Number, kThreads> results(source, blocks.rank() == 0);
+  Batches<Number, kThreads> batches(blocks, memory, entries);
+  while (results.count() < count) {
+    const bool is_first = results.count() == 0;
+    const int batch = batches.takeSome(own, count - results.count());
+    results.add(batch, [&](int i) { return batches.taken(i).best; });
+    unsigned reaching = 0;  // which change anything for the thread's bucket
+    for (int i = 0; i < batch; ++i) {
+      const auto& taken = batches.taken(i).position;
+      const Number position[3] = {taken[0], taken[1], taken[2]};
+      reaching |= (points.isReached(position) ? 1u : 0u) << i;
+    }
+    if (is_first) own = Entry<Number>::none();  // told of the first point
+    if (results.count() < count) points.lower(reaching, batches, &own);
+  }
+  results.finish();
+}
+
+}  // namespace farthest
+}  // namespace rbc::cuda
