@@ -395,13 +395,14 @@ TEST_CASE("clouds cuda: farthest points of clouds of all sizes") {
     int64_t clouds, rows, count;
   };
   // Kept and in the workspace, by a block alone and by clusters; in the workspace with buckets of one part,
-  // and of several.
+  // and of several; and more points than a block writes at once.
   constexpr Size kSizes[] = {
       {kF32, 5, 1024, 70},      {kF32, 5, 4096, 70},    {kF32, 5, 8192, 300},
       {kF32, 5, 8193, 70},      {kF32, 1, 131'000, 70}, {kF32, 1, 140'000, 70},
       {kF32, 70, 9000, 40},     {kF32, 70, 66'000, 12}, {kF32, 20, 30'000, 40},
       {kF32, 1, 1'200'000, 20}, {kF64, 5, 8192, 70},    {kF64, 70, 9000, 40},
-      {kF64, 1, 140'000, 70}};
+      {kF64, 1, 140'000, 70},   {kF32, 3, 4096, 700},   {kF32, 2, 8192, 1100},
+      {kF32, 1, 140'000, 600}};
   for (uint64_t i = 0; i < 3 * std::size(kSizes); ++i) {
     if (!support::inShare(i)) continue;
     const Size& size = kSizes[i / 3];
