@@ -67,7 +67,7 @@ class Batches {
   }
 
   // Takes some points, one at least and `most` or kMaxBatch at most, by entries with which all of the cloud
-  // have been told of; one of them has a point. Returns how many.
+  // have been told of. Returns how many: 0 where no entry has a point.
   __device__ int takeSome(const Entry<Number>& own, int most) {
     blocks_.nextTurn();
     tell(own);

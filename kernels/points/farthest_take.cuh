@@ -157,6 +157,7 @@ __device__ void takeBatches(const Source<Number>& source, Blocks<kThreads>& bloc
   while (results.count() < count) {
     const bool is_first = results.count() == 0;
     const int batch = batches.takeSome(own, count - results.count());
+    if (batch == 0) break;  // offsets overlap, and another cloud wrote over the points
     results.add(batch, [&](int i) { return batches.taken(i).best; });
     unsigned reaching = 0;  // which change anything for the thread's bucket
     for (int i = 0; i < batch; ++i) {

@@ -247,7 +247,7 @@ class WorkspaceCloud {
   uint32_t room_;
   uint32_t bucket_points_;
   Box<Number> box_;  // of the lane's bucket
-  Number reach_;     // of it, as of Bucket
+  Number reach_;     // of it: see reachAtFirst()
 };
 
 }  // namespace farthest
