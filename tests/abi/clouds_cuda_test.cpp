@@ -382,4 +382,44 @@ TEST_CASE("clouds cuda: inputs of any bits touch nothing outside the tensors") {
   }
 }
 
+TEST_CASE("clouds cuda: farthest points of clouds that overlap end, and touch nothing else") {
+  REQUIRE_CUDA();
+  // Wrong offsets: two large clouds share rows. The larger one has finite points only where the other one
+  // is, so it overwrites what that one keeps in the workspace. What they get is not specified.
+  constexpr int64_t kRows = 100'000;
+  constexpr int64_t kBegin = 50'000;
+  constexpr int64_t kEnd = 65'000;
+  constexpr int64_t kClouds = 100;
+  constexpr int64_t kCount = 12'000;
+  Array points(kF32, {kRows, 3});
+  Random random(9);
+  fill(points, [&, element = int64_t{0}]() mutable {
+    const int64_t row = element++ / 3;
+    return row >= kBegin && row < kEnd ? random.uniform(-1, 1)
+                                       : std::numeric_limits<double>::quiet_NaN();
+  });
+  for (const int64_t small : {int64_t{0}, int64_t{2}}) {  // before the larger one and after it
+    CAPTURE(small);
+    Array offsets(kI64, {kClouds + 1});
+    fill(offsets, [&, i = int64_t{0}]() mutable {
+      const int64_t at = i++;
+      const int64_t large = small == 0 ? 2 : 0;
+      if (at == small) return double{kBegin};
+      if (at == small + 1) return double{kEnd};
+      if (at == large) return 0.0;
+      return at < large ? double{0} : double{kRows};
+    });
+    Array indices(kI64, {kClouds, kCount});
+    const Placed on_points(cuda, points, true);
+    const Placed on_offsets(cuda, offsets, true);
+    Placed on_indices(cuda, indices, true);
+    rbcFarthestPointsParams params = rbcFarthestPointsParamsInit();
+    params.offsets = on_offsets.get();
+    CHECK_SUCCEEDS(
+        rbcFarthestPoints(cuda.get(), on_points.get(), on_indices.get(), nullptr, &params));
+    CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
+    CHECK(on_indices.fetch(cuda, indices));
+  }
+}
+
 #endif  // RBC_WITH_CUDA
