@@ -31,16 +31,19 @@ __device__ __forceinline__ void storeFour(T* array, int64_t first, int64_t count
   }
 }
 
-// The rows first .. first + kPoints - 1 of an array, as one word where all are there.
-__device__ __forceinline__ void loadFour(const int32_t* array, int64_t first, int64_t count,
-                                         int32_t (&four)[kPoints]) {
+// The elements first .. first + kPoints - 1 of an array, together where all are there; `none` behind the
+// last.
+template <class T>
+__device__ __forceinline__ void loadFour(const T* array, int64_t first, int64_t count,
+                                         T (&four)[kPoints], T none) {
   if (first + kPoints <= count) {
-    const int4 word = *reinterpret_cast<const int4*>(array + first);
-    four[0] = word.x, four[1] = word.y, four[2] = word.z, four[3] = word.w;
+    const auto vec = load<AlignedVec<T, kPoints>>(array + first);
+#pragma unroll
+    for (int k = 0; k < kPoints; ++k) four[k] = vec.element[k];
     return;
   }
 #pragma unroll
-  for (int k = 0; k < kPoints; ++k) four[k] = first + k < count ? array[first + k] : -1;
+  for (int k = 0; k < kPoints; ++k) four[k] = first + k < count ? array[first + k] : none;
 }
 
 }  // namespace grouping

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "ceil_div.h"
+#include "points/find_voxels.cuh"
 #include "points/rank_points.cuh"
 #include "points/sort_points.cuh"
 #include "runtime/cuda_error.h"
@@ -28,30 +29,31 @@ constexpr const char* kSizeOfScan = "the size of a scan";
 }  // namespace
 
 PointGrouping::PointGrouping(const PointClouds& points, const VoxelGrid& grid,
-                             const Output<1>& dropped, bool ordered, ScratchLayout* cutter)
+                             const Output<1>& dropped, const Wanted& wanted, ScratchLayout* cutter)
     : clouds_(points),
       grid_(grid),
       dropped_(dropped),
       voxels_(points.clouds * grid.volume()),
-      ranked_(!ordered && suitsRanks(points.total(), voxels_)),
-      wide_(voxels_ > INT32_MAX) {
+      ranked_(!wanted.order_in_voxel && suitsRanks(points.total(), voxels_)) {
+  groups_.wide = voxels_ > INT32_MAX;
   groups_.points = points.total();
   groups_.most = std::min(groups_.points, voxels_);
   cutter->take(&groups_.num, 1);
-  cutter->take(&groups_.keys, groups_.most);
   cutter->take(&groups_.starts, groups_.most + 1);
   cutter->take(&groups_.order, groups_.points);
   if (ranked_) {
     cutRanked(cutter);
-  } else if (wide_) {
-    cutSorted<uint64_t>(cutter);
+  } else if (groups_.wide) {
+    cutSorted<uint64_t>(wanted, cutter);
   } else {
-    cutSorted<uint32_t>(cutter);
+    cutSorted<uint32_t>(wanted, cutter);
   }
 }
 
 void PointGrouping::cutRanked(ScratchLayout* cutter) {
   num_words_ = ceilDiv(voxels_, kWordBits);
+  cutter->take(&voxel_keys_, groups_.most);
+  groups_.keys = voxel_keys_;
   cutter->take(&groups_.ranks, groups_.points);
   cutter->take(&slots_, groups_.points);
   cutter->take(&words_, num_words_);
@@ -83,7 +85,7 @@ cudaError_t PointGrouping::launchRanked(const LaunchDevice& device,
   size_t bytes = temporary_bytes_;
   error = scanBits(temporary_, &bytes, words_, prefix_, num_words_, cuda_stream);
   if (error != cudaSuccess) return error;
-  RankArguments arguments = {groups_, words_, prefix_, counts_, slots_, num_words_};
+  RankArguments arguments = {groups_, words_, prefix_, voxel_keys_, counts_, slots_, num_words_};
   error = launchBlocks(rankPoints, &arguments, blocks, kThreads, device, cuda_stream);
   if (error != cudaSuccess) return error;
   bytes = temporary_bytes_;
@@ -93,23 +95,19 @@ cudaError_t PointGrouping::launchRanked(const LaunchDevice& device,
 }
 
 template <class Key>
-void PointGrouping::cutSorted(ScratchLayout* cutter) {
-  cutter->take(&groups_.heads, groups_.points);
+void PointGrouping::cutSorted(const Wanted& wanted, ScratchLayout* cutter) {
+  if (wanted.voxel_of_point) cutter->take(&groups_.heads, groups_.points);
   cutter->take(&rows_, groups_.points);
   Key* keys;
   Key* sorted_keys;
   cutter->take(&keys, groups_.points);
   cutter->take(&sorted_keys, groups_.points);
+  cutter->take(&states_, ceilDiv(groups_.points, kTileKeys));
   keys_ = keys;
-  sorted_keys_ = sorted_keys;
-  size_t bytes[2] = {};
-  checkCuda(sort<Key>(nullptr, &bytes[0], keys, sorted_keys, rows_, groups_.order, groups_.points,
-                      voxels_, nullptr),
+  groups_.keys = sorted_keys_ = sorted_keys;
+  checkCuda(sort<Key>(nullptr, &temporary_bytes_, keys, sorted_keys, rows_, groups_.order,
+                      groups_.points, voxels_, nullptr),
             "the size of a sort");
-  checkCuda(scanHeads<Key>(nullptr, &bytes[1], sorted_keys, voxels_, groups_.heads, groups_.points,
-                           nullptr),
-            kSizeOfScan);
-  temporary_bytes_ = std::max(bytes[0], bytes[1]);
   cutter->take(&temporary_, static_cast<int64_t>(temporary_bytes_));
 }
 
@@ -119,11 +117,12 @@ cudaError_t PointGrouping::launchSorted(const LaunchDevice& device,
   const auto none = static_cast<Key>(voxels_);
   auto* keys = static_cast<Key*>(keys_);
   auto* sorted_keys = static_cast<Key*>(sorted_keys_);
+  const int64_t tiles = ceilDiv(groups_.points, kTileKeys);
   cudaError_t error = visitLoader(clouds_, [&](auto tag) {
     using Loader = typename decltype(tag)::type;
     using Number = typename Loader::Number;
-    KeyArguments<Number, Key> arguments = {sourceOf<Number>(clouds_, grid_, dropped_), none, keys,
-                                           rows_};
+    KeyArguments<Number, Key> arguments = {
+        sourceOf<Number>(clouds_, grid_, dropped_), none, keys, rows_, states_, tiles};
     return launchBlocks(makeKeys<Loader, Key>, &arguments,
                         ceilDiv(groups_.points, kThreads * kPoints), kThreads, device, cuda_stream);
   });
@@ -132,13 +131,8 @@ cudaError_t PointGrouping::launchSorted(const LaunchDevice& device,
   error = sort<Key>(temporary_, &bytes, keys, sorted_keys, rows_, groups_.order, groups_.points,
                     voxels_, cuda_stream);
   if (error != cudaSuccess) return error;
-  bytes = temporary_bytes_;
-  error = scanHeads<Key>(temporary_, &bytes, sorted_keys, voxels_, groups_.heads, groups_.points,
-                         cuda_stream);
-  if (error != cudaSuccess) return error;
-  PlaceArguments<Key> arguments = {groups_, sorted_keys, none};
-  return launchBlocks(placeVoxels<Key>, &arguments, ceilDiv(groups_.points, kThreads), kThreads,
-                      device, cuda_stream);
+  FindArguments<Key> arguments = {groups_, sorted_keys, none, states_};
+  return launchBlocks(findVoxels<Key>, &arguments, tiles, kThreads, device, cuda_stream);
 }
 
 cudaError_t PointGrouping::launch(const LaunchDevice& device, cudaStream_t cuda_stream) const {
@@ -150,8 +144,8 @@ cudaError_t PointGrouping::launch(const LaunchDevice& device, cudaStream_t cuda_
     return error;
   }
   if (ranked_) return launchRanked(device, cuda_stream);
-  return wide_ ? launchSorted<uint64_t>(device, cuda_stream)
-               : launchSorted<uint32_t>(device, cuda_stream);
+  return groups_.wide ? launchSorted<uint64_t>(device, cuda_stream)
+                      : launchSorted<uint32_t>(device, cuda_stream);
 }
 
 cudaError_t loadGroupPoints() { return loadKernelsBeside(orderPoints); }

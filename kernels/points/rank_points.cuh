@@ -39,6 +39,7 @@ struct RankArguments {
   PointGroups groups;
   const uint64_t* words;
   const uint32_t* prefix;
+  int32_t* keys;  // of voxels
   uint32_t* counts;
   int32_t* slots;
   int64_t num_words;
@@ -58,7 +59,7 @@ static __global__ void __launch_bounds__(kThreads)
   int32_t keys[kPoints];
   int32_t ranks[kPoints];
   int32_t slots[kPoints];
-  loadFour(g.ranks, first, g.points, keys);
+  loadFour(g.ranks, first, g.points, keys, -1);
 #pragma unroll
   for (int k = 0; k < kPoints; ++k) {
     ranks[k] = -1;
@@ -73,7 +74,7 @@ static __global__ void __launch_bounds__(kThreads)
   }
 #pragma unroll
   for (int k = 0; k < kPoints; ++k) {
-    if (ranks[k] >= 0 && slots[k] == 0) g.keys[ranks[k]] = keys[k];
+    if (ranks[k] >= 0 && slots[k] == 0) a.keys[ranks[k]] = keys[k];
   }
   storeFour(g.ranks, first, g.points, ranks);
   storeFour(a.slots, first, g.points, slots);
@@ -87,8 +88,8 @@ static __global__ void __launch_bounds__(kThreads)
   if (first >= g.points) return;
   int32_t ranks[kPoints];
   int32_t slots[kPoints];
-  loadFour(g.ranks, first, g.points, ranks);
-  loadFour(a.slots, first, g.points, slots);
+  loadFour(g.ranks, first, g.points, ranks, -1);
+  loadFour(a.slots, first, g.points, slots, -1);
 #pragma unroll
   for (int k = 0; k < kPoints; ++k) {
     if (ranks[k] >= 0) g.order[g.starts[ranks[k]] + slots[k]] = static_cast<int32_t>(first + k);

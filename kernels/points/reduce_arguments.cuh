@@ -9,7 +9,7 @@ namespace rbc::cuda {
 namespace reduction {
 
 inline constexpr int kWarp = 32;
-inline constexpr int kThreads = 256;
+inline constexpr int kThreads = 128;  // small blocks: each waits for its slowest warp
 inline constexpr int kWarpsPerBlock = kThreads / kWarp;
 inline constexpr int kFewPoints = 32;  // of a voxel that lanes do
 inline constexpr int kChunkPoints = 1024;
@@ -42,7 +42,7 @@ template <class Out>
 __device__ Out* targetRow(const VoxelTarget& target, const PointGroups& groups, int32_t voxel) {
   auto* data = static_cast<Out*>(target.data);
   if (target.dense) {
-    const VoxelCoords at = target.places(groups.keys[voxel]);
+    const VoxelCoords at = target.places(groups.key(voxel));
     return data + at.cloud * target.stride[0] + at.x * target.stride[1] + at.y * target.stride[2] +
            at.z * target.stride[3];
   }

@@ -88,7 +88,7 @@ __device__ inline bool cameLast(const ReduceArguments& a, const Chunk& chunk,
 }
 
 // As kFewBlocks.
-inline constexpr int kChunkBlocks = 4;
+inline constexpr int kChunkBlocks = 8;
 
 // kSecond: the second pass, over the chunks of large voxels alone.
 template <class In, class Out, bool kSecond>

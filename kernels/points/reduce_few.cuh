@@ -100,7 +100,7 @@ __device__ __forceinline__ void reduceFeatures(const ReduceArguments& a, int32_t
 // Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
 // spills. Left to itself, the compiler spills for one more.
 template <class In, int kCount>
-constexpr int kFewBlocks = sizeof(In) == 8 && kCount > 1 ? 4 : 5;
+constexpr int kFewBlocks = sizeof(In) == 8 && kCount > 1 ? 8 : 10;
 
 // kCount features a lane.
 template <class In, class Out, int kCount>

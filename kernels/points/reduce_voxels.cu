@@ -39,13 +39,12 @@ int lanesLog2(int64_t count) {
 
 // The kernel for few points, and features of a lane. Pairs are for rows such as x, y, z, r, g, b: f32 alone,
 // since each kernel takes its time to compile.
-template <class In, class Out>
 struct FewKernel {
   void (*kernel)(ReduceArguments);
   int features;
 };
 template <class In, class Out>
-FewKernel<In, Out> fewKernelFor(const ReduceArguments& a) {
+FewKernel fewKernelFor(const ReduceArguments& a) {
   if (rowsSuitVecs(a, sizeof(In), sizeof(Out), 4)) return {reduceFew<In, Out, 4>, 4};
   if constexpr (std::is_same_v<In, float> && std::is_same_v<Out, float>) {
     if (rowsSuitVecs(a, sizeof(In), sizeof(Out), 2)) return {reduceFew<In, Out, 2>, 2};
@@ -56,7 +55,7 @@ FewKernel<In, Out> fewKernelFor(const ReduceArguments& a) {
 template <class In, class Out>
 cudaError_t launchAll(ReduceArguments* a, int64_t most_chunks, const LaunchDevice& device,
                       cudaStream_t cuda_stream) {
-  const FewKernel<In, Out> few = fewKernelFor<In, Out>(*a);
+  const FewKernel few = fewKernelFor<In, Out>(*a);
   a->few_lanes_log2 = lanesLog2(a->features.count / few.features);
   a->lanes_log2 = lanesLog2(a->features.count);
   const int64_t rows = std::max(a->groups.most, a->target.dense ? 0 : a->target.capacity);

@@ -1,14 +1,12 @@
 // Points grouped by a stable sort of their keys.
 #pragma once
 
-#include <thrust/iterator/counting_iterator.h>
-#include <thrust/iterator/transform_iterator.h>
 #include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_scan.cuh>
 #include <type_traits>
 
 #include "points/four_points.cuh"
 #include "points/group_points.h"
+#include "points/tile_prefix.cuh"
 #include "runtime/pdl.cuh"
 
 namespace rbc::cuda {
@@ -20,6 +18,8 @@ struct KeyArguments {
   Key none;  // of points that have no voxel: more than any key
   Key* keys;
   int32_t* rows;
+  TileState* states;  // to be cleared, fewer than threads
+  int64_t tiles;
 };
 
 // The type that loadKeys() gives.
@@ -32,6 +32,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   waitForLaunchesAhead();
   DropCounter drops(a.source);
   const int64_t first = firstOfThread();
+  if (first / kPoints < a.tiles) a.states[first / kPoints] = 0;
   Signed<Key> found[kPoints];
   loadKeys<Loader>(a.source, first, found, &drops);
   Key keys[kPoints];
@@ -46,47 +47,6 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   drops.finish();
 }
 
-// 1 where a voxel's points begin.
-template <class Key>
-struct IsHead {
-  const Key* keys;
-  Key none;
-
-  __device__ int32_t operator()(int64_t i) const {
-    return keys[i] != none && (i == 0 || keys[i - 1] != keys[i]) ? 1 : 0;
-  }
-};
-
-template <class Key>
-struct PlaceArguments {
-  PointGroups groups;
-  const Key* keys;
-  Key none;
-};
-
-template <class Key>
-__global__ void __launch_bounds__(kThreads)
-    placeVoxels(const __grid_constant__ PlaceArguments<Key> a) {
-  waitForLaunchesAhead();
-  const PointGroups& g = a.groups;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  if (i >= g.points) return;
-  const Key key = a.keys[i];
-  const int32_t heads = g.heads[i];
-  if (key == a.none) {
-    if (i == 0) *g.num = g.starts[0] = 0;
-    return;
-  }
-  if (i == 0 || a.keys[i - 1] != key) {
-    g.keys[heads - 1] = static_cast<int64_t>(key);
-    g.starts[heads - 1] = static_cast<int32_t>(i);
-  }
-  if (i + 1 == g.points || a.keys[i + 1] == a.none) {
-    g.starts[heads] = static_cast<int32_t>(i + 1);
-    *g.num = heads;
-  }
-}
-
 inline int bitsFor(int64_t most) {
   int bits = 1;
   while (most >> bits != 0) ++bits;
@@ -99,15 +59,6 @@ cudaError_t sort(void* temporary, size_t* bytes, const Key* keys, Key* sorted_ke
                  cudaStream_t cuda_stream) {
   return cub::DeviceRadixSort::SortPairs(temporary, *bytes, keys, sorted_keys, rows, order,
                                          static_cast<int>(points), 0, bitsFor(voxels), cuda_stream);
-}
-
-template <class Key>
-cudaError_t scanHeads(void* temporary, size_t* bytes, const Key* sorted_keys, int64_t voxels,
-                      int32_t* heads, int64_t points, cudaStream_t cuda_stream) {
-  const auto is_head = thrust::make_transform_iterator(
-      thrust::counting_iterator<int64_t>(0), IsHead<Key>{sorted_keys, static_cast<Key>(voxels)});
-  return cub::DeviceScan::InclusiveSum(temporary, *bytes, is_head, heads, static_cast<int>(points),
-                                       cuda_stream);
 }
 
 }  // namespace grouping

@@ -1,5 +1,5 @@
-// How many points are before a tile, in one pass: each tile tells those that it has, and adds up what the
-// tiles before have told (Merrill and Garland, "Single-pass parallel prefix scan with decoupled
+// How many points, or voxels, are before a tile, in one pass: each tile tells those that it has, and adds up
+// what the tiles before have told (Merrill and Garland, "Single-pass parallel prefix scan with decoupled
 // look-back", 2016). As in CUB, blocks of lower numbers are taken to begin earlier.
 #pragma once
 

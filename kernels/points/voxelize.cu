@@ -320,7 +320,7 @@ struct FeatureParts {
   VoxelReduction reduction;
 
   FeatureParts(const VoxelizeProblem& p, ScratchLayout* cutter)
-      : grouping(p.points, p.grid, p.dropped, false, cutter),
+      : grouping(p.points, p.grid, p.dropped, {}, cutter),
         reduction(p.points, p.features, p.mode, cutter) {}
 };
 

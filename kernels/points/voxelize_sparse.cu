@@ -34,7 +34,9 @@ struct SparseParts {
 
   SparseParts(const SparseProblem& p, ScratchLayout* cutter)
       : grouping(p.points, p.grid, p.dropped,
-                 p.order == VoxelOrder::kFirstPoint || p.grouped.data != nullptr, cutter),
+                 {p.order == VoxelOrder::kFirstPoint || p.grouped.data != nullptr,
+                  p.point_to_voxel.data != nullptr},
+                 cutter),
         reduction(p.points, p.reduced.data != nullptr ? p.features : Features{}, p.reduce, cutter),
         by_first_point(p.order == VoxelOrder::kFirstPoint) {
     if (!by_first_point) return;
@@ -115,7 +117,7 @@ __global__ void __launch_bounds__(kThreads, 3) emitRows(const __grid_constant__ 
     int32_t n = 0;
     if (row < num) {
       const int64_t voxel = a.voxels != nullptr ? a.voxels[row] : row;
-      const VoxelCoords place = a.places(__ldg(&g.keys[voxel]));
+      const VoxelCoords place = a.places(g.key(voxel));
       at[0] = static_cast<int32_t>(place.cloud);
       at[1] = static_cast<int32_t>(place.x);
       at[2] = static_cast<int32_t>(place.y);
