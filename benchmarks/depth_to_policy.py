@@ -62,6 +62,7 @@ def ours(given: Tensors, count: int) -> tuple[torch.Tensor, torch.Tensor]:
         lengths=cloud.counts,
         voxel_size=VOXEL,
         point_cloud_range=CROP,
+        return_point_to_voxel=False,
     )
     of_cloud = voxels.coords[:, 0]
     ascending = torch.where(of_cloud < 0, len(given.clouds), of_cloud)

@@ -45,7 +45,11 @@ def to_points(
         color_scale=255,
     )
     voxels = rbc.voxelize_sparse(
-        cloud.points, lengths=cloud.counts, voxel_size=voxel, point_cloud_range=crop
+        cloud.points,
+        lengths=cloud.counts,
+        voxel_size=voxel,
+        point_cloud_range=crop,
+        return_point_to_voxel=False,
     )
     # Voxels come cloud after cloud: where each one begins.
     of_cloud = voxels.coords[:, 0]

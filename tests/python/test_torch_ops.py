@@ -69,7 +69,8 @@ def sparse(points):
 
 
 def sparse_without_features(points):
-    return rbc.torch.voxelize_sparse(points, points[..., :1], reduce=None, **GRID)
+    rows = {"return_point_to_voxel": False}
+    return rbc.torch.voxelize_sparse(points, points[..., :1], reduce=None, **rows, **GRID)
 
 
 CALLS = {
@@ -124,6 +125,10 @@ CHECKED = {
     "voxelize-sum": (POINTS, None, COUNTS, None, f"mode=sum;return_dropped=True;{GRID_TEXT}"),
     "voxelize_sparse": (POINTS, None, None, None, f"max_voxels=9;max_points=2;{GRID_TEXT}"),
     "voxelize_sparse-all": (POINTS, None, None, None, f"reduce=None;{GRID_TEXT}"),
+    "voxelize_sparse-rows": (
+        *(POINTS, None, None, None),
+        f"return_point_to_voxel=False;{GRID_TEXT}",
+    ),
 }
 
 

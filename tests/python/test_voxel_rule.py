@@ -86,7 +86,9 @@ def test_hard_voxels_are_those_of_spconv(size):
 
 def test_voxels_into_the_arrays_of_an_earlier_call():
     options = {"voxel_size": 0.4, "point_cloud_range": RANGE}
-    for own in ({"max_points": 3, "max_voxels": 900}, {}, {"reduce": None, "max_voxels": 10_000}):
+    hard = {"max_points": 3, "max_voxels": 900}
+    small = {"return_point_to_voxel": False}
+    for own in (hard, small, {}, {"reduce": None, "max_voxels": 10_000}):
         kept = rbc.voxelize_sparse(sweep(np.float32, 3000, 1), **options, **own)
         arrays = {name: getattr(kept, name) for name in rbc.SparseVoxels.__dataclass_fields__}
         points = sweep(np.float32, 3000, 2)
@@ -97,6 +99,8 @@ def test_voxels_into_the_arrays_of_an_earlier_call():
             np.testing.assert_array_equal(array, getattr(expected, name))
     with pytest.raises(ValueError, match="max_voxels: is what the arrays of out are"):
         rbc.voxelize_sparse(points, **options, out=kept, max_voxels=3)
+    with pytest.raises(ValueError, match="return_point_to_voxel: is what the arrays of out are"):
+        rbc.voxelize_sparse(points, **options, out=kept, return_point_to_voxel=False)
     with pytest.raises(TypeError, match="out: is a tuple, expected SparseVoxels"):
         rbc.voxelize_sparse(points, **options, out=())
     with pytest.raises(ValueError, match=r"point_to_voxel: shape is \[3000\]"):

@@ -126,6 +126,7 @@ def sparse_problems(draw):
     options["max_voxels"] = draw(st.sampled_from([None, 1, 3, 100]))
     options["max_points"] = draw(st.sampled_from([None, 1, 2, 7]))
     options["dtype"] = draw(st.sampled_from([None, *FLOATS]))
+    options["return_point_to_voxel"] = draw(st.booleans())
     return points, features, options
 
 
@@ -155,7 +156,10 @@ def test_every_rule_of_sparse(problem):
         options["order"] = ORDERS[options["max_points"] is not None]
     options["dtype"] = options["dtype"] or default_dtype(points, features)
     capacity = options.pop("max_voxels") or max(1, math.prod(points.shape[:-1]))
+    with_rows = options.pop("return_point_to_voxel")
     expected = voxel_reference.sparse(points, features, capacity=capacity, **options)
+    if not with_rows:
+        expected["point_to_voxel"] = None
     assert same_voxels(voxels, expected)
 
     count = int(voxels.num_voxels)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         order: Literal["lexicographic", "first_point"] | None
         deterministic: bool
         dtype: Any
+        return_point_to_voxel: bool
 
 
 _plain_voxelize: Any = _voxelize.voxelize  # whose overloads take no **options
@@ -136,7 +137,7 @@ def voxelize_sparse(
         As for :func:`robocache.voxelize_sparse`.
     lengths, offsets
         As for :func:`robocache.voxelize_sparse`.
-    deterministic, dtype, backend
+    deterministic, dtype, return_point_to_voxel, backend
         As for :func:`robocache.voxelize_sparse`.
 
     Returns
@@ -178,6 +179,8 @@ def voxelize_sparse(
         reduced = None
     if given.get("max_points") is None:
         grouped = None
+    if not given.get("return_point_to_voxel", True):
+        rest[0] = None
     return SparseVoxels(coords, counts, reduced, grouped, *rest)
 
 

@@ -250,13 +250,13 @@ def _sparse_fake(
     def empty(shape: Any, dtype: Any = torch.int64) -> Any:
         return points.new_empty(shape, dtype=dtype)
 
-    nothing = points.new_empty(0), points.new_empty(0)
+    nothing = points.new_empty(0), points.new_empty(0), points.new_empty(0)
     return (
         empty((capacity, 4), torch.int32),
         empty((capacity,), torch.int32),
         nothing[0] if no_features else empty((capacity, channels), dtype),
         nothing[1] if most is None else empty((capacity, most, channels), dtype),
-        empty(rows),
+        empty(rows) if options.get("return_point_to_voxel", True) else nothing[2],
         empty(()),
         empty(_batch(points, offsets)),
         empty((3,)),

@@ -209,6 +209,7 @@ _KINDS: dict[str, tuple[Any, Any]] = {
     "max_points": _NUMBER,
     "deterministic": _FLAG,
     "return_dropped": _FLAG,
+    "return_point_to_voxel": _FLAG,
     "return_distances": _FLAG,
     "k": _NUMBER,
     "start": _NUMBER,

@@ -125,7 +125,8 @@ def _few(points: Any, voxel_size: Optional[float], most: Optional[int]) -> dict[
         low = np.floor(low / voxel_size) * voxel_size
         shape = (np.floor((high - low) / voxel_size) + 2).astype(np.int64).tolist()
         grid: Any = {"origin": low.tolist(), "voxel_size": voxel_size, "shape": shape}
-        points = voxelize_sparse(points, **grid).trimmed().features
+        voxels = voxelize_sparse(points, return_point_to_voxel=False, **grid)
+        points = voxels.trimmed().features
     count = len(points)
     if most is not None:
         if count:

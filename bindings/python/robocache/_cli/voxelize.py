@@ -135,7 +135,7 @@ def _voxels(
             columns = [cloud.fields[name].astype(np.float32) for name in fields]
             points = np.stack(columns, axis=1)
             if mode is None:
-                voxels = voxelize_sparse(points, **grid).trimmed()
+                voxels = voxelize_sparse(points, return_point_to_voxel=False, **grid).trimmed()
                 counts = voxels.counts
                 made = {
                     "coords": voxels.coords[:, -3:],
