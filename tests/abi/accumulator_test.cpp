@@ -2,12 +2,15 @@
 // to exact quantiles.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
+#include <string>
 
 #include "support/accumulator.h"
 #include "support/expect.h"
 #include "support/random.h"
 #include "support/sanitizers.h"
+#include "support/statistics_reference.h"
 
 namespace {
 

@@ -3,6 +3,7 @@
 
 #if RBC_WITH_CUDA
 
+#include <algorithm>
 #include <cstring>
 
 #include "abi/cuda_support.h"

@@ -3,10 +3,7 @@
 // The conversions work on numbers, not on bit tricks, and share nothing with the library.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <limits>
 #include <string>
 
 #include "robocache/tensor.h"
@@ -37,14 +34,7 @@ constexpr bool isFloat(rbcDType d) {
 }
 constexpr int64_t sizeOf(rbcDType d) { return d.bits / 8; }
 
-inline std::string nameOf(rbcDType d) {
-  const char* code = d.code == RBC_DTYPE_BOOL     ? "bool"
-                     : d.code == RBC_DTYPE_BFLOAT ? "bf"
-                     : d.code == RBC_DTYPE_FLOAT  ? "f"
-                     : d.code == RBC_DTYPE_INT    ? "i"
-                                                  : "u";
-  return d.code == RBC_DTYPE_BOOL ? code : code + std::to_string(d.bits);
-}
+std::string nameOf(rbcDType d);
 
 // ---- floats as numbers --------------------------------------------------------------------------
 
@@ -66,36 +56,10 @@ constexpr FloatFormat formatOf(rbcDType d) {
   return d.bits == 32 ? FloatFormat{32, 24, -126} : FloatFormat{64, 53, -1022};
 }
 
-inline long double decodeFloat(rbcDType dtype, uint64_t bits) {
-  const FloatFormat f = formatOf(dtype);
-  const uint64_t magnitude = bits & (f.sign() - 1);
-  const long double sign = (bits & f.sign()) != 0 ? -1.0L : 1.0L;
-  if (magnitude > f.infinity()) return std::numeric_limits<long double>::quiet_NaN();
-  if (magnitude == f.infinity()) return sign * std::numeric_limits<long double>::infinity();
-  const int field = static_cast<int>(magnitude >> (f.precision - 1));
-  const uint64_t fraction = magnitude & ((uint64_t{1} << (f.precision - 1)) - 1);
-  const uint64_t significand = field == 0 ? fraction : fraction | uint64_t{1} << (f.precision - 1);
-  const int exponent = f.min_exponent - (f.precision - 1) + (field == 0 ? 0 : field - 1);
-  return sign * std::scalbn(static_cast<long double>(significand), exponent);
-}
+long double decodeFloat(rbcDType dtype, uint64_t bits);
 
 // Rounds once, to nearest even; every NaN becomes the library's NaN.
-inline uint64_t encodeFloat(rbcDType dtype, long double x) {
-  const FloatFormat f = formatOf(dtype);
-  if (std::isnan(x)) return f.nan();
-  const uint64_t sign = std::signbit(x) ? f.sign() : 0;
-  const long double a = std::fabs(x);
-  if (a == 0) return sign;
-  if (std::isinf(a)) return sign | f.infinity();
-  const int exponent = std::max(std::ilogb(a), f.min_exponent);
-  if (exponent > -f.min_exponent + 1) return sign | f.infinity();
-  const auto significand =
-      static_cast<uint64_t>(std::rint(std::scalbn(a, f.precision - 1 - exponent)));
-  // A significand that rounds up to the next power of two carries into the exponent field.
-  const uint64_t magnitude =
-      (static_cast<uint64_t>(exponent - f.min_exponent) << (f.precision - 1)) + significand;
-  return sign | std::min(magnitude, f.infinity());
-}
+uint64_t encodeFloat(rbcDType dtype, long double x);
 
 // Integers of one sign that are ordered as the numbers are; both zeros are 0. Not for NaN.
 inline int64_t orderOf(rbcDType dtype, uint64_t bits) {

@@ -1,181 +1,35 @@
 // Scenes for rbcVoxelizeTsdf: plain ones, whose distances are known, and random ones.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
+#include <array>
+#include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "random.h"
-#include "tsdf_reference.h"
 #include "tsdf_scene.h"
 
 namespace support {
 
 // One cloud, without a batch, in a grid of unit voxels at the origin.
-inline TsdfScene plainScene(std::array<int64_t, 3> shape, Vector3 sensor,
-                            std::vector<Vector3> points) {
-  TsdfScene scene;
-  for (size_t k = 0; k < 3; ++k) {
-    scene.grid.voxel_size[k] = 1;
-    scene.grid.shape[k] = shape[k];
-  }
-  scene.form = CloudForm::kUnbatched;
-  scene.sensors = {sensor};
-  scene.clouds = {std::move(points)};
-  return scene;
-}
+TsdfScene plainScene(std::array<int64_t, 3> shape, Vector3 sensor, std::vector<Vector3> points);
 
 // The surface of a ball, seen from a place: the first point on each ray from there, of rays with a
 // direction along z up to `most`.
-inline std::vector<Vector3> seenBall(const Vector3& centre, double radius, const Vector3& sensor,
-                                     int count, double most = 1) {
-  std::vector<Vector3> points;
-  for (int i = 0; i < count; ++i) {
-    // Evenly on the sphere of directions, by the golden angle.
-    const double z = -1 + (most + 1) * (i + 0.5) / count;
-    const double angle = i * 2.399963229728653;
-    const double across = std::sqrt(1 - z * z);
-    const Vector3 u = {across * std::cos(angle), across * std::sin(angle), z};
-    double along = 0, square = 0;
-    for (size_t k = 0; k < 3; ++k) {
-      along += (centre[k] - sensor[k]) * u[k];
-      square += (centre[k] - sensor[k]) * (centre[k] - sensor[k]);
-    }
-    const double root = along * along - square + radius * radius;
-    if (root < 0) continue;
-    const double near = along - std::sqrt(root);
-    const double t = near > 0 ? near : along + std::sqrt(root);
-    if (t <= 0) continue;
-    points.push_back({sensor[0] + t * u[0], sensor[1] + t * u[1], sensor[2] + t * u[2]});
-  }
-  return points;
-}
+std::vector<Vector3> seenBall(const Vector3& centre, double radius, const Vector3& sensor,
+                              int count, double most = 1);
 
 // A ball of radius 1 in a grid of 40^3 over [-2, 2].
-inline TsdfScene ballScene(const Vector3& sensor, int points, double most = 1) {
-  TsdfScene scene = plainScene({40, 40, 40}, sensor, seenBall({0, 0, 0}, 1, sensor, points, most));
-  for (size_t k = 0; k < 3; ++k) {
-    scene.grid.origin[k] = -2;
-    scene.grid.voxel_size[k] = 0.1;
-  }
-  scene.truncation = 0.3;
-  return scene;
-}
+TsdfScene ballScene(const Vector3& sensor, int points, double most = 1);
 
 // A volume that observed something before, here and there.
-inline TsdfVolume randomVolume(const TsdfScene& scene, Random& random) {
-  TsdfVolume volume = newVolume(scene);
-  for (size_t i = 0; i < volume.tsdf.size(); ++i) {
-    if (!random.chance(0.5)) continue;
-    volume.tsdf[i] = static_cast<float>(random.uniform(-1, 1) * scene.truncation);
-    volume.weight[i] = static_cast<float>(random.uniform(0.01, 20));
-  }
-  return volume;
-}
+TsdfVolume randomVolume(const TsdfScene& scene, Random& random);
 
 // Anything that the interface allows, with numbers of ordinary size.
-inline TsdfScene randomScene(uint64_t seed) {
-  Random random(seed);
-  TsdfScene scene;
-  scene.points_dtype = random.chance(0.5) ? kF32 : random.pick(kFloatDTypes);
-  scene.sensors_dtype = random.chance(0.5) ? kF32 : kF64;
-  scene.index_dtype = random.chance(0.5) ? kI32 : kI64;
-  double smallest = 1e9;
-  for (int axis = 0; axis < 3; ++axis) {
-    scene.grid.shape[axis] = 1 + random.below(14);
-    scene.grid.voxel_size[axis] = random.uniform(0.05, 0.5);
-    scene.grid.origin[axis] = random.uniform(-4, 2);
-    smallest = std::min(smallest, scene.grid.voxel_size[axis]);
-  }
-  scene.truncation = smallest * random.uniform(0.3, 5);
-  if (random.chance(0.1)) scene.truncation = 100;  // more than the grid
-  scene.weighting = random.chance(0.4) ? RBC_TSDF_WEIGHT_INVERSE_SQUARE : RBC_TSDF_WEIGHT_CONSTANT;
-  scene.carve = random.chance(0.3);
-  if (random.chance(0.3)) scene.max_weight = random.uniform(0.5, 10);
-
-  constexpr CloudForm kForms[] = {CloudForm::kUnbatched, CloudForm::kPadded, CloudForm::kLengths,
-                                  CloudForm::kPacked};
-  scene.form = random.pick(kForms);
-  const size_t clouds =
-      scene.form == CloudForm::kUnbatched ? 1 : static_cast<size_t>(random.below(5));
-  const int64_t most = random.chance(0.1) ? 0 : 1 + random.below(120);
-  const auto place = [&](double margin) {  // in the grid, or as far as `margin` grids from it
-    Vector3 p;
-    for (size_t k = 0; k < 3; ++k) {
-      const double extent = scene.grid.voxel_size[k] * static_cast<double>(scene.grid.shape[k]);
-      p[k] = scene.grid.origin[k] + extent * random.uniform(-margin, 1 + margin);
-    }
-    return p;
-  };
-  for (size_t b = 0; b < clouds; ++b) {
-    const int64_t count = scene.form == CloudForm::kPadded ? most : random.below(most + 1);
-    scene.clouds.emplace_back();
-    for (int64_t i = 0; i < count; ++i) {
-      Vector3 p = place(random.chance(0.8) ? 0 : 0.5);
-      if (random.chance(0.02)) p[static_cast<size_t>(random.below(3))] = NAN;
-      if (random.chance(0.02)) p[static_cast<size_t>(random.below(3))] = -INFINITY;
-      scene.clouds[b].push_back(p);
-    }
-  }
-  const size_t sensors = clouds > 0 && random.chance(0.7) ? clouds : 1;
-  for (size_t b = 0; b < sensors; ++b) scene.sensors.push_back(place(random.chance(0.4) ? 0 : 2));
-  if (random.chance(0.05)) scene.sensors[0][1] = NAN;
-  if (clouds > 0 && !scene.clouds[0].empty() && random.chance(0.2))
-    scene.clouds[0][0] = scene.sensors[0];
-
-  const auto layout = [&](bool input) {
-    Layout any = random.pick(kLayouts);
-    return !input && any == Layout::kBroadcast ? Layout::kContiguous : any;
-  };
-  scene.columns = 3 + random.below(3);
-  scene.dropped = random.chance(0.8);
-  scene.points_layout = layout(false);  // clouds differ
-  scene.sensors_layout = layout(false);
-  scene.tsdf_layout = layout(false);
-  scene.weight_layout = layout(false);
-  scene.flush = random.chance(0.5) ? Flush::kEnd : Flush::kBegin;
-  return scene;
-}
+TsdfScene randomScene(uint64_t seed);
 
 // Numbers of every size, whatever they mean: bits at random.
-inline TsdfScene wildScene(uint64_t seed) {
-  Random random(seed);
-  TsdfScene scene = randomScene(seed ^ 0x5eed);
-  const bool in_double = random.chance(0.4);
-  scene.points_dtype = in_double ? kF64 : kF32;
-  const double most = in_double ? 300 : 37;
-  const auto wild = [&] {
-    if (random.chance(0.1)) return static_cast<double>(random.below(5)) - 2;
-    if (random.chance(0.05)) return static_cast<double>(decodeFloat(kF64, random.bits()));
-    const double size = std::pow(10.0, random.uniform(-most, most) * random.uniform());
-    return random.chance(0.5) ? size : -size;
-  };
-  for (int axis = 0; axis < 3; ++axis) {
-    if (random.chance(0.5)) scene.grid.origin[axis] = wild();
-    if (!std::isfinite(scene.grid.origin[axis])) scene.grid.origin[axis] = 0;
-    if (random.chance(0.5)) {
-      scene.grid.voxel_size[axis] = std::pow(10.0, random.uniform(-most, most) * random.uniform());
-    }
-  }
-  if (random.chance(0.5)) {
-    scene.truncation = std::pow(10.0, random.uniform(-most, most) * random.uniform());
-  }
-  for (auto& cloud : scene.clouds) {
-    for (Vector3& p : cloud) {
-      for (double& x : p) {
-        if (random.chance(0.7)) x = wild();
-      }
-    }
-  }
-  for (Vector3& sensor : scene.sensors) {
-    for (double& x : sensor) {
-      if (random.chance(0.5)) x = wild();
-    }
-  }
-  return scene;
-}
+TsdfScene wildScene(uint64_t seed);
 
 // ---- as cases, for operation_tests.h ------------------------------------------------------------
 
@@ -194,61 +48,17 @@ inline std::string describe(const TsdfCase& c) { return c.name; }
 inline PlacedTsdf placedOf(const Context& context, const TsdfInputs& in) {
   return PlacedTsdf(context, in.c.scene, in.c.before);
 }
-inline std::string firstError(const TsdfInputs& in, const TsdfOutput& output) {
-  if (in.c.wild) return {};
-  return firstError(in.c.scene, tsdfReference(in.c.scene), in.c.before, output);
-}
+std::string firstError(const TsdfInputs& in, const TsdfOutput& output);
 
 // Against the other inaccessible page.
 inline void flushOtherwise(TsdfCase* c) {
   c->scene.flush = c->scene.flush == Flush::kEnd ? Flush::kBegin : Flush::kEnd;
 }
 
-inline TsdfCase randomTsdfCase(uint64_t seed) {
-  Random random(seed + 7);
-  TsdfCase c = {"random scene " + std::to_string(seed), randomScene(seed), {}};
-  c.before = random.chance(0.5) ? newVolume(c.scene) : randomVolume(c.scene, random);
-  return c;
-}
-
-inline TsdfCase wildTsdfCase(uint64_t seed) {
-  Random random(seed);
-  TsdfCase c = {"wild scene " + std::to_string(seed), wildScene(seed), {}, true};
-  c.before = randomVolume(c.scene, random);
-  return c;
-}
+TsdfCase randomTsdfCase(uint64_t seed);
+TsdfCase wildTsdfCase(uint64_t seed);
 
 // A ball, seen by either kind of ray and weight, in every form and dtype of points.
-inline std::vector<TsdfCase> tsdfCases() {
-  constexpr CloudForm kForms[] = {CloudForm::kUnbatched, CloudForm::kPadded, CloudForm::kLengths,
-                                  CloudForm::kPacked};
-  std::vector<TsdfCase> cases;
-  for (const CloudForm form : kForms) {
-    for (const rbcDType dtype : kFloatDTypes) {
-      for (const bool carve : {false, true}) {
-        TsdfScene scene = ballScene({1.5, 0.25, -0.5}, 160);
-        for (size_t k = 0; k < 3; ++k) {
-          scene.grid.shape[k] = 12;
-          scene.grid.voxel_size[k] = 4.0 / 12;
-        }
-        scene.truncation = 0.7;
-        scene.form = form;
-        scene.points_dtype = dtype;
-        scene.carve = carve;
-        if (carve) scene.weighting = RBC_TSDF_WEIGHT_INVERSE_SQUARE;
-        if (form != CloudForm::kUnbatched) {
-          scene.clouds.push_back(scene.clouds[0]);
-          if (form != CloudForm::kPadded) scene.clouds[1].resize(scene.clouds[1].size() / 2);
-          scene.sensors.push_back({-1, 1.75, 1.5});
-        }
-        Random random(cases.size() + 1);
-        const TsdfVolume before =
-            cases.size() % 3 == 0 ? newVolume(scene) : randomVolume(scene, random);
-        cases.push_back({"ball " + std::to_string(cases.size()), scene, before});
-      }
-    }
-  }
-  return cases;
-}
+std::vector<TsdfCase> tsdfCases();
 
 }  // namespace support

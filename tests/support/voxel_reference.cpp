@@ -1,8 +1,10 @@
 #include "voxel_reference.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 namespace support {
 namespace {

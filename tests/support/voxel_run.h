@@ -1,6 +1,7 @@
 // Runs cases of voxelization through the C interface.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,28 +12,10 @@
 
 namespace support {
 
-inline rbcVoxelGrid gridOf(const CloudCase& c) {
-  rbcVoxelGrid grid = {};
-  for (int axis = 0; axis < 3; ++axis) {
-    grid.origin[axis] = c.origin[axis];
-    grid.voxel_size[axis] = c.voxel_size[axis];
-    grid.shape[axis] = c.shape[axis];
-  }
-  return grid;
-}
-
 // A cloud's tensors where a context wants them.
 class PlacedCloud {
  public:
-  PlacedCloud(const Context& context, const CloudInputs& in, bool cuda)
-      : points_(context, in.points, cuda) {
-    const auto place = [&](std::optional<Placed>& placed, const Array& array) {
-      if (array.ndim() != 0) placed.emplace(context, array, cuda);
-    };
-    place(features_, in.features);
-    place(lengths_, in.lengths);
-    place(offsets_, in.offsets);
-  }
+  PlacedCloud(const Context& context, const CloudInputs& in, bool cuda);
 
   const rbcTensor* points() const { return points_.get(); }
   const rbcTensor* features() const { return features_ ? features_->get() : nullptr; }
@@ -52,34 +35,13 @@ class PlacedCloud {
 // A case's outputs, poisoned.
 class PlacedOutputs {
  public:
-  PlacedOutputs(const Context& context, std::vector<OutputSpec> specs, Flush flush, bool cuda)
-      : specs_(std::move(specs)) {
-    arrays_.reserve(specs_.size());
-    for (const OutputSpec& spec : specs_) {
-      arrays_.emplace_back(spec.dtype, spec.shape, spec.layout, flush);
-      placed_.emplace_back(context, arrays_.back(), cuda);
-    }
-  }
+  PlacedOutputs(const Context& context, std::vector<OutputSpec> specs, Flush flush, bool cuda);
 
   // Null if the case has none of this name.
-  const rbcTensor* get(const std::string& name) const {
-    for (size_t i = 0; i < specs_.size(); ++i) {
-      if (specs_[i].name == name) return placed_[i].get();
-    }
-    return nullptr;
-  }
+  const rbcTensor* get(const std::string& name) const;
 
   // What was written, and whether anything was written elsewhere.
-  VoxelOutput fetch(const Context& context, bool* stray_writes) {
-    VoxelOutput output;
-    *stray_writes = false;
-    for (size_t i = 0; i < specs_.size(); ++i) {
-      const bool guards = placed_[i].fetch(context, arrays_[i]);
-      *stray_writes = *stray_writes || !guards || !arrays_[i].gapsArePoison();
-      output[specs_[i].name] = arrays_[i].elements();
-    }
-    return output;
-  }
+  VoxelOutput fetch(const Context& context, bool* stray_writes);
 
  private:
   std::vector<OutputSpec> specs_;
@@ -99,27 +61,13 @@ class PlacedVoxelize {
     return rbcVoxelize(context.get(), cloud_.points(), cloud_.features(), outputs_.get("out"),
                        outputs_.get("dropped"), &params_);
   }
-  size_t workspaceSize(const Context& context) const {
-    size_t bytes = 0;
-    require(rbcVoxelizeWorkspaceSize(context.get(), cloud_.points(), cloud_.features(),
-                                     outputs_.get("out"), outputs_.get("dropped"), &params_,
-                                     &bytes));
-    return bytes;
-  }
+  size_t workspaceSize(const Context& context) const;
   VoxelOutput fetch(const Context& context, bool* stray_writes) {
     return outputs_.fetch(context, stray_writes);
   }
 
  private:
-  PlacedVoxelize(const Context& context, const VoxelizeInputs& in, bool cuda)
-      : cloud_(context, in, cuda),
-        outputs_(context, in.outputs(), in.c.flush, cuda),
-        params_(rbcVoxelizeParamsInit()) {
-    params_.mode = in.c.mode;
-    params_.empty_value = in.c.empty_value;
-    params_.grid = gridOf(in.c);
-    cloud_.addTo(&params_);
-  }
+  PlacedVoxelize(const Context& context, const VoxelizeInputs& in, bool cuda);
 
   PlacedCloud cloud_;
   PlacedOutputs outputs_;
@@ -135,35 +83,13 @@ class PlacedSparse {
   rbcStatus_t call(const Context& context) const {
     return rbcVoxelizeSparse(context.get(), cloud_.points(), cloud_.features(), &voxels_, &params_);
   }
-  size_t workspaceSize(const Context& context) const {
-    size_t bytes = 0;
-    require(rbcVoxelizeSparseWorkspaceSize(context.get(), cloud_.points(), cloud_.features(),
-                                           &voxels_, &params_, &bytes));
-    return bytes;
-  }
+  size_t workspaceSize(const Context& context) const;
   VoxelOutput fetch(const Context& context, bool* stray_writes) {
     return outputs_.fetch(context, stray_writes);
   }
 
  private:
-  PlacedSparse(const Context& context, const SparseInputs& in, bool cuda)
-      : cloud_(context, in, cuda),
-        outputs_(context, in.outputs(), in.c.flush, cuda),
-        voxels_(rbcSparseVoxelsInit()),
-        params_(rbcVoxelizeSparseParamsInit()) {
-    voxels_.coords = outputs_.get("coords");
-    voxels_.num_voxels = outputs_.get("num_voxels");
-    voxels_.counts = outputs_.get("counts");
-    voxels_.features = outputs_.get("features");
-    voxels_.grouped = outputs_.get("grouped");
-    voxels_.point_to_voxel = outputs_.get("point_to_voxel");
-    voxels_.dropped = outputs_.get("dropped");
-    voxels_.overflow = outputs_.get("overflow");
-    params_.reduce = in.c.reduce;
-    params_.order = in.c.order;
-    params_.grid = gridOf(in.c);
-    cloud_.addTo(&params_);
-  }
+  PlacedSparse(const Context& context, const SparseInputs& in, bool cuda);
 
   PlacedCloud cloud_;
   PlacedOutputs outputs_;
@@ -179,16 +105,6 @@ inline PlacedSparse placedOf(const Context& context, const SparseInputs& in) {
 }
 
 // Element number i of those that checkReferenceTells() changes: some of each output.
-inline bool spoilElement(VoxelOutput* output, size_t i) {
-  for (auto& [name, elements] : *output) {
-    const size_t some = (elements.size() + 36) / 37;
-    if (i < some) {
-      elements[37 * i] ^= 1;
-      return true;
-    }
-    i -= some;
-  }
-  return false;
-}
+bool spoilElement(VoxelOutput* output, size_t i);
 
 }  // namespace support

@@ -4,7 +4,9 @@
 
 #include "statistics/large_group.h"
 #include "support/operation_tests.h"
+#include "support/random.h"
 #include "support/statistics_case.h"
+#include "support/statistics_reference.h"
 
 namespace {
 

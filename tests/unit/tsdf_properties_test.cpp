@@ -1,6 +1,7 @@
 // What rbcVoxelizeTsdf makes of scenes whose distances are known, and what must not change a bit.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "support/expect.h"

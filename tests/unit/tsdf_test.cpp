@@ -2,6 +2,7 @@
 // other, and the formulas alone.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "support/expect.h"

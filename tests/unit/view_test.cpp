@@ -1,5 +1,6 @@
 #include "view.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "support/arrays.h"

@@ -1,6 +1,7 @@
 // Poses relative to another with 113 bits, and how far the library's may be off.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <vector>

@@ -1,7 +1,9 @@
 #include "unit/window_reference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <sstream>
 

@@ -1,5 +1,7 @@
 // Windows into accumulators: the statistics are those of the elements that the rule takes, offset by
 // offset or together, in every pass.
+#include <cstring>
+
 #include "support/operation_tests.h"
 #include "support/random_windows.h"
 
