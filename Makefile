@@ -203,7 +203,7 @@ $(STAMPS)/%: requirements/%.txt
 	@mkdir -p $(@D) && touch $@
 else
 $(STAMPS)/%: requirements/%.txt | .venv/bin/pip
-	$(PIP) install -q $(if $(and $(filter yes,$(LOCKED)),$(wildcard requirements/locked/$*.txt)),\
+	$(PIP) install -q --no-compile $(if $(and $(filter yes,$(LOCKED)),$(wildcard requirements/locked/$*.txt)),\
 	  --require-hashes -r requirements/locked/$*.txt,-r $<)
 	@mkdir -p $(@D) && touch $@
 .venv/bin/pip:
