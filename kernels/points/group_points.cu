@@ -1,11 +1,12 @@
-// Points grouped by voxel, in one of two ways.
+// Points grouped by voxel, in one of three ways.
 //
+// By a hash table: one launch, for points that are so few that launches would take most of the time.
 // Ranked: a bit for each voxel of the grid; the set bits before a voxel's are its number. The points
 // of a voxel take their places as they come, so this serves reductions, which do not depend on it.
 // Sorted: a stable radix sort of the points' rows by the bits of the keys in use, for grids that are
 // too large for that, for many points (each step of the other way goes to memory at random: with 10
-// million points it took 2.4 times as long, with a million 0.9 and with 100 thousand 0.55), and
-// where the points of a voxel must stand in order.
+// million points it took 2.4 times as long, with a million 0.9), and where the points of a voxel must
+// stand in order.
 
 #include "points/group_points.h"
 
@@ -15,6 +16,7 @@
 #include "points/find_voxels.cuh"
 #include "points/rank_points.cuh"
 #include "points/sort_points.cuh"
+#include "points/table_points.cuh"
 #include "runtime/cuda_error.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
@@ -26,21 +28,52 @@ using namespace grouping;
 
 constexpr const char* kSizeOfScan = "the size of a scan";
 
+// All blocks of it are on the device together, so that they can wait for each other.
+template <class Arguments>
+cudaError_t launchTogether(void (*kernel)(Arguments), Arguments* arguments, int blocks,
+                           cudaStream_t cuda_stream) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = gridOf(blocks);
+  config.blockDim = dim3(kTableThreads);
+  config.stream = cuda_stream;
+  cudaLaunchAttribute together = {};
+  together.id = cudaLaunchAttributeCooperative;
+  together.val.cooperative = 1;
+  config.attrs = &together;
+  config.numAttrs = 1;
+  void* list[] = {arguments};
+  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), list);
+}
+
 }  // namespace
 
 PointGrouping::PointGrouping(const PointClouds& points, const VoxelGrid& grid,
-                             const Output<1>& dropped, const Wanted& wanted, ScratchLayout* cutter)
+                             const Output<1>& dropped, const Wanted& wanted,
+                             const LaunchDevice& device, ScratchLayout* cutter)
     : clouds_(points),
       grid_(grid),
       dropped_(dropped),
       voxels_(points.clouds * grid.volume()),
-      ranked_(!wanted.order_in_voxel && suitsRanks(points.total(), voxels_)) {
+      by_table_(suitsTable(points.total(), voxels_, wanted.order, device)),
+      ranked_(!by_table_ && wanted.order != VoxelOrder::kFirstPoint && !wanted.points_in_order &&
+              suitsRanks(points.total(), voxels_)) {
   groups_.wide = voxels_ > INT32_MAX;
   groups_.points = points.total();
   groups_.most = std::min(groups_.points, voxels_);
   cutter->take(&groups_.num, 1);
-  cutter->take(&groups_.starts, groups_.most + 1);
   cutter->take(&groups_.order, groups_.points);
+  if (by_table_) {
+    cutter->take(&groups_.spans, groups_.most);
+    if (wanted.keys) cutter->take(&groups_.voxel_keys, groups_.most);
+    if (wanted.order == VoxelOrder::kLexicographic) {
+      cutter->take(&groups_.rows, groups_.most);
+      if (wanted.voxel_of_row) cutter->take(&groups_.voxels, groups_.most);
+    }
+    table_ = VoxelTable(groups_.points, groups_.most, voxels_, wanted.order, wanted.points_in_order,
+                        cutter);
+    return;
+  }
+  cutter->take(&groups_.starts, groups_.most + 1);
   if (ranked_) {
     cutRanked(cutter);
   } else if (groups_.wide) {
@@ -50,10 +83,25 @@ PointGrouping::PointGrouping(const PointClouds& points, const VoxelGrid& grid,
   }
 }
 
+cudaError_t PointGrouping::launchTable(const SparseRows& rows, const ChunkList& chunks,
+                                       const LaunchDevice& device, cudaStream_t cuda_stream) const {
+  const int blocks = tableBlocks(device);
+  const int64_t points_of_block = ceilDiv(ceilDiv(groups_.points, blocks), kPoints) * kPoints;
+  return visitLoader(clouds_, [&](auto tag) {
+    using Loader = typename decltype(tag)::type;
+    using Number = typename Loader::Number;
+    TableArguments<Number> arguments = {
+        sourceOf<Number>(clouds_, grid_, dropped_),
+        {table_, groups_, rows, chunks, clouds_.clouds, static_cast<int64_t*>(dropped_.data),
+         dropped_.stride[0], FastDivmod(points_of_block),
+         FastDivmod(ceilDiv(table_.groups, blocks))}};
+    return launchTogether(groupByTable<Loader>, &arguments, blocks, cuda_stream);
+  });
+}
+
 void PointGrouping::cutRanked(ScratchLayout* cutter) {
   num_words_ = ceilDiv(voxels_, kWordBits);
-  cutter->take(&voxel_keys_, groups_.most);
-  groups_.keys = voxel_keys_;
+  cutter->take(&groups_.voxel_keys, groups_.most);
   cutter->take(&groups_.ranks, groups_.points);
   cutter->take(&slots_, groups_.points);
   cutter->take(&words_, num_words_);
@@ -85,7 +133,8 @@ cudaError_t PointGrouping::launchRanked(const LaunchDevice& device,
   size_t bytes = temporary_bytes_;
   error = scanBits(temporary_, &bytes, words_, prefix_, num_words_, cuda_stream);
   if (error != cudaSuccess) return error;
-  RankArguments arguments = {groups_, words_, prefix_, voxel_keys_, counts_, slots_, num_words_};
+  RankArguments arguments = {groups_, words_, prefix_,   groups_.voxel_keys,
+                             counts_, slots_, num_words_};
   error = launchBlocks(rankPoints, &arguments, blocks, kThreads, device, cuda_stream);
   if (error != cudaSuccess) return error;
   bytes = temporary_bytes_;

@@ -3,28 +3,46 @@
 
 #include <cuda_runtime.h>
 
+#include <optional>
+
+#include "points/chunk_list.cuh"
+#include "points/sparse_rows.cuh"
+#include "points/voxel_table.cuh"
 #include "runtime/launch_device.h"
 #include "scratch_layout.h"
 #include "voxel_problem.h"
 
 namespace rbc::cuda {
 
-// In scratch, on the device. Voxels that hold points are numbered in the order of their keys.
+// In scratch, on the device. Voxels that hold points are numbered in the order of their keys; by a table, in
+// any order.
 struct PointGroups {
-  int32_t* num;      // [1]: voxels
-  const void* keys;  // ranked: [most], i32, of voxels; sorted: [points], of points in order, u32
-  bool wide;         // or, if true, u64
-  int32_t* starts;   // [most + 1]: of the voxel's points in `order`
-  int32_t* order;    // [points]: rows of points by voxel; if sorted, ascending within one, and then
-                     // those in none
-  int32_t* heads;    // sorted: [points], voxels that begin up to a place in the order; else, or
-                     // if it is not asked for, null
-  int32_t* ranks;    // ranked: [points], each one's voxel or -1; else null
+  int32_t* num;  // [1]: voxels
+  // Sorted: [points], of points in order, u32; or, if wide, u64.
+  const void* keys;
+  bool wide;
+  int32_t* voxel_keys;  // ranked, or by a table if they are wanted: [most]; else null
+  int32_t* starts;      // ranked or sorted: [most + 1], of the voxel's points in `order`
+  int2* spans;          // by a table: [most], where these begin, in any order, and their number
+  int32_t* order;       // [points]: rows of points by voxel; if sorted, ascending within one, and
+                        // then those in none
+  int32_t* heads;       // sorted: [points], voxels that begin up to a place in the order; else, or
+                        // if it is not asked for, null
+  int32_t* ranks;       // ranked: [points], each one's voxel or -1; else null
+  // By a table, if they are in the order of keys then, which voxels are not; else null:
+  int32_t* rows;    // [most]: of the voxels
+  int32_t* voxels;  // [most]: of the rows, if they are asked for
   int64_t points;
   int64_t most;  // voxels that there can be
 
+  // Where the points of a voxel begin in `order`, and their number.
+  __device__ int2 span(int64_t voxel) const {
+    if (spans != nullptr) return __ldg(spans + voxel);
+    const int32_t begin = __ldg(starts + voxel);
+    return make_int2(begin, __ldg(starts + voxel + 1) - begin);
+  }
   __device__ int64_t key(int64_t voxel) const {
-    if (ranks != nullptr) return __ldg(static_cast<const int32_t*>(keys) + voxel);
+    if (voxel_keys != nullptr) return __ldg(voxel_keys + voxel);
     const int32_t first = __ldg(starts + voxel);
     if (wide)
       return static_cast<int64_t>(__ldg(static_cast<const unsigned long long*>(keys) + first));
@@ -37,13 +55,23 @@ class PointGrouping {
  public:
   // What has to be known beside the points of each voxel.
   struct Wanted {
-    bool order_in_voxel;  // of its points
+    std::optional<VoxelOrder> order;  // of voxels; none: any
+    bool points_in_order;             // within a voxel
+    bool keys;                        // of voxels
+    bool voxel_of_row;
     bool voxel_of_point;
   };
   PointGrouping(const PointClouds& points, const VoxelGrid& grid, const Output<1>& dropped,
-                const Wanted& wanted, ScratchLayout* cutter);
+                const Wanted& wanted, const LaunchDevice& device, ScratchLayout* cutter);
 
   const PointGroups& groups() const { return groups_; }
+
+  // By launchTable(); else by launch().
+  bool byTable() const { return by_table_; }
+
+  // One launch, which clears what it adds to, lists chunks, and writes rows unless these have no coords.
+  cudaError_t launchTable(const SparseRows& rows, const ChunkList& chunks,
+                          const LaunchDevice& device, cudaStream_t cuda_stream) const;
 
   // Adds to `dropped`, which has to be cleared before.
   cudaError_t launch(const LaunchDevice& device, cudaStream_t cuda_stream) const;
@@ -60,16 +88,18 @@ class PointGrouping {
   VoxelGrid grid_;
   Output<1> dropped_;
   int64_t voxels_;  // of the grid
+  bool by_table_;
   bool ranked_;
   PointGroups groups_ = {};
 
+  grouping::VoxelTable table_ = {};
+
   // Ranked.
-  int32_t* voxel_keys_ = nullptr;  // [most]
-  uint64_t* words_ = nullptr;      // [num_words_]: a bit for each voxel; and behind them:
-  uint32_t* counts_ = nullptr;     // [most + 1]: points of a voxel
-  size_t clear_bytes_ = 0;         // of both
-  uint32_t* prefix_ = nullptr;     // [num_words_]: voxels before a word
-  int32_t* slots_ = nullptr;       // [points]: which of its voxel's points
+  uint64_t* words_ = nullptr;   // [num_words_]: a bit for each voxel; and behind them:
+  uint32_t* counts_ = nullptr;  // [most + 1]: points of a voxel
+  size_t clear_bytes_ = 0;      // of both
+  uint32_t* prefix_ = nullptr;  // [num_words_]: voxels before a word
+  int32_t* slots_ = nullptr;    // [points]: which of its voxel's points
   int64_t num_words_ = 0;
 
   // Sorted: [points] each.

@@ -1,6 +1,7 @@
 // What the kernels are told that reduce features over the points of each voxel.
 #pragma once
 
+#include "points/chunk_list.cuh"
 #include "points/feature_rows.cuh"
 #include "points/reduce_voxels.h"
 #include "voxel_reduce.h"
@@ -11,26 +12,16 @@ namespace reduction {
 inline constexpr int kWarp = 32;
 inline constexpr int kThreads = 128;  // small blocks: each waits for its slowest warp
 inline constexpr int kWarpsPerBlock = kThreads / kWarp;
-inline constexpr int kFewPoints = 32;  // of a voxel that lanes do
-inline constexpr int kChunkPoints = 1024;
-
-struct Chunk {
-  int32_t voxel;
-  int32_t begin;  // into `order`
-  int32_t end;
-  int32_t large;  // the number of the voxel among the large ones, or -1
-};
 
 struct ReduceArguments {
   PointGroups groups;
   FeatureRows features;
   VoxelTarget target;
   VoxelMode mode;
-  int few_lanes_log2;  // of a voxel with few points
-  int lanes_log2;      // of a chunk's features
-  uint32_t* counters;
-  Chunk* chunks;
-  uint32_t* arrived;
+  int few_lanes_log2;     // of a voxel with few points
+  int lanes_log2;         // of a chunk's features
+  unsigned chunk_blocks;  // the first ones, which take the chunks
+  ChunkList list;
   uint64_t* keys;
   void* sums;
 };

@@ -65,62 +65,78 @@ __device__ T overChunk(const ReduceArguments& a, const Chunk& chunk, const Chunk
                        int64_t feature, T first, Term term, Combine combine) {
   T all = first;
   if (feature < a.features.count) {
-#pragma unroll 4
-    for (int32_t i = lanes.point; i < chunk.end - chunk.begin; i += lanes.points) {
-      const Number x = widen(
-          a.features.row<In>(a.groups.order[chunk.begin + i])[feature * a.features.stride[2]]);
-      all = combine(all, term(x));
+    constexpr int kBatch = 4;  // loaded together, also where there are fewer
+    const int32_t n = chunk.end - chunk.begin;
+    for (int32_t base = lanes.point; base < n; base += kBatch * lanes.points) {
+      int32_t point[kBatch];
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        const int32_t i = base + k * lanes.points;
+        point[k] = i < n ? a.groups.order[chunk.begin + i] : -1;
+      }
+      Number x[kBatch];
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        if (point[k] < 0) continue;
+        x[k] = widen(a.features.row<In>(point[k])[feature * a.features.stride[2]]);
+      }
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        if (point[k] >= 0) all = combine(all, term(x[k]));
+      }
     }
   }
   return acrossPoints(all, lanes, combine);
 }
 
-// Whether this warp is the last of the voxel's chunks to have put its parts in.
-__device__ inline bool cameLast(const ReduceArguments& a, const Chunk& chunk,
-                                uint32_t chunks_times) {
+// A warp tells that it has put its parts of a large voxel in; how many have told so before.
+__device__ inline uint32_t arrive(const ReduceArguments& a, const Chunk& chunk) {
   __threadfence();
   __syncwarp();
   uint32_t before = 0;
-  if (threadIdx.x % kWarp == 0) before = atomicAdd(&a.arrived[chunk.large], 1u);
+  if (threadIdx.x % kWarp == 0) before = atomicAdd(&a.list.arrived[chunk.large], 1u);
   before = __shfl_sync(~0u, before, 0);
   __threadfence();
-  return before + 1 == chunks_times;
+  return before;
 }
 
-// As kFewBlocks.
-inline constexpr int kChunkBlocks = 8;
+// Waits for so many. All blocks that take chunks are on the device together: they are the first ones, no
+// more than fit, and blocks of lower numbers begin earlier.
+__device__ inline void waitFor(const ReduceArguments& a, const Chunk& chunk, uint32_t warps) {
+  while (__ldcg(&a.list.arrived[chunk.large]) < warps) __nanosleep(100);
+  __threadfence();
+  __syncwarp();
+}
 
-// kSecond: the second pass, over the chunks of large voxels alone.
+// The chunks of a warp; kSecond: of large voxels, once the first pass has found their largest magnitudes.
 template <class In, class Out, bool kSecond>
-__global__ void __launch_bounds__(kThreads, kChunkBlocks)
-    reduceChunks(const __grid_constant__ ReduceArguments a) {
+__device__ __forceinline__ void passOverChunks(const ReduceArguments& a) {
   using Number = Compute<In>;
   using Key = OrderKey<Number>;
   using Sum = Fixed<Number>;
-  waitForLaunchesAhead();
   const ChunkLanes lanes = chunkLanes(a.lanes_log2);
-  const uint32_t count = a.counters[0];
+  const uint32_t count = a.list.counters[0];
   const bool sums = isSum(a.mode);
   const auto add = [](const Sum& x, const Sum& y) { return x + y; };
   const auto most = [](Key x, Key y) { return larger(x, y); };
   const bool writes = lanes.point == 0;
   for (uint32_t c = blockIdx.x * kWarpsPerBlock + threadIdx.x / kWarp; c < count;
-       c += gridDim.x * kWarpsPerBlock) {
-    const Chunk chunk = a.chunks[c];
+       c += a.chunk_blocks * kWarpsPerBlock) {
+    const Chunk chunk = a.list.chunks[c];
     if (kSecond && chunk.large < 0) continue;
-    const int32_t voxel = chunk.voxel;
-    Out* out = targetRow<Out>(a.target, a.groups, voxel);
+    Out* out = targetRow<Out>(a.target, a.groups, chunk.voxel);
     if (out == nullptr) continue;
-    const int64_t n = a.groups.starts[voxel + 1] - a.groups.starts[voxel];
+    const int64_t n = a.groups.span(chunk.voxel).y;
     const auto chunks = static_cast<uint32_t>((n + kChunkPoints - 1) / kChunkPoints);
     uint64_t* keys = a.keys + chunk.large * a.features.count;
     auto* large_sums = static_cast<Sum*>(a.sums) + chunk.large * a.features.count;
+    if (kSecond) waitFor(a, chunk, chunks);
     for (int64_t base = 0; base < a.features.count; base += lanes.features) {
       const int64_t f = base + lanes.feature;
       const bool own = writes && f < a.features.count;
       Key key = 0;
       if (kSecond) {
-        if (f < a.features.count) key = static_cast<Key>(keys[f]);
+        if (f < a.features.count) key = static_cast<Key>(loadSum(&keys[f]));
       } else {
         key = overChunk<In, Number>(
             a, chunk, lanes, f, Key{0}, [&](Number x) { return firstTerm(a.mode, x); }, most);
@@ -143,8 +159,9 @@ __global__ void __launch_bounds__(kThreads, kChunkBlocks)
             narrow<Out>(terms.result(sum, a.mode == VoxelMode::kMean));
       }
     }
-    if (chunk.large < 0 || (sums && !kSecond)) continue;
-    if (!cameLast(a, chunk, chunks)) continue;
+    if (chunk.large < 0) continue;
+    const uint32_t last = (sums ? 2 : 1) * chunks - 1;
+    if (arrive(a, chunk) != last) continue;
     for (int64_t f = threadIdx.x % kWarp; f < a.features.count; f += kWarp) {
       const auto key = static_cast<Key>(loadSum(&keys[f]));
       if (sums) {
@@ -156,6 +173,12 @@ __global__ void __launch_bounds__(kThreads, kChunkBlocks)
       }
     }
   }
+}
+
+template <class In, class Out>
+__device__ __forceinline__ void reduceChunks(const ReduceArguments& a) {
+  passOverChunks<In, Out, false>(a);
+  if (isSum(a.mode) && a.list.counters[1] > 0) passOverChunks<In, Out, true>(a);
 }
 
 }  // namespace reduction

@@ -8,21 +8,6 @@
 namespace rbc::cuda {
 namespace reduction {
 
-__device__ inline void pushChunks(const ReduceArguments& a, int32_t voxel, int32_t begin,
-                                  int32_t end) {
-  const auto n = static_cast<uint32_t>((int64_t{end} - begin + kChunkPoints - 1) / kChunkPoints);
-  const uint32_t at = atomicAdd(&a.counters[0], n);
-  int32_t large = -1;
-  if (n > 1) {
-    large = static_cast<int32_t>(atomicAdd(&a.counters[1], 1u));
-    a.arrived[large] = 0;
-  }
-  for (uint32_t i = 0; i < n; ++i) {
-    const int32_t first = begin + static_cast<int32_t>(i) * kChunkPoints;
-    a.chunks[at + i] = {voxel, first, first + min(kChunkPoints, end - first), large};
-  }
-}
-
 // Some neighbouring features of a point, in one word where there are several.
 template <class In, int kCount>
 __device__ __forceinline__ void loadFeatures(const ReduceArguments& a, int32_t i, int64_t feature,
@@ -97,18 +82,11 @@ __device__ __forceinline__ void reduceFeatures(const ReduceArguments& a, int32_t
   }
 }
 
-// Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
-// spills. Left to itself, the compiler spills for one more.
-template <class In, int kCount>
-constexpr int kFewBlocks = sizeof(In) == 8 && kCount > 1 ? 8 : 10;
-
 // kCount features a lane.
 template <class In, class Out, int kCount>
-__global__ void __launch_bounds__(kThreads, kFewBlocks<In, kCount>)
-    reduceFew(const __grid_constant__ ReduceArguments a) {
-  waitForLaunchesAhead();
+__device__ __forceinline__ void reduceFew(const ReduceArguments& a, int64_t block) {
   const int lanes = 1 << a.few_lanes_log2;
-  const int64_t v = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) >> a.few_lanes_log2;
+  const int64_t v = (block * kThreads + threadIdx.x) >> a.few_lanes_log2;
   const int32_t first = (static_cast<int32_t>(threadIdx.x) & (lanes - 1)) * kCount;
   const int64_t voxels = *a.groups.num;
   Out result[kCount] = {};
@@ -121,16 +99,12 @@ __global__ void __launch_bounds__(kThreads, kFewBlocks<In, kCount>)
     return;
   }
   const auto voxel = static_cast<int32_t>(v);
-  const int32_t begin = a.groups.starts[voxel];
-  const int32_t end = a.groups.starts[voxel + 1];
-  if (end - begin > kFewPoints) {
-    if (first == 0) pushChunks(a, voxel, begin, end);
-    return;
-  }
+  const int2 span = a.groups.span(voxel);
+  if (span.y > a.list.few) return;
   Out* out = targetRow<Out>(a.target, a.groups, voxel);
   if (out == nullptr) return;
   for (int64_t f = first; f < a.features.count; f += lanes * kCount) {
-    reduceFeatures<In>(a, begin, end, f, result);
+    reduceFeatures<In>(a, span.x, span.x + span.y, f, result);
     storeFeatures(a, out, f, result);
   }
 }

@@ -14,6 +14,7 @@
 #include "ceil_div.h"
 #include "points/reduce_chunks.cuh"
 #include "points/reduce_few.cuh"
+#include "points/table_counts.cuh"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/suits_vecs.h"
@@ -31,46 +32,83 @@ bool rowsSuitVecs(const ReduceArguments& a, int64_t in_size, int64_t out_size, i
          suitsVecs(a.target.data, a.target.stride, out_size, count);
 }
 
+// Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
+// spills. Left to itself, the compiler spills for one more.
+template <class In, int kCount>
+constexpr int kResidentBlocks = sizeof(In) == 8 && kCount > 1 ? 8 : 10;
+// Of those, the most that take chunks.
+constexpr int kChunkBlocks = 4;
+// The points of a voxel that lanes do, one after the other: with few of them, that is what takes the time.
+constexpr int64_t kFewOfAll = int64_t{1} << 18;
+constexpr int kFewPoints = 32;
+constexpr int kFewPointsOfFew = 8;
+// A field of Tally holds them.
+static_assert(grouping::kMaxTablePoints / (kFewPointsOfFew + 1) +
+                  grouping::kMaxTablePoints / kChunkPoints <
+              1 << (grouping::Tally::kLarge - grouping::Tally::kChunks));
+
+// kCount features a lane where points are few.
+template <class In, class Out, int kCount>
+__global__ void __launch_bounds__(kThreads, kResidentBlocks<In, kCount>)
+    reduceVoxels(const __grid_constant__ ReduceArguments a) {
+  waitForLaunchesAhead();
+  if (blockIdx.x < a.chunk_blocks) {
+    reduceChunks<In, Out>(a);
+  } else {
+    reduceFew<In, Out, kCount>(a, int64_t{blockIdx.x} - a.chunk_blocks);
+  }
+}
+
+struct ListArguments {
+  PointGroups groups;
+  ChunkList list;
+};
+
+__global__ void __launch_bounds__(kThreads) listVoxels(const __grid_constant__ ListArguments a) {
+  waitForLaunchesAhead();
+  const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;
+  for (int64_t v = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; v < *a.groups.num;
+       v += threads) {
+    const int2 span = a.groups.span(v);
+    a.list.add(static_cast<int32_t>(v), span.x, span.y);
+  }
+}
+
 int lanesLog2(int64_t count) {
   int log2 = 0;
   while (log2 < 5 && (1 << log2) < count) ++log2;
   return log2;
 }
 
-// The kernel for few points, and features of a lane. Pairs are for rows such as x, y, z, r, g, b: f32 alone,
+// The kernel, and features of a lane where points are few. Pairs are for rows such as x, y, z, r, g, b: f32 alone,
 // since each kernel takes its time to compile.
-struct FewKernel {
+struct ReduceKernel {
   void (*kernel)(ReduceArguments);
   int features;
 };
 template <class In, class Out>
-FewKernel fewKernelFor(const ReduceArguments& a) {
-  if (rowsSuitVecs(a, sizeof(In), sizeof(Out), 4)) return {reduceFew<In, Out, 4>, 4};
+ReduceKernel kernelFor(const ReduceArguments& a) {
+  if (rowsSuitVecs(a, sizeof(In), sizeof(Out), 4)) return {reduceVoxels<In, Out, 4>, 4};
   if constexpr (std::is_same_v<In, float> && std::is_same_v<Out, float>) {
-    if (rowsSuitVecs(a, sizeof(In), sizeof(Out), 2)) return {reduceFew<In, Out, 2>, 2};
+    if (rowsSuitVecs(a, sizeof(In), sizeof(Out), 2)) return {reduceVoxels<In, Out, 2>, 2};
   }
-  return {reduceFew<In, Out, 1>, 1};
+  return {reduceVoxels<In, Out, 1>, 1};
 }
 
 template <class In, class Out>
-cudaError_t launchAll(ReduceArguments* a, int64_t most_chunks, const LaunchDevice& device,
-                      cudaStream_t cuda_stream) {
-  const FewKernel few = fewKernelFor<In, Out>(*a);
-  a->few_lanes_log2 = lanesLog2(a->features.count / few.features);
+cudaError_t launchAll(ReduceArguments* a, const LaunchDevice& device, cudaStream_t cuda_stream) {
+  const ReduceKernel kernel = kernelFor<In, Out>(*a);
+  a->few_lanes_log2 = lanesLog2(a->features.count / kernel.features);
   a->lanes_log2 = lanesLog2(a->features.count);
   const int64_t rows = std::max(a->groups.most, a->target.dense ? 0 : a->target.capacity);
   // Each row has to have its lanes: a grid has 2^31 - 1 blocks at most.
-  while (a->few_lanes_log2 > 0 && rows > int64_t{INT32_MAX} * kThreads >> a->few_lanes_log2) {
+  const int64_t most_blocks = int64_t{INT32_MAX} - a->chunk_blocks;
+  while (a->few_lanes_log2 > 0 && rows > most_blocks * kThreads >> a->few_lanes_log2) {
     --a->few_lanes_log2;
   }
   const int64_t few_blocks = ceilDiv(rows << a->few_lanes_log2, kThreads);
-  cudaError_t error = launchBlocks(few.kernel, a, few_blocks, kThreads, device, cuda_stream);
-  if (error != cudaSuccess || most_chunks == 0) return error;
-  const int64_t blocks =
-      std::min<int64_t>(ceilDiv(most_chunks, kWarpsPerBlock), int64_t{8} * device.multiprocessors);
-  error = launchBlocks(reduceChunks<In, Out, false>, a, blocks, kThreads, device, cuda_stream);
-  if (error != cudaSuccess || a->mode > VoxelMode::kMean) return error;
-  return launchBlocks(reduceChunks<In, Out, true>, a, blocks, kThreads, device, cuda_stream);
+  return launchBlocks(kernel.kernel, a, a->chunk_blocks + few_blocks, kThreads, device,
+                      cuda_stream);
 }
 
 }  // namespace
@@ -78,41 +116,55 @@ cudaError_t launchAll(ReduceArguments* a, int64_t most_chunks, const LaunchDevic
 VoxelReduction::VoxelReduction(const PointClouds& points, const Features& features, VoxelMode mode,
                                ScratchLayout* cutter)
     : points_(points), features_(features), mode_(mode) {
+  if (features.count == 0) return;
   const int64_t total = points.total();
   most_large_ = total / (kChunkPoints + 1);
-  most_chunks_ = total / (kFewPoints + 1) + total / kChunkPoints;
+  chunks_.few = total <= kFewOfAll ? kFewPointsOfFew : kFewPoints;
+  most_chunks_ = total / (chunks_.few + 1) + total / kChunkPoints;
   constexpr int64_t kCounters = 2;
-  cutter->take(&counters_, kCounters);
-  const size_t before = cutter->used() - kCounters * sizeof *counters_;
+  cutter->take(&chunks_.counters, kCounters);
+  const size_t before = cutter->used() - kCounters * sizeof *chunks_.counters;
   cutter->take(&keys_, most_large_ * features.count);
   Fixed128* sums;
   cutter->take(&sums, mode <= VoxelMode::kMean ? most_large_ * features.count : 0);
   sums_ = sums;
-  clear_bytes_ = cutter->used() - before;
-  Chunk* chunks;
-  cutter->take(&chunks, most_chunks_);
-  chunks_ = chunks;
-  cutter->take(&arrived_, most_large_);
+  chunks_.clear = chunks_.counters;
+  chunks_.clear_words = static_cast<int64_t>((cutter->used() - before) / sizeof *chunks_.clear);
+  cutter->take(&chunks_.chunks, most_chunks_);
+  cutter->take(&chunks_.arrived, most_large_);
+}
+
+cudaError_t VoxelReduction::clear(cudaStream_t cuda_stream) const {
+  if (chunks_.clear == nullptr) return cudaSuccess;
+  return cudaMemsetAsync(chunks_.clear, 0,
+                         static_cast<size_t>(chunks_.clear_words) * sizeof *chunks_.clear,
+                         cuda_stream);
+}
+
+cudaError_t VoxelReduction::listChunks(const PointGroups& groups, const LaunchDevice& device,
+                                       cudaStream_t cuda_stream) const {
+  if (most_chunks_ == 0) return cudaSuccess;
+  ListArguments arguments = {groups, chunks_};
+  const int64_t blocks = blocksFor(groups.most, kThreads, int64_t{32} * device.multiprocessors);
+  return launchBlocks(listVoxels, &arguments, blocks, kThreads, device, cuda_stream);
 }
 
 cudaError_t VoxelReduction::launch(const PointGroups& groups, const VoxelTarget& target,
                                    const LaunchDevice& device, cudaStream_t cuda_stream) const {
   if (features_.count == 0 || (groups.most == 0 && target.dense)) return cudaSuccess;
-  // What large voxels add to is cleared whole: there are few of them.
-  const cudaError_t error = cudaMemsetAsync(counters_, 0, clear_bytes_, cuda_stream);
-  if (error != cudaSuccess) return error;
-  ReduceArguments arguments = {
-      groups,    featureRowsOf(features_, points_), target,   mode_, 0,    0,
-      counters_, static_cast<Chunk*>(chunks_),      arrived_, keys_, sums_};
+  const int64_t chunk_blocks = std::min<int64_t>(ceilDiv(most_chunks_, kWarpsPerBlock),
+                                                 int64_t{kChunkBlocks} * device.multiprocessors);
+  ReduceArguments arguments = {groups, featureRowsOf(features_, points_),   target,  mode_, 0,
+                               0,      static_cast<unsigned>(chunk_blocks), chunks_, keys_, sums_};
   return visitFloat(features_.dtype, [&](auto in) {
     using In = typename decltype(in)::type;
     return visitFloat(target.dtype, [&](auto out) {
       using Out = typename decltype(out)::type;
-      return launchAll<In, Out>(&arguments, most_chunks_, device, cuda_stream);
+      return launchAll<In, Out>(&arguments, device, cuda_stream);
     });
   });
 }
 
-cudaError_t loadReduceVoxels() { return loadKernelsBeside(reduceFew<float, float, 1>); }
+cudaError_t loadReduceVoxels() { return loadKernelsBeside(reduceVoxels<float, float, 1>); }
 
 }  // namespace rbc::cuda

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "points/chunk_list.cuh"
 #include "points/group_points.h"
 #include "points/voxel_coords.cuh"
 
@@ -26,6 +27,13 @@ class VoxelReduction {
   VoxelReduction(const PointClouds& points, const Features& features, VoxelMode mode,
                  ScratchLayout* cutter);
 
+  // To be filled while points are grouped, once what it says is cleared.
+  const ChunkList& chunks() const { return chunks_; }
+  cudaError_t clear(cudaStream_t cuda_stream) const;
+  // Fills it where nothing else does.
+  cudaError_t listChunks(const PointGroups& groups, const LaunchDevice& device,
+                         cudaStream_t cuda_stream) const;
+
   cudaError_t launch(const PointGroups& groups, const VoxelTarget& target,
                      const LaunchDevice& device, cudaStream_t cuda_stream) const;
 
@@ -33,14 +41,11 @@ class VoxelReduction {
   PointClouds points_;
   Features features_;
   VoxelMode mode_;
-  int64_t most_chunks_;
-  int64_t most_large_;
-  uint32_t* counters_ = nullptr;  // [2]: chunks, large voxels; and behind them:
-  uint64_t* keys_ = nullptr;      // [most_large_, features]: what the first pass finds
-  void* sums_ = nullptr;          // likewise: what the second adds up
-  size_t clear_bytes_ = 0;        // of all three
-  void* chunks_ = nullptr;
-  uint32_t* arrived_ = nullptr;  // [most_large_]
+  int64_t most_chunks_ = 0;
+  int64_t most_large_ = 0;
+  ChunkList chunks_ = {};
+  uint64_t* keys_ = nullptr;  // [most_large_, features]: what the first pass finds
+  void* sums_ = nullptr;      // likewise: what the second adds up
 };
 
 cudaError_t loadReduceVoxels();

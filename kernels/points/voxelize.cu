@@ -319,16 +319,26 @@ struct FeatureParts {
   PointGrouping grouping;
   VoxelReduction reduction;
 
-  FeatureParts(const VoxelizeProblem& p, ScratchLayout* cutter)
-      : grouping(p.points, p.grid, p.dropped, {}, cutter),
+  FeatureParts(const VoxelizeProblem& p, const LaunchDevice& device, ScratchLayout* cutter)
+      : grouping(p.points, p.grid, p.dropped, {{}, false, true, false, false}, device, cutter),
         reduction(p.points, p.features, p.mode, cutter) {}
 };
 
 cudaError_t launchFeatures(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
                            cudaStream_t cuda_stream) {
   ScratchLayout cutter(scratch);
-  const FeatureParts parts(p, &cutter);
-  cudaError_t error = parts.grouping.launch(device, cuda_stream);
+  const FeatureParts parts(p, device, &cutter);
+  cudaError_t error;
+  if (parts.grouping.byTable()) {
+    error = parts.grouping.launchTable({}, parts.reduction.chunks(), device, cuda_stream);
+  } else {
+    error = clearCounts(p.dropped, p.points.clouds, device, cuda_stream);
+    if (error == cudaSuccess) error = parts.reduction.clear(cuda_stream);
+    if (error == cudaSuccess) error = parts.grouping.launch(device, cuda_stream);
+    if (error == cudaSuccess) {
+      error = parts.reduction.listChunks(parts.grouping.groups(), device, cuda_stream);
+    }
+  }
   if (error == cudaSuccess) error = launchFill(p, device, cuda_stream);
   if (error != cudaSuccess) return error;
   const VoxelTarget target = {p.out.data,
@@ -345,7 +355,7 @@ cudaError_t launchFeatures(const VoxelizeProblem& p, void* scratch, const Launch
 size_t voxelizeScratchBytes(const VoxelizeProblem& p, const LaunchDevice& device) {
   if (reducesFeatures(p.mode)) {
     ScratchLayout cutter(nullptr);
-    const FeatureParts parts(p, &cutter);
+    const FeatureParts parts(p, device, &cutter);
     return cutter.used();
   }
   if (suitsBins(p, device)) return voxelBinsScratchBytes(p, device);
@@ -365,8 +375,7 @@ cudaError_t launchVoxelize(const VoxelizeProblem& p, void* scratch, const Launch
     return p.mode == VoxelMode::kOccupancy ? launchCells<uint8_t>(p, scratch, device, cuda_stream)
                                            : launchCells<uint32_t>(p, scratch, device, cuda_stream);
   }
-  const cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, cuda_stream);
-  return error != cudaSuccess ? error : launchFeatures(p, scratch, device, cuda_stream);
+  return launchFeatures(p, scratch, device, cuda_stream);
 }
 
 }  // namespace

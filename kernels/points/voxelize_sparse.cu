@@ -8,11 +8,11 @@
 #include "points/clear_counts.h"
 #include "points/feature_rows.cuh"
 #include "points/reduce_voxels.h"
+#include "points/sparse_rows.cuh"
 #include "runtime/cuda_error.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
-#include "runtime/suits_vecs.h"
 
 namespace rbc::cuda {
 namespace {
@@ -23,7 +23,7 @@ constexpr int kThreads = 256;
 struct SparseParts {
   PointGrouping grouping;
   VoxelReduction reduction;
-  // In the order of first points: [points + 1], cleared; [points + 1]; [most]; [most].
+  // Sorted, but wanted in the order of first points: [points + 1], cleared; [points + 1]; [most]; [most].
   bool by_first_point;
   uint8_t* is_first = nullptr;
   int32_t* firsts_before = nullptr;
@@ -32,14 +32,18 @@ struct SparseParts {
   char* temporary = nullptr;
   size_t temporary_bytes = 0;
 
-  SparseParts(const SparseProblem& p, ScratchLayout* cutter)
+  SparseParts(const SparseProblem& p, const LaunchDevice& device, ScratchLayout* cutter)
       : grouping(p.points, p.grid, p.dropped,
-                 {p.order == VoxelOrder::kFirstPoint || p.grouped.data != nullptr,
+                 {p.order, p.grouped.data != nullptr, false, p.grouped.data != nullptr,
                   p.point_to_voxel.data != nullptr},
-                 cutter),
+                 device, cutter),
         reduction(p.points, p.reduced.data != nullptr ? p.features : Features{}, p.reduce, cutter),
-        by_first_point(p.order == VoxelOrder::kFirstPoint) {
-    if (!by_first_point) return;
+        by_first_point(p.order == VoxelOrder::kFirstPoint && !grouping.byTable()) {
+    if (!by_first_point) {
+      rows = grouping.groups().rows;
+      voxels = grouping.groups().voxels;
+      return;
+    }
     const int64_t points = p.points.total();
     cutter->take(&is_first, points);
     cutter->take(&firsts_before, points);
@@ -85,73 +89,42 @@ __global__ void __launch_bounds__(kThreads) findRows(const __grid_constant__ Row
 }
 
 struct EmitArguments {
-  SparseProblem problem;
+  SparseRows rows;
   PointGroups groups;
   const int32_t* voxels;
-  VoxelCoordsOf places;
-  bool whole_coords;  // a row of coords is a word
+  ChunkList chunks;
 };
 
-// The sum over a warp, by its first lane.
-__device__ void addOverWarp(int64_t* at, int64_t value) {
-  for (int mask = 16; mask > 0; mask /= 2) value += __shfl_xor_sync(~0u, value, mask);
-  if (threadIdx.x % 32 == 0 && value != 0) {
-    atomicAdd(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(value));
-  }
-}
-
 // A row a thread: of a voxel, of none, or beyond the capacity and only counted.
-__global__ void __launch_bounds__(kThreads, 3) emitRows(const __grid_constant__ EmitArguments a) {
+__global__ void __launch_bounds__(kThreads, 6) emitRows(const __grid_constant__ EmitArguments a) {
   waitForLaunchesAhead();
-  const SparseProblem& p = a.problem;
   const PointGroups& g = a.groups;
   const int64_t num = *g.num;
-  if (threadOfGrid() == 0) *static_cast<int64_t*>(p.num_voxels.data) = min(num, p.capacity);
-  const int64_t end = max(num, p.capacity);
-  int64_t lost_voxels = 0;
-  int64_t lost_points = 0;
-  int64_t clipped_points = 0;
-#pragma unroll 4
+  if (threadOfGrid() == 0) {
+    *static_cast<int64_t*>(a.rows.num_voxels.data) = min(num, a.rows.capacity);
+  }
+  const int64_t end = max(num, a.rows.capacity);
+  LostRows lost;
+#pragma unroll 1  // more rows at once take registers, and so blocks: 1.5 % of 10 million points
   for (int64_t row = threadOfGrid(); row < end; row += threadsOfGrid()) {
-    int32_t at[4] = {-1, -1, -1, -1};
-    int32_t n = 0;
-    if (row < num) {
-      const int64_t voxel = a.voxels != nullptr ? a.voxels[row] : row;
-      const VoxelCoords place = a.places(g.key(voxel));
-      at[0] = static_cast<int32_t>(place.cloud);
-      at[1] = static_cast<int32_t>(place.x);
-      at[2] = static_cast<int32_t>(place.y);
-      at[3] = static_cast<int32_t>(place.z);
-      n = __ldg(&g.starts[voxel + 1]) - __ldg(&g.starts[voxel]);
-    }
-    if (row >= p.capacity) {
-      ++lost_voxels;
-      lost_points += n;
+    if (row >= num) {
+      writeNoVoxel(a.rows, row);
       continue;
     }
-    if (n > p.max_points) {
-      clipped_points += n - p.max_points;
-      n = static_cast<int32_t>(p.max_points);
-    }
-    auto* coords = static_cast<int32_t*>(p.coords.data) + row * p.coords.stride[0];
-    if (a.whole_coords) {
-      *reinterpret_cast<int4*>(coords) = make_int4(at[0], at[1], at[2], at[3]);
-    } else {
-      for (int i = 0; i < 4; ++i) coords[i * p.coords.stride[1]] = at[i];
-    }
-    if (p.counts.data != nullptr) {
-      static_cast<int32_t*>(p.counts.data)[row * p.counts.stride[0]] = n;
-    }
+    const auto voxel = static_cast<int32_t>(a.voxels != nullptr ? a.voxels[row] : row);
+    const int2 span = g.span(voxel);
+    writeVoxel(a.rows, row, g.key(voxel), span.y, &lost);
+    a.chunks.add(voxel, span.x, span.y);
   }
-  if (p.overflow.data == nullptr) return;
-  auto* overflow = static_cast<int64_t*>(p.overflow.data);
-  addOverWarp(overflow, lost_voxels);
-  addOverWarp(overflow + p.overflow.stride[0], lost_points);
-  addOverWarp(overflow + 2 * p.overflow.stride[0], clipped_points);
+  lost.finish(a.rows);
 }
 
 struct GroupedArguments {
-  EmitArguments emit;
+  Output<3> out;
+  int64_t capacity;
+  int64_t max_points;
+  PointGroups groups;
+  const int32_t* voxels;
   FeatureRows features;
 };
 
@@ -159,42 +132,37 @@ template <class In, class Out>
 __global__ void __launch_bounds__(kThreads)
     writeGrouped(const __grid_constant__ GroupedArguments a) {
   waitForLaunchesAhead();
-  const SparseProblem& p = a.emit.problem;
-  const PointGroups& g = a.emit.groups;
-  const int64_t columns = p.features.count;
-  const int64_t row_elements = p.max_points * columns;
+  const PointGroups& g = a.groups;
+  const int64_t columns = a.features.count;
+  const int64_t row_elements = a.max_points * columns;
   const int64_t num = *g.num;
-  for (int64_t i = threadOfGrid(); i < p.capacity * row_elements; i += threadsOfGrid()) {
+  for (int64_t i = threadOfGrid(); i < a.capacity * row_elements; i += threadsOfGrid()) {
     const int64_t row = i / row_elements;
     const int64_t within = i - row * row_elements;
     const int64_t point = within / columns;
     const int64_t column = within - point * columns;
     Out element = {};
     if (row < num) {
-      const int64_t voxel = a.emit.voxels != nullptr ? a.emit.voxels[row] : row;
-      const int32_t begin = g.starts[voxel];
-      if (point < g.starts[voxel + 1] - begin) {
-        const In* features = a.features.row<In>(g.order[begin + point]);
+      const int64_t voxel = a.voxels != nullptr ? a.voxels[row] : row;
+      const int2 span = g.span(voxel);
+      if (point < span.y) {
+        const In* features = a.features.row<In>(g.order[span.x + point]);
         element = narrow<Out>(widen(features[column * a.features.stride[2]]));
       }
     }
-    static_cast<Out*>(p.grouped.data)[row * p.grouped.stride[0] + point * p.grouped.stride[1] +
-                                      column * p.grouped.stride[2]] = element;
+    static_cast<Out*>(
+        a.out.data)[row * a.out.stride[0] + point * a.out.stride[1] + column * a.out.stride[2]] =
+        element;
   }
 }
 
 struct PointArguments {
+  SparseRows out;
   PointGroups groups;
   const int32_t* rows;
-  int64_t capacity;
-  Output<2> out;
-  FastDivmod per_cloud;
-  int64_t rows_of_cloud;
-  bool padded;
 };
 
 // A point's row in the list, if its voxel has one: by points, or by their places in the order.
-template <class Index>
 __global__ void __launch_bounds__(kThreads) writePoints(const __grid_constant__ PointArguments a) {
   waitForLaunchesAhead();
   const PointGroups& g = a.groups;
@@ -208,11 +176,7 @@ __global__ void __launch_bounds__(kThreads) writePoints(const __grid_constant__ 
       if (i < in_voxels) row = g.heads[i] - 1;
     }
     if (row >= 0 && a.rows != nullptr) row = a.rows[row];
-    if (row >= a.capacity) row = -1;
-    const int64_t cloud = a.padded ? a.per_cloud(point) : 0;
-    static_cast<Index*>(
-        a.out.data)[cloud * a.out.stride[0] + (point - cloud * a.rows_of_cloud) * a.out.stride[1]] =
-        row;
+    writePoint(a.out, point, row);
   }
 }
 
@@ -244,10 +208,12 @@ cudaError_t launchReduced(const SparseProblem& p, const SparseParts& parts,
   return parts.reduction.launch(parts.grouping.groups(), target, device, cuda_stream);
 }
 
-cudaError_t launchGrouped(const SparseProblem& p, const EmitArguments& emit,
+cudaError_t launchGrouped(const SparseProblem& p, const SparseParts& parts,
                           const LaunchDevice& device, cudaStream_t cuda_stream) {
   if (p.grouped.data == nullptr || p.features.count == 0) return cudaSuccess;
-  GroupedArguments arguments = {emit, featureRowsOf(p.features, p.points)};
+  GroupedArguments arguments = {p.grouped,    p.capacity,
+                                p.max_points, parts.grouping.groups(),
+                                parts.voxels, featureRowsOf(p.features, p.points)};
   const int64_t blocks = rowBlocks(p.capacity * p.max_points * p.features.count, device);
   return visitFloat(p.features.dtype, [&](auto in) {
     return visitFloat(p.grouped.dtype, [&](auto out) {
@@ -257,51 +223,51 @@ cudaError_t launchGrouped(const SparseProblem& p, const EmitArguments& emit,
   });
 }
 
-cudaError_t launchPoints(const SparseProblem& p, const PointGroups& groups, const int32_t* rows,
+cudaError_t launchPoints(const SparseProblem& p, const SparseRows& rows, const SparseParts& parts,
                          const LaunchDevice& device, cudaStream_t cuda_stream) {
   if (p.point_to_voxel.data == nullptr || p.points.total() == 0) return cudaSuccess;
-  PointArguments arguments = {groups,
-                              rows,
-                              p.capacity,
-                              p.point_to_voxel,
-                              FastDivmod(p.points.rows),
-                              p.points.rows,
-                              !p.points.packed() && p.points.clouds > 1};
-  const auto kernel =
-      p.point_to_voxel.dtype == DType::I64 ? writePoints<int64_t> : writePoints<int32_t>;
-  return launchBlocks(kernel, &arguments, rowBlocks(p.points.total(), device), kThreads, device,
-                      cuda_stream);
+  PointArguments arguments = {rows, parts.grouping.groups(), parts.rows};
+  return launchBlocks(writePoints, &arguments, rowBlocks(p.points.total(), device), kThreads,
+                      device, cuda_stream);
 }
 
-size_t voxelizeSparseScratchBytes(const SparseProblem& p, const LaunchDevice&) {
-  ScratchLayout cutter(nullptr);
-  const SparseParts parts(p, &cutter);
-  return cutter.used();
-}
-
-cudaError_t launchVoxelizeSparse(const SparseProblem& p, void* scratch, const LaunchDevice& device,
-                                 cudaStream_t cuda_stream) {
-  ScratchLayout cutter(scratch);
-  const SparseParts parts(p, &cutter);
+// Voxels and their rows, where points are not grouped by a table.
+cudaError_t launchSorted(const SparseProblem& p, const SparseRows& rows, const SparseParts& parts,
+                         const LaunchDevice& device, cudaStream_t cuda_stream) {
   const PointGroups& groups = parts.grouping.groups();
-  const bool whole_coords =
-      p.coords.stride[1] == 1 && suitsVecs(p.coords.data, {p.coords.stride[0]}, sizeof(int32_t), 4);
-  EmitArguments emit = {p, groups, parts.voxels, VoxelCoordsOf(p.grid), whole_coords};
   cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, cuda_stream);
   if (error == cudaSuccess) error = clearCounts(p.overflow, 3, device, cuda_stream);
+  if (error == cudaSuccess) error = parts.reduction.clear(cuda_stream);
   if (error == cudaSuccess) error = parts.grouping.launch(device, cuda_stream);
   if (error == cudaSuccess && parts.by_first_point) {
     error = launchRows(parts, p.points.total(),
                        {groups, parts.is_first, parts.firsts_before, parts.rows, parts.voxels},
                        device, cuda_stream);
   }
-  if (error == cudaSuccess) {
-    error = launchBlocks(emitRows, &emit, rowBlocks(std::max(p.capacity, groups.most), device),
-                         kThreads, device, cuda_stream);
-  }
+  if (error != cudaSuccess) return error;
+  EmitArguments emit = {rows, groups, parts.voxels, parts.reduction.chunks()};
+  error = launchBlocks(emitRows, &emit, rowBlocks(std::max(p.capacity, groups.most), device),
+                       kThreads, device, cuda_stream);
+  return error != cudaSuccess ? error : launchPoints(p, rows, parts, device, cuda_stream);
+}
+
+size_t voxelizeSparseScratchBytes(const SparseProblem& p, const LaunchDevice& device) {
+  ScratchLayout cutter(nullptr);
+  const SparseParts parts(p, device, &cutter);
+  return cutter.used();
+}
+
+cudaError_t launchVoxelizeSparse(const SparseProblem& p, void* scratch, const LaunchDevice& device,
+                                 cudaStream_t cuda_stream) {
+  ScratchLayout cutter(scratch);
+  const SparseParts parts(p, device, &cutter);
+  const SparseRows rows = sparseRowsOf(p);
+  cudaError_t error =
+      parts.grouping.byTable()
+          ? parts.grouping.launchTable(rows, parts.reduction.chunks(), device, cuda_stream)
+          : launchSorted(p, rows, parts, device, cuda_stream);
   if (error == cudaSuccess) error = launchReduced(p, parts, device, cuda_stream);
-  if (error == cudaSuccess) error = launchGrouped(p, emit, device, cuda_stream);
-  if (error == cudaSuccess) error = launchPoints(p, groups, parts.rows, device, cuda_stream);
+  if (error == cudaSuccess) error = launchGrouped(p, parts, device, cuda_stream);
   return error;
 }
 

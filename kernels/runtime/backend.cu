@@ -101,6 +101,7 @@ BackendState* open(const rbcContextParams& params) {
   state->launch.multiprocessors = properties.multiProcessorCount;
   state->launch.compute_capability = properties.major * 10 + properties.minor;
   state->launch.block_memory = static_cast<int>(properties.sharedMemPerBlockOptin);
+  state->launch.waits_within = properties.cooperativeLaunch != 0;
   state->total_memory = properties.totalGlobalMem;
   std::snprintf(state->name, sizeof state->name, "%.127s", properties.name);
   const cudaError_t error = findEarlyLaunches(&state->launch);

@@ -59,6 +59,33 @@ TEST_CASE("voxelize sparse cpu: in the order of first points, of more than a tab
   support::checkAll(support::cpuContext(2), std::vector<SparseCase>{c});
 }
 
+// Up to 2^17 points are grouped by a table if there is room for their keys; voxels with many points have ways of
+// their own.
+TEST_CASE("voxelize sparse cuda: points around what a table takes, in few voxels and in many") {
+  std::string why;
+  const Context cuda = support::cudaContext(&why);
+  if (cuda == nullptr) SKIP_BECAUSE(why);
+  std::vector<SparseCase> cases;
+  for (const int64_t points : {131'072, 131'073}) {
+    for (const int64_t side : {2, 13, 500, 600}) {
+      for (const int32_t order : support::kVoxelOrders) {
+        SparseCase c;
+        c.name = "points around what a table takes";
+        c.order = order;
+        c.clouds = 1;
+        c.points = points;
+        c.features = side == 13;
+        c.max_points = side == 13 ? 70 : 3;
+        c.room = 0.9;
+        if (side >= 500) c.without = {"grouped"};
+        c.setGrid(side, side, side);
+        cases.push_back(c);
+      }
+    }
+  }
+  support::checkAll(cuda, cases);
+}
+
 TEST_CASE("large: voxelize sparse cuda, more voxels than threads") {
   std::string why;
   const Context cuda = support::cudaContext(&why);

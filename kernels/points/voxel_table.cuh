@@ -1,0 +1,113 @@
+// A hash table of voxels, and what else grouping points by it keeps in scratch.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "ceil_div.h"
+#include "runtime/launch_device.h"
+#include "scratch_layout.h"
+#include "voxel_problem.h"
+
+namespace rbc::cuda {
+namespace grouping {
+
+inline constexpr int kTableThreads = 1024;  // of a block; a point a thread
+inline constexpr int kMaxTableBlocks = 256;
+inline constexpr int kMaxTablePoints = 1 << 17;
+
+inline int tableBlocks(const LaunchDevice& device) {
+  return std::min(device.multiprocessors, kMaxTableBlocks);
+}
+
+// A voxel in one word, so that one atomic takes a slot or counts points.
+struct VoxelSlot {
+  static constexpr int kKeyBits = 28;
+  static constexpr int kPointBits = 18;  // one more than points need: no voxel looks like kNone
+  static constexpr uint64_t kNone = UINT64_MAX;
+
+  uint64_t word;
+
+  // The owner is the point that took the slot.
+  RBC_HD static VoxelSlot of(uint32_t key, uint32_t owner, uint32_t count) {
+    return {key | uint64_t{owner} << kKeyBits | points(count)};
+  }
+  RBC_HD static uint64_t points(uint32_t count) {
+    return uint64_t{count} << (kKeyBits + kPointBits);
+  }
+  RBC_HD uint32_t key() const { return static_cast<uint32_t>(word) & ((1u << kKeyBits) - 1); }
+  RBC_HD uint32_t owner() const {
+    return static_cast<uint32_t>(word >> kKeyBits) & ((1u << kPointBits) - 1);
+  }
+  RBC_HD uint32_t count() const { return static_cast<uint32_t>(word >> (kKeyBits + kPointBits)); }
+};
+static_assert(kMaxTablePoints < (1 << VoxelSlot::kPointBits) - 1);
+
+// Bits of neighbouring keys: all that one is looked up by lies in 32 bytes, which are read together.
+inline constexpr int kWordsOfGroup = 7;
+inline constexpr int kKeysOfGroup = 32 * kWordsOfGroup;
+struct alignas(32) KeyBits {
+  uint32_t before;  // set in the groups before, of the block's
+  uint32_t word[kWordsOfGroup];
+};
+
+struct CrowdedVoxel {
+  int32_t begin;
+  int32_t size;
+};
+inline constexpr int kCrowded = 64;  // a voxel with more points is sorted by a block
+
+// Blocks number voxels by their owners. An owner's thread does what is done once for its voxel.
+struct VoxelTable {
+  VoxelSlot* slots;
+  uint32_t num_slots;
+  uint32_t*
+      begins;  // [points]: at an owner, where its points begin among those of its block's voxels
+  ulonglong2* of_blocks;  // [blocks]: sums over a block's voxels, and over its groups
+  // In the order of keys; else null.
+  KeyBits* bits;  // [groups]
+  int64_t groups;
+  // In the order of first points; else null.
+  uint32_t* firsts;   // [num_slots]: these are the owners then
+  uint32_t* numbers;  // [points]: at an owner, the voxels before in its block
+  // If the points of a voxel have to be in order; else null.
+  int32_t* as_they_came;  // [points]: the order before it is sorted
+  CrowdedVoxel* crowded;  // [points / kCrowded]
+  uint32_t* num_crowded;  // [1]
+
+  VoxelTable() = default;
+  VoxelTable(int64_t points, int64_t most, int64_t voxels, std::optional<VoxelOrder> order,
+             bool sorted, ScratchLayout* cutter) {
+    *this = {};
+    num_slots = static_cast<uint32_t>(8 * most);  // most voxels find their slot at once
+    cutter->take(&slots, num_slots);
+    cutter->take(&begins, points);
+    cutter->take(&of_blocks, kMaxTableBlocks);
+    if (order == VoxelOrder::kLexicographic) {
+      groups = ceilDiv(voxels, kKeysOfGroup);
+      cutter->take(&bits, groups);
+    } else if (order == VoxelOrder::kFirstPoint) {
+      cutter->take(&firsts, num_slots);
+      cutter->take(&numbers, points);
+    }
+    if (!sorted) return;
+    cutter->take(&as_they_came, points);
+    cutter->take(&crowded, points / kCrowded);
+    cutter->take(&num_crowded, 1);
+  }
+};
+
+// Where it is the faster way, and there is room.
+inline bool suitsTable(int64_t points, int64_t voxels, std::optional<VoxelOrder> order,
+                       const LaunchDevice& device) {
+  constexpr int64_t kMaxKeysOfBits = int64_t{1} << 27;  // 18 MiB
+  const int64_t most =
+      std::min<int64_t>(kMaxTablePoints, int64_t{kTableThreads} * tableBlocks(device));
+  return device.waits_within && points > 0 && points <= most &&
+         voxels <= (order == VoxelOrder::kLexicographic ? kMaxKeysOfBits
+                                                        : int64_t{1} << VoxelSlot::kKeyBits);
+}
+
+}  // namespace grouping
+}  // namespace rbc::cuda
