@@ -15,7 +15,7 @@ struct Chunk {
 };
 
 struct ChunkList {
-  uint32_t* counters;  // [2]: chunks, large voxels; null: nothing is listed
+  uint32_t* counters;  // [3]: chunks, large voxels, chunks taken; null: nothing is listed
   Chunk* chunks;
   uint32_t* arrived;  // by large voxel: warps that have put their parts in
   int32_t few;        // points of a voxel that is not listed

@@ -1,6 +1,8 @@
 // Voxels with many points, in chunks of a warp each.
 #pragma once
 
+#include <cuda/atomic>
+
 #include "points/reduce_arguments.cuh"
 #include "runtime/pdl.cuh"
 
@@ -100,12 +102,21 @@ __device__ inline uint32_t arrive(const ReduceArguments& a, const Chunk& chunk) 
   return before;
 }
 
-// Waits for so many. All blocks that take chunks are on the device together: they are the first ones, no
-// more than fit, and blocks of lower numbers begin earlier.
+// Waits until so many warps have told so.
 __device__ inline void waitFor(const ReduceArguments& a, const Chunk& chunk, uint32_t warps) {
-  while (__ldcg(&a.list.arrived[chunk.large]) < warps) __nanosleep(100);
+  const ::cuda::atomic_ref<uint32_t, ::cuda::thread_scope_device> arrived(
+      a.list.arrived[chunk.large]);
+  while (arrived.load(::cuda::std::memory_order_relaxed) < warps) __nanosleep(100);
   __threadfence();
   __syncwarp();
+}
+
+// The next chunk for the first pass, which waits for nothing. So once they are all taken, warps that run have
+// them, and the second pass may wait for these, however few blocks fit beside other work.
+__device__ inline uint32_t takeChunk(const ReduceArguments& a) {
+  uint32_t chunk = 0;
+  if (threadIdx.x % kWarp == 0) chunk = atomicAdd(&a.list.counters[2], 1u);
+  return __shfl_sync(~0u, chunk, 0);
 }
 
 // The chunks of a warp; kSecond: of large voxels, once the first pass has found their largest magnitudes.
@@ -120,8 +131,9 @@ __device__ __forceinline__ void passOverChunks(const ReduceArguments& a) {
   const auto add = [](const Sum& x, const Sum& y) { return x + y; };
   const auto most = [](Key x, Key y) { return larger(x, y); };
   const bool writes = lanes.point == 0;
-  for (uint32_t c = blockIdx.x * kWarpsPerBlock + threadIdx.x / kWarp; c < count;
-       c += a.chunk_blocks * kWarpsPerBlock) {
+  const uint32_t own = blockIdx.x * kWarpsPerBlock + threadIdx.x / kWarp;
+  for (uint32_t c = kSecond ? own : takeChunk(a); c < count;
+       c = kSecond ? c + a.chunk_blocks * kWarpsPerBlock : takeChunk(a)) {
     const Chunk chunk = a.list.chunks[c];
     if (kSecond && chunk.large < 0) continue;
     Out* out = targetRow<Out>(a.target, a.groups, chunk.voxel);
@@ -177,6 +189,7 @@ __device__ __forceinline__ void passOverChunks(const ReduceArguments& a) {
 
 template <class In, class Out>
 __device__ __forceinline__ void reduceChunks(const ReduceArguments& a) {
+  if (a.list.counters[0] == 0) return;
   passOverChunks<In, Out, false>(a);
   if (isSum(a.mode) && a.list.counters[1] > 0) passOverChunks<In, Out, true>(a);
 }

@@ -121,7 +121,7 @@ VoxelReduction::VoxelReduction(const PointClouds& points, const Features& featur
   most_large_ = total / (kChunkPoints + 1);
   chunks_.few = total <= kFewOfAll ? kFewPointsOfFew : kFewPoints;
   most_chunks_ = total / (chunks_.few + 1) + total / kChunkPoints;
-  constexpr int64_t kCounters = 2;
+  constexpr int64_t kCounters = 3;
   cutter->take(&chunks_.counters, kCounters);
   const size_t before = cutter->used() - kCounters * sizeof *chunks_.counters;
   cutter->take(&keys_, most_large_ * features.count);

@@ -62,8 +62,7 @@ inline constexpr int kCrowded = 64;  // a voxel with more points is sorted by a 
 struct VoxelTable {
   VoxelSlot* slots;
   uint32_t num_slots;
-  uint32_t*
-      begins;  // [points]: at an owner, where its points begin among those of its block's voxels
+  uint32_t* begins;  // [points]: at an owner, where its points begin, among those of its block's
   ulonglong2* of_blocks;  // [blocks]: sums over a block's voxels, and over its groups
   // In the order of keys; else null.
   KeyBits* bits;  // [groups]
