@@ -114,6 +114,33 @@ RBC_HD bool aim(const RayField<Number>& field, const Number (&point)[3], const N
   return true;
 }
 
+// The most voxels that a ray passes. Along an axis it takes no more steps than lead through the
+// grid; nor, unless it carves, than there are faces within the truncation on both sides of the
+// point, and fewer than 4 by rounding, if numbers are moderate. With e for the relative error of an
+// operation:
+// - A step across a face means that (face - place) * spacing < truncation as computed: the face is
+//   at most truncation / voxel_size * (1 + 12 e) beyond the place.
+// - The ray begins as far before the place at most, up to 1 voxel further as indexes are whole, and
+//   e times the place: less than 1 / 2, since aim() drops places beyond 2 * extent.
+template <class Number>
+int64_t mostVoxels(const RayField<Number>& field) {
+  constexpr int32_t kMaxExtent = 1 << 22;
+  const auto moderate = [](double x) { return x >= 0x1p-100 && x <= 0x1p100; };
+  const auto truncation = static_cast<double>(field.truncation);
+  int64_t most = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    int64_t steps = field.extent[axis] - 1;
+    const auto size = static_cast<double>(field.grid.voxel_size[axis]);
+    if (!field.carve && field.extent[axis] <= kMaxExtent && moderate(size) &&
+        moderate(truncation)) {
+      const double faces = 2 * truncation / size * (1 + 0x1p-16) + 4;
+      if (faces < static_cast<double>(steps)) steps = static_cast<int64_t>(faces);
+    }
+    most += steps;
+  }
+  return most;
+}
+
 // The distance that a voxel observes, times the ray's weight, in quanta.
 template <class Number>
 RBC_HD int64_t observedDistance(const RayField<Number>& field, const TsdfRay<Number>& ray,
@@ -130,39 +157,40 @@ RBC_HD int64_t observedDistance(const RayField<Number>& field, const TsdfRay<Num
   return toQuanta(share * ray.weight);
 }
 
+// From a voxel that the ray passes to the next one; false if that was the last. Each step is along
+// one axis and in one direction, and a step out of the grid ends the walk: whatever the numbers
+// are, there is an end, and no voxel comes twice.
+template <class Number>
+RBC_HD bool advance(const RayField<Number>& field, const TsdfRay<Number>& ray,
+                    int32_t (&voxel)[3]) {
+  // Where the ray leaves the voxel across each axis; from the face itself, so that errors do not
+  // add up.
+  Number next[3];
+  forAxes([&](int axis) {
+    const int32_t face = voxel[axis] + (ray.spacing[axis] < 0 ? 0 : 1);
+    next[axis] = (static_cast<Number>(face) - ray.place[axis]) * ray.spacing[axis];
+  });
+  const bool first = next[0] <= next[1];
+  const Number nearer = first ? next[0] : next[1];
+  const bool third = !(nearer <= next[2]);
+  const bool steps[3] = {first && !third, !first && !third, third};
+  bool goes_on = (third ? next[2] : nearer) < field.truncation;
+  forAxes([&](int axis) {
+    if (steps[axis]) voxel[axis] += ray.spacing[axis] < 0 ? -1 : 1;
+    goes_on &= static_cast<uint32_t>(voxel[axis]) < static_cast<uint32_t>(field.extent[axis]);
+  });
+  return goes_on;
+}
+
 // Calls visit(index, distance) for the voxels that the ray passes, with their places in
-// lexicographic order and what they observe. Each step is along one axis and in one direction, and
-// the last one leaves the grid: whatever the numbers are, it ends.
+// lexicographic order and what they observe.
 template <class Number, class Visitor>
 RBC_HD void walk(const RayField<Number>& field, const TsdfRay<Number>& ray, Visitor&& visit) {
-  const int64_t row = field.extent[2];
-  const int64_t stride[3] = {field.extent[1] * row, row, 1};
   int32_t voxel[3] = {ray.first[0], ray.first[1], ray.first[2]};
-  int64_t index = voxel[0] * stride[0] + voxel[1] * stride[1] + voxel[2];
-  for (;;) {
-    visit(index, observedDistance(field, ray, voxel));
-    // Where the ray leaves the voxel across each axis; from the face itself, so that errors do not
-    // add up.
-    Number next[3];
-    forAxes([&](int axis) {
-      const int32_t face = voxel[axis] + (ray.spacing[axis] < 0 ? 0 : 1);
-      next[axis] = (static_cast<Number>(face) - ray.place[axis]) * ray.spacing[axis];
-    });
-    const bool first = next[0] <= next[1];
-    const Number nearer = first ? next[0] : next[1];
-    const int across = nearer <= next[2] ? (first ? 0 : 1) : 2;
-    if (!((across == 2 ? next[2] : nearer) < field.truncation)) return;
-    bool inside = true;
-    forAxes([&](int axis) {
-      const bool down = ray.spacing[axis] < 0;
-      if (axis == across) {
-        voxel[axis] += down ? -1 : 1;
-        index += down ? -stride[axis] : stride[axis];
-      }
-      inside &= static_cast<uint32_t>(voxel[axis]) < static_cast<uint32_t>(field.extent[axis]);
-    });
-    if (!inside) return;
-  }
+  do {
+    const int64_t line = int64_t{voxel[0]} * field.extent[1] + voxel[1];
+    visit(line * field.extent[2] + voxel[2], observedDistance(field, ray, voxel));
+  } while (advance(field, ray, voxel));
 }
 
 // What the observations of a voxel add up to, in quanta; a weight of 0 if there is none.
@@ -175,10 +203,11 @@ struct TsdfSums {
 RBC_HD void integrate(const TsdfSums& sums, double truncation, double max_weight, float* tsdf,
                       float* weight) {
   const auto before = static_cast<double>(*weight);
+  const auto average = static_cast<double>(*tsdf);  // loaded beside the weight, needed or not
   const double distance =
       static_cast<double>(static_cast<int64_t>(sums.distance)) * (truncation / kTsdfQuanta);
   const double total = before + static_cast<double>(sums.weight) / kTsdfQuanta;
-  const double sum = before != 0 ? static_cast<double>(*tsdf) * before + distance : distance;
+  const double sum = before != 0 ? average * before + distance : distance;
   *tsdf = narrow<float>(sum / total);
   *weight = narrow<float>(total < max_weight ? total : max_weight);
 }

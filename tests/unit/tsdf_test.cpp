@@ -151,6 +151,58 @@ TEST_CASE("tsdf formulas: a path has no gaps, no voxel twice, and stays in the g
   checkPaths<double>(50000, 20000);
 }
 
+namespace {
+
+// Long grids and short ones, rays along the axes and across, from points on faces and far outside:
+// where most steps are taken, and where places are rounded most.
+template <class Number>
+void checkMost(uint64_t first, uint64_t count) {
+  int64_t close = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    const auto power = [&](double most) { return std::exp2(random.uniform(-most, most)); };
+    const double unit = power(random.chance(0.8) ? 1 : 60);
+    rbc::RayField<Number> field = {};
+    field.carve = random.chance(0.1);
+    field.truncation = static_cast<Number>(unit * std::exp2(random.uniform(-3, 9)));
+    field.inverse_truncation = 1 / field.truncation;
+    Number point[3], sensor[3];
+    for (int axis = 0; axis < 3; ++axis) {
+      const auto extent = static_cast<int32_t>(std::exp2(random.uniform(0, 22)));
+      const double size = unit * power(2);
+      field.extent[axis] = extent;
+      field.grid.limit[axis] = static_cast<Number>(extent);
+      field.grid.voxel_size[axis] = static_cast<Number>(size);
+      const double origin = random.chance(0.5) ? 0 : size * random.uniform(-1, 1) * extent;
+      field.grid.origin[axis] = static_cast<Number>(origin);
+      double place = random.uniform(-0.5, 1.5) * extent;
+      if (random.chance(0.3)) place = random.uniform(0, 20);
+      if (random.chance(0.3)) place = extent - random.uniform(0, 20);
+      if (random.chance(0.3)) place = std::floor(place);
+      point[axis] = static_cast<Number>(origin + size * place);
+      const double side = random.chance(0.2) ? 0 : random.uniform(-1, 1) * power(4);
+      sensor[axis] =
+          point[axis] + static_cast<Number>(side * static_cast<double>(field.truncation));
+    }
+    rbc::TsdfRay<Number> ray;
+    if (!rbc::aim(field, point, sensor, &ray)) continue;
+    int64_t passed = 0;
+    rbc::walk(field, ray, [&](int64_t, int64_t) { ++passed; });
+    const int64_t most = rbc::mostVoxels(field);
+    REQUIRE(passed <= most);
+    close += 2 * passed > most ? 1 : 0;
+  }
+  CHECK(close > static_cast<int64_t>(count) / 200);  // else this would say little
+}
+
+}  // namespace
+
+TEST_CASE("tsdf formulas: no ray passes more voxels than can be") {
+  checkMost<float>(0, 20000);
+  checkMost<double>(50000, 20000);
+}
+
 TEST_CASE("tsdf formulas: grids beyond the integers of f32") {
   rbc::RayField<float> field = {};
   for (int axis = 0; axis < 3; ++axis) {
