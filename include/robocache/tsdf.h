@@ -83,8 +83,11 @@ static inline rbcTsdfParams rbcTsdfParamsInit(void) {
  * of f64), with sensors, truncation and voxel_size rounded to it: they are as exact as the
  * coordinates of their points are in that type. Averages are computed in f64.
  *
- * CUDA, CPU, lengths and offsets, capture and errors are as for rbcVoxelize. The workspace has 16.1
- * bytes a voxel, of which a call touches what lies around the observed voxels.
+ * CUDA, CPU, lengths and offsets, capture and errors are as for rbcVoxelize. On the CPU the
+ * workspace has 16.1 bytes a voxel, of which a call touches what lies around the observed voxels.
+ * On CUDA it has 0.4 bytes a voxel, of which a call clears a third, and 20 for each voxel that the
+ * rays may observe: at most all of the grid, or X + Y + Z a point, or without carving a point's sum
+ * over the axes of 2 * truncation / voxel_size + 5.
  */
 RBC_API rbcStatus_t rbcVoxelizeTsdf(rbcContext_t context, const rbcTensor* points,
                                     const rbcTensor* sensors, const rbcOutput* tsdf,
