@@ -223,4 +223,86 @@ std::vector<TsdfCase> tsdfCases() {
   return cases;
 }
 
+namespace {
+
+// Anywhere in the grid, `same` points at each place.
+std::vector<Vector3> scattered(const TsdfScene& scene, int count, int same, Random& random) {
+  std::vector<Vector3> points;
+  while (static_cast<int>(points.size()) < count) {
+    Vector3 p;
+    for (size_t k = 0; k < 3; ++k) {
+      p[k] = scene.grid.voxel_size[k] * static_cast<double>(scene.grid.shape[k]) * random.uniform();
+    }
+    points.insert(points.end(), static_cast<size_t>(same), p);
+  }
+  return points;
+}
+
+// A wall across y and z, seen in the order of a LiDAR: 64 beams of a direction after another.
+std::vector<Vector3> wall(double x, double width, int count) {
+  std::vector<Vector3> points;
+  for (int i = 0; i < count; ++i) {
+    const double share = static_cast<double>(i / 64 * 64) / count;
+    points.push_back({x, width * share, width * (i % 64) / 64});
+  }
+  return points;
+}
+
+}  // namespace
+
+std::vector<TsdfCase> manyRayCases() {
+  std::vector<TsdfCase> cases;
+  const auto add = [&](const std::string& name, TsdfScene scene) {
+    Random random(cases.size() + 1);
+    const TsdfVolume before = randomVolume(scene, random);
+    cases.push_back({name, std::move(scene), before, true});
+  };
+  Random random(9);
+  for (const bool carve : {false, true}) {
+    for (const rbcDType dtype : {kF32, kF64}) {
+      for (const int32_t weighting : {RBC_TSDF_WEIGHT_CONSTANT, RBC_TSDF_WEIGHT_INVERSE_SQUARE}) {
+        const auto vary = [&](TsdfScene scene) {
+          scene.carve = carve;
+          scene.points_dtype = dtype;
+          scene.weighting = weighting;
+          return scene;
+        };
+        TsdfScene scene = vary(plainScene({9, 10, 11}, {0.3, 0.4, 0.2}, {}));
+        scene.truncation = 2;
+        scene.clouds[0].assign(3000, {7.4, 6.3, 5.2});
+        add("rays that are all the same", scene);
+
+        scene = vary(plainScene({61, 45, 83}, {30, 22, 41}, {}));
+        scene.truncation = 4.5;
+        scene.clouds[0] = scattered(scene, 5000, 1, random);
+        add("rays apart", scene);
+        scene.clouds[0] = scattered(scene, 5000, 2, random);
+        add("pairs of rays, apart", scene);
+
+        scene.clouds[0] = scattered(scene, 1500, 1, random);
+        for (const Vector3& p : wall(50, 44, 3000)) scene.clouds[0].push_back(p);
+        for (const Vector3& p : scattered(scene, 700, 1, random)) scene.clouds[0].push_back(p);
+        add("some rays apart and some together", scene);
+        scene.form = CloudForm::kPacked;
+        scene.clouds = {scene.clouds[0], {}, wall(12, 40, 777), scattered(scene, 333, 3, random)};
+        scene.clouds[0][4] = {NAN, 0, 0};
+        scene.sensors = {{30, 22, 41}, {0, 0, 0}, {1, 2, 3}, {0, 0, 0}};
+        add("packed clouds", scene);
+        scene.form = CloudForm::kLengths;
+        add("padded clouds", scene);
+      }
+    }
+  }
+  for (const auto& shape : std::vector<std::array<int64_t, 3>>{
+           {4000, 3, 5}, {3, 5, 4000}, {2, 3000, 7}, {1, 1, 5000}, {5000, 1, 1}, {1, 700, 1}}) {
+    TsdfScene scene = plainScene(shape, {0.5, 0.5, 0.5}, {});
+    scene.clouds[0] = scattered(scene, 700, 2, random);
+    scene.truncation = 30;
+    add("a long grid", scene);
+    scene.carve = true;
+    add("a long grid, carved", scene);
+  }
+  return cases;
+}
+
 }  // namespace support

@@ -61,4 +61,8 @@ TsdfCase wildTsdfCase(uint64_t seed);
 // A ball, seen by either kind of ray and weight, in every form and dtype of points.
 std::vector<TsdfCase> tsdfCases();
 
+// Thousands of rays, together and apart, short and long, in grids of every shape: too many for the
+// reference.
+std::vector<TsdfCase> manyRayCases();
+
 }  // namespace support

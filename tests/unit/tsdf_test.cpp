@@ -7,6 +7,7 @@
 
 #include "support/expect.h"
 #include "support/operation_tests.h"
+#include "support/poisoned_scratch.h"
 #include "support/tsdf_cases.h"
 #include "support/tsdf_reference.h"
 #include "tsdf_ray.h"
@@ -73,6 +74,67 @@ TEST_CASE("tsdf cuda: 40000 rays give the bits of the CPU") {
     CHECK(sameBits(support::integrate(support::cpuContext(), scene),
                    support::integrate(cuda, scene)));
   }
+}
+
+TEST_CASE("tsdf cpu: rays together and apart on any number of threads") {
+  const support::Context one = support::cpuContext(1);
+  const support::Context three = support::cpuContext(3);
+  for (const support::TsdfCase& c : support::fewerWhenSanitized(support::manyRayCases())) {
+    support::checkSame(support::inputsOf(c), one, three, "on three threads");
+  }
+}
+
+TEST_CASE("tsdf cuda: rays together and apart give the bits of the CPU") {
+  WITH_CUDA(cuda);
+  support::checkBackends(cuda, support::manyRayCases());
+}
+
+// Each finds there what the one before left.
+TEST_CASE("tsdf cuda: calls one after another in one workspace") {
+  WITH_CUDA(cuda);
+  rbcContextParams params = rbcContextParamsInit();
+  params.backend = RBC_BACKEND_CUDA;
+  const support::PoisonedScratch scratch(params);
+  const support::Context& context = scratch.context();
+  std::vector<support::TsdfCase> cases = support::manyRayCases();
+  size_t most = 0;
+  for (const support::TsdfCase& c : cases) {
+    const auto placed = placedOf(scratch.other(), support::inputsOf(c));
+    most = std::max(most, placed.workspaceSize(context));
+  }
+  support::require(rbcContextReserve(context.get(), most));
+  scratch.poison(0xA5);
+  const support::Context cpu = support::cpuContext();
+  for (int round = 0; round < 2; ++round) {
+    for (const support::TsdfCase& c : cases) {
+      const auto in = support::inputsOf(c);
+      auto placed = placedOf(scratch.other(), in);
+      const auto result = support::detail::finish(
+          context, placed, [](auto&& call) { return call(); },
+          [&] { return placed.call(context); });
+      const bool right =
+          result.status == RBC_STATUS_SUCCESS && result.output == support::run(cpu, in).output;
+      CHECK_MESSAGE(right, describe(c), " ", result.message);
+    }
+    std::reverse(cases.begin(), cases.end());
+  }
+  CHECK(scratch.isPoisonPast(most, 0xA5));
+}
+
+TEST_CASE("tsdf cuda: the workspace is that of the voxels that rays can observe") {
+  WITH_CUDA(cuda);
+  const auto bytesOf = [&](int points, bool carve) {
+    TsdfScene scene = support::plainScene({128, 128, 128}, {64, 64, 64}, {});
+    scene.truncation = 5;
+    scene.carve = carve;
+    scene.clouds[0].assign(static_cast<size_t>(points), {20, 30, 40});
+    return support::PlacedTsdf(cuda, scene, support::newVolume(scene)).workspaceSize(cuda);
+  };
+  constexpr size_t kVoxels = size_t{128} * 128 * 128;
+  CHECK(bytesOf(0, false) == 0);
+  CHECK(bytesOf(100, false) < kVoxels / 2 + 100 * 50 * 20);
+  CHECK(bytesOf(100, true) < kVoxels / 2 + 100 * 3 * 128 * 20);
+  CHECK(bytesOf(100000, true) < kVoxels * 41 / 2);
 }
 
 // ---- the traversal itself -----------------------------------------------------------------------

@@ -188,3 +188,49 @@ TEST_CASE("large: a dense grid of more than 2^31 voxels on CUDA") {
     }
   }
 }
+
+// A line of voxels, of which each takes the room of 32 in its bricks.
+TEST_CASE("large: a signed distance field with places of voxels beyond 32 bits on CUDA") {
+  std::string why;
+  if (support::cudaContext(&why) == nullptr) SKIP_BECAUSE(why);
+  const auto context = robocache::Context::cuda();
+  if (context.info().total_memory < uint64_t{10} << 30)
+    SKIP_BECAUSE("less than 10 GiB of device memory");
+  constexpr int64_t kBeyond = int64_t{1} << 27;
+  constexpr int64_t kLine = kBeyond + 77;
+  constexpr int64_t kReach = 3;
+  constexpr int64_t kPart = 2 * kReach + 1;
+  constexpr int64_t kVoxels[] = {5, kBeyond / 2, kBeyond - 40, kBeyond, kLine - 4};
+  std::vector<double> points;
+  for (const int64_t voxel : kVoxels) {
+    for (const double x : {static_cast<double>(voxel) + 0.5, 0.5, 0.5}) points.push_back(x);
+  }
+  const double sensor[] = {-1000, 0.5, 0.5};
+  const auto count = static_cast<int64_t>(std::size(kVoxels));
+  const robocache::OwnedTensor on_device(context, support::kF64, {count, 3});
+  const robocache::OwnedTensor seen_from(context, support::kF64, {3});
+  robocache::copy(context, {points.data(), {count, 3}}, on_device.view());
+  robocache::copy(context, sensor, seen_from.view());
+
+  const robocache::OwnedTensor tsdf(context, support::kF32, {kLine, 1, 1});
+  const robocache::OwnedTensor weight(context, support::kF32, {kLine, 1, 1});
+  const auto around = [&](const robocache::OwnedTensor& volume, int64_t voxel) {
+    const Tensor all = volume.view();
+    return Tensor(static_cast<float*>(all.data()) + voxel - kReach, {kPart}, {}, all.device());
+  };
+  std::vector<float> part(kPart, 0.0f);
+  for (const int64_t voxel : kVoxels) robocache::copy(context, part, around(weight, voxel));
+  auto params = withUnitGrid(rbcTsdfParamsInit(), kLine, 1, 1);
+  params.truncation = kReach;
+  const Tensor tsdf_view = tsdf.view();
+  const Tensor weight_view = weight.view();
+  CHECK_SUCCEEDS(rbcVoxelizeTsdf(context.get(), on_device.view().get(), seen_from.view().get(),
+                                 tsdf_view.get(), weight_view.get(), nullptr, &params));
+  for (const int64_t voxel : kVoxels) {
+    CAPTURE(voxel);
+    robocache::copy(context, around(weight, voxel), part);
+    CHECK(part == std::vector<float>(kPart, 1.0f));
+    robocache::copy(context, around(tsdf, voxel), part);
+    CHECK(part == std::vector<float>{3, 2, 1, 0, -1, -2, -3});
+  }
+}
