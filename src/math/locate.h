@@ -253,12 +253,40 @@ RBC_HD SamplePosition<Time, Index> positionIn(const Bracket<Time, Index>& bracke
   return detail::positionBetween(bracket.i, step, bracket.t0, bracket.t1, q, rules);
 }
 
+// The same of a line without max_gap, and without branches.
+template <class Time, class Index>
+RBC_HD SamplePosition<Time, Index> positionOnLine(const Bracket<Time, Index>& bracket, Index n,
+                                                  Time q) {
+  using Math = TimeMath<Time>;
+  const bool met = bracket.t0 == q;
+  const bool valid = met | (bracket.i + 1 < n);
+  const auto weight = Math::ratio(Math::span(q, bracket.t0), Math::span(bracket.t1, bracket.t0));
+  return {valid ? bracket.i : Index{-1}, met | !valid ? 0 : weight, valid};
+}
+
 // The first and the last of a row of times.
 template <class Time>
 struct Ends {
   Time first;
   Time last;
 };
+
+// Whether no bracket answers a query: it is before the first time or after the last one, or NaN.
+template <class Time>
+RBC_HD bool isOutside(const Ends<Time>& ends, Time q) {
+  // Not ||: the loads need not await each other.
+  return (q < ends.first) | (q > ends.last) | TimeMath<Time>::isNaN(q);
+}
+
+// The position of such a query, in a row of n > 0 times.
+template <class Row, class Time, class Index, class Valid>
+RBC_HD SamplePosition<Time, Index> positionOutside(const Row& times, Index n,
+                                                   const Ends<Time>& ends, Time q,
+                                                   const Rules<Time>& rules, const Valid& samples) {
+  if (q < ends.first) return detail::positionBefore(times, samples, n, q, ends.first, rules);
+  return q > ends.last ? detail::positionAfter(times, samples, n, q, ends.last, rules)
+                       : SamplePosition<Time, Index>::none();
+}
 
 // The position of query q in a row of n > 0 times, whose ends are known. `*guess` is where to search first
 // (-1: no idea); it becomes the bracket that was found, a good guess for the next query. Index is
@@ -268,17 +296,9 @@ RBC_HD SamplePosition<Time, Index> positionOf(const Row& times, Index n, const E
                                               Time q, const Rules<Time>& rules, Index* guess,
                                               const Valid& samples = Valid()) {
   using SamplePosition = SamplePosition<Time, Index>;
-  const Time first = ends.first;
-  const Time last = ends.last;
-  const bool before = q < first;
-  const bool after = q > last;
-  if (before | after | TimeMath<Time>::isNaN(q)) {  // not ||: the loads need not await each other
-    if (before) return detail::positionBefore(times, samples, n, q, first, rules);
-    return after ? detail::positionAfter(times, samples, n, q, last, rules)
-                 : SamplePosition::none();
-  }
-  const float rate = evenRate(first, last, n);
-  const Index start = *guess >= 0 && *guess < n ? *guess : evenGuess(first, q, n, rate);
+  if (isOutside(ends, q)) return positionOutside(times, n, ends, q, rules, samples);
+  const float rate = evenRate(ends.first, ends.last, n);
+  const Index start = *guess >= 0 && *guess < n ? *guess : evenGuess(ends.first, q, n, rate);
   Bracket<Time, Index> bracket = bracketOf(times, n, q, start, rate);
   if (bracket.i < 0) return SamplePosition::none();  // times hold a NaN
   *guess = bracket.i;

@@ -168,6 +168,25 @@ TEST_CASE("locate: among equal times the last one is met, and the first is the r
               true));
 }
 
+TEST_CASE_TEMPLATE("locate: a line without branches is a line", Time, float, double, int64_t) {
+  support::Random random(12);
+  const auto linear = rules<Time>(Method::kLinear);
+  int wrong = 0;
+  for (int round = 0; round < 20000; ++round) {
+    // Equal and descending times too, and a bracket that ends the row.
+    const auto any = [&] { return static_cast<Time>(random.below(6) - 3); };
+    const int64_t n = 1 + random.below(4);
+    const rbc::Bracket<Time, int64_t> bracket = {random.below(n), any(), any()};
+    const Time q = any();
+    const auto expected = rbc::positionIn(bracket, n, q, linear);
+    const auto got = rbc::positionOnLine(bracket, n, q);
+    const bool same_weight = got.weight == expected.weight ||
+                             (got.weight != got.weight && expected.weight != expected.weight);
+    wrong += got.index == expected.index && got.mask == expected.mask && same_weight ? 0 : 1;
+  }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("locate: a tie goes to the earlier sample") {
   const std::vector<int64_t> ticks = {10, 20, 31};
   CHECK(isTap(position(ticks, int64_t{15}, rules<int64_t>(Method::kNearest)), 0, 0, true));
