@@ -4,10 +4,8 @@
 
 #include <algorithm>
 
-#include "fuse/find_sample.cuh"
-#include "fuse/fuse_rows_instances.h"
+#include "fuse/alike_streams.h"
 #include "fuse/fuse_rows_launch.h"
-#include "fuse/suits_vecs.h"
 
 namespace rbc::cuda {
 namespace {
@@ -24,20 +22,6 @@ struct Common {
   bool channels;   // their channels are neighbours, and better taken one by one
   bool masked;     // samples of some stream may be missing
 };
-
-// The kind that a stream needs.
-Kind kindOf(const FuseStream& s, Method method) {
-  if (takesFour(method)) return Kind::kFourRows;
-  if (method == Method::kSlerp) return Kind::kQuaternions;
-  const bool affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
-  return affine || method == Method::kAngle ? Kind::kTwoRows : Kind::kLine;
-}
-
-// Whether the stream's kernel may be that of all.
-bool isAlike(const FuseProblem& p, const FuseStream& s) {
-  return s.num_segments == 1 && s.values_dtype == p.streams[0].values_dtype &&
-         suitsShortIndexes(p, s) && suitsVecs(s.mean) && suitsVecs(s.inv_std);
-}
 
 // Of streams that are alike.
 Common commonOf(const FuseProblem& p) {
@@ -77,18 +61,14 @@ bool suits(const rows::Form& form, const Common& common, int streams) {
 
 // The first instance that suits the problem, or -1.
 int instanceOf(const FuseProblem& p) {
-  const rows::DTypePair* const first = rows::kDTypePairs;
-  const rows::DTypePair* const last = first + rows::kNumDTypePairs;
-  const rows::DTypePair* const dtypes = std::find_if(first, last, [&](const rows::DTypePair& pair) {
-    return pair.in == p.streams[0].values_dtype && pair.out == p.out_dtype;
-  });
-  if (dtypes == last) return -1;
+  const int pair = dtypePairOf(p);
+  if (pair == rows::kNumDTypePairs) return -1;
   for (int n = 0; n < p.num_streams; ++n) {
     if (!isAlike(p, p.streams[n])) return -1;
   }
   const Common common = commonOf(p);
   for (int form = 0; form < rows::kNumForms; ++form) {
-    const int instance = form * rows::kNumDTypePairs + static_cast<int>(dtypes - first);
+    const int instance = form * rows::kNumDTypePairs + pair;
     if (rows::isCompiled(instance) && suits(rows::kForms[form], common, p.num_streams)) {
       return instance;
     }
