@@ -1,7 +1,9 @@
-// Fusion on CUDA: by a kernel of whole rows where one suits, else by the kernel of any streams.
+// Fusion on CUDA: by the kernel of narrow streams or by one of whole rows where these suit, else by
+// the kernel of any streams.
 
 #include "fuse/fuse_any_launch.cuh"
 #include "fuse/fuse_missing.h"
+#include "fuse/fuse_narrow.h"
 #include "fuse/fuse_rows.h"
 #include "runtime/cuda_state.h"
 #include "runtime/load_kernels.h"
@@ -29,9 +31,12 @@ cudaError_t launchAny(const FuseProblem& p, const LaunchDevice& device, cudaStre
   });
 }
 
-// By the kernel of whole rows where there is one for the problem.
 cudaError_t launchFuse(const FuseProblem& p, void*, const LaunchDevice& device,
                        cudaStream_t cuda_stream) {
+  narrow_streams::Plan plan;
+  if (narrow_streams::suits(p, device, &plan)) {
+    return narrow_streams::launch(plan, p, device, cuda_stream);
+  }
   const FuseLauncher rows = rowsLauncherOf(p);
   if (rows != nullptr) return rows(p, device, cuda_stream);
   return (hasSampleMasks(p) ? launchMissing : launchAny)(p, device, cuda_stream);

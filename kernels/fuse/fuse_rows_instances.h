@@ -81,11 +81,13 @@ inline constexpr Form kForms[] = {
     {Kind::kLine, kFewStreams, kSingle, DTypes::kAll, 10, 4, 2, 2048, 1},
     {Kind::kTwoRows, kFewStreams, kSingle, DTypes::kTraining, 7, 4, 2, 2048, 1},
     {Kind::kFourRows, kFewStreams, kSingle, DTypes::kTraining, 8, 1, 1, 2048, 1},
+    // Of more streams what fuse_narrow.cu leaves: wider ones, and those of few queries.
     // 256,1000,500,64 f32 in 16 streams of 4 channels: 46.9.
     {Kind::kLine, kManyStreams, 16, DTypes::kAll, 8, 2, 2, 1024, 1},
     {Kind::kTwoRows, kManyStreams, 16, DTypes::kTraining, 7, 2, 2, 2048, 1},
     {Kind::kQuaternions, kManyStreams, 16, DTypes::kTraining, 7, 2, 2, 2048, 1},
-    // The same in 64 streams: 171; in 32 of two channels: 88.
+    // B=32: 16 streams 200x7 -> 100 f32: 4.7. 256,1000,500,64 f32 in 64 streams: 171; in 32 of two
+    // channels: 88.
     {Kind::kLine, kManyStreams, kSingle, DTypes::kAll, 10, 4, 2, 2048, 1},
     {Kind::kTwoRows, kManyStreams, kSingle, DTypes::kTraining, 7, 4, 2, 2048, 1},
     // With missing samples there are few, which do for one stream as well: fuse_any does the rest.

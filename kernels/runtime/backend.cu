@@ -5,6 +5,7 @@
 
 #include "backend.h"
 #include "fuse/fuse_missing.h"
+#include "fuse/fuse_narrow.h"
 #include "fuse/fuse_rows.h"
 #include "points/clear_counts.h"
 #include "points/group_points.h"
@@ -86,8 +87,11 @@ cudaError_t loadKernels(const LaunchDevice& device) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }
-  const cudaError_t error = loadFarthestPoints(device);
-  return error != cudaSuccess ? error : loadVoxelBins(device);
+  for (const auto load : {loadFarthestPoints, loadFuseNarrow, loadVoxelBins}) {
+    const cudaError_t error = load(device);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
 }
 
 BackendState* open(const rbcContextParams& params) {

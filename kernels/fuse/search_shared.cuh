@@ -1,0 +1,113 @@
+// The search for a few queries at once, of times in shared memory.
+//
+// No guess, and no branch on what is read: the steps depend on the number of times alone. So a
+// thread's queries wait for the memory together, and where the queries of a warp are neighbours the
+// first steps read the same times.
+#pragma once
+
+#include <cstdint>
+
+namespace rbc::cuda {
+
+// Steps of the search, from the last one up, and how many times those below a level tell apart.
+// They are halves, but odd from 31 on: what neighbours read is a step above apart, and if that were
+// a multiple of 32 all of it would lie in one bank of shared memory.
+constexpr int32_t timesBelow(int level);
+constexpr int32_t stepOf(int level) { return level < 5 ? 1 << level : (timesBelow(level) - 1) | 1; }
+constexpr int32_t timesBelow(int level) {
+  return level == 0 ? 1 : timesBelow(level - 1) + stepOf(level - 1);
+}
+
+template <int kLevel>
+inline constexpr int32_t kTimesBelow = timesBelow(kLevel);
+template <int kLevel>
+inline constexpr int32_t kStepOf = stepOf(kLevel);
+
+inline constexpr int kTopLevel = 12;
+inline constexpr int32_t kMaxSearched = kTimesBelow<kTopLevel + 1>;
+static_assert(kMaxSearched == 8022);
+
+// How many of 0 < n <= kMaxSearched times the first step has to leave for those below.
+template <int kLevel = kTopLevel>
+__device__ __forceinline__ int32_t timesLeftOf(int32_t n) {
+  if constexpr (kLevel == 0) {
+    return 1;
+  } else {
+    return kTimesBelow<kLevel> < n ? kTimesBelow<kLevel> : timesLeftOf<kLevel - 1>(n);
+  }
+}
+
+// Moves `at` on by kBytes, if the time there is at or before q. By hand: the compiler would take
+// twice as many instructions.
+template <int kBytes>
+__device__ __forceinline__ void stepTo(uint32_t* at, float q) {
+  asm volatile(
+      "{\n\t"
+      ".reg .f32 t;\n\t"
+      ".reg .pred p;\n\t"
+      "ld.shared.f32 t, [%0 + %2];\n\t"
+      "setp.le.f32 p, t, %1;\n\t"
+      "@p add.u32 %0, %0, %2;\n\t"
+      "}"
+      : "+r"(*at)
+      : "f"(q), "n"(kBytes));
+}
+template <int kBytes>
+__device__ __forceinline__ void stepTo(uint32_t* at, double q) {
+  asm volatile(
+      "{\n\t"
+      ".reg .f64 t;\n\t"
+      ".reg .pred p;\n\t"
+      "ld.shared.f64 t, [%0 + %2];\n\t"
+      "setp.le.f64 p, t, %1;\n\t"
+      "@p add.u32 %0, %0, %2;\n\t"
+      "}"
+      : "+r"(*at)
+      : "d"(q), "n"(kBytes));
+}
+template <int kBytes>
+__device__ __forceinline__ void stepTo(uint32_t* at, int64_t q) {
+  asm volatile(
+      "{\n\t"
+      ".reg .s64 t;\n\t"
+      ".reg .pred p;\n\t"
+      "ld.shared.s64 t, [%0 + %2];\n\t"
+      "setp.le.s64 p, t, %1;\n\t"
+      "@p add.u32 %0, %0, %2;\n\t"
+      "}"
+      : "+r"(*at)
+      : "l"(q), "n"(kBytes));
+}
+
+// The steps from a level down that tell `left` times apart.
+template <int kLevel, class Time, int kQueries>
+__device__ __forceinline__ void stepsFrom(int32_t left, const Time (&q)[kQueries],
+                                          uint32_t (&at)[kQueries]) {
+  constexpr int kBytes = kStepOf<kLevel> * static_cast<int>(sizeof(Time));
+  if (kTimesBelow<kLevel> < left) {
+#pragma unroll
+    for (int k = 0; k < kQueries; ++k) stepTo<kBytes>(&at[k], q[k]);
+  }
+  if constexpr (kLevel > 0) stepsFrom<kLevel - 1>(left, q, at);
+}
+
+// The last i of each query with times[i] <= q, or 0 where there is none, of 0 < n <= kMaxSearched
+// times in shared memory; `left` is timesLeftOf(n). Of times that do not ascend it is some i.
+template <class Time, int kQueries>
+__device__ __forceinline__ void lastBefore(const Time* times, int32_t n, int32_t left,
+                                           const Time (&q)[kQueries], int32_t (&last)[kQueries]) {
+  constexpr auto kSize = static_cast<uint32_t>(sizeof(Time));
+  const auto first = static_cast<uint32_t>(__cvta_generic_to_shared(times));
+  const int32_t step = n - left;
+  const Time time = times[step];
+  uint32_t at[kQueries];
+#pragma unroll
+  for (int k = 0; k < kQueries; ++k) {
+    at[k] = time <= q[k] ? first + static_cast<uint32_t>(step) * kSize : first;
+  }
+  stepsFrom<kTopLevel - 1>(left, q, at);
+#pragma unroll
+  for (int k = 0; k < kQueries; ++k) last[k] = static_cast<int32_t>((at[k] - first) / kSize);
+}
+
+}  // namespace rbc::cuda
