@@ -26,6 +26,9 @@ std::string describe(const FuseCase& c);
 
 std::vector<FuseCase> fuseCases();
 
+// Those of many narrow streams, which take longer.
+std::vector<FuseCase> narrowFuseCases();
+
 // Any case that is valid, from a seed.
 FuseCase randomFuseCase(uint64_t seed);
 

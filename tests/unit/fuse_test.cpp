@@ -64,6 +64,20 @@ std::vector<FuseCase> manyRounds() {
 
 OPERATION_TESTS("fuse", Fuse)
 
+TEST_CASE("fuse cpu: many narrow streams") {
+  support::checkAll(support::cpuContext(), support::fewer(support::narrowFuseCases(), true));
+}
+
+TEST_CASE("fuse cuda: many narrow streams") {
+  WITH_CUDA(cuda);
+  support::checkAll(cuda, support::narrowFuseCases());
+}
+
+TEST_CASE("fuse cuda: many narrow streams, the bits of the CPU, and the same again") {
+  WITH_CUDA(cuda);
+  support::checkBackends(cuda, support::flushedOtherwise(support::narrowFuseCases()));
+}
+
 TEST_CASE("large: fuse cuda, blocks of several rounds") {
   std::string why;
   const Context cuda = support::cudaContext(&why);
