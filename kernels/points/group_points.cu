@@ -100,17 +100,16 @@ cudaError_t PointGrouping::launchTable(const SparseRows& rows, const ChunkList& 
 }
 
 void PointGrouping::cutRanked(ScratchLayout* cutter) {
-  num_words_ = ceilDiv(voxels_, kWordBits);
+  groups_.num_words = ceilDiv(voxels_, RankWord::kBits);
   cutter->take(&groups_.voxel_keys, groups_.most);
   cutter->take(&groups_.ranks, groups_.points);
   cutter->take(&slots_, groups_.points);
-  cutter->take(&words_, num_words_);
-  const size_t before = cutter->used() - sizeof(uint64_t) * static_cast<size_t>(num_words_);
+  cutter->take(&groups_.words, groups_.num_words);
+  const size_t before = cutter->used() - sizeof(RankWord) * static_cast<size_t>(groups_.num_words);
   cutter->take(&counts_, groups_.most + 1);
   clear_bytes_ = cutter->used() - before;
-  cutter->take(&prefix_, num_words_);
   size_t bytes[2] = {};
-  checkCuda(scanBits(nullptr, &bytes[0], words_, prefix_, num_words_, nullptr), kSizeOfScan);
+  checkCuda(scanBits(nullptr, &bytes[0], groups_.words, groups_.num_words, nullptr), kSizeOfScan);
   checkCuda(scanCounts(nullptr, &bytes[1], counts_, groups_.starts, groups_.most + 1, nullptr),
             kSizeOfScan);
   temporary_bytes_ = std::max(bytes[0], bytes[1]);
@@ -120,21 +119,20 @@ void PointGrouping::cutRanked(ScratchLayout* cutter) {
 cudaError_t PointGrouping::launchRanked(const LaunchDevice& device,
                                         cudaStream_t cuda_stream) const {
   const int64_t blocks = ceilDiv(groups_.points, kThreads * kPoints);
-  cudaError_t error = cudaMemsetAsync(words_, 0, clear_bytes_, cuda_stream);
+  cudaError_t error = cudaMemsetAsync(groups_.words, 0, clear_bytes_, cuda_stream);
   if (error != cudaSuccess) return error;
   error = visitLoader(clouds_, [&](auto tag) {
     using Loader = typename decltype(tag)::type;
     using Number = typename Loader::Number;
-    MarkArguments<Number> arguments = {sourceOf<Number>(clouds_, grid_, dropped_),
-                                       reinterpret_cast<uint32_t*>(words_), groups_.ranks};
+    MarkArguments<Number> arguments = {sourceOf<Number>(clouds_, grid_, dropped_), groups_.words,
+                                       groups_.ranks};
     return launchBlocks(markVoxels<Loader>, &arguments, blocks, kThreads, device, cuda_stream);
   });
   if (error != cudaSuccess) return error;
   size_t bytes = temporary_bytes_;
-  error = scanBits(temporary_, &bytes, words_, prefix_, num_words_, cuda_stream);
+  error = scanBits(temporary_, &bytes, groups_.words, groups_.num_words, cuda_stream);
   if (error != cudaSuccess) return error;
-  RankArguments arguments = {groups_, words_, prefix_,   groups_.voxel_keys,
-                             counts_, slots_, num_words_};
+  RankArguments arguments = {groups_, groups_.voxel_keys, counts_, slots_};
   error = launchBlocks(rankPoints, &arguments, blocks, kThreads, device, cuda_stream);
   if (error != cudaSuccess) return error;
   bytes = temporary_bytes_;

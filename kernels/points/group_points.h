@@ -14,6 +14,18 @@
 
 namespace rbc::cuda {
 
+// The bits of some voxels of the grid that hold points, and how many such voxels are before them.
+struct alignas(16) RankWord {
+  static constexpr int kBits = 64;
+  uint64_t bits;
+  uint32_t before;
+};
+
+// Half of a word, by the number of the half.
+__device__ __forceinline__ uint32_t* halfOf(RankWord* words, int32_t half) {
+  return reinterpret_cast<uint32_t*>(&words[half / 2].bits) + half % 2;
+}
+
 // In scratch, on the device. Voxels that hold points are numbered in the order of their keys; by a table, in
 // any order.
 struct PointGroups {
@@ -29,6 +41,8 @@ struct PointGroups {
   int32_t* heads;       // sorted: [points], voxels that begin up to a place in the order; else, or
                         // if it is not asked for, null
   int32_t* ranks;       // ranked: [points], each one's voxel or -1; else null
+  RankWord* words;      // ranked: [num_words], of all voxels of the grid; else null
+  int64_t num_words;
   // By a table, if they are in the order of keys then, which voxels are not; else null:
   int32_t* rows;    // [most]: of the voxels
   int32_t* voxels;  // [most]: of the rows, if they are asked for
@@ -95,12 +109,10 @@ class PointGrouping {
   grouping::VoxelTable table_ = {};
 
   // Ranked.
-  uint64_t* words_ = nullptr;   // [num_words_]: a bit for each voxel; and behind them:
-  uint32_t* counts_ = nullptr;  // [most + 1]: points of a voxel
-  size_t clear_bytes_ = 0;      // of both
-  uint32_t* prefix_ = nullptr;  // [num_words_]: voxels before a word
-  int32_t* slots_ = nullptr;    // [points]: which of its voxel's points
-  int64_t num_words_ = 0;
+  uint32_t* counts_ =
+      nullptr;  // [most + 1]: points of a voxel; behind the words, and cleared with them
+  size_t clear_bytes_ = 0;    // of both
+  int32_t* slots_ = nullptr;  // [points]: which of its voxel's points
 
   // Sorted: [points] each.
   void* keys_ = nullptr;

@@ -4,6 +4,7 @@
 #include "points/chunk_list.cuh"
 #include "points/feature_rows.cuh"
 #include "points/reduce_voxels.h"
+#include "runtime/aligned_vec.cuh"
 #include "voxel_reduce.h"
 
 namespace rbc::cuda {
@@ -18,9 +19,9 @@ struct ReduceArguments {
   FeatureRows features;
   VoxelTarget target;
   VoxelMode mode;
-  int few_lanes_log2;     // of a voxel with few points
-  int lanes_log2;         // of a chunk's features
+  int lanes_log2;         // that do the features of a voxel, or of some points of a chunk
   unsigned chunk_blocks;  // the first ones, which take the chunks
+  unsigned empty_blocks;  // those behind them, which fill the voxels without points
   ChunkList list;
   uint64_t* keys;
   void* sums;
@@ -39,6 +40,33 @@ __device__ Out* targetRow(const VoxelTarget& target, const PointGroups& groups, 
   }
   const int32_t row = target.rows != nullptr ? target.rows[voxel] : voxel;
   return row < target.capacity ? data + row * target.stride[0] : nullptr;
+}
+
+// Some neighbouring features of a point, in one word where there are several.
+template <class In, int kCount>
+__device__ __forceinline__ void loadFeatures(const ReduceArguments& a, int32_t point,
+                                             int64_t feature, Compute<In> (&x)[kCount]) {
+  const In* row = a.features.row<In>(point);
+  if constexpr (kCount == 1) {
+    x[0] = widen(row[feature * a.features.stride[2]]);
+  } else {
+    const auto vec = load<AlignedVec<In, kCount>>(row + feature);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) x[k] = widen(vec.element[k]);
+  }
+}
+
+template <class Out, int kCount>
+__device__ __forceinline__ void storeFeatures(const ReduceArguments& a, Out* row, int64_t feature,
+                                              const Out (&x)[kCount]) {
+  if constexpr (kCount == 1) {
+    row[feature * a.target.feature_stride] = x[0];
+  } else {
+    AlignedVec<Out, kCount> vec;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) vec.element[k] = x[k];
+    store(row + feature, vec);
+  }
 }
 
 // What a lane gathers in the first pass.

@@ -2,38 +2,10 @@
 #pragma once
 
 #include "points/reduce_arguments.cuh"
-#include "runtime/aligned_vec.cuh"
 #include "runtime/pdl.cuh"
 
 namespace rbc::cuda {
 namespace reduction {
-
-// Some neighbouring features of a point, in one word where there are several.
-template <class In, int kCount>
-__device__ __forceinline__ void loadFeatures(const ReduceArguments& a, int32_t i, int64_t feature,
-                                             Compute<In> (&x)[kCount]) {
-  const In* row = a.features.row<In>(a.groups.order[i]);
-  if constexpr (kCount == 1) {
-    x[0] = widen(row[feature * a.features.stride[2]]);
-  } else {
-    const auto vec = load<AlignedVec<In, kCount>>(row + feature);
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) x[k] = widen(vec.element[k]);
-  }
-}
-
-template <class Out, int kCount>
-__device__ __forceinline__ void storeFeatures(const ReduceArguments& a, Out* row, int64_t feature,
-                                              const Out (&x)[kCount]) {
-  if constexpr (kCount == 1) {
-    row[feature * a.target.feature_stride] = x[0];
-  } else {
-    AlignedVec<Out, kCount> vec;
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) vec.element[k] = x[k];
-    store(row + feature, vec);
-  }
-}
 
 // Of the points begin .. end - 1 in the order, few of them.
 template <class In, class Out, int kCount>
@@ -41,7 +13,7 @@ __device__ __forceinline__ void reduceFeatures(const ReduceArguments& a, int32_t
                                                int64_t feature, Out (&result)[kCount]) {
   using Number = Compute<In>;
   Number first[kCount];
-  loadFeatures<In>(a, begin, feature, first);
+  loadFeatures<In>(a, a.groups.order[begin], feature, first);
   if (end - begin == 1) {
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
@@ -54,7 +26,7 @@ __device__ __forceinline__ void reduceFeatures(const ReduceArguments& a, int32_t
 #pragma unroll
   for (int k = 0; k < kCount; ++k) key[k] = firstTerm(a.mode, first[k]);
   for (int32_t i = begin + 1; i < end; ++i) {
-    loadFeatures<In>(a, i, feature, x);
+    loadFeatures<In>(a, a.groups.order[i], feature, x);
 #pragma unroll
     for (int k = 0; k < kCount; ++k) key[k] = larger(key[k], firstTerm(a.mode, x[k]));
   }
@@ -69,7 +41,7 @@ __device__ __forceinline__ void reduceFeatures(const ReduceArguments& a, int32_t
     sum[k] = FixedSum<Number>(key[k], end - begin).term(first[k]);
   }
   for (int32_t i = begin + 1; i < end; ++i) {
-    loadFeatures<In>(a, i, feature, x);
+    loadFeatures<In>(a, a.groups.order[i], feature, x);
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       sum[k] = sum[k] + FixedSum<Number>(key[k], end - begin).term(x[k]);
@@ -85,8 +57,8 @@ __device__ __forceinline__ void reduceFeatures(const ReduceArguments& a, int32_t
 // kCount features a lane.
 template <class In, class Out, int kCount>
 __device__ __forceinline__ void reduceFew(const ReduceArguments& a, int64_t block) {
-  const int lanes = 1 << a.few_lanes_log2;
-  const int64_t v = (block * kThreads + threadIdx.x) >> a.few_lanes_log2;
+  const int lanes = 1 << a.lanes_log2;
+  const int64_t v = (block * kThreads + threadIdx.x) >> a.lanes_log2;
   const int32_t first = (static_cast<int32_t>(threadIdx.x) & (lanes - 1)) * kCount;
   const int64_t voxels = *a.groups.num;
   Out result[kCount] = {};

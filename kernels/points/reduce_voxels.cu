@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "ceil_div.h"
+#include "points/fill_empty.cuh"
 #include "points/reduce_chunks.cuh"
 #include "points/reduce_few.cuh"
 #include "points/table_counts.cuh"
@@ -33,11 +34,16 @@ bool rowsSuitVecs(const ReduceArguments& a, int64_t in_size, int64_t out_size, i
 }
 
 // Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
-// spills. Left to itself, the compiler spills for one more.
+// spills that count. Left to itself, the compiler spills for one more.
 template <class In, int kCount>
-constexpr int kResidentBlocks = sizeof(In) == 8 && kCount > 1 ? 8 : 10;
+constexpr int kResidentBlocks = sizeof(In) == 8 ? (kCount > 1 ? 5 : 8)
+                                : kCount == 4   ? 8
+                                : kCount == 2   ? 9
+                                                : 10;
 // Of those, the most that take chunks.
 constexpr int kChunkBlocks = 4;
+// And that fill voxels without points: they write as fast as memory takes it.
+constexpr int kEmptyBlocks = 2;
 // The points of a voxel that lanes do, one after the other: with few of them, that is what takes the time.
 constexpr int64_t kFewOfAll = int64_t{1} << 18;
 constexpr int kFewPoints = 32;
@@ -47,15 +53,17 @@ static_assert(grouping::kMaxTablePoints / (kFewPointsOfFew + 1) +
                   grouping::kMaxTablePoints / kChunkPoints <
               1 << (grouping::Tally::kLarge - grouping::Tally::kChunks));
 
-// kCount features a lane where points are few.
+// kCount features a lane.
 template <class In, class Out, int kCount>
 __global__ void __launch_bounds__(kThreads, kResidentBlocks<In, kCount>)
     reduceVoxels(const __grid_constant__ ReduceArguments a) {
   waitForLaunchesAhead();
   if (blockIdx.x < a.chunk_blocks) {
-    reduceChunks<In, Out>(a);
+    reduceChunks<In, Out, kCount>(a);
+  } else if (blockIdx.x - a.chunk_blocks < a.empty_blocks) {
+    fillEmpty(a);
   } else {
-    reduceFew<In, Out, kCount>(a, int64_t{blockIdx.x} - a.chunk_blocks);
+    reduceFew<In, Out, kCount>(a, int64_t{blockIdx.x} - a.chunk_blocks - a.empty_blocks);
   }
 }
 
@@ -80,7 +88,7 @@ int lanesLog2(int64_t count) {
   return log2;
 }
 
-// The kernel, and features of a lane where points are few. Pairs are for rows such as x, y, z, r, g, b: f32 alone,
+// The kernel, and features of a lane. Pairs are for rows such as x, y, z, r, g, b: f32 alone,
 // since each kernel takes its time to compile.
 struct ReduceKernel {
   void (*kernel)(ReduceArguments);
@@ -98,17 +106,14 @@ ReduceKernel kernelFor(const ReduceArguments& a) {
 template <class In, class Out>
 cudaError_t launchAll(ReduceArguments* a, const LaunchDevice& device, cudaStream_t cuda_stream) {
   const ReduceKernel kernel = kernelFor<In, Out>(*a);
-  a->few_lanes_log2 = lanesLog2(a->features.count / kernel.features);
-  a->lanes_log2 = lanesLog2(a->features.count);
+  a->lanes_log2 = lanesLog2(a->features.count / kernel.features);
   const int64_t rows = std::max(a->groups.most, a->target.dense ? 0 : a->target.capacity);
   // Each row has to have its lanes: a grid has 2^31 - 1 blocks at most.
-  const int64_t most_blocks = int64_t{INT32_MAX} - a->chunk_blocks;
-  while (a->few_lanes_log2 > 0 && rows > most_blocks * kThreads >> a->few_lanes_log2) {
-    --a->few_lanes_log2;
-  }
-  const int64_t few_blocks = ceilDiv(rows << a->few_lanes_log2, kThreads);
-  return launchBlocks(kernel.kernel, a, a->chunk_blocks + few_blocks, kThreads, device,
-                      cuda_stream);
+  const int64_t first_blocks = int64_t{a->chunk_blocks} + a->empty_blocks;
+  const int64_t most_blocks = INT32_MAX - first_blocks;
+  while (a->lanes_log2 > 0 && rows > most_blocks * kThreads >> a->lanes_log2) --a->lanes_log2;
+  const int64_t few_blocks = ceilDiv(rows << a->lanes_log2, kThreads);
+  return launchBlocks(kernel.kernel, a, first_blocks + few_blocks, kThreads, device, cuda_stream);
 }
 
 }  // namespace
@@ -154,8 +159,18 @@ cudaError_t VoxelReduction::launch(const PointGroups& groups, const VoxelTarget&
   if (features_.count == 0 || (groups.most == 0 && target.dense)) return cudaSuccess;
   const int64_t chunk_blocks = std::min<int64_t>(ceilDiv(most_chunks_, kWarpsPerBlock),
                                                  int64_t{kChunkBlocks} * device.multiprocessors);
-  ReduceArguments arguments = {groups, featureRowsOf(features_, points_),   target,  mode_, 0,
-                               0,      static_cast<unsigned>(chunk_blocks), chunks_, keys_, sums_};
+  const int64_t empty_blocks =
+      target.empty.voxels > 0 ? int64_t{kEmptyBlocks} * device.multiprocessors : 0;
+  ReduceArguments arguments = {groups,
+                               featureRowsOf(features_, points_),
+                               target,
+                               mode_,
+                               0,
+                               static_cast<unsigned>(chunk_blocks),
+                               static_cast<unsigned>(empty_blocks),
+                               chunks_,
+                               keys_,
+                               sums_};
   return visitFloat(features_.dtype, [&](auto in) {
     using In = typename decltype(in)::type;
     return visitFloat(target.dtype, [&](auto out) {

@@ -9,6 +9,14 @@
 
 namespace rbc::cuda {
 
+// What the reduction fills voxels without points with, where those that hold some are told by bits, and rows
+// of features are whole vectors of 16 bytes that lie one after the other.
+struct EmptyVoxels {
+  int64_t voxels;       // of the grid; 0: it fills none
+  FastDivmod row_vecs;  // vectors of a row
+  uint4 value;
+};
+
 // Where a voxel's features go: by its place in the grid, or by its row in a list.
 struct VoxelTarget {
   void* data;
@@ -20,6 +28,7 @@ struct VoxelTarget {
   VoxelCoordsOf places;
   const int32_t* rows;  // of the voxels; null: in their own order
   int64_t capacity;     // rows that there are
+  EmptyVoxels empty;
 };
 
 class VoxelReduction {

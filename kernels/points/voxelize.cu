@@ -8,6 +8,7 @@
 
 #include "points/clear_counts.h"
 #include "points/dense_output.cuh"
+#include "points/fill_grid.cuh"
 #include "points/points.cuh"
 #include "points/reduce_voxels.h"
 #include "points/voxel_bins.h"
@@ -261,60 +262,6 @@ cudaError_t launchCells(const VoxelizeProblem& p, void* scratch, const LaunchDev
 
 // ---- features -----------------------------------------------------------------------------------
 
-struct FillArguments {
-  void* data;
-  int64_t stride[5];
-  VoxelCoordsOf places;
-  int64_t features;
-  int64_t count;  // elements
-  uint64_t bits;
-  bool contiguous;
-};
-
-template <class Element>
-__global__ void __launch_bounds__(kThreads) fillGrid(const __grid_constant__ FillArguments a) {
-  waitForLaunchesAhead();
-  const auto value = elementOf<Element>(a.bits);
-  auto* data = static_cast<Element*>(a.data);
-  const int64_t thread = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;
-  for (int64_t i = thread; i < a.count; i += threads) {
-    int64_t offset = i;
-    if (!a.contiguous) {
-      const int64_t key = i / a.features;
-      const VoxelCoords at = a.places(key);
-      offset = at.cloud * a.stride[0] + at.x * a.stride[1] + at.y * a.stride[2] +
-               at.z * a.stride[3] + (i - key * a.features) * a.stride[4];
-    }
-    data[offset] = value;
-  }
-}
-
-cudaError_t launchFill(const VoxelizeProblem& p, const LaunchDevice& device,
-                       cudaStream_t cuda_stream) {
-  FillArguments arguments = {p.out.data,   {},  VoxelCoordsOf(p.grid), p.features.count, 0,
-                             p.empty_bits, true};
-  const int64_t extent[] = {p.points.clouds, p.grid.shape[0], p.grid.shape[1], p.grid.shape[2],
-                            p.features.count};
-  int64_t compact = 1;
-  for (int i = 4; i >= 0; --i) {
-    arguments.stride[i] = p.out.stride[i];
-    arguments.contiguous &= extent[i] == 1 || p.out.stride[i] == compact;
-    compact *= extent[i];
-  }
-  arguments.count = compact;
-  if (compact == 0) return cudaSuccess;
-  if (arguments.contiguous && p.empty_bits == 0) {
-    const auto bytes = static_cast<size_t>(compact) * static_cast<size_t>(sizeOf(p.out.dtype));
-    return cudaMemsetAsync(p.out.data, 0, bytes, cuda_stream);
-  }
-  return visitFloat(p.out.dtype, [&](auto tag) {
-    return launchBlocks(fillGrid<typename decltype(tag)::type>, &arguments,
-                        blocksFor(compact, kThreads * 4, mostBlocks(device)), kThreads, device,
-                        cuda_stream);
-  });
-}
-
 struct FeatureParts {
   PointGrouping grouping;
   VoxelReduction reduction;
@@ -339,7 +286,9 @@ cudaError_t launchFeatures(const VoxelizeProblem& p, void* scratch, const Launch
       error = parts.reduction.listChunks(parts.grouping.groups(), device, cuda_stream);
     }
   }
-  if (error == cudaSuccess) error = launchFill(p, device, cuda_stream);
+  FillArguments fill = fillOf(p);
+  const EmptyVoxels empty = emptyOf(p, fill, parts.grouping.groups());
+  if (error == cudaSuccess && empty.voxels == 0) error = launchFill(p, &fill, device, cuda_stream);
   if (error != cudaSuccess) return error;
   const VoxelTarget target = {p.out.data,
                               p.out.dtype,
@@ -348,7 +297,8 @@ cudaError_t launchFeatures(const VoxelizeProblem& p, void* scratch, const Launch
                               true,
                               VoxelCoordsOf(p.grid),
                               nullptr,
-                              0};
+                              0,
+                              empty};
   return parts.reduction.launch(parts.grouping.groups(), target, device, cuda_stream);
 }
 

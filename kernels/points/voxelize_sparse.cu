@@ -204,7 +204,7 @@ cudaError_t launchReduced(const SparseProblem& p, const SparseParts& parts,
   if (p.reduced.data == nullptr || p.features.count == 0) return cudaSuccess;
   const VoxelTarget target = {p.reduced.data,      p.reduced.dtype, {p.reduced.stride[0], 0, 0, 0},
                               p.reduced.stride[1], false,           VoxelCoordsOf(p.grid),
-                              parts.rows,          p.capacity};
+                              parts.rows,          p.capacity,      {}};
   return parts.reduction.launch(parts.grouping.groups(), target, device, cuda_stream);
 }
 
