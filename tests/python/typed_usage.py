@@ -1,4 +1,4 @@
-"""Calls as a user's type checker sees them: mypy reads this (test_typing.py), nothing runs it.
+"""Calls as a user's type checker sees them: mypy reads this (tests/snippets/test_types.py), nothing runs it.
 
 Where a comment ignores an error, mypy has to find one.
 """
