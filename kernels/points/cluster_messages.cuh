@@ -4,16 +4,13 @@
 #include <cstdint>
 
 #include "real.h"
+#include "runtime/shared_memory.cuh"
 
 namespace rbc::cuda {
 
 // A barrier that waits for bytes from other blocks of the cluster. Unlike the cluster's barrier, it does
 // not wait for what a block has written to global memory.
 #if __CUDA_ARCH__ >= 900
-inline __device__ uint32_t sharedAddress(const void* pointer) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
 inline __device__ void initArrivals(uint64_t* barrier) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(sharedAddress(barrier)) : "memory");
 }
@@ -41,7 +38,7 @@ inline __device__ void awaitBytes(uint64_t* barrier, uint32_t parity) {
 template <class T>
 __device__ void send(const T& value, T* to, uint64_t* barrier, int rank) {
   constexpr int kWords = sizeof(T) / 8;
-  static_assert(sizeof(T) % 16 == 0 && alignof(T) == 16);
+  static_assert(alignof(T) % 16 == 0);
   struct Words {
     uint64_t word[kWords];
   };

@@ -23,6 +23,7 @@ struct Order {
   static __device__ Key of(Number distance) {
     return distance < 0 ? 0 : bitCast<Key>(distance) + 1;
   }
+  static __device__ Key ofPoint(Number distance) { return bitCast<Key>(distance) + 1; }
   static __device__ Number distance(Key key) { return bitCast<Number>(key - 1); }  // NaN of none
 };
 

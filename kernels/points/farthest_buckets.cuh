@@ -24,15 +24,20 @@ __device__ Number reachAtFirst(const Box<Number>& box) {
   return box.low[0] < kNowhere<Number> ? static_cast<Number>(NAN) : Number(-1);
 }
 
+// Squared, from a box to a point.
 template <class Number>
-__device__ bool isReachedBy(const Number (&taken)[3], const Box<Number>& box, Number reach) {
+__device__ Number squaredDistance(const Number (&taken)[3], const Box<Number>& box) {
   Number apart[3];
 #pragma unroll
   for (int axis = 0; axis < 3; ++axis) {
-    apart[axis] =
-        largest(largest(box.low[axis] - taken[axis], taken[axis] + box.high[axis]), Number(0));
+    apart[axis] = taken[axis] - largest(box.low[axis], least(taken[axis], -box.high[axis]));
   }
-  return !(rbc::squaredDistance(apart[0], apart[1], apart[2]) >= reach);
+  return rbc::squaredDistance(apart[0], apart[1], apart[2]);
+}
+
+template <class Number>
+__device__ bool isReachedBy(const Number (&taken)[3], const Box<Number>& box, Number reach) {
+  return !(squaredDistance(taken, box) >= reach);
 }
 
 template <int kCount>

@@ -1,9 +1,9 @@
-// A block's part of a cloud that a multiprocessor holds: distances in registers, positions there as well or in
-// shared memory.
+// A block's part of a cloud that a multiprocessor holds: distances in registers, and positions if there is
+// room.
 #pragma once
 
 #include "points/farthest_buckets.cuh"
-#include "points/farthest_winner.cuh"
+#include "points/farthest_offers.cuh"
 
 namespace rbc::cuda {
 namespace farthest {
@@ -15,19 +15,48 @@ struct Kept {
   static constexpr int kThreads = kThreads_;
   static constexpr int kBuckets = kBuckets_;
   static constexpr int kSlots = kSlots_;
-  static constexpr bool kInRegisters = kInRegisters_;  // positions
+  static constexpr bool kInRegisters = kInRegisters_;  // positions as well
   static constexpr int kPoints = kBuckets * kSlots;
   static constexpr uint32_t kRoom = kThreads * kPoints;
+};
+
+// The points of a block, by place: to offer one, or also to compute with.
+template <class Form, bool = Form::kInRegisters>
+struct KeptPoints {
+  using Number = typename Form::Number;
+  IndexedPoint<Number> points[Form::kRoom];
+
+  __device__ void set(int place, const Number (&x)[3], uint32_t first, uint32_t at) {
+    points[place] = {{x[0], x[1], x[2]}, first + at};
+  }
+  __device__ IndexedPoint<Number> get(int place, uint32_t) const { return points[place]; }
+};
+template <class Form>
+struct KeptPoints<Form, false> {
+  using Number = typename Form::Number;
+  Number position[3][Form::kRoom];
+  uint16_t order[Form::kRoom];  // which of the block's points, as they come
+
+  __device__ void set(int place, const Number (&x)[3], uint32_t, uint32_t at) {
+    for (int axis = 0; axis < 3; ++axis) position[axis][place] = x[axis];
+    order[place] = static_cast<uint16_t>(at);
+  }
+  __device__ IndexedPoint<Number> get(int place, uint32_t first) const {
+    return {{position[0][place], position[1][place], position[2][place]}, first + order[place]};
+  }
 };
 
 // What a block has in shared memory.
 template <class Form>
 struct KeptMemory {
   union {
-    uint32_t cells[kCells];  // until points are in order
-    typename Form::Number position[3][Form::kRoom];
+    struct {  // until points are in order
+      uint32_t cells[kCells];
+      uint16_t order[Form::kRoom];
+    } sorting;
+    KeptPoints<Form> kept;
   };
-  uint16_t order[Form::kRoom];  // by place: which of the block's points, as they come
+  OfferMemory<typename Form::Number, Form::kThreads, Form::kThreads / 32 * Form::kBuckets> offers;
 };
 
 template <class Form>
@@ -35,119 +64,177 @@ class KeptCloud {
  public:
   using Number = typename Form::Number;
   static constexpr int kThreads = Form::kThreads;
+  static constexpr int kWarps = kThreads / 32;
   static constexpr int kBuckets = Form::kBuckets;
   static constexpr int kSlots = Form::kSlots;
-  static constexpr int kEach = kBuckets;  // candidates of a warp
+  // Of a bucket, each around the points that kBuckets neighbouring lanes have there. So a warp has 32: each
+  // lane asks for one whether a point reaches it.
+  static constexpr int kBoxes = 32 / kBuckets;
+  using AllOffers = Offers<Number, kThreads, kWarps * kBuckets>;
 
   // pointAt(at, point) tells whether a point of the block is there, and where.
   template <class PointAt>
   __device__ KeptCloud(KeptMemory<Form>* memory, SpatialMemory<Number>* spatial, const Share& share,
                        PointAt&& pointAt)
-      : memory_(memory), first_(share.first) {
-    orderInSpace<Number, kThreads>(Form::kRoom, pointAt, memory->cells, memory->order, spatial);
-    const int lane = static_cast<int>(threadIdx.x) % 32;
+      : kept_(&memory->kept),
+        first_(share.first),
+        first_place_(bucketOf(0) * kSlots * 32 + lane()),
+        offers_(&memory->offers, lane() % kBoxes == 0 ? bucketOf(lane() / kBoxes) : -1) {
+    asm volatile("" : "+r"(first_place_));  // not worked out again and again
+    auto& sorting = memory->sorting;
+    orderInSpace<Number, kThreads>(Form::kRoom, pointAt, sorting.cells, sorting.order, spatial);
+    uint32_t at[kBuckets][kSlots];
 #pragma unroll
     for (int b = 0; b < kBuckets; ++b) {
-      sortSlots(b);
+#pragma unroll
+      for (int k = 0; k < kSlots; ++k) at[b][k] = sorting.order[orderOf(b, k)];
+      sortAscending(at[b]);  // of those equally far the first is the one to take
+    }
+    __syncthreads();
+#pragma unroll
+    for (int b = 0; b < kBuckets; ++b) {
       Box<Number> box = Box<Number>::none();
 #pragma unroll
       for (int k = 0; k < kSlots; ++k) {
-        Number point[3];
-        const bool is_there = pointAt(memory->order[placeOf(b, k)], point);
-        if (is_there) box.add(point);
+        Number x[3];
+        const bool is_there = pointAt(at[b][k], x);
+        if (is_there) box.add(x);
         const int i = b * kSlots + k;
         distance_[i] = is_there ? static_cast<Number>(INFINITY) : Number(-1);
 #pragma unroll
         for (int axis = 0; axis < 3; ++axis) {
-          const Number x = is_there ? point[axis] : Number(0);
-          if constexpr (Form::kInRegisters) position_[axis][i] = x;
-          memory->position[axis][placeOf(b, k)] = x;
+          if (!is_there) x[axis] = 0;
+          if constexpr (Form::kInRegisters) position_[axis][i] = x[axis];
         }
+        memory->kept.set(placeOf(b, k), x, share.first, at[b][k]);
       }
-      box.joinWarp();
-      if (lane == b) box_ = box;
+      box.template join<kBuckets>();
+      box = box.of(firstOfBox());
+      const Number reach = reachAtFirst(box);
+      place_[b] = 2 * bucketOf(b);
+      const int32_t rank = rankOf(Number(-1), place_[b]);  // of no point
+      const bool is_own = lane() / kBoxes == b;
+      own_[b] = is_own ? -1 : 0;
+      asm volatile("" : "+r"(own_[b]));  // no predicate, of which there are few
+      reach_[b] = is_own ? reach : Number(-1);
+      if (is_own) box_ = box, rank_ = rank;
     }
-    if (lane >= kBuckets) box_ = Box<Number>::none();
-    reach_ = reachAtFirst(box_);
+    __syncthreads();
   }
 
-  // Once a point is taken: the best of lane b's bucket.
-  __device__ Candidate<Number> lower(const Number (&taken)[3]) {
-    const unsigned reached = __ballot_sync(~0u, isReachedBy(taken, box_, reach_));
+  // Which of the warp's buckets a point changes.
+  struct Reached {
+    bool bucket[kBuckets];
+  };
+  __device__ __forceinline__ Reached reachedBy(const Number (&taken)[3]) const {
+    const Number apart = squaredDistance(taken, box_);
+    Reached reached;
 #pragma unroll
     for (int b = 0; b < kBuckets; ++b) {
-      if ((reached >> b & 1) != 0) lowerBucket(b, taken);
+      reached.bucket[b] = __any_sync(~0u, !(apart >= reach_[b]));
     }
-    return best_;
+    return reached;
   }
 
-  __device__ void look(uint32_t label, Winner<Number>* winner) const {
-    winner->candidate.label = first_ + (label >> 16);
+  // Once the point is taken. To be followed by a barrier.
+  __device__ __forceinline__ void lower(const Number (&taken)[3], const Reached& reached) {
 #pragma unroll
-    for (int axis = 0; axis < 3; ++axis) {
-      winner->position[axis] = memory_->position[axis][label & 0xffff];
+    for (int b = 0; b < kBuckets; ++b) {
+      if (reached.bucket[b]) lowerBucket(b, taken);
     }
+    offers_.tell(rank_);
   }
+
+  __device__ AllOffers& offers() { return offers_; }
 
  private:
-  // Neighbouring buckets belong to different warps: one point reaches them together.
-  static __device__ int placeOf(int bucket, int slot) {
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    return ((bucket * (kThreads / 32) + warp) * kSlots + slot) * 32 + lane;
+  static __device__ int lane() { return static_cast<int>(threadIdx.x) % 32; }
+  static __device__ int warp() { return static_cast<int>(threadIdx.x) / 32; }
+  static __device__ int bucketOf(int b) { return warp() * kBuckets + b; }
+  // Of those that have the points of the lane's box.
+  static __device__ int firstOfBox() { return lane() % kBoxes * kBuckets; }
+
+  // Where a point is in the order in space. Buckets that one point may reach together belong to different
+  // warps: neighbours, and those of the next row.
+  static __device__ int orderOf(int b, int slot) {
+    const int bucket = b * kWarps + ((warp() - 5 * b) & (kWarps - 1));
+    return (bucket * 32 + lane()) * kSlots + slot;
   }
 
-  // A lane's points of a bucket ascend: of those equally far the first is the one to take.
-  __device__ void sortSlots(int bucket) {
-    uint32_t at[kSlots];
-#pragma unroll
-    for (int k = 0; k < kSlots; ++k) at[k] = memory_->order[placeOf(bucket, k)];
-    sortAscending(at);
-#pragma unroll
-    for (int k = 0; k < kSlots; ++k) {
-      memory_->order[placeOf(bucket, k)] = static_cast<uint16_t>(at[k]);
+  __device__ int placeOf(int b, int slot) const { return first_place_ + (b * kSlots + slot) * 32; }
+
+  __device__ Number position(int b, int slot, int axis) const {
+    if constexpr (Form::kInRegisters) {
+      return position_[axis][b * kSlots + slot];
+    } else {
+      return kept_->position[axis][placeOf(b, slot)];
+    }
+  }
+
+  struct Farthest {
+    Number distance;
+    int place;  // behind that of the bucket's first point
+  };
+  // Of the lane's points of a bucket, or the first of those equally far: by halves.
+  template <int kFirst = 0, int kCount = kSlots>
+  __device__ __forceinline__ Farthest farthestOf(int b) const {
+    if constexpr (kCount == 1) {
+      return {distance_[b * kSlots + kFirst], kFirst * 32};
+    } else {
+      const Farthest one = farthestOf<kFirst, kCount / 2>(b);
+      const Farthest two = farthestOf<kFirst + kCount / 2, kCount - kCount / 2>(b);
+      return {largest(one.distance, two.distance),
+              one.distance >= two.distance ? one.place : two.place};
     }
   }
 
   __device__ __forceinline__ void lowerBucket(int b, const Number (&taken)[3]) {
-    const int first = placeOf(b, 0);
-    Number most = Number(-1);
 #pragma unroll
     for (int k = 0; k < kSlots; ++k) {
-      const int i = b * kSlots + k;
-      Number x[3];
-#pragma unroll
-      for (int axis = 0; axis < 3; ++axis) {
-        if constexpr (Form::kInRegisters) {
-          x[axis] = position_[axis][i];
-        } else {
-          x[axis] = memory_->position[axis][first + k * 32];
-        }
-      }
-      const Number other = squaredDistance(x, taken);
-      distance_[i] = least(other, distance_[i]);
-      most = largest(most, distance_[i]);
+      Number& distance = distance_[b * kSlots + k];
+      const Number x[3] = {position(b, k, 0), position(b, k, 1), position(b, k, 2)};
+      distance = least(squaredDistance(x, taken), distance);
     }
-    int slot = 0;
-#pragma unroll
-    for (int k = kSlots - 1; k >= 0; --k) slot = distance_[b * kSlots + k] == most ? k : slot;
-    const int place = first + slot * 32;
-    const uint32_t label = uint32_t{memory_->order[place]} << 16 | static_cast<uint32_t>(place);
-    const Candidate<Number> best = bestOfWarp<Number>({Order<Number>::of(most), label});
-    if (static_cast<int>(threadIdx.x) % 32 == b) {
-      best_ = best;
-      reach_ = Order<Number>::distance(best.key);
-    }
+    const Farthest farthest = farthestOf(b);
+    const int32_t own = rankOf(farthest.distance, lane());
+    const int32_t rank = __reduce_max_sync(~0u, own);
+    // Meanwhile: what the box is reached from, and the point to offer.
+    const Number reach = __shfl_sync(~0u, largestOf<kBuckets>(farthest.distance), firstOfBox());
+    const IndexedPoint<Number> point = kept_->get(placeOf(b, 0) + farthest.place, first_);
+    place_[b] ^= 1;
+    offers_.offer(own == rank, place_[b], point, Order<Number>::ofPoint(farthest.distance));
+    rank_ = chosen(own_[b], (rank & -kRankNumbers) | place_[b], rank_);
+    reach_[b] = chosen(own_[b], reach, Number(-1));
+    if (__any_sync(~0u, mayBeMost(own, rank))) settle(b, farthest.distance, point);
   }
 
-  KeptMemory<Form>* memory_;
-  uint32_t first_;  // of the block
+  // What a bucket offers if ranks do not tell.
+  __device__ void settle(int b, Number distance, const IndexedPoint<Number>& point) const {
+    __syncwarp();
+    const Candidate<Number> own = {Order<Number>::of(distance), static_cast<uint32_t>(point.index)};
+    const Candidate<Number> best = bestOfWarp<Number>(own);
+    offers_.offer(own.key == best.key && own.label == best.label, place_[b], point, own.key);
+  }
+
+  // The bits of one number or the other.
+  template <class T>
+  static __device__ T chosen(int32_t all_bits, T one, T other) {
+    using Bits = std::conditional_t<sizeof(T) == sizeof(uint32_t), uint32_t, uint64_t>;
+    const auto mask = static_cast<Bits>(static_cast<int64_t>(all_bits));
+    return bitCast<T>((bitCast<Bits>(one) & mask) | (bitCast<Bits>(other) & ~mask));
+  }
+
+  KeptPoints<Form>* kept_;
+  uint32_t first_;   // of the block's points, in the cloud
+  int first_place_;  // of the lane's
+  AllOffers offers_;
   Number position_[3][Form::kInRegisters ? Form::kPoints : 1];
   Number distance_[Form::kPoints];
-  // Of the lane's bucket.
-  Box<Number> box_;
-  Number reach_;
-  Candidate<Number> best_ = kNoCandidate<Number>;
+  int place_[kBuckets];     // of what is offered
+  Box<Number> box_;         // the lane's
+  int32_t own_[kBuckets];   // all bits for the bucket that it is of, else none
+  Number reach_[kBuckets];  // of the box, else -1: see reachAtFirst()
+  int32_t rank_;            // of this bucket's offer
 };
 
 }  // namespace farthest

@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(Form::kThreads, 1)
     farthestPoints(const __grid_constant__ Arguments<typename Form::Number> a) {
   using Number = typename Form::Number;
   constexpr int kThreads = Form::kThreads;
-  extern __shared__ __align__(16) unsigned char memory[];
+  extern __shared__ __align__(64) unsigned char memory[];
   __shared__ Meeting meeting;
   __shared__ SpatialMemory<Number> spatial;
   const FarthestProblem& p = a.problem;
@@ -81,9 +81,9 @@ __global__ void __launch_bounds__(Form::kThreads, 1)
       cloud,
       range,
       {static_cast<uint32_t>(first), static_cast<uint32_t>(min(room, range.count - first))}};
-  if (range.count == 0) {
-    Results<Number, kThreads>(source, blocks.rank() == 0).finish();
-  } else if (room > Form::kRoom) {
+  __shared__ ResultMemory<Number> result_memory;
+  Results<Number, kThreads> results(source, &result_memory, blocks.rank() == 0);
+  if (range.count > 0 && room > Form::kRoom) {
     __shared__ BatchMemory batch_memory;
     auto* entries = reinterpret_cast<Entry<Number>*>(memory);
     auto* points_memory = reinterpret_cast<WorkspaceMemory<LargeOf<Form>>*>(
@@ -93,13 +93,16 @@ __global__ void __launch_bounds__(Form::kThreads, 1)
                                          arraysOf(a, first_row, cloud, blocks.rank(), room,
                                                   kThreads, int64_t{a.cluster} * Form::kRoom),
                                          static_cast<uint32_t>(room), source);
-    takeBatches(source, blocks, points, &batch_memory, entries);
+    takeBatches(source, blocks, points, &batch_memory, entries, results);
   } else if constexpr (Form::kRoom > 0) {
-    __shared__ WinnerMemory<Number> winner_memory;
-    KeptCloud<Form> points(reinterpret_cast<KeptMemory<Form>*>(memory), &spatial, source.share,
-                           source);
-    takeOneByOne(source, blocks, points, &winner_memory);
+    if (range.count > 0) {
+      __shared__ WinnerMemory<Number> winner_memory;
+      KeptCloud<Form> points(reinterpret_cast<KeptMemory<Form>*>(memory), &spatial, source.share,
+                             source);
+      takeOneByOne(source, blocks, points, &winner_memory, results);
+    }
   }
+  results.finish();
   blocks.wait();  // none leaves while others write to it
 }
 
@@ -131,14 +134,14 @@ constexpr LaunchForm<typename Form::Number> launchForm() {
           Batches<Number, Form::kThreads>::entryBytes(1)};
 }
 
-// Ascending by what a block keeps; the first fits any device. Each warp takes part in every round: few of
-// them with many points.
+// Ascending by what a block keeps; the first fits any device. Each warp takes part in every round, so more of
+// them cost. So do more buckets of a warp: all wait for one that has to lower two.
 template <class Number>
 struct Forms;
 template <>
 struct Forms<float> {
   static constexpr LaunchForm<float> all[] = {launchForm<Kept<float, 256, 1, 4, true>>(),
-                                              launchForm<Kept<float, 256, 2, 8, true>>(),
+                                              launchForm<Kept<float, 512, 2, 4, true>>(),
                                               launchForm<Kept<float, 512, 2, 8, true>>()};
   static constexpr LaunchForm<float> large = launchForm<InWorkspace<float, 512>>();
 };
@@ -176,7 +179,8 @@ int blocksTogether(const FarthestProblem& p, const LaunchDevice& device) {
 template <class Number>
 bool fits(const LaunchForm<Number>& form, const LaunchDevice& device) {
   constexpr size_t kStaticBytes = sizeof(Meeting) + sizeof(BatchMemory) +
-                                  sizeof(WinnerMemory<Number>) + sizeof(SpatialMemory<Number>) + 64;
+                                  sizeof(WinnerMemory<Number>) + sizeof(SpatialMemory<Number>) +
+                                  sizeof(ResultMemory<Number>) + 64;
   return form.sharedBytes(mostBlocks(device)) + kStaticBytes <=
          static_cast<size_t>(device.block_memory);
 }
@@ -289,7 +293,7 @@ cudaError_t allow(const LaunchDevice& device) {
 extern const Operation<FarthestProblem> kFarthestPoints = {
     bytesOn<FarthestProblem, bytesOfPlan>, launchOn<FarthestProblem, launchFarthest>};
 cudaError_t loadFarthestPoints(const LaunchDevice& device) {
-  cudaError_t error = loadKernelsBeside(farthestPoints<Kept<float, 256, 2, 8, true>>);
+  cudaError_t error = loadKernelsBeside(farthestPoints<Kept<float, 512, 2, 4, true>>);
   if (error == cudaSuccess) error = allow<float>(device);
   return error == cudaSuccess ? allow<double>(device) : error;
 }

@@ -66,22 +66,56 @@ __device__ Candidate<Number> firstOfWarp(const Source<Number>& source, int* fini
   return bestOfWarp<Number>(first);
 }
 
-// The points that are taken, in order. Threads keep one each, so that no round waits for a write.
+// The points that are taken, in order: some in shared memory, so that no round waits for a write.
+template <class Number>
+struct ResultMemory {
+  static constexpr int kKept = 256;
+  Candidate<Number> kept[kKept];
+};
+
 template <class Number, int kThreads>
 class Results {
  public:
-  __device__ Results(const Source<Number>& source, bool writes)
-      : source_(source), writes_(writes) {}
+  __device__ Results(const Source<Number>& source, ResultMemory<Number>* memory, bool writes)
+      : source_(source), memory_(memory), writes_(writes), to_(sharedAddress(memory->kept)) {}
 
-  __device__ int count() const { return written_ + kept_; }
+  __device__ int count() const { return written_ + kept(); }
+  // For how many more there is room.
+  __device__ int room() const { return ResultMemory<Number>::kKept - kept(); }
+
+  // What mark() will be with so many more.
+  __device__ uint32_t mark(int more = 0) const { return to_ + kBytes * more; }
+
+  // By one thread.
+  __device__ void add(const Candidate<Number>& candidate) {
+    storeSharedIf(threadIdx.x == 0, to_, candidate.key, candidate.label);
+    to_ += kBytes;
+  }
 
   // `batch` points, of which candidateOf(i) gives each.
   template <class CandidateOf>
   __device__ void add(int batch, CandidateOf&& candidateOf) {
-    const int own = static_cast<int>(threadIdx.x) - kept_;
-    if (own >= 0 && own < batch) candidate_ = candidateOf(own);
-    kept_ += batch;
-    if (kept_ > kThreads - kMaxBatch) write();
+    const int own = static_cast<int>(threadIdx.x);
+    if (own < batch) memory_->kept[kept() + own] = candidateOf(own);
+    to_ += kBytes * batch;
+  }
+
+  __device__ void write() {
+    static_assert(kThreads >= ResultMemory<Number>::kKept);
+    const FarthestProblem& p = source_.problem;
+    const int count = kept();
+    __syncthreads();
+    if (writes_ && static_cast<int>(threadIdx.x) < count) {
+      const Candidate<Number> taken = memory_->kept[threadIdx.x];
+      const int place = written_ + static_cast<int>(threadIdx.x);
+      const Number distance =
+          place == 0 ? static_cast<Number>(INFINITY) : Order<Number>::distance(taken.key);
+      const int64_t first_row = p.points.packed() ? source_.range.begin : 0;
+      putFarthest(p, source_.cloud, place, first_row + taken.label, static_cast<double>(distance));
+    }
+    written_ += count;
+    to_ -= kBytes * count;
+    __syncthreads();
   }
 
   // Nothing comes any more.
@@ -95,56 +129,63 @@ class Results {
   }
 
  private:
-  __device__ void write() {
-    const FarthestProblem& p = source_.problem;
-    if (writes_ && static_cast<int>(threadIdx.x) < kept_) {
-      const int place = written_ + static_cast<int>(threadIdx.x);
-      const Number distance =
-          place == 0 ? static_cast<Number>(INFINITY) : Order<Number>::distance(candidate_.key);
-      const int64_t first_row = p.points.packed() ? source_.range.begin : 0;
-      putFarthest(p, source_.cloud, place, first_row + candidate_.label,
-                  static_cast<double>(distance));
-    }
-    written_ += kept_;
-    kept_ = 0;
+  static constexpr uint32_t kBytes = sizeof(Candidate<Number>);
+
+  __device__ int kept() const {
+    return static_cast<int>((to_ - sharedAddress(memory_->kept)) / kBytes);
   }
 
   const Source<Number>& source_;
+  ResultMemory<Number>* memory_;
   bool writes_;  // one block does
   int written_ = 0;
-  int kept_ = 0;  // by the first threads
-  Candidate<Number> candidate_ = kNoCandidate<Number>;
+  uint32_t to_;  // where the next one is kept: an address
 };
 
 // One point a round: where multiprocessors keep all points, several take longer (see the log of experiments).
 template <class Cloud, class Number, int kThreads>
 __device__ void takeOneByOne(const Source<Number>& source, Blocks<kThreads>& blocks, Cloud& points,
-                             WinnerMemory<Number>* memory) {
+                             WinnerMemory<Number>* memory, Results<Number, kThreads>& results) {
   int finite = 0;
-  const Candidate<Number> first = firstOfWarp<kThreads>(source, &finite);
+  const Candidate<Number> first =
+      bestOfBlock<kThreads>(memory, firstOfWarp<kThreads>(source, &finite));
   const int count =
       static_cast<int>(min(static_cast<int64_t>(blocks.sum(finite)), source.problem.count));
-  Results<Number, kThreads> results(source, blocks.rank() == 0);
-  if (count > 0) {
-    Winner<Number> next =
-        bestOfAll<1>(blocks, memory, first, [&](uint32_t index, Winner<Number>* winner) {
-          source(index - source.share.first, winner->position);
-        });
-    while (true) {
-      results.add(1, [&](int) { return next.candidate; });
-      if (results.count() == count) break;
-      next = bestOfAll<Cloud::kEach>(
-          blocks, memory, points.lower(next.position),
-          [&](uint32_t label, Winner<Number>* winner) { points.look(label, winner); });
+  if (count == 0) return;
+  Winner<Number> next = {{}, first};
+  if (first.key > 0) source(first.label - source.share.first, next.position);
+  next = bestOfBlocks(blocks, memory, next);
+  const bool is_alone = blocks.count() == 1;
+  while (results.count() < count - 1) {
+    const uint32_t end = results.mark(min(count - 1 - results.count(), results.room()));
+    while (results.mark() != end) {
+      const uint32_t until = is_alone ? end : results.mark(1);
+      auto reached = points.reachedBy(next.position);
+      typename Cloud::AllOffers::Ranks ranks;
+      bool goes_on;
+      do {
+        points.lower(next.position, reached);
+        __syncthreads();
+        ranks = points.offers().ranks();
+        results.add(next.candidate);
+        goes_on = __all_sync(~0u, (results.mark() != until) & !ranks.mayOtherBeMost());
+        next = points.offers().best(ranks);
+        reached = points.reachedBy(next.position);
+      } while (goes_on);
+      // What is rare has one branch.
+      if (__any_sync(~0u, ranks.mayOtherBeMost())) next = points.offers().firstBest(ranks);
+      if (!is_alone) next = bestOfBlocks(blocks, memory, next);
     }
+    if (results.room() == 0) results.write();
   }
-  results.finish();
+  results.add(next.candidate);
 }
 
 // Several points a round where that is certain.
 template <class Cloud, class Number, int kThreads>
 __device__ void takeBatches(const Source<Number>& source, Blocks<kThreads>& blocks, Cloud& points,
-                            BatchMemory* memory, Entry<Number>* entries) {
+                            BatchMemory* memory, Entry<Number>* entries,
+                            Results<Number, kThreads>& results) {
   int finite = 0;
   Entry<Number> own = Entry<Number>::none();
   own.best = firstOfWarp<kThreads>(source, &finite);
@@ -152,13 +193,13 @@ __device__ void takeBatches(const Source<Number>& source, Blocks<kThreads>& bloc
   own.rest = ~typename Order<Number>::Key{0};  // nothing is known of the others
   const int count =
       static_cast<int>(min(static_cast<int64_t>(blocks.sum(finite)), source.problem.count));
-  Results<Number, kThreads> results(source, blocks.rank() == 0);
   Batches<Number, kThreads> batches(blocks, memory, entries);
   while (results.count() < count) {
     const bool is_first = results.count() == 0;
     const int batch = batches.takeSome(own, count - results.count());
     if (batch == 0) break;  // offsets overlap, and another cloud wrote over the points
     results.add(batch, [&](int i) { return batches.taken(i).best; });
+    if (results.room() < kMaxBatch) results.write();
     unsigned reaching = 0;  // which change anything for the thread's bucket
     for (int i = 0; i < batch; ++i) {
       const auto& taken = batches.taken(i).position;
@@ -168,7 +209,6 @@ __device__ void takeBatches(const Source<Number>& source, Blocks<kThreads>& bloc
     if (is_first) own = Entry<Number>::none();  // told of the first point
     if (results.count() < count) points.lower(reaching, batches, &own);
   }
-  results.finish();
 }
 
 }  // namespace farthest

@@ -1,4 +1,4 @@
-// Blocks agree on one point a round: the farthest of all candidates.
+// Blocks agree on one point a round: the farthest of all.
 #pragma once
 
 #include "points/farthest_blocks.cuh"
@@ -6,55 +6,68 @@
 namespace rbc::cuda {
 namespace farthest {
 
-// A block's best, whose label is the index.
+// The best point to take, of a bucket, a block, or all. Its label is the index.
 template <class Number>
-struct alignas(16) Winner {
-  Candidate<Number> candidate;
+struct Winner {
   Number position[3];
+  Candidate<Number> candidate;
 };
 
 template <class Number>
 struct WinnerMemory {
-  static constexpr int kMaxEntries = 32;  // candidates of a block: a lane reads each
-  Candidate<Number> entries[2][kMaxEntries];
-  Winner<Number> blocks[2][kMaxCluster];
+  // Whole words, as messages are.
+  struct alignas(8 * sizeof(Number)) Block {
+    Number position[3];
+    typename Order<Number>::Key words[5];  // key, label, and none
+
+    __device__ Candidate<Number> candidate() const {
+      return {words[0], static_cast<uint32_t>(words[1])};
+    }
+  };
+  Candidate<Number> warps[32];  // for the first point
+  Block blocks[2][kMaxCluster];
 };
 
-// The best of all candidates, of which the first kEach lanes of each warp have one each: entry lane * warps +
-// warp. `look(label, winner)` gives index and position of a point of the block.
-template <int kEach, int kThreads, class Number, class Look>
-__device__ Winner<Number> bestOfAll(Blocks<kThreads>& blocks, WinnerMemory<Number>* memory,
-                                    Candidate<Number> own, Look&& look) {
+// The best candidate of a block, of which each warp has one. To be called once.
+template <int kThreads, class Number>
+__device__ Candidate<Number> bestOfBlock(WinnerMemory<Number>* memory, Candidate<Number> of_warp) {
   constexpr int kWarps = kThreads / 32;
-  static_assert(kEach * kWarps <= WinnerMemory<Number>::kMaxEntries);
-  blocks.nextTurn();
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  auto* entries = memory->entries[blocks.turn()];
-  if (lane < kEach) entries[lane * kWarps + static_cast<int>(threadIdx.x) / 32] = own;
+  if (lane == 0) memory->warps[threadIdx.x / 32] = of_warp;
   __syncthreads();
   Candidate<Number> of_lane = kNoCandidate<Number>;
-  if (lane < kEach * kWarps) of_lane = entries[lane];
-  Winner<Number> winner = {bestOfWarp<Number>(of_lane), {}};
-  if (winner.candidate.key > 0) look(winner.candidate.label, &winner);
-  if (blocks.count() == 1) return winner;
+  if (lane < kWarps) of_lane = memory->warps[lane];
+  return bestOfWarp<Number>(of_lane);
+}
 
-  Winner<Number>* winners = memory->blocks[blocks.turn()];
+// The best of all blocks' winners.
+template <int kThreads, class Number>
+__device__ Winner<Number> bestOfBlocks(Blocks<kThreads>& blocks, WinnerMemory<Number>* memory,
+                                       const Winner<Number>& own) {
+  if (blocks.count() == 1) return own;
+  blocks.nextTurn();
+  using Block = typename WinnerMemory<Number>::Block;
+  Block* winners = memory->blocks[blocks.turn()];
 #if __CUDA_ARCH__ >= 900
   if (threadIdx.x == 0) {
-    blocks.expect(static_cast<uint32_t>(sizeof(Winner<Number>)) * blocks.count());
+    blocks.expect(static_cast<uint32_t>(sizeof(Block)) * blocks.count());
   }
   // One thread for each block to tell.
   if (static_cast<int>(threadIdx.x) < blocks.count()) {
-    blocks.send(winner, &winners[blocks.rank()], static_cast<int>(threadIdx.x));
+    const Block message = {{own.position[0], own.position[1], own.position[2]},
+                           {own.candidate.key, own.candidate.label, 0, 0, 0}};
+    blocks.send(message, &winners[blocks.rank()], static_cast<int>(threadIdx.x));
   }
   blocks.await();
 #endif
-  of_lane = kNoCandidate<Number>;
-  if (lane < blocks.count()) of_lane = winners[lane].candidate;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  Candidate<Number> of_lane = kNoCandidate<Number>;
+  if (lane < blocks.count()) of_lane = winners[lane].candidate();
   const Candidate<Number> best = bestOfWarp<Number>(of_lane);
   const unsigned holders =
       __ballot_sync(~0u, of_lane.key == best.key && of_lane.label == best.label);
-  return winners[__ffs(holders) - 1];
+  const Block& winner = winners[__ffs(holders) - 1];
+  return {{winner.position[0], winner.position[1], winner.position[2]}, best};
 }
 
 }  // namespace farthest

@@ -132,7 +132,7 @@ class WorkspaceCloud {
                                  arrays_.position[2][place]};
         if (arrays_.distance[place] > 0) box.add(point);
       }
-      box.joinWarp();
+      box.join();
       if (own_lane == lane) box_ = box;
     }
     reach_ = reachAtFirst(box_);

@@ -23,10 +23,18 @@ inline __device__ double least(double a, double b) { return fmin(a, b); }
 inline __device__ float largest(float a, float b) { return fmaxf(a, b); }
 inline __device__ double largest(double a, double b) { return fmax(a, b); }
 
-template <class Number>
-__device__ Number leastOfWarp(Number x) {
+// Of so many neighbouring lanes.
+template <int kLanes, class Number>
+__device__ Number leastOf(Number x) {
 #pragma unroll
-  for (int step = 16; step > 0; step /= 2) x = least(x, __shfl_xor_sync(~0u, x, step));
+  for (int step = kLanes / 2; step > 0; step /= 2) x = least(x, __shfl_xor_sync(~0u, x, step));
+  return x;
+}
+
+template <int kLanes, class Number>
+__device__ Number largestOf(Number x) {
+#pragma unroll
+  for (int step = kLanes / 2; step > 0; step /= 2) x = largest(x, __shfl_xor_sync(~0u, x, step));
   return x;
 }
 
@@ -54,13 +62,25 @@ struct Box {
     }
   }
 
-  // Around those of all lanes.
-  __device__ void joinWarp() {
+  // Around those of so many neighbouring lanes.
+  template <int kLanes = 32>
+  __device__ void join() {
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {
-      low[axis] = leastOfWarp(low[axis]);
-      high[axis] = leastOfWarp(high[axis]);
+      low[axis] = leastOf<kLanes>(low[axis]);
+      high[axis] = leastOf<kLanes>(high[axis]);
     }
+  }
+
+  // That of another lane.
+  __device__ Box of(int lane) const {
+    Box box;
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) {
+      box.low[axis] = __shfl_sync(~0u, low[axis], lane);
+      box.high[axis] = __shfl_sync(~0u, high[axis], lane);
+    }
+    return box;
   }
 };
 
@@ -86,12 +106,12 @@ __device__ void orderInSpace(uint32_t room, PointAt&& pointAt, uint32_t* cells, 
     Number point[3];
     if (pointAt(at, point)) box.add(point);
   }
-  box.joinWarp();
+  box.join();
   if (lane == 0) memory->boxes[thread / 32] = box;
   __syncthreads();
   box = Box<Number>::none();
   if (lane < kWarps) box = memory->boxes[lane];
-  box.joinWarp();
+  box.join();
   Number scale[3];
 #pragma unroll
   for (int axis = 0; axis < 3; ++axis) {
