@@ -126,7 +126,7 @@ struct FarthestCase {
     }
   }
 
-  enum class Spread { kEven, kTies, kClumps };
+  enum class Spread { kEven, kTies, kClumps, kNearTies };
 
   // Padded clouds, as they lie in memory: of f32 or f64.
   FarthestCase(uint64_t seed, rbcDType dtype, int64_t clouds, int64_t rows, int64_t count,
@@ -154,6 +154,9 @@ struct FarthestCase {
       if (random.chance(0.001)) return INFINITY;
       if (spread == Spread::kTies) return static_cast<double>(random.below(12));
       if (spread == Spread::kEven) return random.uniform(-9, 9);
+      if (spread == Spread::kNearTies) {
+        return static_cast<double>(random.below(12)) + random.uniform(-1e-6, 1e-6);
+      }
       return static_cast<double>(random.below(3)) + random.uniform(-0.01, 0.01);
     });
   }
@@ -395,21 +398,22 @@ TEST_CASE("clouds cuda: farthest points of clouds of all sizes") {
     int64_t clouds, rows, count;
   };
   // Kept and in the workspace, by a block alone and by clusters; in the workspace with buckets of one part,
-  // and of several; and more points than a block writes at once.
+  // and of several; and as many points as a block writes at once, or more.
   constexpr Size kSizes[] = {
       {kF32, 5, 1024, 70},      {kF32, 5, 4096, 70},    {kF32, 5, 8192, 300},
       {kF32, 5, 8193, 70},      {kF32, 1, 131'000, 70}, {kF32, 1, 140'000, 70},
       {kF32, 70, 9000, 40},     {kF32, 70, 66'000, 12}, {kF32, 20, 30'000, 40},
       {kF32, 1, 1'200'000, 20}, {kF64, 5, 8192, 70},    {kF64, 70, 9000, 40},
       {kF64, 1, 140'000, 70},   {kF32, 3, 4096, 700},   {kF32, 2, 8192, 1100},
-      {kF32, 1, 140'000, 600}};
-  for (uint64_t i = 0; i < 3 * std::size(kSizes); ++i) {
+      {kF32, 1, 140'000, 600},  {kF64, 5, 1024, 70},    {kF64, 5, 4096, 300},
+      {kF32, 3, 700, 256},      {kF32, 3, 700, 257},    {kF32, 1, 20'000, 600}};
+  for (uint64_t i = 0; i < 4 * std::size(kSizes); ++i) {
     if (!support::inShare(i)) continue;
-    const Size& size = kSizes[i / 3];
+    const Size& size = kSizes[i / 4];
     CAPTURE(size.clouds);
     CAPTURE(size.rows);
     FarthestCase c(i, size.dtype, size.clouds, size.rows, size.count,
-                   static_cast<FarthestCase::Spread>(i % 3));
+                   static_cast<FarthestCase::Spread>(i % 4));
     CHECK(c.run(cuda) == c.expectedBits());
   }
 }
@@ -427,7 +431,7 @@ TEST_CASE("clouds cuda: farthest points of many small clouds and a few large one
       const auto at = static_cast<size_t>(random.below(static_cast<int64_t>(sizes.size())));
       sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(at), large);
     }
-    FarthestCase c(seed, sizes, 40, static_cast<FarthestCase::Spread>(seed % 3));
+    FarthestCase c(seed, sizes, 40, static_cast<FarthestCase::Spread>(seed % 4));
     CHECK(c.run(cuda) == c.expectedBits());
   }
 }
