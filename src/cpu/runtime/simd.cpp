@@ -33,7 +33,7 @@ bool machineHas(SimdLevel level) {
   switch (level) {
     case SimdLevel::kPortable: return true;
     case SimdLevel::kAvx2: return avx2;
-    case SimdLevel::kAvx512: return avx512;
+    case SimdLevel::kAvx512: return avx512 && RBC_HAS_AVX512;
     case SimdLevel::kNeon: return false;
   }
   return false;

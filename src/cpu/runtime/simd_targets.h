@@ -25,21 +25,30 @@
 // Whatever -march the library is built with, the portable level stays and the others come on top.
 #define HWY_BASELINE_TARGETS HWY_BASELINE_SCALAR
 // SVE is not among them: its vectors have no size that is known here, so no struct can hold one.
+#if defined(RBC_WITHOUT_AVX512)
+#define HWY_DISABLED_TARGETS (~(HWY_AVX2 | HWY_NEON | HWY_EMU128 | HWY_SCALAR))
+#else
 #define HWY_DISABLED_TARGETS (~(HWY_AVX2 | HWY_AVX3 | HWY_NEON | HWY_EMU128 | HWY_SCALAR))
+#endif
 // Its assertions in debug builds would need libhwy at run time.
 #define HWY_IS_DEBUG_BUILD 0
 
 #include "hwy/detect_targets.h"
 
+// Whether AVX-512 is a level here: builds with sanitizers leave out what their machine cannot run.
+#define RBC_HAS_AVX512 (HWY_ARCH_X86_64 && (HWY_TARGETS & HWY_AVX3) != 0)
 // Whether NEON is a level of its own: Highway 1.0 has only GCC compile for more than one on ARM.
 #define RBC_HAS_NEON (HWY_ARCH_ARM_A64 && (HWY_TARGETS & HWY_NEON) != 0)
 
 // The address of a level's function: a macro, since a namespace is no argument of a template.
-#if defined(__x86_64__)
+#if RBC_HAS_AVX512
 #define RBC_AT_LEVEL(level, function)                \
   ((level) == SimdLevel::kAvx512 ? &N_AVX3::function \
    : (level) == SimdLevel::kAvx2 ? &N_AVX2::function \
                                  : &HWY_STATIC_DISPATCH(function))
+#elif HWY_ARCH_X86_64
+#define RBC_AT_LEVEL(level, function) \
+  ((level) == SimdLevel::kAvx2 ? &N_AVX2::function : &HWY_STATIC_DISPATCH(function))
 #elif RBC_HAS_NEON
 #define RBC_AT_LEVEL(level, function) \
   ((level) == SimdLevel::kNeon ? &N_NEON::function : &HWY_STATIC_DISPATCH(function))
