@@ -99,7 +99,6 @@ __global__ void __launch_bounds__(kThreads)
     numberVoxels(const __grid_constant__ NumberArguments a) {
   __shared__ NumberShared shared;
   waitForLaunchesAhead();
-  letNextLaunchBegin();
   const ObservedVoxels& observed = a.observed;
   if (a.dropped.data != nullptr) {
     const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;

@@ -38,42 +38,52 @@ __device__ __forceinline__ bool aimRay(const RayArguments<Compute<Storage>>& a, 
   return false;
 }
 
-// Sets bits of a brick that looked like `seen`. Another thread may have set them since: then they
-// are set once more.
-__device__ __forceinline__ void mark(const ObservedVoxels& observed, int64_t brick, uint64_t bits,
-                                     uint64_t seen) {
-  if ((bits & ~seen) == 0) return;
-  atomicOr(reinterpret_cast<unsigned long long*>(observed.bits + brick),
-           static_cast<unsigned long long>(bits));
-  // Whoever sets the first bit of a brick sees none.
-  if (seen != 0) return;
-  uint8_t* group = observed.marks + brick / kGroupBricks;
-  if (*group == 0) *group = 1;
-}
+// What a ray sets of the bits of a brick, and the groups that it marks.
+class Marker {
+ public:
+  __device__ explicit Marker(const ObservedVoxels& observed) : observed_(observed) {}
+
+  // Bits of a brick that looked like `seen`. Another thread may have set them since: then they are set once
+  // more. Whoever sets the first bit of a brick has seen none, and marks its group without a look: that would
+  // wait for memory at each brick.
+  __device__ __forceinline__ void set(int64_t brick, uint64_t bits, uint64_t seen) {
+    if ((bits & ~seen) == 0) return;
+    atomicOr(reinterpret_cast<unsigned long long*>(observed_.bits + brick),
+             static_cast<unsigned long long>(bits));
+    const int64_t group = brick / kGroupBricks;
+    if (seen != 0 || group == last_group_) return;
+    observed_.marks[group] = 1;
+    last_group_ = group;
+  }
+
+ private:
+  const ObservedVoxels& observed_;
+  int64_t last_group_ = -1;
+};
 
 template <class Storage>
 __global__ void __launch_bounds__(kThreads)
     markVoxels(const __grid_constant__ RayArguments<Compute<Storage>> a) {
   waitForLaunchesAhead();
-  letNextLaunchBegin();
   TsdfRay<Compute<Storage>> ray;
   const int64_t i = threadIndex();
   if (i >= a.total || !aimRay<Storage>(a, i, &ray, [](int64_t) {})) return;
   int32_t voxel[3] = {ray.first[0], ray.first[1], ray.first[2]};
+  Marker marker(a.observed);
   int64_t brick = -1;
   uint64_t bits = 0;  // that the ray observes in the brick
   uint64_t seen = 0;  // read when the ray came to it
   do {
     const BrickPlace place = a.observed.grid.placeOf(voxel);
     if (place.brick != brick) {
-      mark(a.observed, brick, bits, seen);
+      marker.set(brick, bits, seen);
       brick = place.brick;
       bits = 0;
       seen = a.observed.bits[brick];
     }
     bits |= uint64_t{1} << place.bit;
   } while (advance(a.field, ray, voxel));
-  mark(a.observed, brick, bits, seen);
+  marker.set(brick, bits, seen);
 }
 
 }  // namespace tsdf

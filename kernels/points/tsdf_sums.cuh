@@ -1,8 +1,9 @@
 // The second walk along the rays: what the voxels observe, added up by their numbers.
 #pragma once
 
+#include <cstddef>
+
 #include "points/tsdf_rays.cuh"
-#include "points/tsdf_table.cuh"
 
 namespace rbc::cuda {
 namespace tsdf {
@@ -39,6 +40,13 @@ class NumberReader {
   int bit_ = 0;
 };
 
+__device__ __forceinline__ void addTo(uint64_t* sum, uint64_t term) {
+  atomicAdd(reinterpret_cast<unsigned long long*>(sum), static_cast<unsigned long long>(term));
+}
+
+static_assert(sizeof(TsdfSums) == 2 * sizeof(uint64_t) && offsetof(TsdfSums, distance) == 0,
+              "sums are two words, the distance first");
+
 // Adds what each lane of a warp has for the voxel of a number, if that is not -1. Memory takes
 // random additions one by one, but those of neighbouring lanes to neighbouring words together:
 // lanes add in pairs, the distance and the weight of one of them after those of the other.
@@ -56,20 +64,12 @@ __device__ __forceinline__ void addInPairs(TsdfSums* sums, int64_t number, uint6
   if (of_odd >= 0) addTo(words + 2 * of_odd + word, odd ? weight : term_beside);
 }
 
-// Rays go on side by side, in rounds of some steps. Whether a round's observations are worth adding
-// up in the table is seen from the voxels where it begins: those behind have more rays in common.
+// The rays of a warp go on side by side.
 template <class Storage>
 __global__ void __launch_bounds__(kThreads)
     observe(const __grid_constant__ RayArguments<Compute<Storage>> a) {
-  constexpr int kSteps = 24;  // few rays that do not carve take more
-  __shared__ SumTable table;
   waitForLaunchesAhead();
-  letNextLaunchBegin();
   const ObservedVoxels& observed = a.observed;
-  const bool weighted = a.field.inverse_square;
-  const bool has_keys = observed.capacity <= UINT32_MAX;
-  table.clear(weighted);
-
   DropCounter drops(a);
   TsdfRay<Compute<Storage>> ray = {};
   const int64_t i = threadIndex();
@@ -80,38 +80,17 @@ __global__ void __launch_bounds__(kThreads)
   int32_t voxel[3] = {ray.first[0], ray.first[1], ray.first[2]};
   NumberReader reader(observed);
   if (goes_on) reader.moveTo(voxel);
-
-  for (;;) {
-    const int rays = __syncthreads_count(goes_on);  // the table is cleared
-    if (rays == 0) break;
-    const int64_t begin = goes_on && has_keys ? reader.number() : -1;
-    const auto key = static_cast<uint32_t>(begin);
-    bool fresh = false;
-    const bool shares = begin >= 0 && table.ownerFor(key, &fresh) == key && !fresh;
-    const bool combines = 8 * __syncthreads_count(shares) > rays;
-    if (fresh && !combines) table.release(key);
-
 #pragma unroll 1
-    for (int step = 0; step < kSteps && __any_sync(~0u, goes_on); ++step) {
-      int64_t number = -1;
-      int64_t distance = 0;
-      if (goes_on) {
-        number = reader.number();
-        distance = observedDistance(a.field, ray, voxel);
-        goes_on = advance(a.field, ray, voxel);
-        if (goes_on) reader.moveTo(voxel);  // its brick arrives during the additions
-      }
-      if (combines && number >= 0 &&
-          table.add(static_cast<uint32_t>(number), distance, weight, weighted)) {
-        number = -1;
-      }
-      if (__any_sync(~0u, number >= 0)) {
-        addInPairs(observed.sums, number, static_cast<uint64_t>(distance), weight);
-      }
+  while (__any_sync(~0u, goes_on)) {
+    int64_t number = -1;
+    int64_t distance = 0;
+    if (goes_on) {
+      number = reader.number();
+      distance = observedDistance(a.field, ray, voxel);
+      goes_on = advance(a.field, ray, voxel);
+      if (goes_on) reader.moveTo(voxel);  // its brick arrives during the additions
     }
-    if (!combines) continue;
-    __syncthreads();
-    table.flush(observed.sums, weighted);
+    addInPairs(observed.sums, number, static_cast<uint64_t>(distance), weight);
   }
 }
 

@@ -67,10 +67,10 @@ struct ObservedVoxels {
   BrickGrid grid;
   int64_t bricks;
   int64_t groups;
-  uint64_t* count;          // of observed voxels
-  uint8_t* marks;           // of groups with an observed voxel
-  uint64_t* bits;           // of bricks
-  size_t cleared;           // bytes of these three, which begin as 0
+  uint64_t* count;  // of observed voxels
+  uint32_t* marks;  // of groups with an observed voxel: words, as many rays write them at once
+  uint64_t* bits;   // of bricks
+  size_t cleared;   // bytes of these three, which begin as 0
   NumberedBrick* numbered;  // bricks of the groups that are marked
   TsdfSums* sums;           // by number
   void* places;             // by number: 64 * brick + bit, as u32 or u64
