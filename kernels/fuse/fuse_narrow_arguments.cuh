@@ -11,7 +11,7 @@ namespace narrow_streams {
 inline constexpr int kWarp = 32;
 inline constexpr int kWordBytes = 16;
 inline constexpr int kQueries = 4;   // that a thread does at a time
-inline constexpr int kChannels = 4;  // of a stream, at most
+inline constexpr int kChannels = 2;  // of a stream, at most
 
 // Blocks that must fit on a multiprocessor, so that one copies while the other searches, and the
 // most warps of a block. Times of 8 bytes take more registers.

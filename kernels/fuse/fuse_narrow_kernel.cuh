@@ -158,10 +158,8 @@ struct TilePart {
     }
     if (task.count == 1) {
       writeValues<1>(position);
-    } else if (task.count == 2) {
-      writeValues<2>(position);
     } else {
-      writeValues<4>(position);
+      writeValues<2>(position);
     }
     if (any_outside) answerOutside(t);
   }
