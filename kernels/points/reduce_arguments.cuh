@@ -19,7 +19,8 @@ struct ReduceArguments {
   FeatureRows features;
   VoxelTarget target;
   VoxelMode mode;
-  int lanes_log2;         // that do the features of a voxel, or of some points of a chunk
+  int few_lanes_log2;     // of a voxel with few points
+  int chunk_lanes_log2;   // of a point of a chunk
   unsigned chunk_blocks;  // the first ones, which take the chunks
   unsigned empty_blocks;  // those behind them, which fill the voxels without points
   ChunkList list;

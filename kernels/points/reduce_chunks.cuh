@@ -39,35 +39,62 @@ __device__ inline Fixed128 shuffleXor(const Fixed128& value, int mask) {
   return {__shfl_xor_sync(~0u, value.low, mask), __shfl_xor_sync(~0u, value.high, mask)};
 }
 
-// Lanes of a warp by point and features: a power of two takes neighbouring ones.
+// Lanes of a warp by point and features: a power of two takes neighbouring ones, kCount each.
+template <int kCount>
 struct ChunkLanes {
-  int across;  // lanes side by side
-  int feature;
-  int point;
+  int across;  // lanes side by side, 32 / kCount at most
   int points;
+  int feature;  // the lane's first
+  int point;
+  int own;      // of the lane's features: the one that it gets from all points
+  bool writes;  // it, which other lanes have as well
+
+  __device__ explicit ChunkLanes(int lanes_log2)
+      : across(1 << lanes_log2), points(kWarp >> lanes_log2), own(0) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    feature = (lane & (across - 1)) * kCount;
+    point = lane >> lanes_log2;
+    writes = point < kCount;
+    for (int half = kCount / 2, bit = 1; half > 0; half /= 2, bit *= 2)
+      own += point & bit ? half : 0;
+  }
+
+  // The first lane that gets the k-th of this lane's features.
+  __device__ int laneOf(int k) const {
+    int of = 0;
+    for (int half = kCount / 2, bit = 1; half > 0; half /= 2, bit *= 2) of += k & half ? bit : 0;
+    return feature / kCount + of * across;
+  }
 };
 
-template <int kCount>
-__device__ ChunkLanes chunkLanes(int lanes_log2) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int across = 1 << lanes_log2;
-  return {across, (lane & (across - 1)) * kCount, lane >> lanes_log2, kWarp >> lanes_log2};
-}
-
-// Puts the lanes of a feature together.
-template <class T, class Combine>
-__device__ T acrossPoints(T value, const ChunkLanes& lanes, Combine combine) {
-  for (int mask = lanes.across; mask < kWarp; mask *= 2) {
-    value = combine(value, shuffleXor(value, mask));
+// Puts together what the lanes of a feature have: each gets that of its own feature. Of several features a
+// lane first gives away half, so that there is one left after few steps.
+template <int kCount, class T, class Combine>
+__device__ __forceinline__ T acrossPoints(T (&all)[kCount], const ChunkLanes<kCount>& lanes,
+                                          Combine combine) {
+  int mask = lanes.across;
+#pragma unroll
+  for (int half = kCount / 2; half > 0; half /= 2, mask *= 2) {
+    const bool upper = (threadIdx.x & static_cast<unsigned>(mask)) != 0;
+#pragma unroll
+    for (int k = 0; k < half; ++k) {
+      const T given = upper ? all[k] : all[k + half];
+      const T kept = upper ? all[k + half] : all[k];
+      all[k] = combine(kept, shuffleXor(given, mask));
+    }
   }
-  return value;
+  for (; mask < kWarp; mask *= 2) all[0] = combine(all[0], shuffleXor(all[0], mask));
+  return all[0];
 }
 
-// All points of a chunk: all[k] with term(k, x), where x is the k-th of the lane's features.
+// All points of a chunk: `none` with each term(k, x), where x is the k-th of the lane's features.
 template <class In, int kCount, class T, class Term, class Combine>
-__device__ __forceinline__ void overChunk(const ReduceArguments& a, const Chunk& chunk,
-                                          const ChunkLanes& lanes, int64_t feature,
-                                          T (&all)[kCount], Term term, Combine combine) {
+__device__ __forceinline__ T overChunk(const ReduceArguments& a, const Chunk& chunk,
+                                       const ChunkLanes<kCount>& lanes, int64_t feature,
+                                       const T& none, Term term, Combine combine) {
+  T all[kCount];
+#pragma unroll
+  for (T& one : all) one = none;
   if (feature < a.features.count) {
     constexpr int kBatch = kCount == 1 ? 4 : 2;  // loaded together, also where there are fewer
     const int step = kBatch * lanes.points;
@@ -98,8 +125,7 @@ __device__ __forceinline__ void overChunk(const ReduceArguments& a, const Chunk&
       }
     }
   }
-#pragma unroll
-  for (int k = 0; k < kCount; ++k) all[k] = acrossPoints(all[k], lanes, combine);
+  return acrossPoints(all, lanes, combine);
 }
 
 // A warp tells that it has put its parts of a large voxel in; how many have told so before.
@@ -122,68 +148,55 @@ __device__ inline void waitFor(const ReduceArguments& a, const Chunk& chunk, uin
   __syncwarp();
 }
 
-// The next chunk for the first pass, which waits for nothing. So once they are all taken, warps that run have
-// them, and the second pass may wait for these, however few blocks fit beside other work.
+// The next chunk for the first pass, which waits for nothing; in the first lane, when it is used. So once they are
+// all taken, warps that run have them, and the second pass may wait for these, however few blocks fit beside
+// other work.
 __device__ inline uint32_t takeChunk(const ReduceArguments& a) {
-  uint32_t chunk = 0;
-  if (threadIdx.x % kWarp == 0) chunk = atomicAdd(&a.list.counters[2], 1u);
-  return __shfl_sync(~0u, chunk, 0);
+  return threadIdx.x % kWarp == 0 ? atomicAdd(&a.list.counters[2], 1u) : 0;
 }
 
-// A chunk's part of the lane's features. kSecond: of a large voxel, whose largest magnitudes the first pass has
+// A chunk's part of the lanes' features. kSecond: of a large voxel, whose largest magnitudes the first pass has
 // found.
 template <class In, class Out, int kCount, bool kSecond>
 __device__ __forceinline__ void passOverFeatures(const ReduceArguments& a, const Chunk& chunk,
-                                                 const ChunkLanes& lanes, int64_t n, int64_t f,
-                                                 Out* out) {
+                                                 const ChunkLanes<kCount>& lanes, int64_t n,
+                                                 int64_t base, Out* out) {
   using Number = Compute<In>;
   using Key = OrderKey<Number>;
   using Sum = Fixed<Number>;
-  const bool sums = isSum(a.mode);
-  const bool own = lanes.point == 0 && f < a.features.count;
-  uint64_t* keys = a.keys + chunk.large * a.features.count + f;
-  Key key[kCount] = {};
+  const int64_t f = base + lanes.feature;
+  const int64_t own = f + lanes.own;
+  const bool writes = lanes.writes && f < a.features.count;
+  uint64_t* keys = a.keys + chunk.large * a.features.count;
+  Key key = 0;
   if (kSecond) {
-    if (f < a.features.count) {
-#pragma unroll
-      for (int k = 0; k < kCount; ++k) key[k] = static_cast<Key>(loadSum(&keys[k]));
-    }
+    if (f < a.features.count) key = static_cast<Key>(loadSum(&keys[own]));
   } else {
-    overChunk<In>(
-        a, chunk, lanes, f, key, [&](int, Number x) { return firstTerm(a.mode, x); },
+    key = overChunk<In>(
+        a, chunk, lanes, f, Key{0}, [&](int, Number x) { return firstTerm(a.mode, x); },
         [](Key x, Key y) { return larger(x, y); });
     if (chunk.large >= 0) {
-#pragma unroll
-      for (int k = 0; k < kCount; ++k) {
-        if (own) atomicLarger(&keys[k], key[k]);
-      }
+      if (writes) atomicLarger(&keys[own], key);
       return;
     }
   }
-  Out result[kCount];
-  if (!sums) {
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) result[k] = firstResult<Out, Number>(a.mode, key[k]);
-    if (own) storeFeatures(a, out, f, result);
+  if (!isSum(a.mode)) {
+    if (writes) out[own * a.target.feature_stride] = firstResult<Out, Number>(a.mode, key);
     return;
   }
-  Sum sum[kCount] = {};
-  overChunk<In>(
-      a, chunk, lanes, f, sum, [&](int k, Number x) { return FixedSum<Number>(key[k], n).term(x); },
+  Key key_of[kCount];
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) key_of[k] = __shfl_sync(~0u, key, lanes.laneOf(k));
+  const Sum sum = overChunk<In>(
+      a, chunk, lanes, f, Sum{},
+      [&](int k, Number x) { return FixedSum<Number>(key_of[k], n).term(x); },
       [](const Sum& x, const Sum& y) { return x + y; });
+  if (!writes) return;
   if constexpr (kSecond) {
-    auto* large_sums = static_cast<Sum*>(a.sums) + chunk.large * a.features.count + f;
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) {
-      if (own) atomicSum(&large_sums[k], sum[k]);
-    }
+    atomicSum(&static_cast<Sum*>(a.sums)[chunk.large * a.features.count + own], sum);
   } else {
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) {
-      result[k] =
-          narrow<Out>(FixedSum<Number>(key[k], n).result(sum[k], a.mode == VoxelMode::kMean));
-    }
-    if (own) storeFeatures(a, out, f, result);
+    out[own * a.target.feature_stride] =
+        narrow<Out>(FixedSum<Number>(key, n).result(sum, a.mode == VoxelMode::kMean));
   }
 }
 
@@ -193,12 +206,14 @@ __device__ __forceinline__ void passOverChunks(const ReduceArguments& a) {
   using Number = Compute<In>;
   using Key = OrderKey<Number>;
   using Sum = Fixed<Number>;
-  const ChunkLanes lanes = chunkLanes<kCount>(a.lanes_log2);
+  const ChunkLanes<kCount> lanes(a.chunk_lanes_log2);
   const uint32_t count = a.list.counters[0];
   const bool sums = isSum(a.mode);
-  const uint32_t own = blockIdx.x * kWarpsPerBlock + threadIdx.x / kWarp;
-  for (uint32_t c = kSecond ? own : takeChunk(a); c < count;
-       c = kSecond ? c + a.chunk_blocks * kWarpsPerBlock : takeChunk(a)) {
+  uint32_t next = kSecond ? blockIdx.x * kWarpsPerBlock + threadIdx.x / kWarp : takeChunk(a);
+  for (;;) {
+    const uint32_t c = kSecond ? next : __shfl_sync(~0u, next, 0);
+    if (c >= count) break;
+    next = kSecond ? c + a.chunk_blocks * kWarpsPerBlock : takeChunk(a);  // arrives meanwhile
     const Chunk chunk = a.list.chunks[c];
     if (kSecond && chunk.large < 0) continue;
     Out* out = targetRow<Out>(a.target, a.groups, chunk.voxel);
@@ -207,7 +222,7 @@ __device__ __forceinline__ void passOverChunks(const ReduceArguments& a) {
     const auto chunks = static_cast<uint32_t>((n + kChunkPoints - 1) / kChunkPoints);
     if (kSecond) waitFor(a, chunk, chunks);
     for (int64_t base = 0; base < a.features.count; base += lanes.across * kCount) {
-      passOverFeatures<In, Out, kCount, kSecond>(a, chunk, lanes, n, base + lanes.feature, out);
+      passOverFeatures<In, Out, kCount, kSecond>(a, chunk, lanes, n, base, out);
     }
     if (chunk.large < 0) continue;
     const uint32_t last = (sums ? 2 : 1) * chunks - 1;

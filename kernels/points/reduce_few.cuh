@@ -57,8 +57,8 @@ __device__ __forceinline__ void reduceFeatures(const ReduceArguments& a, int32_t
 // kCount features a lane.
 template <class In, class Out, int kCount>
 __device__ __forceinline__ void reduceFew(const ReduceArguments& a, int64_t block) {
-  const int lanes = 1 << a.lanes_log2;
-  const int64_t v = (block * kThreads + threadIdx.x) >> a.lanes_log2;
+  const int lanes = 1 << a.few_lanes_log2;
+  const int64_t v = (block * kThreads + threadIdx.x) >> a.few_lanes_log2;
   const int32_t first = (static_cast<int32_t>(threadIdx.x) & (lanes - 1)) * kCount;
   const int64_t voxels = *a.groups.num;
   Out result[kCount] = {};

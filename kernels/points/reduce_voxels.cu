@@ -37,8 +37,7 @@ bool rowsSuitVecs(const ReduceArguments& a, int64_t in_size, int64_t out_size, i
 // spills that count. Left to itself, the compiler spills for one more.
 template <class In, int kCount>
 constexpr int kResidentBlocks = sizeof(In) == 8 ? (kCount > 1 ? 5 : 8)
-                                : kCount == 4   ? 8
-                                : kCount == 2   ? 9
+                                : kCount > 1    ? 9
                                                 : 10;
 // Of those, the most that take chunks.
 constexpr int kChunkBlocks = 4;
@@ -106,13 +105,16 @@ ReduceKernel kernelFor(const ReduceArguments& a) {
 template <class In, class Out>
 cudaError_t launchAll(ReduceArguments* a, const LaunchDevice& device, cudaStream_t cuda_stream) {
   const ReduceKernel kernel = kernelFor<In, Out>(*a);
-  a->lanes_log2 = lanesLog2(a->features.count / kernel.features);
+  a->few_lanes_log2 = lanesLog2(a->features.count / kernel.features);
+  a->chunk_lanes_log2 = std::min(a->few_lanes_log2, lanesLog2(kWarp / kernel.features));
   const int64_t rows = std::max(a->groups.most, a->target.dense ? 0 : a->target.capacity);
   // Each row has to have its lanes: a grid has 2^31 - 1 blocks at most.
   const int64_t first_blocks = int64_t{a->chunk_blocks} + a->empty_blocks;
   const int64_t most_blocks = INT32_MAX - first_blocks;
-  while (a->lanes_log2 > 0 && rows > most_blocks * kThreads >> a->lanes_log2) --a->lanes_log2;
-  const int64_t few_blocks = ceilDiv(rows << a->lanes_log2, kThreads);
+  while (a->few_lanes_log2 > 0 && rows > most_blocks * kThreads >> a->few_lanes_log2) {
+    --a->few_lanes_log2;
+  }
+  const int64_t few_blocks = ceilDiv(rows << a->few_lanes_log2, kThreads);
   return launchBlocks(kernel.kernel, a, first_blocks + few_blocks, kThreads, device, cuda_stream);
 }
 
@@ -165,6 +167,7 @@ cudaError_t VoxelReduction::launch(const PointGroups& groups, const VoxelTarget&
                                featureRowsOf(features_, points_),
                                target,
                                mode_,
+                               0,
                                0,
                                static_cast<unsigned>(chunk_blocks),
                                static_cast<unsigned>(empty_blocks),

@@ -1,6 +1,7 @@
 // The words of a case of voxelization, and random cases.
 #include "support/voxel_case.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -107,6 +108,20 @@ void randomCloud(Random& random, uint64_t seed, CloudCase* c) {
 }
 
 }  // namespace
+
+void growBeyondTables(CloudCase* c, uint64_t seed) {
+  c->clouds = std::max<int64_t>(c->clouds, 1);
+  c->points = 140'000 / c->clouds + 1;
+  if (seed % 3 == 0) {
+    for (int64_t& extent : c->shape) extent *= 5;
+  }
+  if (seed % 2 != 0) return;
+  constexpr int64_t kChannels[] = {4, 16, 6, 2, 8, 3, 36};
+  c->features = true;
+  c->channels = kChannels[seed / 2 % 7];
+  c->values = kF32;
+  c->features_layout = c->out_layout = Layout::kContiguous;
+}
 
 VoxelizeCase randomVoxelizeCase(uint64_t seed) {
   Random random(seed + 3000017);

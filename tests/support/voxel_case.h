@@ -115,6 +115,10 @@ constexpr const char* kSparseOptions[] = {"counts",         "features", "grouped
 std::string describe(const VoxelizeCase& c);
 std::string describe(const SparseCase& c);
 
+// More points than a table on CUDA takes, in few voxels or in many; and for every second seed rows of f32
+// features that vectors suit, or just do not.
+void growBeyondTables(CloudCase* c, uint64_t seed);
+
 // Any case that is valid, from a seed.
 VoxelizeCase randomVoxelizeCase(uint64_t seed);
 SparseCase randomSparseCase(uint64_t seed);

@@ -86,6 +86,17 @@ TEST_CASE("voxelize sparse cuda: points around what a table takes, in few voxels
   support::checkAll(cuda, cases);
 }
 
+TEST_CASE("voxelize sparse cuda: any clouds of more points than a table takes") {
+  WITH_CUDA(cuda);
+  std::vector<SparseCase> cases;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SparseCase c = support::randomSparseCase(7000 + seed);
+    support::growBeyondTables(&c, seed);
+    cases.push_back(c);
+  }
+  support::checkBackends(cuda, cases);
+}
+
 TEST_CASE("large: voxelize sparse cuda, more voxels than threads") {
   std::string why;
   const Context cuda = support::cudaContext(&why);

@@ -21,6 +21,20 @@ struct Voxelize {
 
 OPERATION_TESTS("voxelize", Voxelize)
 
+// A table groups up to 2^17 points; more are told by bits of the grid.
+TEST_CASE("voxelize cuda: features of more points than a table takes") {
+  WITH_CUDA(cuda);
+  std::vector<VoxelizeCase> cases;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    VoxelizeCase c = support::randomVoxelizeCase(7000 + seed);
+    c.mode = support::kReductions[seed % 4];
+    if (!support::isFloat(c.out)) c.out = support::kF32;
+    support::growBeyondTables(&c, seed);
+    cases.push_back(c);
+  }
+  support::checkBackends(cuda, cases);
+}
+
 TEST_CASE("reference: a wrong bit of a dense grid is told") {
   support::checkReferenceTells<Voxelize>(20, support::spoilElement);
 }
