@@ -207,14 +207,14 @@ TEST_CASE("large: a signed distance field with places of voxels beyond 32 bits o
   }
   const double sensor[] = {-1000, 0.5, 0.5};
   const auto count = static_cast<int64_t>(std::size(kVoxels));
-  const robocache::OwnedTensor on_device(context, support::kF64, {count, 3});
-  const robocache::OwnedTensor seen_from(context, support::kF64, {3});
+  robocache::OwnedTensor on_device(context, support::kF64, {count, 3});
+  robocache::OwnedTensor seen_from(context, support::kF64, {3});
   robocache::copy(context, {points.data(), {count, 3}}, on_device.view());
   robocache::copy(context, sensor, seen_from.view());
 
-  const robocache::OwnedTensor tsdf(context, support::kF32, {kLine, 1, 1});
-  const robocache::OwnedTensor weight(context, support::kF32, {kLine, 1, 1});
-  const auto around = [&](const robocache::OwnedTensor& volume, int64_t voxel) {
+  robocache::OwnedTensor tsdf(context, support::kF32, {kLine, 1, 1});
+  robocache::OwnedTensor weight(context, support::kF32, {kLine, 1, 1});
+  const auto around = [&](robocache::OwnedTensor& volume, int64_t voxel) {
     const Tensor all = volume.view();
     return Tensor(static_cast<float*>(all.data()) + voxel - kReach, {kPart}, {}, all.device());
   };
