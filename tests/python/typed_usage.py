@@ -1,4 +1,4 @@
-"""Calls as a user's type checker sees them: mypy reads this (tests/snippets/test_types.py), nothing runs it.
+"""Calls as a type checker sees them: tests/snippets/test_types.py reads this, nothing runs it.
 
 Where a comment ignores an error, mypy has to find one.
 """

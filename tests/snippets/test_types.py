@@ -1,8 +1,8 @@
-"""mypy --strict reads the package, and it and pyright a user's calls: each is right, or refused. They
-understand every Python block of the README and of the pages under docs/ as well.
+"""mypy --strict reads the package, and it and pyright a user's calls: each is right, or refused.
+They understand every Python block of the README and of the pages under docs/ as well.
 
 The blocks of a page are one file, line by line where they stand. Pages need not annotate functions
-of their own, and libraries without types pass. mypy reads all of it at once: torch takes it a minute.
+of their own, and libraries without types pass. mypy reads all of it at once: torch takes a minute.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from blocks import PAGES, ROOT, blocks_of
 PACKAGE = ROOT / "bindings" / "python"
 USAGE = ROOT / "tests" / "python" / "typed_usage.py"
 UNTYPED = ("no-untyped-def", "no-untyped-call", "import-untyped", "import-not-found")
-OPTIONS = f'# mypy: allow-redefinition, local-partial-types, disable-error-code="{",".join(UNTYPED)}"'
+DISABLED = f'disable-error-code="{",".join(UNTYPED)}"'
+OPTIONS = f"# mypy: allow-redefinition, local-partial-types, {DISABLED}"
 
 
 @pytest.fixture(scope="module")
