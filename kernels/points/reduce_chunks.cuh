@@ -148,9 +148,9 @@ __device__ inline void waitFor(const ReduceArguments& a, const Chunk& chunk, uin
   __syncwarp();
 }
 
-// The next chunk for the first pass, which waits for nothing; in the first lane, when it is used. So once they are
-// all taken, warps that run have them, and the second pass may wait for these, however few blocks fit beside
-// other work.
+// Takes the next chunk for the first pass, which waits for nothing; the first lane gets its number. So once they
+// are all taken, warps that run have them, and the second pass may wait for these, however few blocks fit
+// beside other work.
 __device__ inline uint32_t takeChunk(const ReduceArguments& a) {
   return threadIdx.x % kWarp == 0 ? atomicAdd(&a.list.counters[2], 1u) : 0;
 }
