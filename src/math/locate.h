@@ -261,7 +261,7 @@ RBC_HD SamplePosition<Time, Index> positionOnLine(const Bracket<Time, Index>& br
   const bool met = bracket.t0 == q;
   const bool valid = met | (bracket.i + 1 < n);
   const auto weight = Math::ratio(Math::span(q, bracket.t0), Math::span(bracket.t1, bracket.t0));
-  return {valid ? bracket.i : Index{-1}, met | !valid ? 0 : weight, valid};
+  return {valid ? bracket.i : Index{-1}, (met | !valid) ? 0 : weight, valid};
 }
 
 // The first and the last of a row of times.
