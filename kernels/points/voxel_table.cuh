@@ -103,7 +103,7 @@ inline bool suitsTable(int64_t points, int64_t voxels, std::optional<VoxelOrder>
   constexpr int64_t kMaxKeysOfBits = int64_t{1} << 27;  // 18 MiB
   const int64_t most =
       std::min<int64_t>(kMaxTablePoints, int64_t{kTableThreads} * tableBlocks(device));
-  return device.waits_within && points > 0 && points <= most &&
+  return device.waits_within && points > 0 && points <= most && voxels > 0 &&
          voxels <= (order == VoxelOrder::kLexicographic ? kMaxKeysOfBits
                                                         : int64_t{1} << VoxelSlot::kKeyBits);
 }

@@ -105,6 +105,9 @@ class Array {
   rbcTensor tensor() const { return tensorAt(memory_.data(), {RBC_DEVICE_CPU, 0}); }
   rbcTensor tensorAt(void* storage, rbcDevice device) const;
 
+  // The array ends after so many rows; what lies behind stays in memory.
+  void endAfter(int64_t rows) { placement_.shape[0] = rows; }
+
   // The element at a multi-index.
   std::byte* at(std::initializer_list<int64_t> index) const {
     int64_t element = placement_.origin;

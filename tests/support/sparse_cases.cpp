@@ -87,6 +87,14 @@ std::vector<SparseCase> sparseCases() {
         }
       }
     }
+    for (const int64_t points : {200, 140'000}) {
+      add("points of no cloud", [&](auto& c) {
+        c.order = order;
+        c.clouds = 0;
+        c.points = points;
+        c.packed = true;
+      });
+    }
     add("coords and their number alone", [&](auto& c) {
       c.order = order;
       c.without.insert(std::begin(kSparseOptions), std::end(kSparseOptions));

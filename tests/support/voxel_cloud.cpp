@@ -180,10 +180,14 @@ CloudInputs makeCloud(const CloudCase& c, Random& random) {
   std::vector<int64_t> offsets = {c.packed ? random.below(3) : 0};
   for (const int64_t count : counts) offsets.push_back(offsets.back() + count);
   if (c.lengths) in.lengths = makeIndices(c, counts);
-  if (c.packed) in.offsets = makeIndices(c, offsets);
-
   const bool padded = c.batched && !c.packed;
-  const int64_t rows = c.packed ? offsets.back() + random.below(3) : c.points;
+  const int64_t beyond = !c.packed ? 0 : c.clouds == 0 ? c.points : random.below(3);
+  const int64_t rows = c.packed ? offsets.back() + beyond : c.points;
+  if (c.packed) {  // of a longer array, whose next cloud is none of the call's
+    offsets.push_back(rows);
+    in.offsets = makeIndices(c, offsets);
+    in.offsets.endAfter(c.clouds + 1);
+  }
   const auto shapeWith = [&](int64_t last) {
     return padded ? std::vector<int64_t>{c.clouds, rows, last} : std::vector<int64_t>{rows, last};
   };
