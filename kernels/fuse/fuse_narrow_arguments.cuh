@@ -48,7 +48,7 @@ struct Task {
   Rules<Time> rules;
   Time clock_offset;
   uint64_t fill_bits;
-  int32_t count;     // channels of a vector: 1, 2 or 4
+  int32_t count;     // channels of a vector: 1 or 2
   int32_t vectors;   // of a row
   int32_t column;    // of the group's, where its channels begin
   int32_t times_at;  // in bytes of shared memory

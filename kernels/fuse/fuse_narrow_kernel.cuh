@@ -85,7 +85,8 @@ struct TilePart {
     return any_outside;
   }
 
-  // Vector v of what a position gives, of rows of `vectors`: of some sample where it is nowhere.
+  // Vector v of what a position gives, of rows of `vectors`. Where it is nowhere that is the fill value, though
+  // some sample is read.
   template <int kCount>
   __device__ __forceinline__ AlignedVec<Out, kCount> valueAt(const Position<Time>& position, int v,
                                                              int vectors) const {

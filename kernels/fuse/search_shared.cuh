@@ -38,7 +38,8 @@ __device__ __forceinline__ int32_t timesLeftOf(int32_t n) {
 }
 
 // Moves `at` on by kBytes, if the time there is at or before q. By hand: the compiler would take
-// twice as many instructions.
+// twice as many instructions. The compiler does not know that this reads memory: the caller has a
+// barrier between what wrote the times and the search.
 template <int kBytes>
 __device__ __forceinline__ void stepTo(uint32_t* at, float q) {
   asm volatile(

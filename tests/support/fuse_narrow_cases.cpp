@@ -23,7 +23,7 @@ int64_t enoughRecordings(const FuseCase& c) {
   return (kBlocks + groups * parts - 1) / (groups * parts);
 }
 
-// Streams of up to four channels that differ in all that the kernel knows.
+// Streams of one or two channels that differ in all that the kernel knows.
 std::vector<StreamCase> narrowStreams(int count, rbcDType dtype) {
   constexpr int32_t kLines[] = {RBC_METHOD_LINEAR, RBC_METHOD_PREVIOUS, RBC_METHOD_LINEAR,
                                 RBC_METHOD_NEAREST, RBC_METHOD_NEXT};
@@ -32,7 +32,7 @@ std::vector<StreamCase> narrowStreams(int count, rbcDType dtype) {
     StreamCase& s = streams[static_cast<size_t>(n)];
     s.values = dtype;
     s.method = kLines[n % 5];
-    s.channels = 1 + n % 4;
+    s.channels = 1 + n % 2;
     s.samples = 5 + 7 * n % 60;
     s.bounds = n % 4 == 1 ? RBC_BOUNDS_FILL : RBC_BOUNDS_HOLD;
     if (n % 7 == 2 && s.method == RBC_METHOD_LINEAR) s.bounds = RBC_BOUNDS_EXTRAPOLATE;
@@ -157,7 +157,7 @@ std::vector<FuseCase> narrowFuseCases() {
     });
   }
   // Some that another kernel does.
-  for (const int64_t channels : {0, 5, 8}) {
+  for (const int64_t channels : {0, 3, 5, 8}) {
     add("one of another width", 17, [&](auto& c) { c.streams[7].channels = channels; });
   }
   add("one of a formula", 17, [](auto& c) { c.streams[7].method = RBC_METHOD_ANGLE; });

@@ -166,6 +166,8 @@ class PlacedFuse {
   Output fetch(const Context& context, bool* stray_writes) {
     return shared_.fetch(context, stray_writes);
   }
+  const PlacedCall& shared() const { return shared_; }
+  const std::vector<rbcFuseStream>& streams() const { return streams_; }
 
  private:
   PlacedFuse(const Context& context, const FuseInputs& in, bool cuda);
