@@ -230,11 +230,12 @@ class KeptCloud {
   AllOffers offers_;
   Number position_[3][Form::kInRegisters ? Form::kPoints : 1];
   Number distance_[Form::kPoints];
-  int place_[kBuckets];     // of what is offered
-  Box<Number> box_;         // the lane's
-  int32_t own_[kBuckets];   // all bits for the bucket that it is of, else none
-  Number reach_[kBuckets];  // of the box, else -1: see reachAtFirst()
-  int32_t rank_;            // of this bucket's offer
+  // Each lane looks after one of the warp's buckets, number lane() / kBoxes: its box is a part of that one's.
+  int place_[kBuckets];     // of what each bucket offers
+  Box<Number> box_;         // of the bucket that the lane looks after
+  int32_t own_[kBuckets];   // all bits for that bucket, else none
+  Number reach_[kBuckets];  // of the box for that bucket, else -1: see reachAtFirst()
+  int32_t rank_;            // of that bucket's offer: below its upper bits, where it is offered
 };
 
 }  // namespace farthest

@@ -100,8 +100,10 @@ struct FarthestCase {
     const int64_t columns = 3 + random.below(2);
     points = packed ? Array(dtype, {rows, columns}, random.pick(support::kLayouts))
                     : Array(dtype, {clouds, rows, columns}, random.pick(support::kLayouts));
-    const int kind = static_cast<int>(random.below(4));
+    const int kind = static_cast<int>(random.below(6));
     fill(points, [&]() -> double {
+      if (kind == 4) return random.uniform(-1, 1) * hugeOf(dtype, random.chance(0.5));
+      if (kind == 5) return random.uniform(-1, 1) * tinyOf(dtype);
       if (kind == 1 && random.chance(0.02)) return std::nan("");
       if (kind == 1 && random.chance(0.02)) return -INFINITY;
       if (kind == 2) return static_cast<double>(random.below(4));  // many ties
@@ -126,7 +128,19 @@ struct FarthestCase {
     }
   }
 
-  enum class Spread { kEven, kTies, kClumps, kNearTies };
+  enum class Spread { kEven, kTies, kClumps, kNearTies, kHuge, kTiny };
+  static constexpr uint64_t kSpreads = 6;
+
+  // Coordinates whose squared distances are infinite for some points and finite for others, or denormal.
+  static double hugeOf(rbcDType dtype, bool squares) {
+    if (dtype.bits == 64) return squares ? 1e170 : 1e100;
+    if (support::same(dtype, support::kF16)) return 6e4;
+    return squares ? 1e25 : 1e15;
+  }
+  static double tinyOf(rbcDType dtype) {
+    if (dtype.bits == 64) return 1e-160;
+    return support::same(dtype, support::kF16) ? 1e-6 : 1e-22;
+  }
 
   // Padded clouds, as they lie in memory: of f32 or f64.
   FarthestCase(uint64_t seed, rbcDType dtype, int64_t clouds, int64_t rows, int64_t count,
@@ -154,6 +168,10 @@ struct FarthestCase {
       if (random.chance(0.001)) return INFINITY;
       if (spread == Spread::kTies) return static_cast<double>(random.below(12));
       if (spread == Spread::kEven) return random.uniform(-9, 9);
+      if (spread == Spread::kHuge) {
+        return random.uniform(-1, 1) * hugeOf(points.dtype(), random.chance(0.5));
+      }
+      if (spread == Spread::kTiny) return random.uniform(-1, 1) * tinyOf(points.dtype());
       if (spread == Spread::kNearTies) {
         return static_cast<double>(random.below(12)) + random.uniform(-1e-6, 1e-6);
       }
@@ -407,20 +425,20 @@ TEST_CASE("clouds cuda: farthest points of clouds of all sizes") {
       {kF64, 1, 140'000, 70},   {kF32, 3, 4096, 700},   {kF32, 2, 8192, 1100},
       {kF32, 1, 140'000, 600},  {kF64, 5, 1024, 70},    {kF64, 5, 4096, 300},
       {kF32, 3, 700, 256},      {kF32, 3, 700, 257},    {kF32, 1, 20'000, 600}};
-  for (uint64_t i = 0; i < 4 * std::size(kSizes); ++i) {
+  for (uint64_t i = 0; i < FarthestCase::kSpreads * std::size(kSizes); ++i) {
     if (!support::inShare(i)) continue;
-    const Size& size = kSizes[i / 4];
+    const Size& size = kSizes[i / FarthestCase::kSpreads];
     CAPTURE(size.clouds);
     CAPTURE(size.rows);
     FarthestCase c(i, size.dtype, size.clouds, size.rows, size.count,
-                   static_cast<FarthestCase::Spread>(i % 4));
+                   static_cast<FarthestCase::Spread>(i % FarthestCase::kSpreads));
     CHECK(c.run(cuda) == c.expectedBits());
   }
 }
 
 TEST_CASE("clouds cuda: farthest points of many small clouds and a few large ones") {
   WITH_CUDA(cuda);
-  for (uint64_t seed = 0; seed < 6; ++seed) {
+  for (uint64_t seed = 0; seed < FarthestCase::kSpreads; ++seed) {
     if (!support::inShare(seed)) continue;
     CAPTURE(seed);
     Random random(seed);
@@ -431,7 +449,7 @@ TEST_CASE("clouds cuda: farthest points of many small clouds and a few large one
       const auto at = static_cast<size_t>(random.below(static_cast<int64_t>(sizes.size())));
       sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(at), large);
     }
-    FarthestCase c(seed, sizes, 40, static_cast<FarthestCase::Spread>(seed % 4));
+    FarthestCase c(seed, sizes, 40, static_cast<FarthestCase::Spread>(seed));
     CHECK(c.run(cuda) == c.expectedBits());
   }
 }
