@@ -85,9 +85,10 @@ static inline rbcTsdfParams rbcTsdfParamsInit(void) {
  *
  * CUDA, CPU, lengths and offsets, capture and errors are as for rbcVoxelize. On the CPU the
  * workspace has 16.1 bytes a voxel, of which a call touches what lies around the observed voxels.
- * On CUDA it has 0.4 bytes a voxel, of which a call clears a third, and 20 for each voxel that the
- * rays may observe: at most all of the grid, or X + Y + Z a point, or without carving a point's sum
- * over the axes of 2 * truncation / voxel_size + 5.
+ * On CUDA it has 24 bytes for each brick of 2 x 4 x 8 voxels that the grid takes (0.4 a voxel; 12 of
+ * a grid of one row), of which a call clears a third, and 20 to 24 for each voxel that the rays may
+ * observe: at most all of the grid, or X + Y + Z a point, or without carving a point's sum over the
+ * axes of 2 * truncation / voxel_size + 5.
  */
 RBC_API rbcStatus_t rbcVoxelizeTsdf(rbcContext_t context, const rbcTensor* points,
                                     const rbcTensor* sensors, const rbcOutput* tsdf,

@@ -145,7 +145,8 @@ struct CountBits {
   }
 };
 
-// Where a scan writes what is before a word.
+// Where a scan writes what is before a word: beside the bits that it reads, by 4 bytes, so that neither is
+// read or written with the other.
 struct BeforeWord {
   RankWord* words;
   __device__ uint32_t& operator()(int32_t i) const { return words[i].before; }

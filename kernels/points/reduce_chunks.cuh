@@ -39,15 +39,17 @@ __device__ inline Fixed128 shuffleXor(const Fixed128& value, int mask) {
   return {__shfl_xor_sync(~0u, value.low, mask), __shfl_xor_sync(~0u, value.high, mask)};
 }
 
-// Lanes of a warp by point and features: a power of two takes neighbouring ones, kCount each.
+// How the lanes of a warp share a chunk: `across` neighbouring lanes take a point, kCount features each. In the
+// end each feature is put together over all points, and kCount points' lanes have one result each: which of
+// its kCount features a lane ends up with is told by the low bits of `point`, in reverse order.
 template <int kCount>
 struct ChunkLanes {
-  int across;  // lanes side by side, 32 / kCount at most
-  int points;
+  int across;   // 32 / kCount at most
+  int points;   // that the warp takes at a time
   int feature;  // the lane's first
-  int point;
-  int own;      // of the lane's features: the one that it gets from all points
-  bool writes;  // it, which other lanes have as well
+  int point;    // the lane's, of those
+  int own;      // which of the lane's features it ends up with
+  bool writes;  // whether the lane writes that: the lanes of further points have the same results
 
   __device__ explicit ChunkLanes(int lanes_log2)
       : across(1 << lanes_log2), points(kWarp >> lanes_log2), own(0) {

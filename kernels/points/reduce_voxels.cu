@@ -1,6 +1,6 @@
 // Features reduced over the points of each voxel.
 //
-// Voxels with few points are done by some lanes each, a feature a lane. Those with more are cut into
+// Voxels with few points are done by some lanes each, a few features a lane. Those with more are cut into
 // chunks, a warp each: its lanes take the points in turn. A voxel of one chunk is finished there; the
 // chunks of a large one put their parts together by atomics, which are exact, so their order does
 // not matter, and the chunk that comes last writes the result. Sums take two passes: the second needs

@@ -9,8 +9,9 @@ namespace grouping {
 
 class SharedKeys {
  public:
-  // Tells of a thread's points, of which those with a key below 0 take no part. All threads of the block do,
-  // and all wait for each other.
+  // Enters a thread's points; those with a key below 0 take no part. To be called by all threads of the block,
+  // which wait for each other. Of the points whose keys have one place any may become its owner; those with
+  // another key than the owner's are on their own.
   __device__ __forceinline__ void enter(const int32_t (&keys)[kPoints]) {
 #pragma unroll
     for (int k = 0; k < kPoints; ++k) {
