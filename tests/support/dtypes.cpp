@@ -2,6 +2,7 @@
 #include "support/dtypes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -20,6 +21,24 @@ std::string nameOf(rbcDType d) {
 
 // ---- floats as numbers --------------------------------------------------------------------------
 
+namespace {
+
+// Of f64's last bit, up to what shifts that to the units. A table: scalbn() took a third of the time of
+// all comparisons.
+long double powerOfTwo(int exponent) {
+  constexpr int kMost = 1080;
+  static const std::array<long double, 2 * kMost + 1> kPowers = [] {
+    std::array<long double, 2 * kMost + 1> powers;
+    for (int i = -kMost; i <= kMost; ++i) {
+      powers[static_cast<size_t>(i + kMost)] = std::scalbn(1.0L, i);
+    }
+    return powers;
+  }();
+  return kPowers[static_cast<size_t>(exponent + kMost)];
+}
+
+}  // namespace
+
 long double decodeFloat(rbcDType dtype, uint64_t bits) {
   const FloatFormat f = formatOf(dtype);
   const uint64_t magnitude = bits & (f.sign() - 1);
@@ -30,7 +49,7 @@ long double decodeFloat(rbcDType dtype, uint64_t bits) {
   const uint64_t fraction = magnitude & ((uint64_t{1} << (f.precision - 1)) - 1);
   const uint64_t significand = field == 0 ? fraction : fraction | uint64_t{1} << (f.precision - 1);
   const int exponent = f.min_exponent - (f.precision - 1) + (field == 0 ? 0 : field - 1);
-  return sign * std::scalbn(static_cast<long double>(significand), exponent);
+  return sign * static_cast<long double>(significand) * powerOfTwo(exponent);
 }
 
 uint64_t encodeFloat(rbcDType dtype, long double x) {
@@ -43,7 +62,7 @@ uint64_t encodeFloat(rbcDType dtype, long double x) {
   const int exponent = std::max(std::ilogb(a), f.min_exponent);
   if (exponent > -f.min_exponent + 1) return sign | f.infinity();
   const auto significand =
-      static_cast<uint64_t>(std::rint(std::scalbn(a, f.precision - 1 - exponent)));
+      static_cast<uint64_t>(std::rint(a * powerOfTwo(f.precision - 1 - exponent)));
   // A significand that rounds up to the next power of two carries into the exponent field.
   const uint64_t magnitude =
       (static_cast<uint64_t>(exponent - f.min_exponent) << (f.precision - 1)) + significand;

@@ -39,16 +39,25 @@ inline Quad lessQuarterTurns(Quad x, Quad n) {
 
 inline Quad quadPi() { return -2 * lessQuarterTurns(0, 1); }
 
+// 1 / (m (m + 1)), from m = 1 on: what the terms of both series below are multiplied by.
+struct SeriesFactors {
+  Quad of[29];
+  SeriesFactors() {
+    for (int m = 1; m < 29; ++m) of[m] = Quad(1) / (m * (m + 1));
+  }
+};
+
 // By Taylor's series, for |x| below 2^50.
 inline void sineCosine(Quad x, Quad* sine, Quad* cosine) {
   const auto n = static_cast<int64_t>(std::nearbyint(static_cast<double>(x) * 0.63661977236758134));
   const Quad r = lessQuarterTurns(x, static_cast<Quad>(n));
   const Quad square = r * r;
+  static const SeriesFactors kFactors;
   Quad s = 1;
   Quad c = 1;
-  for (int k = 14; k > 0; --k) {
-    s = 1 - square * s / (2 * k * (2 * k + 1));
-    c = 1 - square * c / (2 * k * (2 * k - 1));
+  for (int m = 28; m > 0; m -= 2) {
+    s = 1 - square * s * kFactors.of[m];
+    c = 1 - square * c * kFactors.of[m - 1];
   }
   s *= r;
   const Quad turned[] = {s, c, -s, -c, s};

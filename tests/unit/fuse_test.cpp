@@ -65,6 +65,7 @@ std::vector<FuseCase> manyRounds() {
 OPERATION_TESTS("fuse", Fuse)
 
 TEST_CASE("fuse cpu: many narrow streams") {
+  if (support::kThreadSanitizer) SKIP_BECAUSE("other fusions have as many threads");
   support::checkAll(support::cpuContext(), support::fewer(support::narrowFuseCases(), true));
 }
 

@@ -75,8 +75,8 @@ void checkCalls(const char* operation, Call&& call) {
 
 void setGrid(rbcVoxelGrid* grid) {
   for (int axis = 0; axis < 3; ++axis) {
-    grid->voxel_size[axis] = 1;
-    grid->shape[axis] = 16;
+    grid->voxel_size[axis] = 2;
+    grid->shape[axis] = 8;
   }
 }
 
@@ -92,10 +92,9 @@ TEST_CASE("racing inputs: offsets of points") {
     const Array points = randomFloats({kRows, 3});
     const Array sensors = randomFloats({kBatch, 3});
     const Array dropped(support::kI64, {kBatch});
-    const Array counts(support::kI32, {kBatch, 16, 16, 16});
-    const Array means(support::kF32, {kBatch, 16, 16, 16, 3});
-    const Array volumes[] = {Array(support::kF32, {16, 16, 16}),
-                             Array(support::kF32, {16, 16, 16})};
+    const Array counts(support::kI32, {kBatch, 8, 8, 8});
+    const Array means(support::kF32, {kBatch, 8, 8, 8, 3});
+    const Array volumes[] = {Array(support::kF32, {8, 8, 8}), Array(support::kF32, {8, 8, 8})};
     const Array coords(support::kI32, {kRows, 4});
     const Array num_voxels(support::kI64, {});
     const Array point_to_voxel(support::kI32, {kRows});

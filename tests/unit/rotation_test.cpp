@@ -96,8 +96,9 @@ Quad errorOf(const RotationFormat& to, const Values& got, const QuadMatrix& exac
   }
   const bool signs = to.kind == RotationKind::QuatXyzw || to.kind == RotationKind::QuatWxyz ||
                      to.kind == RotationKind::Rotvec;
+  if (!signs || other >= worst) return worst;
   const Quad w = support::quaternionOf(exact).w;
-  return signs && w != 0 && w < static_cast<Quad>(0x1p-50) && other < worst ? other : worst;
+  return w != 0 && w < static_cast<Quad>(0x1p-50) ? other : worst;
 }
 
 // The largest error of each pair, in units of 2^-52 of components and 2^-51 of angles.
