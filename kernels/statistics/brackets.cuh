@@ -50,6 +50,7 @@ struct LevelsOfRead {
 };
 
 inline constexpr int64_t kMinCapacity = 32;
+inline constexpr int64_t kMaxCapacity = 0x7fffffff;  // of a bracket: places in it have 32 bits
 
 RBC_HD int64_t capacityOf(double share, int64_t samples) {
   return static_cast<int64_t>(share * static_cast<double>(samples)) + kMinCapacity;

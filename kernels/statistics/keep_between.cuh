@@ -55,14 +55,10 @@ struct KeptLists {
       low[l] = of.low[b];
       high[l] = of.high[b];
       start[l] = of.start[b];
-      // As many places as a base can tell.
-      capacity[l] =
-          static_cast<uint32_t>(of.capacity[b] < kMaxPlaces ? of.capacity[b] : kMaxPlaces);
+      capacity[l] = static_cast<uint32_t>(of.capacity[b]);  // at most kMaxCapacity
     }
     __syncthreads();
   }
-
-  static constexpr int64_t kMaxPlaces = 0x7fffffff;
 };
 
 template <class Number>

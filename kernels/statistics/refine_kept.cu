@@ -109,8 +109,12 @@ __global__ void __launch_bounds__(kRefineThreads) countKept(const __grid_constan
   __syncthreads();
   const int shift = list.shift();
   const Key low = list.low;
+  const Key high = list.high;
   list.visitSlice(slice, [&](Number x) {
-    atomicAdd(&bins[static_cast<uint32_t>((valueKey(x) - low) >> shift)], 1u);
+    const Key key = valueKey(x);
+    // Lists of groups whose offsets descend overlap, and hold each other's values.
+    if (key >= low && key <= high)
+      atomicAdd(&bins[static_cast<uint32_t>((key - low) >> shift)], 1u);
   });
   __syncthreads();
   for (int b = static_cast<int>(threadIdx.x); b < kBins; b += kRefineThreads) {

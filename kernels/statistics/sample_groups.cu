@@ -95,6 +95,10 @@ __device__ void writeBrackets(const LevelsOfRead& levels, const Pick<Number>* pi
     }
     place += capacity;
   }
+#pragma unroll 1
+  for (int b = 0; b < count; ++b) {
+    if (made.capacity[b] > kMaxCapacity) made.capacity[b] = kMaxCapacity;
+  }
   made.frequent = picks[frequent].run > 1 ? picks[frequent].center : NotANumber<Number>::value();
 #pragma unroll 1
   for (; count < kMaxBrackets; ++count) {

@@ -286,6 +286,25 @@ TEST_CASE("statistics cuda: many samples, in brackets that miss, overlap and ove
   }
 }
 
+// Their statistics are anybody's guess, but nothing is read or written outside the tensors.
+TEST_CASE("statistics cuda: offsets that descend, of samples that are refined") {
+  WITH_CUDA(cuda);
+  for (const rbcDType dtype : {support::kF32, support::kBF16, support::kF64}) {
+    Case c;
+    c.dtype = dtype;
+    c.shape = {1'000'000, 1};
+    c.packed = c.per_row = true;
+    c.levels = {0.1, 0.9};
+    Arguments a = argumentsOf(c);
+    const uint64_t rows = 1'000'000;
+    const uint64_t ends[] = {0, rows, rows / 2, rows, rows / 4, rows};
+    for (int64_t i = 0; i < a.offsets.count(); ++i) a.offsets.set({i}, ends[i]);
+    resultsOf(cuda, c, a);
+    c.shape = {3000, 2};
+    checkSame(cuda, c);  // the context goes on
+  }
+}
+
 TEST_CASE("statistics cuda: without samples, without channels, and 2^32 + 3 of them") {
   WITH_CUDA(cuda);
   for (const std::vector<int64_t>& shape :
