@@ -20,6 +20,10 @@ struct RankBucket {
   int64_t count;
 };
 
+inline bool operator==(const RankBucket& one, const RankBucket& other) {
+  return one.prefix == other.prefix && one.before == other.before && one.count == other.count;
+}
+
 // What an accumulator is for, and how far it is.
 struct AccumulatorKind {
   int64_t channels = 0;

@@ -140,7 +140,9 @@ void merge(rbcStatisticsAccumulator& to, rbcStatisticsAccumulator& from) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "other: is the accumulator itself, expected another");
   }
   requireSameKind(to.settled.kind, from.settled.kind);
-  if (to.digest != from.digest) {
+  // Bytes can be made up so that digests are the same; the tables, which are added up, are as many as buckets.
+  if (to.digest != from.digest || to.settled.first_bucket != from.settled.first_bucket ||
+      to.settled.buckets != from.settled.buckets) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "other: has other samples in the pass before, expected the same");
   }

@@ -40,15 +40,37 @@ Accumulator inPass(const Context& context, int pass) {
   return accumulator;
 }
 
-// The digest of FNV-1a by which the bytes end, so that a test can change what it covers.
+// FNV-1a by words, as states have it, and a step of it back.
+constexpr uint64_t kFirstHash = 0xcbf29ce484222325;
+constexpr uint64_t kPrime = 0x100000001b3;
+uint64_t hashed(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * kPrime;
+  return hash ^ hash >> 32;
+}
+uint64_t wordBetween(uint64_t before, uint64_t after) {
+  uint64_t inverse = kPrime;
+  for (int i = 0; i < 6; ++i) inverse *= 2 - kPrime * inverse;
+  return ((after ^ after >> 32) * inverse) ^ before;
+}
+
+using Words = std::vector<uint64_t>;
+
+Words wordsOf(const Bytes& bytes) {
+  Words words(bytes.size() / 8);
+  std::memcpy(words.data(), bytes.data(), bytes.size());
+  return words;
+}
+
+uint64_t hashOf(const Words& words, size_t begin, size_t end) {
+  uint64_t hash = kFirstHash;
+  for (size_t i = begin; i < end; ++i) hash = hashed(hash, words[i]);
+  return hash;
+}
+
+// The digest by which the bytes end, so that a test can change what it covers.
 void seal(Bytes* bytes) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (size_t i = 0; i + 8 < bytes->size(); i += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes->data() + i, 8);
-    hash = (hash ^ word) * 0x100000001b3;
-    hash ^= hash >> 32;
-  }
+  const Words words = wordsOf(*bytes);
+  const uint64_t hash = hashOf(words, 0, words.size() - 1);
   std::memcpy(bytes->data() + bytes->size() - 8, &hash, 8);
 }
 
@@ -190,6 +212,52 @@ TEST_CASE("accumulator errors: states that do not merge") {
   // An empty one adds nothing.
   CHECK_SUCCEEDS(merge(makeAccumulator(context, 2, kLevels)));
   CHECK(exported(accumulator) == before);
+}
+
+// What a state's digest is made of is the caller's, and the tables of two states are added up.
+TEST_CASE(
+    "accumulator errors: states made up to have one digest, but not as many buckets, do not "
+    "merge") {
+  constexpr size_t kSettled = 3;  // where what the digest covers begins: channels, kind, the level,
+  constexpr size_t kMinKey =
+      8;                   // counts of values and of others, keys of the least and the greatest,
+  size_t buckets_at = 10;  // the sum and the squares, each of a head and limbs, two a word
+  const Context context = support::cpuContext(1);
+  const Accumulator honest = makeAccumulator(context, 1, kLevels);
+  require(support::update(context, honest, numbers(support::kF32, {200, 1})));
+  REQUIRE(support::nextPass(honest));
+  const Words good = wordsOf(exported(honest));
+  for (int i = 0; i < 2; ++i) buckets_at += 1 + ((good[buckets_at] & 0xffffffff) + 1) / 2;
+
+  const auto settledWith = [&](uint64_t buckets) {
+    Words words(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(buckets_at));
+    words.push_back(buckets);
+    for (uint64_t b = 0; b < buckets; ++b) {
+      words.insert(words.end(), {b + 1, b, buckets == 1 ? uint64_t{200} : uint64_t{1}});
+    }
+    return words;
+  };
+  Words many = settledWith(128);
+  Words one = settledWith(1);
+  uint64_t hash = hashOf(many, kSettled, many.size());
+  for (size_t i = one.size(); --i > kMinKey;) hash = wordBetween(one[i], hash);
+  one[kMinKey] = wordBetween(hashOf(one, kSettled, kMinKey), hash);
+  REQUIRE(hashOf(one, kSettled, one.size()) == hashOf(many, kSettled, many.size()));
+
+  const auto madeOf = [&](Words words, size_t buckets) {
+    words.resize(words.size() + 2 + buckets + 1);  // nothing seen, empty tables, the checksum
+    words[2] = words.size();
+    Bytes bytes(8 * words.size());
+    std::memcpy(bytes.data(), words.data(), bytes.size());
+    seal(&bytes);
+    return imported(context, bytes);
+  };
+  const Accumulator to = madeOf(many, 128);
+  const Accumulator from = madeOf(one, 1);
+  for (const auto& [into, other] : {std::pair(&to, &from), std::pair(&from, &to)}) {
+    CHECK_FAILS(rbcStatisticsAccumulatorMerge(context.get(), into->get(), other->get()), kInvalid,
+                "other: has other samples in the pass before");
+  }
 }
 
 TEST_CASE("accumulator errors: passes over other data") {
