@@ -180,6 +180,11 @@ void setStream(BackendState& state, void* cuda_stream) {
   if (cuda.workspace_used) {
     const DeviceGuard guard(cuda.device);
     const unsigned long long capture = captureOf(cuda.cuda_stream);
+    // Calls that were captured here did not wait themselves for what the event tells so far.
+    if (capture == 0 && cuda.wait_pending) {
+      checkCuda(cudaStreamWaitEvent(cuda.cuda_stream, cuda.event, cudaEventWaitDefault),
+                "cudaStreamWaitEvent");
+    }
     cudaEvent_t const event = capture != 0 ? cuda.captured_event : cuda.event;
     checkCuda(cudaEventRecord(event, cuda.cuda_stream), "cudaEventRecord");
     cuda.workspace_used = false;

@@ -232,6 +232,41 @@ TEST_CASE("voxelize cuda: a context changes streams during a capture, inside of 
   check(cudaEventDestroy(join));
 }
 
+// A call that is captured does not run: the stream that it is captured on has not waited for what ran before.
+TEST_CASE(
+    "voxelize cuda: a context that leaves a stream after a capture waits for what ran before") {
+  REQUIRE_CUDA();
+  const Stream busy;
+  const Stream captured;
+  const Stream last;
+  CHECK_SUCCEEDS(rbcContextWarmUp(cuda.get()));
+  const Kind& kind = kKinds[5];
+  const Inputs in(kind);
+  Call before(cuda, in, kind);
+  Call in_graph(cuda, in, kind);
+  Call after(cuda, in, kind);
+  REQUIRE(before.workspace(cuda) > 0);
+  CHECK_SUCCEEDS(rbcContextReserve(cuda.get(), before.workspace(cuda)));
+  CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
+  const OnStream on_busy(cuda, busy);
+  Blocker blocker(busy.get());
+  CHECK_SUCCEEDS(before.run(cuda));
+  support::require(rbcContextSetStream(cuda.get(), captured.get()));
+  beginCapture(captured);
+  CHECK_SUCCEEDS(in_graph.run(cuda));
+  Graph graph(captured);
+  support::require(rbcContextSetStream(cuda.get(), last.get()));
+  CHECK_SUCCEEDS(after.run(cuda));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  CHECK(cudaStreamQuery(last.get()) == cudaErrorNotReady);
+  blocker.open();
+  check(cudaStreamSynchronize(last.get()));
+  CHECK_FALSE(blocker.timedOut());
+  graph.launch(last);
+  check(cudaStreamSynchronize(last.get()));
+  for (Call* call : {&before, &in_graph, &after}) checkSame(cuda, *call, in, kind);
+}
+
 TEST_CASE("voxelize cuda: a caller's allocator serves the workspace, and no call allocates after") {
   REQUIRE_CUDA();
   struct Ledger {
