@@ -84,7 +84,8 @@ static inline rbcUnprojectParams rbcUnprojectParamsInit(void) {
  * CUDA their images have no points that are not finite.
  *
  * CUDA: some launches on the context's stream; no synchronization; no allocation once the workspace
- * has its size (rbcUnprojectWorkspaceSize, rbcContextReserve): from then on it can be captured.
+ * has its size (rbcUnprojectWorkspaceSize, rbcContextReserve): from then on it can be captured. One
+ * call takes 2^31 - 1 tiles of some 2,000 pixels, of which an image has one at least.
  * CPU: returns when done; work worth it is spread over the context's threads.
  *
  * Errors: INVALID_ARGUMENT, DEVICE_MISMATCH, DTYPE_MISMATCH, SHAPE_MISMATCH, WORKSPACE_TOO_SMALL (a

@@ -32,12 +32,12 @@ __device__ __forceinline__ void storeFour(T* array, int64_t first, int64_t count
 }
 
 // The elements first .. first + kPoints - 1 of an array, together where all are there; `none` behind the
-// last.
+// last. The kernel may write the array, which load() does not allow.
 template <class T>
 __device__ __forceinline__ void loadFour(const T* array, int64_t first, int64_t count,
                                          T (&four)[kPoints], T none) {
   if (first + kPoints <= count) {
-    const auto vec = load<AlignedVec<T, kPoints>>(array + first);
+    const auto vec = *reinterpret_cast<const AlignedVec<T, kPoints>*>(array + first);
 #pragma unroll
     for (int k = 0; k < kPoints; ++k) four[k] = vec.element[k];
     return;

@@ -171,7 +171,7 @@ inline cudaError_t scanCounts(void* temporary, size_t* bytes, const uint32_t* co
 // Where it is the faster way.
 inline bool suitsRanks(int64_t points, int64_t voxels) {
   constexpr int64_t kMaxRanked = int64_t{1} << 21;
-  return points <= kMaxRanked && voxels <= INT32_MAX && voxels / 256 <= points;
+  return points <= kMaxRanked && voxels > 0 && voxels <= INT32_MAX && voxels / 256 <= points;
 }
 
 }  // namespace grouping

@@ -1,6 +1,8 @@
 // Depth images into clouds: a block a tile of pixels, in one pass. A second launch clears what is behind the
 // points.
 
+#include <cinttypes>
+
 #include "points/tile_prefix.cuh"
 #include "points/unproject_rows.cuh"
 #include "runtime/aligned_vec.cuh"
@@ -10,6 +12,7 @@
 #include "runtime/pdl.cuh"
 #include "runtime/suits_vecs.h"
 #include "scratch_layout.h"
+#include "status.h"
 #include "unproject_problem.h"
 
 namespace rbc::cuda {
@@ -260,7 +263,18 @@ bool isInLine(const UnprojectProblem& p) {
   return p.step == 1 && p.depth.stride[2] == 1 && p.depth.stride[1] == p.columns();
 }
 
+int64_t clearedBlocksOf(const UnprojectProblem& p) {
+  return ceilDiv(p.capacity, int64_t{kClearedPlaces});
+}
+
 size_t bytesOfStates(const UnprojectProblem& p, const LaunchDevice&) {
+  const int64_t blocks = std::max(tilesOf(p), clearedBlocksOf(p));  // of an image
+  if (p.images > INT32_MAX / blocks) {
+    fail(RBC_STATUS_SHAPE_MISMATCH,
+         "depth: %" PRId64 " images are too many for one call on CUDA, expected at most %" PRId64
+         " of this size",
+         p.images, INT32_MAX / blocks);
+  }
   ScratchLayout layout(nullptr);
   layout.take<TileState>(p.images * tilesOf(p));
   return layout.used();
@@ -270,8 +284,7 @@ template <class Element>
 cudaError_t launchClear(const UnprojectProblem& p, const LaunchDevice& device,
                         cudaStream_t stream) {
   if (p.capacity == 0) return cudaSuccess;
-  const int64_t blocks = ceilDiv(p.capacity, int64_t{kClearedPlaces});
-  if (p.images * blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
+  const int64_t blocks = clearedBlocksOf(p);
   ClearArguments arguments = {p, FastDivmod(blocks)};
   return launchBlocks(clearBehind<Element>, &arguments, p.images * blocks, kThreads, device,
                       stream);
@@ -280,7 +293,6 @@ cudaError_t launchClear(const UnprojectProblem& p, const LaunchDevice& device,
 cudaError_t launchUnproject(const UnprojectProblem& p, void* scratch, const LaunchDevice& device,
                             cudaStream_t stream) {
   const int64_t blocks = p.images * tilesOf(p);
-  if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
   auto* states = static_cast<TileState*>(scratch);
   const cudaError_t cleared =
       cudaMemsetAsync(states, 0, static_cast<size_t>(blocks) * sizeof *states, stream);

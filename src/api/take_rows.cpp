@@ -80,9 +80,16 @@ TakeRowsCall::TakeRowsCall(const rbcContext& context, const Arguments& call) : C
 
 void TakeRowsCall::check(rbcContext& context, Scratch) const {
   if (context.backend->id != RBC_BACKEND_CPU) return;
+  constexpr int64_t kBetweenPolls = 1 << 16;
+  Interrupt& interrupt = context.state->interrupt;
   const TakeRowsProblem& p = problem_;
+  int64_t left = kBetweenPolls;
   for (int64_t b = 0; b < p.batch; ++b) {
     for (int64_t k = 0; k < p.places; ++k) {
+      if (--left == 0) {
+        left = kBetweenPolls;
+        if (interrupt.stopped()) interrupt.requireRunning();
+      }
       const int64_t at = b * p.indices_stride[0] + k * p.indices_stride[1];
       const int64_t row = p.indices_are_64 ? static_cast<const int64_t*>(p.indices)[at]
                                            : static_cast<const int32_t*>(p.indices)[at];

@@ -128,6 +128,10 @@ void UnprojectCall::addCameras(const Arguments& call) {
     const int rank = batched_ ? 4 : 3;
     requireRank(colors, "colors", rank, rank);
     p.channels = colors.shape[rank - 1];
+    if (p.channels > INT32_MAX - 3) {
+      fail(RBC_STATUS_SHAPE_MISMATCH, "colors: has %" PRId64 " channels, expected at most 2^31 - 4",
+           p.channels);
+    }
     p.colors = array<4>(colors, "colors", {p.images, p.height, p.width, p.channels});
   }
 }

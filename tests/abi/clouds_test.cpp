@@ -310,6 +310,26 @@ TEST_CASE("unproject errors: shapes and dtypes") {
                           {"pixels", kF32, "dtype is float32, expected int32 or int64"}});
 }
 
+TEST_CASE(
+    "unproject errors: more channels of images without pixels than a count of columns holds") {
+  const int64_t depth_shape[] = {1, 0, 1};
+  const int64_t colors_shape[] = {1, 0, 1, INT64_MAX};
+  const int64_t points_shape[] = {1, 0, 3};
+  const int64_t camera_shape[] = {4};
+  Unproject call;
+  call.intrinsics.raw.ndim = 1;
+  call.intrinsics.raw.shape = const_cast<int64_t*>(camera_shape);
+  call.depth.raw.shape = const_cast<int64_t*>(depth_shape);
+  call.colors.raw.ndim = 4;
+  call.colors.raw.shape = const_cast<int64_t*>(colors_shape);
+  call.points.raw.shape = const_cast<int64_t*>(points_shape);
+  for (Argument* a : {&call.depth, &call.intrinsics, &call.colors, &call.points}) {
+    a->raw.strides = nullptr;
+  }
+  CHECK_FAILS(call.run(), RBC_STATUS_SHAPE_MISMATCH,
+              "colors: has 9223372036854775807 channels, expected at most 2^31 - 4");
+}
+
 TEST_CASE("unproject: what does not fit is counted") {
   Unproject call;
   call.points.reshape({2, 1, 4});

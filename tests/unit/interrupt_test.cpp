@@ -164,6 +164,25 @@ class Converting : public Call {
   Memory rotations_{kF64, {kRotations, 4}};
 };
 
+// Indices are verified one after the other, also where the rows have nothing to copy.
+class TakingRows : public Call {
+ public:
+  TakingRows() { outputs_.emplace_back(kF32, std::vector<int64_t>{kPlaces, 0}); }
+
+ private:
+  static constexpr int64_t kPlaces = 1'000'000;
+
+  rbcStatus_t call(rbcContext_t context) override {
+    const rbcTensor values = values_.tensor();
+    const rbcTensor indices = indices_.tensor();
+    const rbcTensor out = outputs_[0].tensor();
+    return rbcTakeRows(context, &values, &indices, &out, nullptr);
+  }
+
+  Memory values_{kF32, {7, 0}};
+  Memory indices_{support::kI64, {kPlaces}};
+};
+
 // Many windows of poses and a very long one, which is as long as the sum of its steps.
 class Cutting : public Call {
  public:
@@ -250,6 +269,7 @@ TEST_CASE("interrupt: sparse voxels numbered by a table") {
   checkInterrupts(SparseVoxelizing(200'000));
 }
 TEST_CASE("interrupt: distance fields") { checkInterrupts(Integrating()); }
+TEST_CASE("interrupt: rows by index") { checkInterrupts(TakingRows()); }
 TEST_CASE("interrupt: rotations") { checkInterrupts(Converting()); }
 TEST_CASE("interrupt: windows") { checkInterrupts(Cutting(3000, 10, RBC_TRANSFORM_SE3_RELATIVE)); }
 TEST_CASE("interrupt: a long window") {
