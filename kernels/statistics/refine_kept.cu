@@ -139,10 +139,8 @@ __global__ void __launch_bounds__(kRefineThreads) collectKept(const __grid_const
   const int shift = list.shift();
   const int of_frequent =
       list.frequents > 0 ? static_cast<int>((list.frequent - list.low) >> shift) : -1;
-  if (t == 0) {
-    bin[0] = bin[1] = kBins - 1;
-    bin_before = 0;
-  }
+  // A rank that is not found, since the list holds values of others, has no right answer.
+  if (t == 0) bin_before = bin[0] = bin[1] = 0;
   int64_t count[kEach];
   int64_t all = 0;
 #pragma unroll

@@ -83,7 +83,7 @@ __device__ __forceinline__ void selectTwo(SelectMemory& memory, Key low, Key hig
                                           const int64_t (&rank)[2], Source&& source,
                                           Key (&found)[2]) {
   KeyRange<Key> range[2] = {{low, high, rank[0]}, {low, high, rank[1]}};
-  while (range[0].low != range[0].high || range[1].low != range[1].high) {
+  while (range[0].low < range[0].high || range[1].low < range[1].high) {
     const bool same = range[0].low == range[1].low && range[0].high == range[1].high;
     for (int i = static_cast<int>(threadIdx.x); i < kSelectBins; i += kSelectThreads) {
       memory.bins[0][i] = memory.bins[1][i] = memory.carries[0][i] = memory.carries[1][i] = 0;
