@@ -12,6 +12,7 @@ import robocache as rbc
 torch = pytest.importorskip("torch")
 
 from robocache._window_order import Order  # noqa: E402
+from robocache._window_sampler import Sampler, checked_weights  # noqa: E402
 
 CPU = torch.device("cpu")
 
@@ -186,6 +187,16 @@ def test_equal_weights_are_none():
 
 
 # ---- states --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
+def test_weights_reach_every_sample_of_many(scale):
+    counts = np.full(2, 12_000_000)
+    weights = checked_weights([scale, scale], counts)
+    sampler = Sampler(counts, 0, weights, torch.device("cpu"))
+    [(which, anchors)] = sampler.batches(0, 0, False, [(20_000_000, 1000)])
+    assert (which == 1).all()
+    assert anchors.tolist() == list(range(8_000_000, 8_001_000))
 
 
 @pytest.mark.parametrize("stop", range(9))
@@ -372,6 +383,14 @@ REFUSED = {
     "a state of the future": (
         lambda: loader().load_state_dict({**loader().state_dict(), "version": 2}),
         "state: has version 2, expected 1$",
+    ),
+    "a position behind the last sample": (
+        lambda: loader().load_state_dict({**loader().state_dict(), "position": 16}),
+        "state: position is 16, expected 0 to 15, the samples of an epoch$",
+    ),
+    "an epoch before the first": (
+        lambda: loader().load_state_dict({**loader().state_dict(), "epoch": -1}),
+        "state: epoch is -1, expected 0 or more$",
     ),
 }
 

@@ -187,8 +187,15 @@ class WindowLoader:
                 f"state: is of {state['num_samples']} samples, but this loader has "
                 f"{self._sampler.size}; the episodes or the spec are not the same"
             )
-        self._seed, self._epoch = int(state["seed"]), int(state["epoch"])
-        self._position = int(state["position"])
+        seed, epoch, position = (int(state[name]) for name in ("seed", "epoch", "position"))
+        if epoch < 0:
+            raise ValueError(f"state: epoch is {epoch}, expected 0 or more")
+        if not 0 <= position <= self._sampler.size:
+            raise ValueError(
+                f"state: position is {position}, expected 0 to {self._sampler.size}, the samples "
+                "of an epoch"
+            )
+        self._seed, self._epoch, self._position = seed, epoch, position
         self._turn += 1
 
     def __len__(self) -> int:

@@ -80,7 +80,8 @@ class Sampler:
         if not self._weighted:
             which = torch.searchsorted(self._ends, numbers, right=True)
             return which, numbers - self._begins[which] + self._first
-        points = (numbers + phase) * (self._total / self.size)
+        # In float64: an int64 tensor and a Python float would become float32, which skips samples.
+        points = (numbers.double() + phase) * (self._total / self.size)
         which = torch.searchsorted(self._ends, points, right=True)
         which = which.clamp_(max=int(self._ends.numel()) - 1)
         rows = ((points - self._begins[which]) / self._each[which]).long()  # type: ignore[index]
@@ -122,4 +123,4 @@ def checked_weights(weights: Any, counts: Any) -> Any:
         raise ValueError(f"weights: is {array[e]} for episode {e}, expected 0 or more")
     if not (array * counts).any():
         raise ValueError("weights: are 0 for all episodes that have samples")
-    return array
+    return array / array.max()  # their proportions count: so sums neither overflow nor vanish
