@@ -94,6 +94,26 @@ class Voxelizing : public PointCall {
   int32_t mode_;
 };
 
+// A grid of so many voxels that a bucket of points is counted in several windows of keys.
+class FindingOccupied : public PointCall {
+ public:
+  FindingOccupied() : PointCall(400'000) {
+    outputs_.emplace_back(support::kU8, std::vector<int64_t>{kSide, kSide, kSide});
+  }
+
+ private:
+  static constexpr int64_t kSide = 300;
+
+  rbcStatus_t call(rbcContext_t context) override {
+    const rbcTensor points = points_.tensor();
+    const rbcTensor out = outputs_[0].tensor();
+    rbcVoxelizeParams params = rbcVoxelizeParamsInit();
+    params.mode = RBC_VOXEL_OCCUPANCY;
+    params.grid = {{0, 0, 0}, {0.03, 0.03, 0.03}, {kSide, kSide, kSide}};
+    return rbcVoxelize(context, &points, nullptr, &out, nullptr, &params);
+  }
+};
+
 class SparseVoxelizing : public PointCall {
  public:
   explicit SparseVoxelizing(int64_t points) : PointCall(points) {
@@ -264,6 +284,7 @@ TEST_CASE("interrupt: resampling and its check of times") { checkInterrupts(Resa
 TEST_CASE("interrupt: counts of points") { checkInterrupts(Voxelizing(RBC_VOXEL_COUNT)); }
 TEST_CASE("interrupt: sums of points") { checkInterrupts(Voxelizing(RBC_VOXEL_SUM)); }
 TEST_CASE("interrupt: maxima of points") { checkInterrupts(Voxelizing(RBC_VOXEL_MAX)); }
+TEST_CASE("interrupt: occupied voxels of a fine grid") { checkInterrupts(FindingOccupied()); }
 TEST_CASE("interrupt: sparse voxels") { checkInterrupts(SparseVoxelizing(300'000)); }
 TEST_CASE("interrupt: sparse voxels numbered by a table") {
   checkInterrupts(SparseVoxelizing(200'000));

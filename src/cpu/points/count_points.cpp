@@ -49,12 +49,13 @@ void PointCounter::count(int64_t bucket, Counters* counters) const {
       uint32_t* counts = counters->counts;
       std::fill_n(counts, past - first, 0u);
       const auto* const begin = entry;
-      pool_.inPieces(last - begin, [&](int64_t, int64_t piece_end) {
+      const bool whole = pool_.inPieces(last - begin, [&](int64_t, int64_t piece_end) {
         const auto* const piece_last = begin + piece_end;
         for (; entry != piece_last && static_cast<int64_t>(entry->key) < past; ++entry) {
           ++counts[static_cast<int64_t>(entry->key) - first];
         }
       });
+      if (!whole) return;  // the next keys' counts would begin with what is left of these
       for (int64_t key = first; key < past;) {
         const VoxelLine line = voxels_.lineAt(key, past);
         write_(*this, line, counts + (key - first));
