@@ -178,7 +178,8 @@ RBC_API rbcStatus_t rbcStatisticsAccumulatorCreate(rbcContext_t context,
 
 /*
  * Destroys an accumulator; null is allowed. On CUDA its memory is freed in the order of the stream
- * that used it last, which must still exist.
+ * that used it last, which must still exist. Not while a call uses it, nor from the function of
+ * rbcContextSetInterrupt that such a call asks.
  */
 RBC_API rbcStatus_t rbcStatisticsAccumulatorDestroy(rbcStatisticsAccumulator_t accumulator);
 

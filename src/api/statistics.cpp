@@ -2,6 +2,8 @@
 
 #include "robocache/statistics.h"
 
+#include <cinttypes>
+
 #include "dtype_checks.h"
 #include "params.h"
 #include "sample_builder.h"
@@ -13,6 +15,8 @@ inline constexpr KnownFlags kKnownFlags<rbcStatisticsParams> = {RBC_STATISTICS_P
                                                                 "0 or RBC_STATISTICS_PER_ROW"};
 
 namespace {
+
+constexpr int64_t kMaxResults = int64_t{1} << 56;
 
 struct StatisticsArguments {
   const rbcTensor* values;
@@ -47,6 +51,12 @@ StatisticsCall::StatisticsCall(const rbcContext& context, const StatisticsArgume
   if (p.per_row && !batched()) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "flags: RBC_STATISTICS_PER_ROW is set, expected values [B,S,D] or offsets");
+  }
+  int64_t results = 0;
+  if (__builtin_mul_overflow(p.groups(), p.samples.channels, &results) || results > kMaxResults) {
+    fail(RBC_STATUS_SHAPE_MISMATCH,
+         "values: %" PRId64 " groups of %" PRId64 " channels are more than 2^56 results",
+         p.groups(), p.samples.channels);
   }
   p.count = output(result.count, "count", DType::I64);
   p.nonfinite = output(result.nonfinite, "nonfinite", DType::I64);

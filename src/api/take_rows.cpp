@@ -79,7 +79,7 @@ TakeRowsCall::TakeRowsCall(const rbcContext& context, const Arguments& call) : C
 }
 
 void TakeRowsCall::check(rbcContext& context, Scratch) const {
-  if (context.backend->id != RBC_BACKEND_CPU) return;
+  if (context.backend->id != RBC_BACKEND_CPU || problem_.places == 0) return;
   constexpr int64_t kBetweenPolls = 1 << 16;
   Interrupt& interrupt = context.state->interrupt;
   const TakeRowsProblem& p = problem_;

@@ -127,7 +127,10 @@ int32_t windowSegmentsOf(const WindowTransforms& transforms, int64_t channels,
     segments[count] = segment;
     segments[count].out_begin = out_begin;
     begin += segment.count;
-    out_begin += segment.out_count;
+    if (__builtin_add_overflow(out_begin, segment.out_count, &out_begin)) {
+      fail(RBC_STATUS_SHAPE_MISMATCH, "values: %" PRId64 " channels become more than 2^63 - 1",
+           channels);
+    }
     ++count;
   };
   const auto copyUpTo = [&](int64_t end) {

@@ -153,8 +153,11 @@ template <class Time, class Number>
 void WindowRun<Time, Number>::writePanels(const Tile& tile) {
   if (s_.interpolates && (s_.channels == 0 || !needs_values_)) interpolate(tile, {0, 0}, {}, 0);
   if (!needs_values_) return;
+  constexpr int kPanelsBetweenPolls = 64;
+  int panels = 0;
   PanelCursor cursor;
   while (nextPanel(p_, s_, &cursor, &memory_.panel)) {
+    if (++panels % kPanelsBetweenPolls == 0 && plan_.interrupt.stopped()) return;
     const Panel& panel = memory_.panel;
     any_invalid_ = has_reference_ = false;
     rows_ = nullptr;
