@@ -1,5 +1,6 @@
 #include "accumulator_bytes.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstring>
 #include <numeric>
@@ -165,7 +166,8 @@ class Reader {
 AccumulatorKind takeKind(Reader& reader) {
   AccumulatorKind kind;
   // Each channel has six words at least: bytes that are too few for their channels make no room.
-  kind.channels = reader.takeWithin(1, static_cast<int64_t>(reader.left() / 6));
+  kind.channels = reader.takeWithin(
+      1, std::min(static_cast<int64_t>(reader.left() / 6), kMaxAccumulatorChannels));
   const uint64_t word = reader.take();
   const auto field = [&](int at) { return static_cast<int32_t>(word >> at & 0xff); };
   constexpr int32_t kDTypes = static_cast<int32_t>(DType::U64) + 1;

@@ -11,6 +11,7 @@ namespace rbc {
 
 inline constexpr int32_t kMinBucketBits = 8;
 inline constexpr int32_t kMaxBucketBits = 20;
+inline constexpr int64_t kMaxAccumulatorChannels = int64_t{1} << 24;
 inline constexpr int32_t kBitsPerPass = 16;  // that a pass after the first resolves
 
 // The values of a channel that share the leading bits of their key.

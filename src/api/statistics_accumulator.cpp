@@ -24,8 +24,7 @@ AccumulatorKind checkedKind(const rbcStatisticsAccumulatorParams* given) {
   const rbcStatisticsAccumulatorParams params =
       readParams(given, rbcStatisticsAccumulatorParamsInit(), "params");
   AccumulatorKind kind;
-  constexpr int64_t kMaxChannels = int64_t{1} << 24;
-  if (params.channels < 1 || params.channels > kMaxChannels) {
+  if (params.channels < 1 || params.channels > kMaxAccumulatorChannels) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "channels: is %" PRId64 ", expected 1 to 2^24",
          params.channels);
   }

@@ -119,6 +119,11 @@ RBC_HD void splitValue(double x, AddSum&& add_sum, AddSquare&& add_square) {
                               false, add_square);
 }
 
+// Imported states may hold any limbs: their sums wrap around rather than overflow.
+RBC_HD int64_t wrappingSum(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
 // Carries, so that all limbs but the last are 0 .. 2^32 - 1; the last has the sign. The same number
 // gives the same limbs.
 RBC_HD void normalizeLimbs(int64_t* limbs, int count) {
@@ -128,7 +133,7 @@ RBC_HD void normalizeLimbs(int64_t* limbs, int count) {
     limbs[k] = all & 0xffffffff;
     carry = all >> 32;
   }
-  limbs[count - 1] += carry;
+  limbs[count - 1] = wrappingSum(limbs[count - 1], carry);
 }
 
 RBC_HD void normalizeMoments(Moments* moments) {
@@ -142,8 +147,10 @@ RBC_HD void mergeMoments(Moments* to, const Moments& from) {
   to->nonfinite += from.nonfinite;
   if (from.min_key < to->min_key) to->min_key = from.min_key;
   if (from.max_key > to->max_key) to->max_key = from.max_key;
-  for (int k = 0; k < SumLimbs::kCount; ++k) to->sum[k] += from.sum[k];
-  for (int k = 0; k < SquareLimbs::kCount; ++k) to->squares[k] += from.squares[k];
+  for (int k = 0; k < SumLimbs::kCount; ++k) to->sum[k] = wrappingSum(to->sum[k], from.sum[k]);
+  for (int k = 0; k < SquareLimbs::kCount; ++k) {
+    to->squares[k] = wrappingSum(to->squares[k], from.squares[k]);
+  }
   normalizeMoments(to);
 }
 
