@@ -173,6 +173,104 @@ def test_links_are_not_followed(tmp_path):
     assert "not followed" in reasons["obs/outside"] and "not followed" in reasons["obs/virtual"]
 
 
+def in_two_files(tmp_path, change_it):
+    """A file of demonstrations, and another that links may lead to."""
+    path, other = tmp_path / "x.hdf5", tmp_path / "other.hdf5"
+    data_files.write_robomimic(path)
+    data_files.write_robomimic(other)
+    change(path, lambda file: change_it(file, str(other)))
+    return path
+
+
+def reasons_of(path):
+    return {each.place: each.reason for each in data.open(path).left_out}
+
+
+def test_links_out_of_the_file_by_a_detour(tmp_path):
+    """Soft links through a link to another file, and demonstrations that are one."""
+
+    def link(file, other):
+        file["door"] = h5py.ExternalLink(other, "/")
+        file["room"] = h5py.SoftLink("/door/data")
+        file["data/demo_0/obs/by_path"] = h5py.SoftLink("/door/data/demo_0/actions")
+        file["data/demo_0/obs/by_two"] = h5py.SoftLink("/room/demo_0/actions")
+        file["data/demo_0/obs/group"] = h5py.SoftLink("/door/data/demo_0/obs")
+        file["data/demo_0/obs"].create_dataset(
+            "raw", (4, 2), np.float32, external=[(other, 0, h5py.h5f.UNLIMITED)]
+        )
+        file["data/demo_98"] = h5py.SoftLink("/room/demo_0")
+        file["data/demo_99"] = h5py.ExternalLink(other, "data/demo_0")
+
+    path = in_two_files(tmp_path, link)
+    assert len(data.open(path)) == 3
+    reasons = reasons_of(path)
+    for name in ("obs/by_path", "obs/by_two", "obs/group", "data/demo_98", "data/demo_99"):
+        assert reasons[name] == "a link to another file, which is not followed"
+    assert reasons["obs/raw"] == "may be kept in another file, which is not followed"
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_all_demonstrations_in_another_file(tmp_path, soft):
+    def link(file, other):
+        del file["data"]
+        file["door"] = h5py.ExternalLink(other, "/")
+        file["data"] = h5py.SoftLink("/door/data") if soft else h5py.ExternalLink(other, "/data")
+
+    path = in_two_files(tmp_path, link)
+    refused(path, "data: a link to another file, which is not followed")
+    with pytest.raises(data.FormatError, match="has no episodes"):
+        data.open(path, damaged="keep")
+
+
+def test_links_within_the_file(tmp_path):
+    def link(file, other):
+        for number in (0, 2, 10):
+            demo = file[f"data/demo_{number}"]
+            demo["alias"] = h5py.SoftLink("actions")
+            demo["again"] = h5py.SoftLink(f"/data/./demo_{number}/alias")
+            demo["back"] = demo  # in itself
+            demo["obs/up"] = demo
+            demo["nothing"] = h5py.SoftLink("/data/no/such")
+            demo["round"] = h5py.SoftLink("round")
+
+    path = in_two_files(tmp_path, link)
+    episodes = data.open(path).load()
+    for name in ("alias", "again"):
+        np.testing.assert_array_equal(episodes[name].values, episodes["actions"].values)
+    reasons = reasons_of(path)
+    assert reasons["back"] == reasons["obs/up"] == "a link to a group that it is in"
+    assert reasons["nothing"] == "a link to nothing"
+    assert reasons["round"] == "a link through more than 16 links"
+
+
+def test_groups_that_link_to_each_other(tmp_path):
+    """Each level doubles the paths: 40 of them would take forever."""
+
+    def link(file, other):
+        below = file.create_group("level")
+        for level in range(40):
+            group = file.create_group(f"level{level}")
+            group["a"], group["b"] = below, below
+            below = group
+        file["data/demo_0/deep"] = below
+
+    refused(in_two_files(tmp_path, link), "data/demo_0: has more than 10000 names below it")
+
+
+def test_an_array_whose_header_is_damaged(tmp_path):
+    """It is no array that is missing."""
+    path = tmp_path / "x.hdf5"
+    data_files.write_robomimic(path)
+    with h5py.File(path) as file:
+        at = h5py.h5o.get_info(file["data/demo_2/obs/grip"].id).addr
+    content = bytearray(path.read_bytes())
+    content[at : at + 16] = b"\xee" * 16
+    path.write_bytes(content)
+    error = refused(path, "cannot be opened")
+    assert error.place == "data/demo_2/obs/grip"
+    assert "obs/grip" not in data.open(path, damaged="keep").tracks
+
+
 def test_real_demonstrations(recordings):
     path = recordings / "hdf5_isaaclab_franka_stack/dataset.hdf5"
     if not path.exists():

@@ -12,6 +12,7 @@ from .. import Track
 from ._episodes import About, Episodes, OnDisk, TrackInfo
 from ._errors import Damage, FormatError, LeftOut, needed, some
 from ._folders import Folder
+from ._hdf5_links import LeadsNowhere, arrays_below, item_of
 from ._open import Options, head
 from ._progress import progress
 from ._rows import channel_names, clock_rows, is_picture
@@ -112,32 +113,47 @@ def _look_into(
     """The episodes of a file."""
     h5py = needed("h5py", "hdf5", "an HDF5 file")
     with _opened(path) as file:
-        data = file.get("data")
+        try:
+            data = item_of(file, "data") if "data" in tuple(file) else None
+        except LeadsNowhere as error:
+            damage.found(path, "data", error.reason)
+            return []
         if isinstance(data, h5py.Group):
             info.update({name: _plain(value) for name, value in data.attrs.items()})
-            groups = sorted((n for n in data if _is_group(data, n)), key=_by_number)
             for name in file:
                 if name != "data":
                     left_out.setdefault(name, "no part of the demonstrations")
-            demos = [_demo(path, f"data/{name}", data[name], damage, left_out) for name in groups]
+            groups = _groups(path, data, damage, left_out)
+            demos = [_demo(path, f"data/{n}", groups[n], damage, left_out) for n in groups]
         else:
             info.update({name: _plain(value) for name, value in file.attrs.items()})
             demos = [_demo(path, "", file, damage, left_out)]
     return [demo for demo in demos if demo is not None]
 
 
-def _is_group(parent: Any, name: str) -> bool:
+def _groups(path: str, data: Any, damage: Damage, left_out: dict[str, str]) -> dict[str, Any]:
+    """The demonstrations by name."""
     h5py = needed("h5py", "hdf5", "an HDF5 file")
-    link = parent.get(name, getlink=True)
-    return not isinstance(link, h5py.ExternalLink) and isinstance(parent.get(name), h5py.Group)
+    groups: dict[str, Any] = {}
+    for name in sorted(data, key=_by_number):
+        try:
+            item = item_of(data, name)
+        except LeadsNowhere as error:
+            if error.damaged:
+                damage.found(path, f"data/{name}", error.reason)
+            left_out.setdefault(f"data/{name}", error.reason)
+            continue
+        if isinstance(item, h5py.Group):
+            groups[name] = item
+    return groups
 
 
 def _demo(
     path: str, group: str, opened: Any, damage: Damage, left_out: dict[str, str]
 ) -> _Demo | None:
     """One episode: its arrays with a row a step."""
-    arrays = dict(_arrays(opened, "", left_out))
     place = group or "/"
+    arrays = arrays_below(opened, path, place, damage, left_out)
     known = next((name for name in _LENGTHS if name in arrays), None)
     told = opened.attrs.get("num_samples")
     if known is not None:
@@ -165,24 +181,6 @@ def _demo(
         else:
             demo.shapes[name] = (shape[1:], array.dtype)
     return demo
-
-
-def _arrays(group: Any, path: str, left_out: dict[str, str]) -> Any:
-    """Names and data sets below a group; links to other files are not followed."""
-    h5py = needed("h5py", "hdf5", "an HDF5 file")
-    for name in group:
-        inner = f"{path}/{name}" if path else name
-        if isinstance(group.get(name, getlink=True), h5py.ExternalLink):
-            left_out.setdefault(inner, "a link to another file, which is not followed")
-            continue
-        item = group.get(name)
-        if isinstance(item, h5py.Group):
-            yield from _arrays(item, inner, left_out)
-        elif isinstance(item, h5py.Dataset):
-            if item.external or item.is_virtual:
-                left_out.setdefault(inner, "is kept in another file, which is not followed")
-            else:
-                yield inner, item
 
 
 def _tracks_of(
