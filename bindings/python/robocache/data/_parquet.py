@@ -97,13 +97,12 @@ def column(path: str, table: Any, name: str) -> Any:
     while True:
         kind = array.type
         if array.null_count:
-            at = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-            raise FormatError(path, f"{name}, row {at // width}", "is null")
+            raise FormatError(path, f"{name}, row {_first_null(array) // width}", "is null")
         if arrow.types.is_fixed_size_list(kind):
             width *= kind.list_size
             array = array.flatten()
         elif arrow.types.is_list(kind) or arrow.types.is_large_list(kind):
-            lengths = np.diff(array.offsets.to_numpy())
+            lengths = np.diff(_numbers(array.offsets))
             odd = np.flatnonzero(lengths != lengths[:1]) if len(lengths) else lengths
             if len(odd):
                 raise FormatError(
@@ -119,5 +118,44 @@ def column(path: str, table: Any, name: str) -> Any:
         arrow.types.is_boolean(kind)
     ):
         raise FormatError(path, name, f"is of {kind}, expected numbers")
-    flat = array.to_numpy(zero_copy_only=False)
+    flat = _numbers(array)
     return flat if table[name].type == kind else flat.reshape(rows, width)
+
+
+def _numbers(array: Any) -> Any:
+    """The numbers of an array without nulls, or bool, where they lie.
+
+    pyarrow's ``to_numpy`` imports pandas in the middle of a call of C++, which takes a second, and
+    drops a Ctrl-C that comes meanwhile.
+    """
+    import numpy as np
+
+    arrow = needed("pyarrow", "lerobot", _WHAT)
+    kind, count, begin = array.type, len(array), array.offset
+    buffer = array.buffers()[1]
+    if arrow.types.is_boolean(kind):
+        return _bits(buffer, begin, count)
+    letter = "f" if arrow.types.is_floating(kind) else "i"
+    letter = "u" if arrow.types.is_unsigned_integer(kind) else letter
+    dtype = np.dtype(f"{letter}{kind.bit_width // 8}")
+    if count == 0:
+        return np.zeros(0, dtype)
+    return np.frombuffer(buffer, dtype, count, begin * dtype.itemsize)
+
+
+def _first_null(array: Any) -> int:
+    import numpy as np
+
+    present = array.buffers()[0]  # None of a column of nothing but nulls
+    return 0 if present is None else int(np.argmin(_bits(present, array.offset, len(array))))
+
+
+def _bits(buffer: Any, begin: int, count: int) -> Any:
+    import numpy as np
+
+    if count == 0:
+        return np.zeros(0, bool)
+    octets = np.frombuffer(buffer, np.uint8)
+    skipped = begin // 8
+    bits = np.unpackbits(octets[skipped:], count=begin % 8 + count, bitorder="little")
+    return bits[begin % 8 :].view(bool)

@@ -1,0 +1,96 @@
+"""Columns of Parquet files as arrays, and Ctrl-C while pandas is imported for pyarrow."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import data_files
+import robocache as rbc
+
+pa = pytest.importorskip("pyarrow")
+
+from robocache.data._parquet import column  # noqa: E402
+
+_KINDS = ["bool", "int8", "uint8", "int16", "uint32", "int64", "uint64", "float16", "float64"]
+
+
+def tables(dtype: str, shape: tuple[int, ...]):
+    """An array of rows, and tables of it: whole, in chunks, and cut out of a longer one."""
+    rng = np.random.default_rng(0)
+    array = rng.integers(0, 2 if dtype == "bool" else 100, shape).astype(dtype)
+    made = pa.array(array.reshape(-1))
+    for width in array.shape[:0:-1]:
+        made = pa.FixedSizeListArray.from_arrays(made, width)
+    whole = pa.table({"x": made})
+    return array, [(whole, 0), (pa.concat_tables([whole, whole])[3:], 3), (whole[5:19], 5)]
+
+
+@pytest.mark.parametrize("shape", [(23,), (23, 3), (23, 3, 2), (0,), (0, 3)])
+@pytest.mark.parametrize("dtype", _KINDS)
+def test_columns(dtype: str, shape: tuple[int, ...]) -> None:
+    array, given = tables(dtype, shape)
+    for table, begin in given:
+        values = column("x.parquet", table, "x")
+        expected = np.concatenate([array, array])[begin : begin + table.num_rows]
+        assert values.dtype == array.dtype
+        np.testing.assert_array_equal(values, expected.reshape(values.shape))
+
+
+def test_lists_of_one_length() -> None:
+    table = pa.table({"x": pa.array([[0, 1], [2, 3], [4, 5]], pa.list_(pa.int32()))})
+    assert column("x.parquet", table[1:], "x").tolist() == [[2, 3], [4, 5]]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "row"),
+    [
+        ([1, 2, None, 4, None], pa.int32(), 2),
+        ([True] * 9 + [None, None], pa.bool_(), 9),
+        ([None] * 3, pa.null(), 0),
+        ([[1, 2], [3, None], [5, 6]], pa.list_(pa.int64()), 1),
+        ([[1, 2], None], pa.list_(pa.int64(), 2), 1),
+    ],
+)
+def test_the_row_of_a_null(values, kind, row) -> None:
+    table = pa.table({"x": pa.array(values, kind)})
+    for begin in range(row + 1):
+        with pytest.raises(rbc.data.FormatError, match="is null") as caught:
+            column("x.parquet", table[begin:], "x")
+        assert caught.value.place == f"x, row {row - begin}"
+
+
+_INTERRUPTED = """
+import sys
+import numpy as np
+import robocache as rbc
+given = rbc.data.open(sys.argv[1]).load()
+print("read", flush=True)
+given.save(sys.argv[2], "lerobot")
+print("written", flush=True)
+"""
+
+
+def test_ctrl_c_while_pandas_is_imported(tmp_path) -> None:
+    """Reading takes no pandas. Writing does, and a Ctrl-C in its import ends it."""
+    source, target, packages = tmp_path / "source", tmp_path / "target", tmp_path / "packages"
+    data_files.write_lerobot(source, version="v3.0")
+    packages.mkdir()
+    (packages / "pandas.py").write_text(
+        "import os, signal\n"
+        "print('imported', flush=True)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+    )
+    path = os.pathsep.join([str(packages), *sys.path])
+    run = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED, str(source), str(target)],
+        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert run.stdout == "read\nimported\n", run.stdout + run.stderr
+    assert run.stderr.rstrip().endswith("KeyboardInterrupt"), run.stderr
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["packages", "source"]
