@@ -136,6 +136,59 @@ def test_a_damaged_file_in_a_folder(tmp_path):
     np.testing.assert_array_equal(kept["action"].values, arrays["action"])
 
 
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda path: path.write_bytes(b""), "but a file of 0 bytes"),
+        (lambda path: path.mkdir(), "but a folder"),
+        (lambda path: path.write_bytes(b"error 404"), "but a file that begins with b'error 40'"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["hdf5", "h5"])
+def test_a_file_in_a_folder_that_is_no_hdf5(tmp_path, make, match, suffix):
+    """It was an episode: to skip it in silence loses that."""
+    for n in (0, 2):
+        data_files.write_aloha(tmp_path / f"episode_{n}.{suffix}")
+    (tmp_path / f"._episode_0.{suffix}").write_bytes(b"what macOS writes beside files")
+    assert len(data.open(tmp_path)) == 2
+    make(tmp_path / f"episode_1.{suffix}")
+    error = refused(tmp_path, match)
+    assert error.path.endswith(f"episode_1.{suffix}")
+    assert str(error).count("damaged='keep'") == 1
+    kept = data.open(tmp_path, damaged="keep")
+    assert len(kept) == 2 and match in kept.problems[0].text
+
+
+def test_a_damaged_episode_in_a_folder_tells_once_how_to_go_on(tmp_path):
+    for n in (0, 1):
+        data_files.write_aloha(tmp_path / f"episode_{n}.hdf5")
+    with h5py.File(tmp_path / "episode_1.hdf5", "w") as file:
+        file["words"] = b"nothing else"
+    assert str(refused(tmp_path, "tell how long it is")).count("damaged='keep'") == 1
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8", ">i8"])
+def test_times_that_are_integers_stay_so(tmp_path, dtype):
+    """float64 has steps of 256 ns there."""
+    begin, path = 1_700_000_000_123_456_789, tmp_path / "x.hdf5"
+    given = begin + 100_000_001 * np.arange(10)
+    with h5py.File(path, "w") as file:
+        file["data/demo_0/actions"] = np.zeros((10, 2))
+        file["data/demo_0/timestamp"] = given.astype(dtype)
+    times = data.open(path, unit="ns")["actions"].times
+    assert times.dtype == np.int64
+    np.testing.assert_array_equal(times, given)
+    assert data.open(path, unit="ns").unit == "ns" and data.open(path).unit is None
+    assert data.open(path, unit="ns").align(10)["actions"].num_rows == 10
+
+
+def test_times_beyond_int64(tmp_path):
+    with h5py.File(tmp_path / "x.hdf5", "w") as file:
+        file["data/demo_0/actions"] = np.zeros((2, 2))
+        file["data/demo_0/timestamp"] = np.array([0, 1 << 63], np.uint64)
+    refused(tmp_path / "x.hdf5", "timestamp, row 1: is 9223372036854775808, a time beyond int64")
+
+
 def test_open_for_writing_elsewhere(tmp_path):
     path = tmp_path / "x.hdf5"
     data_files.write_robomimic(path)

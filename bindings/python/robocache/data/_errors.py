@@ -57,6 +57,9 @@ class LeftOut:
         return f"{self.place}: {self.reason}"
 
 
+_KEEP = "damaged='keep' reads the rest"
+
+
 class Damage:
     """Refuses damage with an error, or keeps a list of it and goes on."""
 
@@ -69,7 +72,7 @@ class Damage:
     def found(self, path: Any, place: str, text: str) -> None:
         """Raise, or note it once."""
         if not self.keep:
-            raise FormatError(path, place, f"{text}; damaged='keep' reads the rest")
+            raise FormatError(path, place, text if _KEEP in text else f"{text}; {_KEEP}")
         self.note(path, place, text)
 
     def note(self, path: Any, place: str, text: str) -> None:

@@ -13,9 +13,9 @@ from ._episodes import About, Episodes, OnDisk, TrackInfo
 from ._errors import Damage, FormatError, LeftOut, needed, some
 from ._folders import Folder
 from ._hdf5_links import LeadsNowhere, arrays_below, item_of
-from ._open import Options, head
+from ._open import Options, head, what_is
 from ._progress import progress
-from ._rows import channel_names, clock_rows, is_picture
+from ._rows import channel_names, clock_rows, is_picture, stamps
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _LENGTHS = ("actions", "action", "states", "observations/qpos", "qpos")
@@ -24,7 +24,11 @@ _TIMES = ("timestamp", "timestamps", "time")
 
 def sniff(path: str) -> bool:
     if os.path.isdir(path):
-        return bool(_files_in(path))
+        return any(_is_hdf5(os.path.join(path, name)) for name in _files_in(path))
+    return _is_hdf5(path)
+
+
+def _is_hdf5(path: str) -> bool:
     return head(path, len(_MAGIC)) == _MAGIC
 
 
@@ -63,6 +67,8 @@ def open(path: str, options: Options) -> Episodes:
     if not demos:
         raise FormatError(path, "", "has no episodes")
     infos = _tracks_of(demos, options.damage, left_out)
+    clock = _clock_in(infos)
+    has_ticks = clock is not None and infos[clock].dtype.startswith(("int", "uint"))
     lengths = np.array([demo.length for demo in demos], np.int64)
     total = info.get("total")
     if total is not None and int(total) != int(lengths.sum()):
@@ -70,7 +76,7 @@ def open(path: str, options: Options) -> Episodes:
         options.damage.note(path, "data", text)
     about = About(
         "HDF5, robomimic's layout" if demos[0].group else "HDF5, ALOHA's layout",
-        unit=options.unit or "s",
+        unit=options.unit or (None if has_ticks else "s"),
         rate=options.rate,
         info={**info, "episodes": [demo.group or os.path.basename(demo.file) for demo in demos]},
         left_out=tuple(LeftOut(name, reason) for name, reason in left_out.items()),
@@ -84,18 +90,20 @@ def open(path: str, options: Options) -> Episodes:
 
 
 def _files_in(path: str) -> list[str]:
-    names = [e.name for e in os.scandir(path) if e.name.endswith((".hdf5", ".h5"))]
-    names = [name for name in names if head(os.path.join(path, name), len(_MAGIC)) == _MAGIC]
-    return sorted(names, key=_by_number)
+    """Names that are those of HDF5 files, in the order of their numbers."""
+    names = [entry.name for entry in os.scandir(path) if entry.name.endswith((".hdf5", ".h5"))]
+    return sorted((name for name in names if not name.startswith("._")), key=_by_number)
 
 
 def _by_number(name: str) -> list[Any]:
     """demo_2 before demo_10."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
 def _opened(path: str) -> Any:
     h5py = needed("h5py", "hdf5", "an HDF5 file")
+    if not _is_hdf5(path):
+        raise FormatError(path, "", f"is no HDF5 file, but {what_is(path)}")
     try:
         return h5py.File(path, "r")
     except OSError as error:
@@ -218,6 +226,11 @@ def _tracks_of(
     return infos
 
 
+def _clock_in(infos: dict[str, TrackInfo]) -> str | None:
+    """The name of the times of all tracks."""
+    return next((name for name in _TIMES if name in infos and infos[name].channels == 1), None)
+
+
 def _read(
     demos: list[_Demo], infos: dict[str, TrackInfo], options: Options, names: Any, chosen: Any
 ) -> dict[str, Track]:
@@ -225,7 +238,7 @@ def _read(
 
     lengths = np.array([demos[e].length for e in chosen.tolist()], np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    clock = next((name for name in _TIMES if name in infos and infos[name].channels == 1), None)
+    clock = _clock_in(infos)
     wanted = [*names, clock] if clock else list(names)
     values = {
         name: np.empty((int(offsets[-1]), infos[name].channels), infos[name].dtype)
@@ -247,9 +260,9 @@ def _read(
         finally:
             if opened is not None:
                 opened.close()
-    times = (
-        values.pop(clock)[:, 0].astype(np.float64) if clock else clock_rows(lengths, options.rate)
-    )
+    times = clock_rows(lengths, options.rate)
+    if clock:
+        times = stamps(values.pop(clock)[:, 0], demos[0].file, clock)
     return {
         name: Track(values[name], offsets, times=times, names=infos[name].names) for name in names
     }

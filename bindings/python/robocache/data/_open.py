@@ -134,3 +134,12 @@ def head(path: str, size: int) -> bytes:
         return b""
     with builtins.open(path, "rb") as file:
         return file.read(size)
+
+
+def what_is(path: str) -> str:
+    """What a file is that is not what its name tells."""
+    if os.path.isdir(path):
+        return "a folder"
+    if os.path.exists(path) and os.path.getsize(path) == 0:
+        return "a file of 0 bytes"
+    return f"a file that begins with {head(path, 8)!r}"

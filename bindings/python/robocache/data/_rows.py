@@ -7,6 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ._errors import FormatError
+
 _NAMED = 2048  # channels, of which each gets a name
 _MOST = 1 << 16  # numbers a row
 _PICTURE = 3  # axes of a row of uint8
@@ -24,6 +26,16 @@ def is_picture(shape: Sequence[int], dtype: Any) -> bool:
     """Whether rows are too large for channels: pictures, large clouds."""
     row = tuple(shape[1:])
     return math.prod(row) > _MOST or (dtype.kind == "u" and len(row) >= _PICTURE)
+
+
+def stamps(array: Any, path: str, place: str) -> Any:
+    """Times as int64 or float64."""
+    import numpy as np
+
+    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        at = int(np.argmax(array > np.iinfo(np.int64).max))
+        raise FormatError(path, f"{place}, row {at}", f"is {array[at]}, a time beyond int64")
+    return np.array(array, np.float64 if array.dtype.kind == "f" else np.int64)
 
 
 def clock_rows(lengths: Any, rate: float | None) -> Any:
