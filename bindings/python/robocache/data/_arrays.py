@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any
 
 from .. import Track
 from ._episodes import About, Episodes
-from ._errors import Damage, FormatError, LeftOut
+from ._errors import FormatError, LeftOut
 from ._folders import Folder
-from ._open import FORMATS, Options, format_of, head
+from ._open import FORMATS, Options, format_of, head, what_is
 from ._recording import Recording
-from ._rows import channel_names, clock_rows, is_picture
+from ._rows import channel_names, clock_rows, is_number, is_picture, stamps
 from ._source import Piece, StreamInfo
 
 _MAGIC = b"\x93NUMPY"
@@ -26,7 +28,7 @@ def sniff(path: str) -> bool:
     if os.path.isfile(path):
         return head(path, len(_MAGIC)) == _MAGIC
     if any(name.endswith(".npy") for name in os.listdir(path)):
-        return next(iter(_files_in(path)), None) is not None
+        return _has_some(path)
     others = [name for name in FORMATS if name != __name__.rpartition(".")[2]]
     for entry in os.scandir(path):  # a folder of data sets is none itself
         if not entry.is_dir():
@@ -34,14 +36,14 @@ def sniff(path: str) -> bool:
         is_set = os.path.exists(os.path.join(entry.path, f"{_EPISODE}.npy"))
         if is_set or format_of(entry.path, others) is not None:
             return False
-    return next(iter(_files_in(path)), None) is not None
+    return _has_some(path)
 
 
 def open(path: str, options: Options) -> Recording | Episodes:
     if os.path.isfile(path):
-        array, linked = _load(path, options.damage), []
-        if array is None or array.dtype.kind not in "fiub":
-            raise FormatError(path, "", "holds no numbers")
+        array, linked = _load(path), []
+        if not is_number(array.dtype):
+            raise FormatError(path, "", f"holds no numbers, but {array.dtype}")
         name = os.path.basename(path).removesuffix(".npy")
         arrays = {name: array}
     else:
@@ -49,25 +51,28 @@ def open(path: str, options: Options) -> Recording | Episodes:
         linked = _linked_folders(path, folder)
         arrays = {}
         for file in sorted(_files_in(path)):
-            opened = _load(folder.file(file), options.damage)
-            if opened is not None:
-                arrays[file.replace(os.sep, "/").removesuffix(".npy")] = opened
+            file_path = folder.file(file)
+            try:
+                arrays[file.replace(os.sep, "/").removesuffix(".npy")] = _load(file_path)
+            except FormatError as error:
+                options.damage.found(file_path, "", error.reason)
     left_out = [LeftOut(name, "a link to a folder, which is not followed") for name in linked]
     left_out += [
         LeftOut(name, f"no numbers, but {array.dtype}")
         for name, array in arrays.items()
-        if array.dtype.kind not in "fiub"
+        if not is_number(array.dtype)
     ]
     left_out += [
         LeftOut(name, f"pictures or clouds, {array.dtype} {list(array.shape)}")
         for name, array in arrays.items()
-        if array.dtype.kind in "fiub" and is_picture(array.shape, array.dtype)
+        if is_number(array.dtype) and is_picture(array.shape, array.dtype)
     ]
     left_out += [LeftOut(name, "a single number") for name, a in arrays.items() if a.ndim == 0]
     names = {each.place for each in left_out}
     arrays = {name: array for name, array in arrays.items() if name not in names}
     if not arrays:
-        raise FormatError(path, "", "holds no arrays with a row a step")
+        damaged = "".join(f"; {problem}" for problem in options.damage.problems[:1])
+        raise FormatError(path, "", f"holds no arrays with a row a step{damaged}")
     index = arrays.get(_EPISODE)
     if index is not None and index.ndim == 1 and index.dtype.kind in "iu":
         return _by_index(path, arrays, options, left_out)
@@ -77,18 +82,25 @@ def open(path: str, options: Options) -> Recording | Episodes:
     return Recording(_Arrays(path, arrays, options, left_out), progress=options.progress)
 
 
+def _has_some(path: str) -> bool:
+    return any(_is_npy(os.path.join(path, name)) for name in _files_in(path))
+
+
+def _is_npy(path: str) -> bool:
+    return head(path, len(_MAGIC)) == _MAGIC
+
+
 def _files_in(path: str) -> Iterator[str]:
     """Names of .npy files below a folder; links to folders are not followed."""
     count = 0
     for base, directories, names in os.walk(path):
         directories.sort()
         for name in sorted(names):
-            file = os.path.join(base, name)
-            if name.endswith(".npy") and head(file, len(_MAGIC)) == _MAGIC:
+            if name.endswith(".npy") and not name.startswith("._"):
                 count += 1
                 if count > _MOST:
                     raise FormatError(path, "", f"has more than {_MOST} .npy files")
-                yield os.path.relpath(file, path)
+                yield os.path.relpath(os.path.join(base, name), path)
 
 
 def _linked_folders(path: str, folder: Folder) -> list[str]:
@@ -102,20 +114,21 @@ def _linked_folders(path: str, folder: Folder) -> list[str]:
     return found
 
 
-def _load(path: str, damage: Damage) -> Any:
-    """A view of a file; None of what is damaged."""
+def _load(path: str) -> Any:
+    """A view of a file."""
     import numpy as np
 
+    if not _is_npy(path):
+        raise FormatError(path, "", f"is no .npy file, but {what_is(path)}")
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        return np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         line = str(error).partition("\n")[0]
         if "pickle" in line or "object" in line.lower():
-            damage.found(path, "", "holds Python objects, which are not unpickled")
+            line = "holds Python objects, which are not unpickled"
         else:
-            damage.found(path, "", f"is damaged, or cut off: {line}")
-        return None
-    return array
+            line = f"is damaged, or cut off: {line}"
+        raise FormatError(path, "", line) from None
 
 
 # ---- episodes -----------------------------------------------------------------------------------
@@ -140,7 +153,7 @@ def _by_index(path: str, arrays: Any, options: Options, left_out: list[LeftOut])
     clock = next((name for name, a in rows.items() if a.ndim == 1 and _CLOCK.search(name)), None)
     times = clock_rows(lengths, options.rate)
     if clock is not None:
-        times = _stamps(rows.pop(clock))
+        times = stamps(rows.pop(clock), path, f"{clock}.npy")
     tracks = {
         name: Track(_table(array), offsets, times=times, names=channel_names(array.shape[1:]))
         for name, array in rows.items()
@@ -159,7 +172,7 @@ def _padded(path: str, arrays: Any, options: Options, left_out: list[LeftOut]) -
     times = clock_rows(np.full(episodes, steps), options.rate)
     tracks = {
         name: Track(
-            np.ascontiguousarray(array).reshape(episodes * steps, -1),
+            _native(array).reshape(episodes * steps, math.prod(array.shape[2:])),
             offsets,
             times=times,
             names=channel_names(array.shape[2:]),
@@ -172,9 +185,11 @@ def _padded(path: str, arrays: Any, options: Options, left_out: list[LeftOut]) -
 def _made(
     path: str, tracks: Any, options: Options, left_out: list[LeftOut], numbers: list[int]
 ) -> Episodes:
+    times = next(iter(tracks.values())).times
+    has_ticks = times is not None and times.dtype.kind == "i"
     about = About(
         "arrays of episodes",
-        unit=options.unit or "s",
+        unit=options.unit or (None if has_ticks else "s"),
         rate=options.rate,
         info={"episodes": numbers},
         left_out=tuple(left_out),
@@ -200,12 +215,13 @@ class _Arrays:
         self.arrays = {name: array for name, array in arrays.items() if name not in clocks}
         if not self.arrays:
             self.arrays, clocks = clocks, {}
+        self.names = _names_of(self.arrays)
         self.clocks = {name: self._clock_of(name, clocks) for name in self.arrays}
         for name, array in clocks.items():
-            if all(array is not clock for clock in self.clocks.values()):
+            if all(name != used[0] for used in self.clocks.values() if used):
                 left_out.append(LeftOut(name, f"{len(array)} times, of no array beside them"))
 
-    def _clock_of(self, name: str, clocks: dict[str, Any]) -> Any:
+    def _clock_of(self, name: str, clocks: dict[str, Any]) -> tuple[str, Any] | None:
         """The times in the same folder, of the same number; of several those named most alike."""
         folder, _, own = name.rpartition("/")
         beside = {
@@ -222,24 +238,17 @@ class _Arrays:
         best = max(
             beside, key=lambda clock: len(os.path.commonprefix([own, clock.rpartition("/")[2]]))
         )
-        return beside[best]
+        return best, beside[best]
 
     @property
     def streams(self) -> dict[str, StreamInfo]:
         return {
-            self._name(name): StreamInfo(self._name(name), "npy", len(array), self._channels(array))
+            self.names[name]: StreamInfo(self.names[name], "npy", len(array), self._channels(array))
             for name, array in self.arrays.items()
         }
 
-    def _name(self, name: str) -> str:
-        """processed_log/IMU/gyro/value is the stream processed_log/IMU/gyro."""
-        folder, _, own = name.rpartition("/")
-        return folder if folder and own in ("value", "values") else name
-
     @staticmethod
     def _channels(array: Any) -> tuple[str, ...]:
-        import math
-
         names = channel_names(array.shape[1:])
         count = math.prod(array.shape[1:])
         return names if names is not None else tuple(f"[{i}]" for i in range(count))
@@ -249,10 +258,22 @@ class _Arrays:
 
     def pieces(self, names: Collection[str], shown: bool | None = None) -> Iterator[Piece]:
         for name, array in self.arrays.items():
-            if self._name(name) in names:
-                times = self.clocks[name]
-                clocks = {} if times is None else {"time": _stamps(times)}
-                yield Piece(self._name(name), self._channels(array), _table(array), clocks)
+            if self.names[name] in names:
+                clocks = {}
+                clock = self.clocks[name]
+                if clock is not None:
+                    clocks["time"] = stamps(clock[1], self.path, f"{clock[0]}.npy")
+                yield Piece(self.names[name], self._channels(array), _table(array), clocks)
+
+
+def _names_of(arrays: Collection[str]) -> dict[str, str]:
+    """Of streams: processed_log/IMU/gyro/value is processed_log/IMU/gyro, if no other is."""
+    short = {}
+    for name in arrays:
+        folder, _, own = name.rpartition("/")
+        short[name] = folder if folder and own in ("value", "values") else name
+    taken = Counter(short.values())
+    return {n: s if taken[s] == 1 and (s == n or s not in arrays) else n for n, s in short.items()}
 
 
 def _is_clock(name: str, array: Any) -> bool:
@@ -265,13 +286,11 @@ def _is_clock(name: str, array: Any) -> bool:
 
 def _table(array: Any) -> Any:
     """[n,D] in memory."""
+    return _native(array).reshape(len(array), math.prod(array.shape[1:]))
+
+
+def _native(array: Any) -> Any:
+    """A copy in memory, with the bytes of numbers in the order of this machine."""
     import numpy as np
 
-    return np.array(array).reshape(len(array), -1)
-
-
-def _stamps(array: Any) -> Any:
-    """Times as int64 or float64."""
-    import numpy as np
-
-    return np.array(array, np.float64 if array.dtype.kind == "f" else np.int64)
+    return np.array(array, array.dtype.newbyteorder("="), order="C")

@@ -15,7 +15,7 @@ from ._folders import Folder
 from ._hdf5_links import LeadsNowhere, arrays_below, item_of
 from ._open import Options, head, what_is
 from ._progress import progress
-from ._rows import channel_names, clock_rows, is_picture, stamps
+from ._rows import channel_names, clock_rows, is_number, is_picture, stamps
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _LENGTHS = ("actions", "action", "states", "observations/qpos", "qpos")
@@ -178,7 +178,7 @@ def _demo(
     demo = _Demo(path, group, length)
     for name, array in arrays.items():
         shape = tuple(array.shape)
-        if array.dtype.kind not in "fiub":
+        if not is_number(array.dtype):
             left_out.setdefault(name, f"is of {array.dtype}")
         elif is_picture(shape, array.dtype):
             left_out.setdefault(name, f"pictures or clouds, {array.dtype} {list(shape[1:])}")

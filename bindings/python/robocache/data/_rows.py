@@ -22,6 +22,11 @@ def channel_names(shape: Sequence[int]) -> tuple[str, ...] | None:
     return tuple("".join(f"[{i}]" for i in place) for place in places)
 
 
+def is_number(dtype: Any) -> bool:
+    """Whether streams and tracks hold it: no complex numbers, and no floats of 80 or 128 bits."""
+    return dtype.kind in "fiub" and dtype.itemsize <= 8
+
+
 def is_picture(shape: Sequence[int], dtype: Any) -> bool:
     """Whether rows are too large for channels: pictures, large clouds."""
     row = tuple(shape[1:])
