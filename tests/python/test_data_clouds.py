@@ -206,6 +206,114 @@ def test_a_folder_of_clouds(tmp_path):
     assert len(clouds[1:]) == 2 and len(clouds[-1]) == 110
 
 
+def ascii_cloud(path, fields, types, sizes, lines, points=None):
+    points = len(lines) if points is None else points
+    path.write_text(
+        f"VERSION 0.7\nFIELDS {fields}\nSIZE {sizes}\nTYPE {types}\n"
+        f"WIDTH {points}\nHEIGHT 1\nPOINTS {points}\nDATA ascii\n" + "\n".join(lines) + "\n"
+    )
+    return path
+
+
+def test_integers_of_ascii_are_exact(tmp_path):
+    begin, largest = 1_700_000_000_123_456_789, (1 << 64) - 1
+    lines = [f"0 0 0 {begin + i} {-begin - i} {i}.0 {i}e1" for i in range(5)]
+    lines += ["", f"nan inf -inf {largest} {-(1 << 63)} 255 -128  ", ""]
+    path = ascii_cloud(
+        tmp_path / "x.pcd", "x y z t s ring k", "F F F U I U I", "4 4 4 8 8 1 1", lines, 6
+    )
+    cloud = data.open(path)
+    assert cloud.fields["t"].tolist() == [begin + i for i in range(5)] + [largest]
+    assert cloud.fields["s"].tolist() == [-begin - i for i in range(5)] + [-(1 << 63)]
+    assert cloud.fields["ring"].tolist() == [0, 1, 2, 3, 4, 255]
+    assert cloud.fields["k"].tolist() == [0, 10, 20, 30, 40, -128]
+    assert np.isnan(cloud.points[5, 0]) and np.isinf(cloud.points[5, 1:]).all()
+
+
+@pytest.mark.parametrize(
+    ("line", "match"),
+    [
+        ("1 1 1 7 99", "point 1: has 5 numbers, but FIELDS and COUNT tell of 4"),
+        ("1 1 1", "point 1: has 3 numbers"),
+        ("1 1 1 300", "point 1: n is 300, which is beyond uint8"),
+        ("1 1 1 -1", "point 1: n is -1, which is beyond uint8"),
+        ("1 1 1 1.5", "point 1: n is 1.5, which is no integer"),
+        ("1 1 1 nan", "point 1: n is nan, which is no integer"),
+        ("1 1 1 " + "9" * 5000, "point 1: n is 9{40}, which is no integer"),
+        ("1 1e39 1 7", "point 1: y is 1e39, which is beyond float32"),
+        ("1 one 1 7", "point 1: y is one, which is no number"),
+    ],
+)
+def test_lines_of_ascii_that_are_wrong(tmp_path, line, match):
+    path = ascii_cloud(
+        tmp_path / "x.pcd", "x y z n", "F F F U", "4 4 4 1", ["0 0 0 0", line, "2 2 2 2"]
+    )
+    with pytest.raises(data.FormatError, match=match):
+        data.open(path)
+
+
+def test_clouds_without_points(tmp_path):
+    path = ascii_cloud(tmp_path / "x.pcd", "x y", "F F", "4 4", ["1 2"])
+    cloud = data.open(path)
+    assert cloud.fields["y"].tolist() == [2]
+    with pytest.raises(data.FormatError, match="x.pcd: field z: is missing: the cloud has no poi"):
+        np.asarray(cloud.points)
+    text = path.read_text().replace("TYPE F F", "TYPE F F F\nCOUNT 1 1 2")
+    text = text.replace("FIELDS x y", "FIELDS x y z").replace("SIZE 4 4", "SIZE 4 4 4")
+    text = text.replace("ascii\n1 2", "ascii\n1 2 3 4")
+    path.write_text(text)
+    with pytest.raises(data.FormatError, match="field z: has 2 numbers a point, not 1"):
+        np.asarray(data.open(path).points)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        ("VIEWPOINT 1 2 3", "VIEWPOINT one 2 3", "header: cannot be read"),
+        ("COUNT 1 1 1 1 3 1 4", "COUNT 0 0 0 0 0 0 0", "COUNT is 0 of all FIELDS"),
+    ],
+)
+def test_headers_that_were_errors_of_numpy(tmp_path, old, new, match):
+    path = write(tmp_path / "a.pcd", records(), "binary")
+    path.write_bytes(path.read_bytes().replace(old.encode(), new.encode()))
+    write(tmp_path / "b.pcd", records(), "binary")
+    with pytest.raises(data.FormatError, match=match):
+        data.open(tmp_path)[0]
+
+
+@pytest.mark.parametrize("suffix", [".pcd", ".bin"])
+@pytest.mark.parametrize(
+    "make",
+    [lambda p: p.write_bytes(b""), lambda p: p.write_bytes(b"404 gone"), lambda p: p.mkdir()],
+)
+def test_a_file_of_a_folder_that_is_no_cloud(tmp_path, suffix, make):
+    """It is damage; where that is kept, the others keep their places."""
+    for number in (4, 6):
+        if suffix == ".pcd":
+            write(tmp_path / f"{number}.pcd", records(number), "binary")
+        else:
+            sweep(number, 4).tofile(tmp_path / f"{number}.bin")
+    (tmp_path / f"._4{suffix}").write_bytes(b"what macOS writes beside files")
+    (tmp_path / "readme.txt").write_text("is no cloud, and need not be")
+    assert [len(cloud) for cloud in data.open(tmp_path)] == [4, 6]
+    make(tmp_path / f"5{suffix}")
+    with pytest.raises(data.FormatError, match="is no .*, but a f.*; damaged='keep'") as caught:
+        data.open(tmp_path)
+    assert caught.value.path == str(tmp_path / f"5{suffix}")
+    kept = data.open(tmp_path, damaged="keep")
+    assert kept.names == [f"{number}{suffix}" for number in (4, 5, 6)]
+    assert len(kept[2]) == 6
+    with pytest.raises(data.FormatError, match=f"5{suffix}: is no "):
+        kept[1]
+
+
+def test_names_without_numbers_are_in_order(tmp_path):
+    letters = "qazwsxedcrfvtgbyhnujmikolp"  # folders list files in an order of their own
+    for name in letters:
+        sweep(10, 4).tofile(tmp_path / f"{name}.bin")
+    assert data.open(tmp_path).names == [f"{name}.bin" for name in sorted(letters)]
+
+
 def test_the_real_ones(recordings):
     if not (recordings / "pcl").is_dir():
         pytest.skip(f"no {recordings / 'pcl'}")

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable, overload
 
+from ._errors import FormatError, some
 from ._folders import Folder
+from ._open import Options, what_is
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,13 @@ class PointCloud:
         """x, y, z: [N,3] in their dtype. Points without a reading are NaN."""
         import numpy as np
 
+        for axis in "xyz":
+            if axis not in self.fields:
+                text = f"is missing: the cloud has no points, but {some(list(self.fields))}"
+                raise FormatError(self.path, f"field {axis}", text)
+            if self.fields[axis].ndim != 1:
+                count = self.fields[axis].shape[1]
+                raise FormatError(self.path, f"field {axis}", f"has {count} numbers a point, not 1")
         return np.stack([self.fields[axis] for axis in "xyz"], axis=1)
 
     @property
@@ -75,10 +84,30 @@ class PointClouds(Sequence[PointCloud]):
         return f"PointClouds({self.path!r}, {len(self)} files)"
 
 
-def folder_of(path: str, is_cloud: Callable[[str], bool], follow_links: bool = True) -> list[str]:
-    """Files of a folder that are clouds, by their numbers."""
-    found = [entry.name for entry in os.scandir(path) if entry.is_file() and is_cloud(entry.path)]
-    folder = Folder(path, follow_links)
-    for name in found:
-        folder.file(name)
-    return sorted(found, key=lambda name: [int(n) for n in re.findall(r"\d+", name)] or [0])
+def has_clouds(path: str, is_cloud: Callable[[str], bool]) -> bool:
+    """Whether some file of a folder is a cloud."""
+    return any(entry.is_file() and is_cloud(entry.path) for entry in os.scandir(path))
+
+
+def folder_of(
+    path: str, is_cloud: Callable[[str], bool], suffix: str, what: str, options: Options
+) -> list[str]:
+    """Files of a folder that are clouds, or should be by their suffix, by their numbers.
+
+    Those that are none are damage. Where that is kept they are still there, so that the others
+    keep their places: reading one is an error.
+    """
+    folder, found = Folder(path, options.follow_links), []
+    for entry in sorted(os.scandir(path), key=_by_numbers):
+        good = entry.is_file() and is_cloud(entry.path)
+        named = entry.name.endswith(suffix) and not entry.name.startswith("._")
+        if good or named:
+            file = folder.file(entry.name)
+            if not good:
+                options.damage.found(file, "", f"is no {what}, but {what_is(file)}")
+            found.append(entry.name)
+    return found
+
+
+def _by_numbers(entry: os.DirEntry[str]) -> tuple[list[int], str]:
+    return [int(n) for n in re.findall(r"\d+", entry.name)] or [0], entry.name

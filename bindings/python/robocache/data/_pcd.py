@@ -6,25 +6,26 @@ import builtins
 import os
 from typing import Any
 
-from ._clouds import PointCloud, PointClouds, folder_of
+from ._clouds import PointCloud, PointClouds, folder_of, has_clouds
 from ._errors import FormatError
-from ._open import Options, head
+from ._open import Options, head, what_is
 
 _KINDS = {"F": "f", "U": "u", "I": "i"}
 _KEYS = ("FIELDS", "SIZE", "TYPE", "WIDTH", "HEIGHT", "POINTS", "DATA")
 _HEADER = 1 << 14  # bytes, at most
 _MOST = 1 << 31  # points
+_EXACT = 1 << 53  # integers below it are exact in float64
 
 
 def sniff(path: str) -> bool:
     if os.path.isdir(path):
-        return bool(folder_of(path, _is_pcd))
+        return has_clouds(path, _is_pcd)
     return _is_pcd(path)
 
 
 def open(path: str, options: Options) -> PointCloud | PointClouds:
     if os.path.isdir(path):
-        return PointClouds(path, folder_of(path, _is_pcd, options.follow_links), read)
+        return PointClouds(path, folder_of(path, _is_pcd, ".pcd", "PCD file", options), read)
     return read(path)
 
 
@@ -39,6 +40,8 @@ def read(path: str) -> PointCloud:
     """One file."""
     import numpy as np
 
+    if not _is_pcd(path):
+        raise FormatError(path, "", f"is no PCD file, but {what_is(path)}")
     with builtins.open(path, "rb") as file:
         content = file.read()
     told, begin = _header(path, content)
@@ -55,6 +58,10 @@ def read(path: str) -> PointCloud:
             for i, (name, kind, size, count) in enumerate(zip(names, kinds, sizes, counts))
         ]
         dtype = np.dtype(columns)
+        if dtype.itemsize == 0:
+            raise ValueError("COUNT is 0 of all FIELDS")
+        place = told.get("VIEWPOINT", "0 0 0 1 0 0 0".split())
+        viewpoint = tuple(float(number) for number in place)
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise FormatError(path, "header", f"cannot be read: {error}") from None
     if not 0 <= points < _MOST or width * height != points:
@@ -73,7 +80,6 @@ def read(path: str) -> PointCloud:
         for name in records
         if not name.startswith("_")
     }
-    viewpoint = tuple(float(number) for number in told.get("VIEWPOINT", "0 0 0 1 0 0 0".split()))
     return PointCloud(path, fields, width, height, viewpoint)
 
 
@@ -98,24 +104,84 @@ def _header(path: str, content: bytes) -> tuple[dict[str, list[str]], int]:
 
 
 def _ascii(path: str, body: bytes, dtype: Any, points: int) -> dict[str, Any]:
+    """Fields of lines, a point each."""
     import numpy as np
 
     width = sum(dtype[name].shape[0] for name in dtype.names)
-    words = body.split()
-    if len(words) < points * width:
-        row = len(words) // max(1, width)
+    row = 0
+    for line in body.splitlines():
+        count = len(line.split())
+        if count and row < points:
+            if count != width:
+                text = f"has {count} numbers, but FIELDS and COUNT tell of {width}"
+                raise FormatError(path, f"point {row}", text)
+            row += 1
+    if row < points:
         raise FormatError(path, f"point {row}", f"is cut off: {points} points are told of")
+    words = body.split()[: points * width]
     try:
-        table = np.array(words[: points * width], np.float64).reshape(points, width)
-    except ValueError as error:
-        raise FormatError(path, "points", f"are no numbers: {error}") from None
+        table = np.array(words, np.float64).reshape(points, width)
+    except ValueError:
+        table = None
     columns = {}
     at = 0
     for name in dtype.names:
-        base, shape = dtype[name].subdtype
-        columns[name] = table[:, at : at + shape[0]].astype(base)
-        at += shape[0]
+        base, (count,) = dtype[name].subdtype
+        columns[name] = np.empty((points, count), base)
+        for i in range(count):
+            told = None if table is None else table[:, at]
+            columns[name][:, i] = _column(path, name, words[at::width], told, base)
+            at += 1
     return columns
+
+
+def _column(path: str, name: str, words: list[bytes], told: Any, dtype: Any) -> Any:
+    """Numbers of a dtype; one that it does not hold is an error. ``told``: as float64, if known."""
+    import numpy as np
+
+    if dtype.kind == "f":
+        exact = _parsed(path, name, words, float, "no number") if told is None else told
+        with np.errstate(over="ignore"):
+            column = np.array(exact, np.float64).astype(dtype)
+        wrong = np.isinf(column) & np.isfinite(exact)
+        if wrong.any():
+            raise _wrong(path, name, words, int(wrong.argmax()), f"beyond {dtype}")
+        return column
+    limits = np.iinfo(dtype)
+    if told is not None and (np.abs(told) < _EXACT).all() and (told == np.floor(told)).all():
+        numbers = told.astype(np.int64)
+    else:
+        numbers = np.array(_parsed(path, name, words, _integer, "no integer"), object)
+    wrong = (numbers < limits.min) | (numbers > limits.max)
+    if wrong.any():
+        raise _wrong(path, name, words, int(wrong.argmax()), f"beyond {dtype}")
+    return numbers.astype(dtype)
+
+
+def _parsed(path: str, name: str, words: list[bytes], parse: Any, what: str) -> list[Any]:
+    numbers: list[Any] = []
+    try:
+        for word in words:
+            numbers.append(parse(word))
+    except (ValueError, OverflowError):
+        raise _wrong(path, name, words, len(numbers), what) from None
+    return numbers
+
+
+def _integer(word: bytes) -> int:
+    """Of "3", and of "3.0" or "3e2", as some write integers."""
+    try:
+        return int(word)
+    except ValueError:
+        number = float(word)
+        if not number.is_integer():
+            raise
+        return int(number)
+
+
+def _wrong(path: str, name: str, words: list[bytes], at: int, what: str) -> FormatError:
+    word = words[at][:40].decode("ascii", "backslashreplace")
+    return FormatError(path, f"point {at}", f"{name} is {word}, which is {what}")
 
 
 def _binary(path: str, body: Any, dtype: Any, points: int) -> dict[str, Any]:

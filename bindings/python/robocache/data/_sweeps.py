@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ._clouds import PointCloud, PointClouds, folder_of
+from ._clouds import PointCloud, PointClouds, folder_of, has_clouds
 from ._errors import FormatError
 from ._open import Options
 
+_WHAT = "sweep of x y z intensity (ring) in float32"
 _LOOK = 4096  # points
 _FAR = 1e4  # m
 _RINGS = 256
@@ -20,13 +21,13 @@ _FIELDS = {4: ("x", "y", "z", "intensity"), 5: ("x", "y", "z", "intensity", "rin
 
 def sniff(path: str) -> bool:
     if os.path.isdir(path):
-        return bool(folder_of(path, _is_sweep))
+        return has_clouds(path, _is_sweep)
     return _is_sweep(path)
 
 
 def open(path: str, options: Options) -> PointCloud | PointClouds:
     if os.path.isdir(path):
-        return PointClouds(path, folder_of(path, _is_sweep, options.follow_links), read)
+        return PointClouds(path, folder_of(path, _is_sweep, ".bin", _WHAT, options), read)
     return read(path)
 
 
@@ -40,7 +41,7 @@ def read(path: str) -> PointCloud:
 
     width = _width(path)
     if width is None:
-        raise FormatError(path, "", "is no sweep of x y z intensity (ring) in float32")
+        raise FormatError(path, "", f"is no {_WHAT}")
     table = np.fromfile(path, "<f4").reshape(-1, width)
     fields = {name: np.ascontiguousarray(table[:, i]) for i, name in enumerate(_FIELDS[width])}
     return PointCloud(path, fields, len(table), 1)
@@ -49,7 +50,7 @@ def read(path: str) -> PointCloud:
 def _width(path: str) -> int | None:
     """How many numbers a point has; None of what is no sweep."""
     size = os.path.getsize(path)
-    if size == 0:
+    if size == 0 or not os.path.isfile(path):
         return None
     for width in (5, 4):
         if size % (4 * width) == 0 and _is_plausible(path, width):
