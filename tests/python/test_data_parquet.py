@@ -14,7 +14,7 @@ import robocache as rbc
 
 pa = pytest.importorskip("pyarrow")
 
-from robocache.data._parquet import column  # noqa: E402
+from robocache.data._parquet import column, present_in  # noqa: E402
 
 _KINDS = ["bool", "int8", "uint8", "int16", "uint32", "int64", "uint64", "float16", "float64"]
 
@@ -62,6 +62,40 @@ def test_the_row_of_a_null(values, kind, row) -> None:
         with pytest.raises(rbc.data.FormatError, match="is null") as caught:
             column("x.parquet", table[begin:], "x")
         assert caught.value.place == f"x, row {row - begin}"
+
+
+@pytest.mark.parametrize(
+    "chunks", [[], [[1, None, 3]], [[1] * 9, [None] * 3, [], [None, *[2] * 8, None]]]
+)
+def test_where_columns_are_null(chunks) -> None:
+    chunked = pa.chunked_array(chunks, pa.int16())
+    expected = np.array([value is not None for chunk in chunks for value in chunk], bool)
+    for begin in range(len(expected) + 1):
+        cut = chunked[begin:]
+        np.testing.assert_array_equal(present_in(cut), expected[begin:])
+    assert present_in(pa.nulls(2)).tolist() == [False, False]
+
+
+def test_columns_of_no_rows_without_pandas(tmp_path) -> None:
+    """It takes a second to import."""
+    import pyarrow.parquet as parquet
+
+    table = pa.table(
+        {"x": np.arange(5), "l": pa.array([[1.0, 2.0]] * 5, pa.list_(pa.float32(), 2))}
+    )
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    code = """
+import sys
+from robocache.data._parquet import column, read_table, table_without_nulls
+empty, rows = table_without_nulls(sys.argv[1])
+table = read_table(sys.argv[1], ["x", "l"])
+columns = [column("", t, name) for t in (empty, table, table[:0]) for name in ("x", "l")]
+print(rows, *(len(each) for each in columns), "pandas" in sys.modules)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "rows.parquet")], capture_output=True, text=True
+    )
+    assert run.stdout == "5 0 0 5 5 0 0 False\n", run.stdout + run.stderr
 
 
 _INTERRUPTED = """

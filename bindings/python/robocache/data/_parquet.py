@@ -57,7 +57,10 @@ def table_without_nulls(path: str) -> tuple[Any, int]:
                     known = group.column(c).statistics
                     if known is None or not known.has_null_count or known.null_count:
                         return None, told.num_rows
-            return (schema.empty_table() if told.num_rows else None), told.num_rows
+            if not told.num_rows:
+                return None, 0
+            columns = [arrow.nulls(0, kind) for kind in schema.types]
+            return arrow.table(columns, schema=schema), told.num_rows
     except (arrow.ArrowException, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
@@ -92,12 +95,13 @@ def column(path: str, table: Any, name: str) -> Any:
     rows = table.num_rows
     array = chunked.combine_chunks() if chunked.num_chunks != 1 else chunked.chunk(0)
     if isinstance(array, arrow.ChunkedArray):  # of no rows
-        array = arrow.array([], chunked.type)
+        array = arrow.nulls(0, chunked.type)
     width = 1
     while True:
         kind = array.type
         if array.null_count:
-            raise FormatError(path, f"{name}, row {_first_null(array) // width}", "is null")
+            row = int(np.argmin(present_in(array))) // width
+            raise FormatError(path, f"{name}, row {row}", "is null")
         if arrow.types.is_fixed_size_list(kind):
             width *= kind.list_size
             array = array.flatten()
@@ -143,11 +147,19 @@ def _numbers(array: Any) -> Any:
     return np.frombuffer(buffer, dtype, count, begin * dtype.itemsize)
 
 
-def _first_null(array: Any) -> int:
+def present_in(array: Any) -> Any:
+    """Where an array, or one in chunks, is not null: bool [n]."""
     import numpy as np
 
-    present = array.buffers()[0]  # None of a column of nothing but nulls
-    return 0 if present is None else int(np.argmin(_bits(present, array.offset, len(array))))
+    arrow = needed("pyarrow", "tables", _WHAT)
+    parts = [np.zeros(0, bool)]
+    for part in array.chunks if isinstance(array, arrow.ChunkedArray) else [array]:
+        present = part.buffers()[0] if part.null_count else None
+        if present is None:  # of no nulls, or of nothing else
+            parts.append(np.full(len(part), part.null_count == 0))
+        else:
+            parts.append(_bits(present, part.offset, len(part)))
+    return np.concatenate(parts)
 
 
 def _bits(buffer: Any, begin: int, count: int) -> Any:
