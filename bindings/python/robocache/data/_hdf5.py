@@ -65,7 +65,8 @@ def open(path: str, options: Options) -> Episodes:
                 raise
             options.damage.found(error.path, error.place, error.reason)
     if not demos:
-        raise FormatError(path, "", "has no episodes")
+        damaged = "".join(f"; {problem}" for problem in options.damage.problems[:1])
+        raise FormatError(path, "", f"has no episodes{damaged}")
     infos = _tracks_of(demos, options.damage, left_out)
     clock = _clock_in(infos)
     has_ticks = clock is not None and infos[clock].dtype.startswith(("int", "uint"))
