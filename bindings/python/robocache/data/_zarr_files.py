@@ -13,16 +13,17 @@ from .. import Track
 from ._episodes import About, Episodes, OnDisk, TrackInfo
 from ._errors import FormatError, LeftOut, needed
 from ._flat import Data, distinct, flattened, restored
-from ._folders import Folder
 from ._open import Options
 from ._recording import Recording
 from ._rows import channel_names, clock_rows, is_picture
+from ._zarr_metadata import require_harmless
 
 KIND = "Zarr"
 _HEADS = (".zgroup", "zarr.json")
 _ENDS = "episode_ends"
 _TIMES = "timestamp"
 _DESCRIPTION = "robocache"
+_NUMBERS = "fiubmM"  # kinds of dtypes
 
 
 def sniff(path: str) -> bool:
@@ -39,10 +40,9 @@ def sniff(path: str) -> bool:
 
 def open(path: str, options: Options) -> Recording | Episodes:
     zarr = needed("zarr", "zarr", "a Zarr store")
-    if os.path.isdir(path):
-        _require_inside(Folder(path, options.follow_links))
-        store: Any = path
-    else:
+    require_harmless(path, options.follow_links)
+    store: Any = path
+    if not os.path.isdir(path):
         store = zarr.storage.ZipStore(path, mode="r")  # read by key: nothing is unpacked
     try:
         group = zarr.open_group(store, mode="r")
@@ -131,12 +131,17 @@ def _array(path: str, group: Any, options: Options, name: str) -> Any:
 
     try:
         array = group[name]
+    except KeyError:
+        raise FormatError(path, name, "is missing") from None
+    if not hasattr(array, "dtype"):
+        raise FormatError(path, name, "is a group, expected an array")
+    if array.dtype.kind not in _NUMBERS:
+        raise FormatError(path, name, f"is of {array.dtype}, expected numbers")
+    try:
         if array.size == 0:
             return np.zeros(array.shape, array.dtype)
         missing = array.nchunks - array.nchunks_initialized
         values = None if missing else np.asarray(array[...])
-    except KeyError:
-        raise FormatError(path, name, "is missing") from None
     except Exception as error:
         options.damage.found(path, name, f"a chunk cannot be read: {_line(error)}")
         return _around(array)
@@ -176,20 +181,6 @@ def _around(array: Any) -> Any:
         except Exception:
             continue
     return values
-
-
-def _require_inside(folder: Folder) -> None:
-    """No link leads out of the store."""
-    if folder.follow_links:
-        return
-    for base, directories, names in os.walk(folder.path):
-        for name in (*directories, *names):
-            path = os.path.join(base, name)
-            if os.path.islink(path) and not folder.holds(path):
-                where = os.path.relpath(path, folder.path)
-                raise FormatError(
-                    folder.path, where, "is a link out of the store; follow_links=True follows it"
-                )
 
 
 def _line(error: Exception) -> str:
