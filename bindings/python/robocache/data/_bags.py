@@ -147,18 +147,40 @@ class Bag:
         with progress(f"Reading {self.kind}", sum(f.size for f in self.files), shown) as read:
             for number, file in enumerate(self.files):
                 wanted = {c for topic in chosen for n, c in topic.channels if n == number}
-                before = 0
+                before, seen = 0, dict.fromkeys(wanted, 0)
                 for channels, rows, size in file.pieces(wanted) if wanted else ():
                     pieces: list[Piece] = []
                     for topic in chosen:
                         mask = _of_topic(channels, [c for n, c in topic.channels if n == number])
                         if mask.any():
+                            _add(seen, channels[mask])
                             pieces += _pieces(topic, topic.decoder.feed(rows.of(mask)))
                     before += size
                     read(size)
                     yield pieces, size
+                self._compare(file, seen)
                 read(max(0, file.size - before))
         yield [piece for topic in chosen for piece in _pieces(topic, topic.decoder.flush())], 0
+
+    def _compare(self, file: BagFile, seen: Mapping[int, int]) -> None:
+        """The messages of a whole pass, with those that the index of the file tells of."""
+        for channel, found in seen.items() if file.counts is not None else ():
+            told = (file.counts or {}).get(channel, 0)
+            place = f"topic {file.channels[channel].topic}"
+            if found < told:
+                reason = f"has {found:,} of the {told:,} messages that the index tells of"
+                self.damage.found(file.path, place, f"{reason}: the others are lost")
+            elif found > told:
+                reason = f"has {found:,} messages, but the index tells of {told:,}"
+                self.damage.note(file.path, place, reason)
+
+
+def _add(seen: dict[int, int], channels: Any) -> None:
+    """Count messages by their channel."""
+    import numpy as np
+
+    for channel, count in zip(*np.unique(channels, return_counts=True)):
+        seen[int(channel)] += int(count)
 
 
 def _of_topic(channels: Any, own: Sequence[int]) -> Any:

@@ -42,6 +42,7 @@ class _Chunk:
     at: int  # of the record
     size: int  # of its content
     channels: frozenset[int] | None  # None: not known
+    whole: bool = True  # whether the file has all of it
 
 
 class Mcap:
@@ -85,8 +86,9 @@ class Mcap:
                 if op == _CHUNK_INDEX:
                     self._chunk_index(summary, at)
                 elif op == _STATISTICS:
-                    chunked = struct.unpack_from("<I", summary, at + 22)[0]
-                    self.counts = _map(summary, at + 42, "<HQ")
+                    total, chunked = struct.unpack_from("<Q14xI", summary, at)
+                    counts = _map(summary, at + 42, "<HQ")
+                    self.counts = counts if counts or not total else None  # which are optional
                 else:
                     self._define(op, summary, at)
         except (struct.error, IndexError, UnicodeDecodeError):
@@ -146,7 +148,7 @@ class Mcap:
                 seen.add(int.from_bytes(data[begin : begin + 2], "little"))
             else:
                 self._define(op, data, begin)
-        self.chunks.append(_Chunk(at, size, frozenset(seen)))
+        self.chunks.append(_Chunk(at, size, frozenset(seen), whole))
 
     def _loose(self, at: int, size: int) -> None:
         """A message outside of chunks: neighbours are read together, as if they were one."""
@@ -193,6 +195,10 @@ class Mcap:
                     continue
                 flat = itertools.chain.from_iterable(_records(data))
                 table = np.fromiter(flat, np.int64).reshape(-1, 3)
+                end = int(table[-1, 1] + table[-1, 2]) if len(table) else 0
+                if chunk.whole and end != len(data):
+                    place = f"chunk at byte {chunk.at}"
+                    self.damage.found(self.path, place, broken_off(end, len(data)))
                 table = table[(table[:, 0] == _MESSAGE) & (table[:, 2] >= 22)]
                 content = np.frombuffer(data, np.uint8)
                 rows = Rows(content, table[:, 1], table[:, 2], table[:, 1])
@@ -208,7 +214,7 @@ class Mcap:
         if chunk.size < 0:
             file.seek(chunk.at)
             return file.read(min(-chunk.size, self.size))
-        return self._content(file, chunk.at, chunk.size, chunk.at + 9 + chunk.size <= self.size)
+        return self._content(file, chunk.at, chunk.size, chunk.whole)
 
     def _content(self, file: BinaryIO, at: int, size: int, whole: bool) -> bytes | None:
         """What a chunk holds; of one that is cut off what is there; None if it is damaged."""
@@ -248,6 +254,11 @@ def _records(data: bytes) -> Iterator[tuple[int, int, int]]:
             return
         yield op, at, size
         at += size
+
+
+def broken_off(end: int, size: int) -> str:
+    """What is wrong with a chunk whose records do not lead to its end."""
+    return f"a record at its byte {end} of {size} is damaged: the messages from there on are lost"
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from ._bags import Bag
 from ._columns import Rows
 from ._errors import Damage, FormatError, needed
-from ._mcap import Channel
+from ._mcap import Channel, broken_off
 from ._open import Options, head
 from ._recording import Recording
 from ._ros_types import normalized
@@ -201,16 +201,19 @@ class Ros1:
                 content = self._whole(chunk, unpacked)
                 if content is None:
                     continue
-                channels, rows = self._messages(content)
+                channels, rows = self._messages(chunk, content)
                 chosen = np.isin(channels, ids)
                 yield channels[chosen], rows.of(chosen), chunk.size
 
-    def _messages(self, content: bytes) -> tuple[Any, Rows]:
+    def _messages(self, chunk: _Chunk, content: bytes) -> tuple[Any, Rows]:
         """All messages of a chunk. Heads of one size have their fields at the same places."""
         import numpy as np
 
         flat = itertools.chain.from_iterable(_records(content))
         table = np.fromiter(flat, np.int64).reshape(-1, 4)
+        end = int(table[-1, 2] + table[-1, 3]) if len(table) else 0
+        if chunk.whole and end != len(content):
+            self.damage.found(self.path, f"chunk at byte {chunk.at}", broken_off(end, len(content)))
         data = np.frombuffer(content, np.uint8)
         channels, times = np.zeros(len(table), np.uint32), np.zeros(len(table), np.int64)
         kept = np.zeros(len(table), bool)

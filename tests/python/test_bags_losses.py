@@ -1,0 +1,130 @@
+"""Bags that lose messages where nothing else looks wrong: it is told, and how many are gone."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+import data_files
+import robocache as rbc
+from robocache.data._errors import Damage
+
+pytest.importorskip("rosbags")
+
+data = rbc.data
+POINT = "geometry_msgs/msg/Point"
+COUNT = 100
+
+
+def ros1(folder):
+    """A bag of one chunk that is not packed, and where records of messages begin in it."""
+    from robocache.data._rosbag1 import Ros1, _records
+
+    store = data_files.typestore(True)
+    told = [("/p", POINT, 10**9 + i, data_files.make(store, POINT, x=float(i)))
+            for i in range(COUNT)]  # fmt: skip
+    path = data_files.write_ros1(folder / "x.bag", told, store, chunk=1 << 20)
+    (chunk,) = Ros1(str(path), Damage()).chunks
+    content = path.read_bytes()[chunk.at : chunk.at + chunk.size]
+    records = [begin - 4 for begin, *_ in _records(content)]
+    return path, [chunk.at + at for at in records[-COUNT:]]
+
+
+def mcap(folder, summary=True, **chunk):
+    """The same; its checksum is 0, as many writers have it."""
+    store = data_files.typestore()
+    made = data_files.McapBytes()
+    text = store.generate_msgdef(POINT, ros_version=2)[0]
+    number, declared = made.declared("/p", POINT, text)
+    content, places = declared, []
+    for i in range(COUNT):
+        places.append(len(content))
+        raw = store.serialize_cdr(data_files.make(store, POINT, x=float(i)), POINT)
+        content += made.message(number, i, raw)
+    head = len(made.data) + 9 + 32 + 8
+    made.chunk(content, [number], checksum=False, **chunk)
+    path = folder / "x.mcap"
+    path.write_bytes(made.finished(summary, declared))
+    return path, [head + at for at in places]
+
+
+KINDS = {"ros1": ros1, "mcap": mcap}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
+def refused_and_kept(path, match, count):
+    with pytest.raises(data.FormatError, match=match):
+        data.open(path).load()
+    kept = data.open(path, damaged="keep").load()
+    assert len(kept["/p"]) == count
+    return [str(problem) for problem in kept.problems]
+
+
+def test_a_size_that_leads_beyond_a_chunk(tmp_path, kind):
+    path, places = KINDS[kind](tmp_path)
+    content = bytearray(path.read_bytes())
+    content[places[60] + (2 if kind == "ros1" else 4)] ^= 1  # a bit of its size
+    path.write_bytes(content)
+    match = r"chunk at byte \d+: a record at its byte \d+ of \d+ is damaged"
+    problems = refused_and_kept(path, match, 60)
+    assert problems[-1].endswith(f"topic /p: has 60 of the {COUNT} messages that the index tells "
+                                 "of: the others are lost")  # fmt: skip
+
+
+def test_records_that_are_no_messages_any_more(tmp_path, kind):
+    """Each leads to the next; the index alone tells that there were more messages."""
+    path, places = KINDS[kind](tmp_path)
+    content = bytearray(path.read_bytes())
+    for at in places[20:30]:
+        if kind == "ros1":
+            content[content.index(b"op=", at) + 3] = 0x70
+        else:
+            content[at] = 0x90
+    path.write_bytes(content)
+    (problem,) = refused_and_kept(path, "has 90 of the 100 messages", 90)
+    assert "topic /p" in problem
+
+
+@pytest.mark.parametrize("told", [90, 110])
+def test_a_count_of_the_index(tmp_path, told):
+    path, _ = mcap(tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(struct.pack("<IHQ", 10, 1, COUNT),
+                                     struct.pack("<IHQ", 10, 1, told)))  # fmt: skip
+    if told > COUNT:
+        refused_and_kept(path, "has 100 of the 110 messages", COUNT)
+        return
+    (problem,) = data.open(path).load().problems
+    assert problem.text == "has 100 messages, but the index tells of 90"
+
+
+def test_a_summary_without_counts(tmp_path):
+    """The format allows it: then nothing is known of how many there should be."""
+    path, _ = mcap(tmp_path)
+    content = path.read_bytes()
+    entry = struct.pack("<IHQ", 10, 1, COUNT)
+    at = content.index(entry)
+    size = at - 9 - 42
+    assert content[size] == 0x0B
+    head = bytearray(content[size:at] + struct.pack("<I", 0))
+    struct.pack_into("<Q", head, 1, len(head) - 9)
+    path.write_bytes(content[:size] + head + content[at + len(entry) :])
+    recording = data.open(path)
+    assert recording.info("/p").count is None
+    assert len(recording["/p"]) == COUNT and recording.problems == ()
+
+
+def test_a_cut_within_a_chunk(tmp_path):
+    """The messages before the cut are there, though the chunk is not whole."""
+    path, places = mcap(tmp_path, summary=False)
+    path.write_bytes(path.read_bytes()[: places[70] + 5])
+    problems = refused_and_kept(path, "is cut off", 70)
+    assert not any("lost" in problem for problem in problems)
+    values = data.open(path, damaged="keep")["/p"].values
+    np.testing.assert_array_equal(values[:, 0], np.arange(70))
