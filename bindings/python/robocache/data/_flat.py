@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Callable, Union
 
 from .. import Track
@@ -17,6 +17,8 @@ from ._errors import LeftOut
 from ._recording import RecordedStream, Recording
 
 VERSION = 1
+_LONGEST = 255  # bytes of a name that all file systems hold
+_CUT = 200
 Data = Union[Recording, Episodes]
 
 
@@ -119,16 +121,29 @@ def restored(
     return Episodes.made(tracks, tasks=tasks, source=path, about=about)
 
 
-def distinct(names: Sequence[str]) -> list[str]:
-    """Names of streams as names of files: no separators, no dots at the begin, no two the same."""
+def distinct(names: Sequence[str], reserved: Collection[str] = ()) -> list[str]:
+    """Names of streams as names of files: no separators, no dots at the begin, no two the same.
+
+    Files that were saved are found by them: names that a file system holds stay as they are.
+    """
     made: list[str] = []
+    seen = set(reserved)
     for name in names:
-        short = re.sub(r"[^\w.+-]+", ".", name).strip(".") or "unnamed"
-        taken = short
-        while taken in made:
-            taken = f"{short}.{len(made)}"
+        short = _held(re.sub(r"[^\w.+-]+", ".", name).strip(".") or "unnamed")
+        taken, number = short, len(made)
+        while taken in seen:
+            taken = _held(short, f".{number}")
+            number += 1
         made.append(taken)
+        seen.add(taken)
     return made
+
+
+def _held(name: str, end: str = "") -> str:
+    """A name as it is, or cut so that a file system holds it."""
+    if len((name + end).encode()) > _LONGEST:
+        name = name.encode()[:_CUT].decode(errors="ignore")
+    return name + end
 
 
 def parsed(text: str) -> dict[str, Any] | None:

@@ -17,8 +17,9 @@ _FILE = 100 << 20  # bytes of a data file, as LeRobot has it
 _CHUNK = 1000  # files in a folder
 _DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 _EPISODES = "meta/episodes/chunk-000/file-000.parquet"
-_INDICES = ("timestamp", "frame_index", "episode_index", "index", "task_index")
+_TASK = "task_index"
 _STAMPS = "robocache.stamps"
+_OWN = ("timestamp", "frame_index", "episode_index", "index", _TASK, _STAMPS)  # of each data set
 
 
 def write(given: Any, part: str) -> Collection[LeftOut]:
@@ -39,14 +40,16 @@ class _Writer:
         self.left_out: list[LeftOut] = []
         self.tracks: dict[str, Any] = {}
         self.names: dict[str, str] = {}  # of features: the track's
+        task_tuples = [_words(task) for task in given.tasks or [None] * len(given)]
+        self.task_tuples = task_tuples
+        self.tasks = list(dict.fromkeys(task for tasks in task_tuples for task in tasks))
+        self.has_tasks = given.tasks is not None
         tracks = list(given.tracks.items())
-        for feature, (name, track) in zip(distinct([name for name, _ in tracks]), tracks):
+        for feature, (name, track) in zip(self._features(given), tracks):
             if track.values is None:
                 self.left_out.append(LeftOut(name, "frames of a video, which stays where it is"))
             elif track.num_channels == 0:
                 self.left_out.append(LeftOut(name, "no channels"))
-            elif name in _INDICES and name != "task_index":
-                raise ValueError(f"tracks: {name} is a name that LeRobot has for itself")
             else:
                 self.tracks[feature] = track
                 self.names[feature] = name
@@ -61,11 +64,36 @@ class _Writer:
                 )
         self.lengths = first.lengths
         self.offsets = host_of(first.episode_offsets)
-        self.task_tuples = [_words(task) for task in given.tasks or [None] * len(self.lengths)]
-        self.has_tasks = given.tasks is not None
+        for e in np.flatnonzero(self.lengths == 0)[:1].tolist():
+            raise ValueError(
+                f"format: 'lerobot' has no episodes without rows, but episode {e} is one; select "
+                "the others, or take 'npz'"
+            )
         self.times = self._times()
         self.rate = given.rate or self._rate(first)
         self.unit = first.time_unit
+
+    def _features(self, given: Episodes) -> list[str]:
+        """What each track is called there: not as a column that LeRobot has for itself."""
+        names = list(given.tracks)
+        features = distinct(names, reserved=_OWN)
+        if _TASK in names and self._tells_tasks(given[_TASK]):
+            features[names.index(_TASK)] = _TASK
+        return features
+
+    def _tells_tasks(self, track: Any) -> bool:
+        """Whether it tells for each row a task of its episode, as LeRobot's own column does."""
+        if track.values is None or track.num_channels != 1 or track.names is not None:
+            return False
+        values = host_of(track.values).reshape(-1)
+        if values.dtype.name != "int64":
+            return False
+        offsets = host_of(track.episode_offsets).tolist()
+        numbers = {task: number for number, task in enumerate(self.tasks)}
+        return all(
+            set(values[begin:end].tolist()) <= {numbers[task] for task in tasks}
+            for begin, end, tasks in zip(offsets, offsets[1:], self.task_tuples)
+        )
 
     def _rate(self, track: Any) -> float:
         rate = track.rate
@@ -103,7 +131,7 @@ class _Writer:
         rows = int(self.offsets[-1])
         columns: dict[str, tuple[Any, Any]] = {}
         for feature, track in self.tracks.items():
-            if feature != "task_index":
+            if feature != _TASK:
                 columns[feature] = (host_of(track.values), track.names)
         begins = np.repeat(self.offsets[:-1], self.lengths)
         frames = np.arange(rows) - begins
@@ -114,7 +142,7 @@ class _Writer:
         columns["frame_index"] = (frames, None)
         columns["episode_index"] = (np.repeat(np.arange(len(self.lengths)), self.lengths), None)
         columns["index"] = (np.arange(rows), None)
-        columns["task_index"] = (self._task_rows(), None)
+        columns[_TASK] = (self._task_rows(), None)
         return {
             name: (np.ascontiguousarray(array.reshape(rows, -1)), names)
             for name, (array, names) in columns.items()
@@ -154,15 +182,10 @@ class _Writer:
         """Which task each row is of."""
         import numpy as np
 
-        self.tasks = list(dict.fromkeys(t for tasks in self.task_tuples for t in tasks))
+        if _TASK in self.tracks:
+            return host_of(self.tracks[_TASK].values)[:, 0]
         first = [self.tasks.index(tasks[0]) for tasks in self.task_tuples]
-        of_rows = np.repeat(np.array(first, np.int64), self.lengths)
-        track = self.tracks.get("task_index")
-        if track is not None:
-            own = host_of(track.values)[:, 0]
-            if len(own) == 0 or 0 <= own.min() and own.max() < len(self.tasks):
-                return own.astype(np.int64)
-        return of_rows
+        return np.repeat(np.array(first, np.int64), self.lengths)
 
     # ---- files ----------------------------------------------------------------------------------
 
@@ -192,8 +215,21 @@ class _Writer:
         for name, (array, _) in columns.items():
             track = Track(array, self.offsets)
             whole[name] = exact_of(track)
+            self._require_values(name, whole[name])
             parts[name] = exact_of(track, per_episode=True)
         return whole, parts
+
+    def _require_values(self, feature: str, statistics: Any) -> None:
+        """LeRobot's statistics are JSON, which has no NaN."""
+        import numpy as np
+
+        empty = np.flatnonzero(~np.isfinite(host_of(statistics.min))).tolist()
+        if empty and len(self.lengths):
+            name = self.names.get(feature, feature)
+            raise ValueError(
+                f"format: 'lerobot' has statistics of all channels, but {name} has no finite value "
+                f"in channel {empty[0]}; select the other tracks, or take 'npz'"
+            )
 
     def _meta(self, features: Any, files: list[int], statistics: Any, by_episode: Any) -> None:
         pyarrow = needed("pyarrow", "lerobot", "a LeRobot data set")
@@ -217,7 +253,7 @@ class _Writer:
                 "stamps": self.unit,
                 "times": self.times is not None,
                 "tasks": self.has_tasks,
-                "task_index": "task_index" in self.tracks,
+                "task_index": _TASK in self.tracks,
             },
         }
         with open(self._path("meta/info.json"), "x", encoding="utf-8") as file:
