@@ -86,11 +86,38 @@ def test_broken_chunks(tmp_path):
         ((4, 2), 4, "no list of rows that ascend"),
         ((4, 20), 11, "has 11 rows, but episodes 20"),
         ((4, 4, 11), 11, "has length 0"),
+        ((-4, 11), 11, "no list of rows that ascend"),
+        (np.array([4, 1 << 63], np.uint64), 11, "has 11 rows, but episodes 46116860"),
     ],
 )
 def test_ends_that_are_wrong(tmp_path, ends, rows, match):
     data_files.write_replay_buffer(tmp_path / "x", ends, state=np.zeros((rows, 2)))
     refused(tmp_path / "x", match)
+
+
+@pytest.mark.parametrize("ends", [(4.6, 11.0), (4.0, 11.0), (True, True)])
+def test_ends_that_are_no_integers(tmp_path, ends):
+    arrays = {"state": np.zeros((11, 2))}
+    data_files.write_replay_buffer(tmp_path / "x", ends, **arrays)
+    refused(tmp_path / "x", "is of (float64|bool), expected integers", "meta/episode_ends")
+
+
+def test_rows_behind_the_last_end(tmp_path):
+    """As of an episode that was not finished."""
+    state = np.arange(20.0).reshape(10, 2)
+    data_files.write_replay_buffer(tmp_path / "x", (2, 5), state=state, action=state[:5])
+    episodes = data.open(tmp_path / "x")
+    np.testing.assert_array_equal(episodes["state"].values, state[:5])
+    (problem,) = episodes.problems
+    assert problem.place == "data/state"
+    assert problem.text == "has 10 rows, but the episodes end at 5: the rest is of none"
+
+
+def test_a_buffer_without_episodes(tmp_path):
+    empty = np.zeros((0, 2))
+    data_files.write_replay_buffer(tmp_path / "x", np.zeros(0, np.int64), state=empty)
+    episodes = data.open(tmp_path / "x").load()
+    assert len(episodes) == 0 and episodes["state"].values.shape == (0, 2)
 
 
 def test_no_replay_buffer(tmp_path):

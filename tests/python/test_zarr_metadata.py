@@ -180,6 +180,13 @@ def test_ends_of_objects(tmp_path):
         data.open(v2_store(tmp_path / "x", **words))
 
 
+def test_the_other_byte_order(tmp_path):
+    path = v2_store(tmp_path / "x")
+    write(path, {"data/action/.zarray": v2_array(ROWS, dtype=">f8"),
+                 "data/action/0.0": ROWS.astype(">f8").tobytes()})  # fmt: skip
+    np.testing.assert_array_equal(data.open(path)["action"].values, ROWS)
+
+
 def test_links_in_a_circle(tmp_path):
     path = v2_store(tmp_path / "x")
     (path / "again").symlink_to(path, target_is_directory=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import os
 import zipfile
 from collections.abc import Collection
@@ -24,6 +25,7 @@ _ENDS = "episode_ends"
 _TIMES = "timestamp"
 _DESCRIPTION = "robocache"
 _NUMBERS = "fiubmM"  # kinds of dtypes
+_MOST_ROWS = 1 << 62  # which int64 holds, and no array has
 
 
 def sniff(path: str) -> bool:
@@ -63,9 +65,12 @@ def _replay_buffer(path: str, group: Any, options: Options) -> Episodes:
 
     if "data" not in group or "meta" not in group or _ENDS not in group["meta"]:
         raise FormatError(path, f"meta/{_ENDS}", "is missing: it is no replay buffer")
-    ends = np.asarray(_array(path, group, options, f"meta/{_ENDS}"), np.int64)
-    if ends.ndim != 1 or (np.diff(ends, prepend=0) < 0).any():
+    ends = _array(path, group, options, f"meta/{_ENDS}")
+    if ends.dtype.kind not in "iu":
+        raise FormatError(path, f"meta/{_ENDS}", f"is of {ends.dtype}, expected integers")
+    if ends.ndim != 1 or (ends[:1] < 0).any() or (ends[1:] < ends[:-1]).any():
         raise FormatError(path, f"meta/{_ENDS}", "is no list of rows that ascend")
+    ends = ends.clip(max=_MOST_ROWS).astype(np.int64)
     for e in np.flatnonzero(np.diff(ends, prepend=0) == 0).tolist():
         options.damage.found(path, f"episode {e}", "has length 0")
     total = int(ends[-1]) if len(ends) else 0
@@ -81,6 +86,9 @@ def _replay_buffer(path: str, group: Any, options: Options) -> Episodes:
             options.damage.found(path, f"data/{name}", f"has {rows} rows, but episodes {total}")
             left_out.append(LeftOut(name, f"has {rows} rows, but the episodes {total}"))
         else:
+            if shape[0] > total:
+                text = f"has {shape[0]} rows, but the episodes end at {total}: the rest is of none"
+                options.damage.note(path, f"data/{name}", text)
             names = channel_names(shape[1:])
             width = int(np.prod(shape[1:], dtype=np.int64))
             infos[name] = TrackInfo(names, array.dtype.name, width)
@@ -115,7 +123,7 @@ def _read(
     def taken(name: str) -> Any:
         values = _array(path, group, options, f"data/{name}")
         values = values[: len(rows)] if whole else values[rows]
-        return values.reshape(len(rows), -1)
+        return values.reshape(len(rows), math.prod(values.shape[1:]))
 
     times = clock_rows(own, options.rate)
     if _TIMES in group["data"] and _TIMES not in infos:
@@ -139,7 +147,7 @@ def _array(path: str, group: Any, options: Options, name: str) -> Any:
         raise FormatError(path, name, f"is of {array.dtype}, expected numbers")
     try:
         if array.size == 0:
-            return np.zeros(array.shape, array.dtype)
+            return np.zeros(array.shape, array.dtype.newbyteorder("="))
         missing = array.nchunks - array.nchunks_initialized
         values = None if missing else np.asarray(array[...])
     except Exception as error:
@@ -149,8 +157,8 @@ def _array(path: str, group: Any, options: Options, name: str) -> Any:
         # zarr itself leaves out chunks that hold nothing else.
         text = f"{missing} of {array.nchunks} chunks are not there, and read as {array.fill_value}"
         options.damage.note(path, name, text)
-        return np.asarray(array[...])
-    return values
+        values = np.asarray(array[...])
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def _reader(path: str, group: Any, options: Options, told: dict[str, Any]) -> Any:
@@ -173,7 +181,7 @@ def _around(array: Any) -> Any:
     import numpy as np
 
     fill = np.nan if array.dtype.kind == "f" else 0
-    values = np.full(array.shape, fill, array.dtype)
+    values = np.full(array.shape, fill, array.dtype.newbyteorder("="))
     step = array.chunks[0]
     for begin in range(0, array.shape[0], step):
         try:
