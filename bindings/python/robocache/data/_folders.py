@@ -23,17 +23,37 @@ class Folder:
         FormatError
             It is not there, or elsewhere.
         """
-        joined = os.path.join(self.path, name)
-        parts = name.replace("\\", "/").split("/")
-        if os.path.isabs(name) or ".." in parts:
-            raise FormatError(self.path, name, "leads out of the data set, and is not followed")
-        if not self.follow_links and not self.holds(joined):
-            raise FormatError(
-                self.path, name, "is a link out of the data set; follow_links=True follows it"
-            )
+        joined = self.place(name)
+        self.require_inside(name)
         if not os.path.exists(joined):
             raise FormatError(self.path, name, "is missing")
         return joined
+
+    def place(self, name: str) -> str:
+        """The path that a name has in it, whether there is a file or not. Links are not looked at.
+
+        Raises
+        ------
+        FormatError
+            The name alone leads elsewhere.
+        """
+        parts = name.replace("\\", "/").split("/")
+        if os.path.isabs(name) or ".." in parts:
+            raise FormatError(self.path, name, "leads out of the data set, and is not followed")
+        return os.path.join(self.path, name)
+
+    def require_inside(self, name: str) -> None:
+        """No link leads out of it on the way to a file.
+
+        Raises
+        ------
+        FormatError
+            One does.
+        """
+        if not self.follow_links and not self.holds(os.path.join(self.path, name)):
+            raise FormatError(
+                self.path, name, "is a link out of the data set; follow_links=True follows it"
+            )
 
     def holds(self, path: str) -> bool:
         """Whether a path, all links followed, is in the folder."""

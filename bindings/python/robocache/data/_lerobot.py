@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from .. import Track
 from ._episodes import About, Episodes, OnDisk, TrackInfo
-from ._errors import FormatError, LeftOut, needed
+from ._errors import Damage, FormatError, LeftOut, needed
 from ._folders import Folder
-from ._lerobot_meta import Feature, Info, episodes_of, info_of
+from ._lerobot_meta import Feature, Info, episodes_of, info_of, listed_in
 from ._open import Options
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def open(path: str, options: Options) -> Episodes:
         info=info.told,
         left_out=tuple(left_out),
         problems=options.damage.problems,
-        stored=functools.partial(_stored, path, tuple(infos)),
+        stored=functools.partial(_stored, folder, options.damage),
     )
     return Episodes.made(OnDisk(infos, plan.lengths, read), tasks=tasks, source=path, about=about)
 
@@ -74,21 +73,25 @@ def _tracks_of(info: Info) -> tuple[dict[str, TrackInfo], list[LeftOut]]:
 def _missing_videos(info: Info, plan: Plan) -> list[LeftOut]:
     """Frames are referred to whether their files are there or not; it is told if not."""
     found = []
-    listed: dict[str, set[str]] = {}
+    listed: dict[str, dict[str, bool]] = {}
     for name, feature in info.features.items():
         if not feature.is_video:
             continue
-        told = [plan.video(name, e) for e in range(len(plan.lengths))]
-        files = {file[0] if isinstance(file, tuple) else file for file in told}
-        for directory in {os.path.dirname(file) for file in files if file} - set(listed):
-            is_there = os.path.isdir(directory)
-            listed[directory] = set(os.listdir(directory)) if is_there else set()
-        missing = [
-            f for f in files if not f or os.path.basename(f) not in listed[os.path.dirname(f)]
-        ]
+        files = {plan.video_name(name, e) for e in range(len(plan.lengths))}
+        missing = [file for file in files if not file or not _is_there(info.folder, file, listed)]
         if missing:
             found.append(LeftOut(name, f"{len(missing)} of {len(files)} video files are not there"))
     return found
+
+
+def _is_there(folder: Folder, name: str, listed: dict[str, dict[str, bool]]) -> bool:
+    """Whether a file of the folder is there, by one listing of each directory."""
+    directory, _, base = name.rpartition("/")
+    if directory not in listed:
+        listed[directory] = listed_in(folder, directory)
+    if listed[directory].get(base):  # a link
+        folder.require_inside(name)
+    return base in listed[directory]
 
 
 def _read(
@@ -132,13 +135,15 @@ def _times(values: Any, unit: str | None) -> Any:
     return values.astype(np.float64) if values.dtype == np.float32 else values
 
 
-def _stored(path: str, names: Collection[str]) -> dict[str, Any]:
+def _stored(folder: Folder, damage: Damage) -> dict[str, Any]:
     from ..statistics_files import read_lerobot
 
-    file = os.path.join(path, "meta", "stats.json")
-    if not os.path.exists(file):
+    name = "meta/stats.json"
+    if not folder.has(name):
         return {}
+    file = folder.file(name)
     try:
         return read_lerobot(file)
     except (ValueError, TypeError) as error:
-        raise FormatError(file, "", str(error)) from None
+        damage.found(file, "", str(error))
+        return {}

@@ -22,7 +22,8 @@ _MAX_LENGTH = 1 << 40  # whose sums and products stay in 64 bits
 _VERSIONS = ("v2.0", "v2.1", "v3.0")
 _V3_PATH = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 _V2_PATH = "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"
-_PLACE = re.compile(r"\{(\w+)(:0?\d*d)?\}")
+_PLACE = re.compile(r"\{(\w+)(:[^{}]*)?\}")
+_WIDTH = re.compile(r"(:0?\d{0,2}d)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -85,18 +86,23 @@ class Plan:
 
     def video(self, feature: str, episode: int) -> Any:
         """The file, and of v3 the time in it at which the episode begins."""
+        name = self.video_name(feature, episode)
+        if name is None:
+            return None
+        path = os.path.join(self.info.folder.path, name)
+        return (path, float(self.videos[feature][2][episode])) if self.info.is_v3 else path
+
+    def video_name(self, feature: str, episode: int) -> str | None:
+        """By name from the folder; None if that is not told."""
         template = self.info.video_path
-        if template is None:
+        if template is None or (self.info.is_v3 and feature not in self.videos):
             return None
-        if not self.info.is_v3:
-            number = int(self.numbers[episode])
-            name = filled(self.info, template, number // self.info.chunk, number, feature)
-            return os.path.join(self.info.folder.path, name)
-        if feature not in self.videos:
-            return None
-        chunk, file, begin = (column[episode] for column in self.videos[feature])
-        name = filled(self.info, template, int(chunk), int(file), feature)
-        return os.path.join(self.info.folder.path, name), float(begin)
+        if self.info.is_v3:
+            chunk, file = (int(column[episode]) for column in self.videos[feature][:2])
+        else:
+            file = int(self.numbers[episode])
+            chunk = file // self.info.chunk
+        return filled(self.info, "video_path", template, chunk, file, feature)
 
 
 def info_of(folder: Folder) -> Info:
@@ -161,8 +167,11 @@ def _leaves(told: Any) -> list[str]:
     return [name for part in told for name in _leaves(part)] if isinstance(told, list) else []
 
 
-def filled(info: Info, template: str, chunk: int, number: int, video: str = "") -> str:
-    """A path of info.json. Its places are filled, and nothing else in it is followed."""
+def filled(info: Info, key: str, template: str, chunk: int, number: int, video: str = "") -> str:
+    """A path of info.json. Its places are filled, and nothing else in it is followed.
+
+    It is in the folder by its name; links are not looked at.
+    """
     values: Mapping[str, Any] = {
         "chunk_index": chunk,
         "episode_chunk": chunk,
@@ -172,11 +181,16 @@ def filled(info: Info, template: str, chunk: int, number: int, video: str = "") 
     }
 
     def fill(match: re.Match[str]) -> str:
-        if match[1] not in values:
-            raise FormatError(info.path, "data_path", f"has the place {match[0]}")
-        return format(values[match[1]], (match[2] or ":")[1:])
+        width = match[2] or ""
+        if match[1] not in values or not _WIDTH.fullmatch(width):
+            reason = f"has the place {match[0]}, expected one such as {{episode_index:06d}}"
+            raise FormatError(info.path, key, reason)
+        value = values[match[1]]
+        return format(value, width[1:]) if isinstance(value, int) else value
 
-    return _PLACE.sub(fill, template)
+    name = _PLACE.sub(fill, template)
+    info.folder.place(name)
+    return name
 
 
 def episodes_of(folder: Folder, info: Info, damage: Damage) -> Plan:
@@ -219,7 +233,7 @@ def _v2(folder: Folder, info: Info, damage: Damage) -> Plan:
                 damage.found(path, f"line {number}", f"is no episode: {error!r}")
                 del numbers[len(tasks) :], lengths[len(tasks) :]
     indices = np.array(numbers, np.int64)
-    files = [filled(info, info.data_path, n // info.chunk, n) for n in numbers]
+    files = [filled(info, "data_path", info.data_path, n // info.chunk, n) for n in numbers]
     return _ordered(
         damage, path, Plan(info, indices, np.array(lengths, np.int64), tasks, files, indices)
     )
@@ -258,7 +272,9 @@ def _v3(folder: Folder, info: Info, damage: Damage) -> Plan:
 
     place = np.stack([joined(needed[2]), joined(needed[3])], axis=1)
     unique, file_of = np.unique(place, axis=0, return_inverse=True)
-    files = [filled(info, info.data_path, int(chunk), int(file)) for chunk, file in unique]
+    files = [
+        filled(info, "data_path", info.data_path, int(chunk), int(file)) for chunk, file in unique
+    ]
     told = {
         video: tuple(joined(f"videos/{video}/{key}") for key in _VIDEO)
         for video in videos
@@ -302,7 +318,7 @@ def _look_for_files(folder: Folder, plan: Plan, damage: Damage) -> None:
     for name in plan.files:
         directory, _, base = name.rpartition("/")
         if directory not in listed:
-            listed[directory] = _listing(folder, directory)
+            listed[directory] = listed_in(folder, directory)
         is_link = listed[directory].get(base)
         try:
             if is_link or is_link is None:
@@ -314,7 +330,7 @@ def _look_for_files(folder: Folder, plan: Plan, damage: Damage) -> None:
             plan.missing.add(name)
 
 
-def _listing(folder: Folder, directory: str) -> dict[str, bool]:
+def listed_in(folder: Folder, directory: str) -> dict[str, bool]:
     """Names in a directory of the folder, and whether they are links."""
     try:
         path = folder.file(directory)
@@ -322,7 +338,8 @@ def _listing(folder: Folder, directory: str) -> dict[str, bool]:
         if "missing" in error.reason:
             return {}
         raise
-    return {entry.name: entry.is_symlink() for entry in os.scandir(path)}
+    entries = os.scandir(path) if os.path.isdir(path) else ()
+    return {entry.name: entry.is_symlink() for entry in entries}
 
 
 def _numbered(folder: Folder, directory: str) -> list[str]:
