@@ -128,3 +128,69 @@ def test_a_cut_within_a_chunk(tmp_path):
     assert not any("lost" in problem for problem in problems)
     values = data.open(path, damaged="keep")["/p"].values
     np.testing.assert_array_equal(values[:, 0], np.arange(70))
+
+
+# ---- parts of a bag -----------------------------------------------------------------------------
+
+
+def split(folder):
+    """A folder of two files, and the messages of the first one."""
+    store = data_files.typestore()
+    told = data_files.messages(store, 60)
+    bag = folder / "bag"
+    data_files.write_ros2(bag, told[:50], store)
+    data_files.write_ros2(folder / "second", told[50:], store)
+    (folder / "second/second.mcap").rename(bag / "bag_2.mcap")
+    (bag / "bag.mcap").rename(bag / "bag_1.mcap")
+    text = (bag / "metadata.yaml").read_text()
+    text = text.replace("- bag.mcap", "- bag_1.mcap\n  - bag_2.mcap")
+    (bag / "metadata.yaml").write_text(text)
+    return bag, data.open(bag / "bag_1.mcap").load()
+
+
+def same_as_first(bag, first, match):
+    with pytest.raises(data.FormatError, match=match):
+        data.open(bag)
+    kept = data.open(bag, damaged="keep").load()
+    for name in first.names:
+        np.testing.assert_array_equal(kept[name].values, first[name].values)
+    return [str(problem) for problem in kept.problems]
+
+
+def test_a_part_that_is_missing(tmp_path):
+    bag, first = split(tmp_path)
+    (bag / "bag_2.mcap").unlink()
+    (problem,) = same_as_first(bag, first, "bag_2.mcap: is missing: its messages are lost; damaged")
+    assert problem.endswith("bag_2.mcap: is missing: its messages are lost")
+
+
+def test_a_part_that_cannot_be_read(tmp_path):
+    bag, first = split(tmp_path)
+    (bag / "bag_2.mcap").write_bytes(b"SQLite format 3\0" + bytes(100))
+    (problem,) = same_as_first(bag, first, "table topics: cannot be read")
+    assert "bag_2.mcap: table topics: cannot be read" in problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "rosbag2_bagfile_information: [",
+        "rosbag2_bagfile_information: {relative_file_paths: [7]}",
+        "rosbag2_bagfile_information: {topics_with_message_count: [{}]}",
+    ],
+)
+def test_metadata_that_cannot_be_read(tmp_path, text):
+    """The files in the folder are the bag then."""
+    bag, first = split(tmp_path)
+    (bag / "bag_2.mcap").unlink()
+    (bag / "metadata.yaml").write_text(text)
+    (problem,) = same_as_first(bag, first, "metadata.yaml: cannot be read")
+    assert "metadata.yaml: cannot be read" in problem
+
+
+def test_a_part_that_is_told_twice(tmp_path):
+    bag, first = split(tmp_path)
+    text = (bag / "metadata.yaml").read_text().replace("bag_2.mcap", "bag_1.mcap")
+    (bag / "metadata.yaml").write_text(text)
+    assert len(data.open(bag)["/imu"]) == len(first["/imu"])

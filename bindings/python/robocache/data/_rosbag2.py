@@ -5,10 +5,11 @@ from __future__ import annotations
 import builtins
 import os
 import re
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ._bags import Bag, BagFile
-from ._errors import FormatError, needed
+from ._errors import Damage, FormatError, needed
 from ._folders import Folder
 from ._mcap import MAGIC, Mcap
 from ._open import Options, head
@@ -28,40 +29,57 @@ def sniff(path: str) -> bool:
 def open(path: str, options: Options) -> Recording:
     """One recording of all files of a bag."""
     needed("rosbags", "ros", "a ROS bag")
-    told: dict[str, Any] = {}
+    told = _Told()
     files = [path]
     if os.path.isdir(path):
-        told = _metadata(path)
-        folder = Folder(path, options.follow_links)
-        names = [os.path.basename(name) for name in told.get("relative_file_paths", [])]
-        files = [folder.file(name) for name in names or _files_in(path)]
-        if not files:
-            raise FormatError(path, "", "has no .mcap and no .db3 file")
-    opened: list[BagFile] = []
-    for file in files:
-        start = head(file, 16)
-        if start.startswith(MAGIC):
-            opened.append(Mcap(file, options.damage))
-        elif start == _SQLITE:
-            from ._sqlite import Sqlite
-
-            opened.append(Sqlite(file, options.damage))
-        else:
-            reason = "is empty" if not start else f"is neither MCAP nor sqlite3: {start!r}"
-            if start[:4] == b"\x28\xb5\x2f\xfd":
-                reason = "is compressed as a whole: unpack it with zstd -d"
-            options.damage.found(file, "byte 0", reason)
+        told = _metadata(path, options.damage)
+        files = _parts(Folder(path, options.follow_links), told.files, options.damage)
+    opened = [one for file in files if (one := _opened(file, options.damage, len(files) == 1))]
     if not opened:
         raise FormatError(path, "", "none of its files can be read")
     kinds = {"MCAP" if isinstance(file, Mcap) else "sqlite3" for file in opened}
     kind = f"ROS 2 bag ({', '.join(sorted(kinds))})"
-    distribution = told.get("ros_distro") or None
-    counts = {
-        topic["topic_metadata"]["name"]: int(topic["message_count"])
-        for topic in told.get("topics_with_message_count", [])
-    }
-    bag = Bag(path, kind, opened, options.damage, options.definitions, distribution, counts)
+    bag = Bag(
+        path, kind, opened, options.damage, options.definitions, told.distribution, told.counts
+    )
     return Recording(bag, progress=options.progress)
+
+
+def _parts(folder: Folder, told: Sequence[str], damage: Damage) -> list[str]:
+    """The files of a bag: those that its metadata tell of, or else those that are there."""
+    names = told or _files_in(folder.path)
+    if not names:
+        raise FormatError(folder.path, "", "has no .mcap and no .db3 file")
+    files = []
+    for name in names:
+        folder.require_inside(name)
+        if folder.has(name):
+            files.append(folder.file(name))
+        else:
+            damage.found(folder.path, name, "is missing: its messages are lost")
+    return files
+
+
+def _opened(file: str, damage: Damage, alone: bool) -> BagFile | None:
+    """One file; None if it cannot be read, but there are others."""
+    start = head(file, 16)
+    try:
+        if start.startswith(MAGIC):
+            return Mcap(file, damage)
+        if start == _SQLITE:
+            from ._sqlite import Sqlite
+
+            return Sqlite(file, damage)
+    except FormatError as error:
+        if alone or not damage.keep:
+            raise
+        damage.note(error.path, error.place, error.reason)
+        return None
+    reason = "is empty" if not start else f"is neither MCAP nor sqlite3: {start!r}"
+    if start[:4] == b"\x28\xb5\x2f\xfd":
+        reason = "is compressed as a whole: unpack it with zstd -d"
+    damage.found(file, "byte 0", reason)
+    return None
 
 
 def _files_in(path: str) -> list[str]:
@@ -78,20 +96,34 @@ def _is_bag(path: str) -> bool:
     return b"rosbag2_bagfile_information" in head(path, 4096)
 
 
-def _metadata(path: str) -> dict[str, Any]:
-    """What metadata.yaml says; nothing where there is none."""
+@dataclass(frozen=True)
+class _Told:
+    """What metadata.yaml says."""
+
+    files: Sequence[str] = ()
+    distribution: str | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)  # messages by topic
+
+
+def _metadata(path: str, damage: Damage) -> _Told:
+    """Nothing where there is none, or none that can be read."""
     file = os.path.join(path, _METADATA)
     if not os.path.isfile(file):
-        return {}
+        return _Told()
     yaml = needed("ruamel.yaml", "ros", "a ROS 2 bag").YAML(typ="safe", pure=True)
     try:
         with builtins.open(file, encoding="utf-8") as text:
-            told = yaml.load(text)
-        information = told["rosbag2_bagfile_information"]
-        return dict(information)
+            told = yaml.load(text)["rosbag2_bagfile_information"]
+        topics = told.get("topics_with_message_count") or ()
+        return _Told(
+            list(dict.fromkeys(map(os.path.basename, told.get("relative_file_paths") or ()))),
+            told.get("ros_distro") or None,
+            {of["topic_metadata"]["name"]: int(of["message_count"]) for of in topics},
+        )
     except Exception as error:  # of the parser, which has many
         line = str(error).partition("\n")[0]
-        raise FormatError(file, "", f"cannot be read: {line or type(error).__name__}") from None
+        damage.found(file, "", f"cannot be read: {line or type(error).__name__}")
+        return _Told()
 
 
 def _has_messages(path: str) -> bool:
