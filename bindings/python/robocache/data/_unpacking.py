@@ -12,6 +12,9 @@ from typing import Any, Callable, TypeVar
 
 from ._errors import needed
 
+_MOST = 1 << 62  # bytes: what all libraries take as a limit
+_LZ4_RATIO = 255  # it packs no better
+
 Packed = TypeVar("Packed")
 Unpacked = TypeVar("Unpacked")
 
@@ -43,40 +46,57 @@ def ahead(unpack: Callable[[Packed], Unpacked], items: Iterator[Packed]) -> Iter
 
 
 def decompressed(data: bytes, kind: str, size: int) -> bytes:
-    """``size`` bytes, or a ValueError that says why not."""
+    """``size`` bytes, or a ValueError that says why not. No more than these are unpacked."""
     if kind in ("", "none"):
         content = data
     else:
         try:
-            content = _unpack(data, kind)
+            content = _unpack(data, kind, size)
         except (ImportError, ValueError):
             raise
         except Exception as error:  # each library has errors of its own
             raise ValueError(f"its {kind} data are damaged: {error}") from None
     if len(content) != size:
-        raise ValueError(f"has {len(content)} bytes, expected {size}")
+        held = f"more than {size}" if len(content) == size + 1 else str(len(content))
+        raise ValueError(f"has {held} bytes, expected {size}")
     return content
 
 
-def _unpack(data: bytes, kind: str) -> bytes:
-    result: Any
+def _unpack(data: bytes, kind: str, size: int) -> bytes:
+    most = min(size + 1, _MOST)
     if kind == "bz2":
-        result = bz2.decompress(data)
-    elif kind == "lz4":
-        result = needed("lz4.frame", "ros", "a bag compressed with lz4").decompress(data)
-    elif kind == "zstd":
-        result = _zstd(data)
-    else:
-        raise ValueError(f"is compressed with {kind!r}, which is not read")
-    return bytes(result)
+        return _streams(bz2.BZ2Decompressor, data, most)
+    if kind == "lz4":
+        lz4 = needed("lz4.frame", "ros", "a bag compressed with lz4")
+        # It takes the memory of all that it may unpack at once.
+        most = min(most, len(data) * _LZ4_RATIO + 1)
+        return _streams(lz4.LZ4FrameDecompressor, data, most)
+    if kind == "zstd":
+        return _zstd(data, most)
+    raise ValueError(f"is compressed with {kind!r}, which is not read")
 
 
-def _zstd(data: bytes) -> Any:
+def _streams(decompressor: Callable[[], Any], data: bytes, most: int) -> bytes:
+    """What streams one after another hold, up to some bytes."""
+    parts: list[bytes] = []
+    left = most
+    while data and left > 0:
+        one = decompressor()
+        parts.append(one.decompress(data, max_length=left))
+        left -= len(parts[-1])
+        if left > 0 and not one.eof:
+            raise ValueError("its packed data end too early")
+        data = b"" if left == 1 else one.unused_data  # all but one byte: all that is expected
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _zstd(data: bytes, most: int) -> bytes:
     """By what Python has, or what rosbags brings along: the one since 0.11, the other before."""
     for name in ("compression.zstd", "backports.zstd"):
         try:
-            return importlib.import_module(name).decompress(data)
+            return _streams(importlib.import_module(name).ZstdDecompressor, data, most)
         except ModuleNotFoundError:
             continue
     zstandard = needed("zstandard", "ros", "a bag compressed with zstd")
-    return zstandard.ZstdDecompressor().decompressobj().decompress(data)
+    reader = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True)
+    return bytes(reader.read(most))

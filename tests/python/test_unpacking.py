@@ -1,0 +1,88 @@
+"""What bags compress with: all of it comes back, and no more than was told is ever unpacked."""
+
+from __future__ import annotations
+
+import bz2
+import importlib
+import struct
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import robocache as rbc
+from robocache.data._unpacking import decompressed
+
+data = rbc.data
+KINDS = ["bz2", "lz4", "zstd"]
+
+
+def compress(kind, content):
+    if kind == "bz2":
+        return bz2.compress(content)
+    if kind == "lz4":
+        return pytest.importorskip("lz4.frame").compress(content)
+    for name in ("compression.zstd", "backports.zstd"):
+        try:
+            return importlib.import_module(name).compress(content)
+        except ModuleNotFoundError:
+            continue
+    return pytest.importorskip("zstandard").ZstdCompressor().compress(content)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_of_it(kind):
+    rng = np.random.default_rng(0)
+    noise = rng.integers(0, 256, 1_000_000, np.uint8).tobytes()
+    for content in (b"", b"a", bytes(3_000_000), noise, noise + bytes(5_000_000) + noise):
+        packed = compress(kind, content)
+        assert decompressed(packed, kind, len(content)) == content
+        several = packed + compress(kind, b"more")
+        assert decompressed(several, kind, len(content) + 4) == content + b"more"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_size_than_told(kind):
+    packed = compress(kind, bytes(1000))
+    with pytest.raises(ValueError, match="has more than 999 bytes, expected 999"):
+        decompressed(packed, kind, 999)
+    for size in (1001, 1 << 40, (1 << 64) - 1):
+        with pytest.raises(ValueError, match=f"has 1000 bytes, expected {size}"):
+            decompressed(packed, kind, size)
+    with pytest.raises(ValueError):
+        decompressed(packed[:-3], kind, 1000)
+    with pytest.raises(ValueError, match=f"its {kind} data are damaged"):
+        decompressed(b"nothing of the kind", kind, 1000)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_than_told_takes_no_memory(kind):
+    packed = compress(kind, bytes(200 << 20))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="has more than 100 bytes, expected 100"):
+        decompressed(packed, kind, 100)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 << 20
+
+
+def test_a_small_bag_that_unpacks_to_much(tmp_path):
+    pytest.importorskip("rosbags")
+
+    def record(content, **fields):
+        head = b"".join(struct.pack("<I", len(k) + 1 + len(v)) + k.encode() + b"=" + v
+                        for k, v in fields.items())  # fmt: skip
+        return struct.pack("<I", len(head)) + head + struct.pack("<I", len(content)) + content
+
+    none = bytes(4)
+    head = record(b"", op=b"\3", index_pos=bytes(8), conn_count=none, chunk_count=none)
+    packed = compress("bz2", bytes(200 << 20))
+    chunk = record(packed, op=b"\5", compression=b"bz2", size=struct.pack("<I", 100))
+    path = tmp_path / "x.bag"
+    path.write_bytes(b"#ROSBAG V2.0\n" + head + chunk)
+    tracemalloc.start()
+    recording = data.open(path, damaged="keep")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 << 20
+    assert any("has more than 100 bytes, expected 100" in str(p) for p in recording.problems)
