@@ -88,6 +88,30 @@ def test_a_database_of_something_else(tmp_path):
         data.open(path)
 
 
+NUMBERS = "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) SELECT"
+COLUMNS = "id INTEGER, topic_id INTEGER, timestamp INTEGER"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        f"CREATE VIEW messages AS {NUMBERS} i AS id, 1 AS topic_id, i AS timestamp, x'00' AS data "
+        "FROM r",
+        f"CREATE TABLE messages ({COLUMNS}, data BLOB AS (zeroblob(500000000)))",
+        "CREATE VIRTUAL TABLE messages USING fts4(id, topic_id, timestamp, data)",
+    ],
+)
+def test_a_database_whose_messages_have_no_end(tmp_path, made):
+    """They are computed, not stored: SQL of the file would run."""
+    path = tmp_path / "x.db3"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE topics (id, name, type, serialization_format)")
+        database.execute(f"INSERT INTO topics VALUES (1, '/p', '{POINT}', 'cdr')")
+        database.execute(made)
+    with pytest.raises(data.FormatError, match="of no format that is known"):
+        data.open(path)
+
+
 @pytest.mark.parametrize("kind", ["ros1", "mcap"])
 def test_any_byte_may_be_wrong(tmp_path, kind):
     """It is an error of ours, or what was read around; never another exception."""

@@ -135,3 +135,20 @@ def test_any_definition(tmp_path_factory, texts, seed, kind):
     for row, told_row in zip(stream.values, expected):
         wanted = np.array([told_row[n] for n in stream.names], stream.values.dtype)
         np.testing.assert_array_equal(row, wanted)
+
+
+def test_empty_messages_without_number():
+    """A thousand of a thousand of a thousand, in a message of a few bytes."""
+    from robocache.data._layouts import ROS1, CannotDecode, layout_of
+    from robocache.data._ros_types import Types
+
+    line = "=" * 80
+    text = "p/A[1000] a\n"
+    for name, content in (("A", "p/B[1000] b"), ("B", "p/C[1000] c"), ("C", "int8 X=1")):
+        text += f"{line}\nMSG: p/{name}\n{content}\n"
+    types = Types(None).of("p/msg/T", "ros1msg", text, None)
+    with pytest.raises(CannotDecode, match="has too many fields without content"):
+        layout_of(bytes(1000), "p/msg/T", types, ROS1)
+    text = text.replace("1000", "12").replace(" a\n", " a\nint8[12] x\n", 1)
+    few = Types(None).of("p/msg/T", "ros1msg", text, None)
+    assert len(layout_of(bytes(12), "p/msg/T", few, ROS1).names) == 12

@@ -17,6 +17,8 @@ _SIZES |= {"int32": 4, "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "floa
 _DTYPES = {"bool": "?", "byte": "u1", "char": "u1", "int8": "i1", "uint8": "u1", "int16": "i2"}
 _DTYPES |= {"uint16": "u2", "int32": "i4", "uint32": "u4", "float32": "f4", "int64": "i8"}
 _DTYPES |= {"uint64": "u8", "float64": "f8"}
+_DEEPEST = 32  # messages within messages
+_MOST_EMPTY = 10_000  # fields that take no byte
 _BASE, _NAME, _ARRAY = 1, 2, 3  # rosbags' Nodetype; what is left is a sequence
 _TIME = "builtin_interfaces/msg/Time"
 _PLACEHOLDER = "structure_needs_at_least_one_member"  # what a message without fields has
@@ -105,6 +107,8 @@ class _Walk:
         self.at = encoding.prefix
         self.layout = Layout(order=encoding.order)
         self.u32 = struct.Struct(f"{encoding.order}I")
+        # A number takes a byte at least, and is as deep as messages may be; others take none.
+        self.left = (_DEEPEST + 2) * len(message) + _MOST_EMPTY
         if encoding.prefix:  # the kind of CDR, which has to be the same
             self.layout.lengths.append((0, self.u32.unpack_from(message, 0)[0]))
 
@@ -115,7 +119,7 @@ class _Walk:
     def message(self, typename: str, path: str, depth: int = 0) -> None:
         if typename not in self.types:
             raise CannotDecode(f"no definition of {typename}")
-        if depth > 32:
+        if depth > _DEEPEST:
             raise CannotDecode(f"{typename} contains itself")
         for name, description in self.types[typename][1]:
             inner = f"{path}.{name}" if path else name
@@ -123,6 +127,9 @@ class _Walk:
 
     def field(self, path: str, description: Any, depth: int) -> None:
         kind, what = int(description[0]), description[1]
+        self.left -= 1
+        if self.left < 0:
+            raise CannotDecode(f"{path} has too many fields without content")
         if kind == _BASE:
             self.base(path, what[0], 1, [path])
         elif kind == _NAME:

@@ -121,4 +121,11 @@ def _connect(path: str, recover: bool = False) -> sqlite3.Connection:
 
 
 def _tables(database: sqlite3.Connection) -> set[str]:
-    return {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+    """Those that hold what they show: a view, or a column that is computed, may have no end."""
+    names = [
+        name
+        for name, made in database.execute("SELECT name, sql FROM sqlite_master WHERE type='table'")
+        if not (made or "").upper().startswith("CREATE VIRTUAL")
+    ]
+    columns = "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden <> 0"
+    return {name for name in names if database.execute(columns, [name]).fetchone() == (0,)}
