@@ -120,6 +120,33 @@ def test_a_summary_without_counts(tmp_path):
     assert len(recording["/p"]) == COUNT and recording.problems == ()
 
 
+@pytest.mark.parametrize("what", ["size", "kind"])
+def test_a_summary_that_loses_chunks(tmp_path, what):
+    """Then all chunks are found by walking through the file."""
+    from robocache.data._mcap import _records
+
+    store = data_files.typestore()
+    made = data_files.McapBytes()
+    number, declared = made.declared("/p", POINT, store.generate_msgdef(POINT, ros_version=2)[0])
+    for i in range(3):
+        raw = store.serialize_cdr(data_files.make(store, POINT, x=float(i)), POINT)
+        made.chunk(declared + made.message(number, i, raw), [number])
+    content = bytearray(made.finished(declarations=declared))
+    begin = len(made.data) + 9 + 4  # behind the end of the data
+    summary = bytes(content[begin : -8 - 29])
+    index = begin + [at - 9 for op, at, _ in _records(summary) if op == 8][-1]
+    if what == "size":
+        content[index + 4] ^= 1
+        match = "the summary cannot be read"
+    else:
+        content[index] = 0x90
+        match = "the summary leads to 2 of 3 chunks"
+    path = tmp_path / "x.mcap"
+    path.write_bytes(content)
+    (problem,) = refused_and_kept(path, match, 3)
+    assert match in problem
+
+
 def test_a_cut_within_a_chunk(tmp_path):
     """The messages before the cut are there, though the chunk is not whole."""
     path, places = mcap(tmp_path, summary=False)

@@ -80,9 +80,10 @@ class Mcap:
             return False
         file.seek(begin)
         summary = file.read(self.size - 37 - begin)
-        chunked = None
+        chunked, ended = None, 0
         try:
-            for op, at, _ in _records(summary):
+            for op, at, size in _records(summary):
+                ended = at + size
                 if op == _CHUNK_INDEX:
                     self._chunk_index(summary, at)
                 elif op == _STATISTICS:
@@ -92,7 +93,13 @@ class Mcap:
                 else:
                     self._define(op, summary, at)
         except (struct.error, IndexError, UnicodeDecodeError):
+            ended = -1
+        if ended != len(summary):
             self.damage.found(self.path, f"byte {begin}", "the summary cannot be read")
+            return False
+        if self.chunks and chunked is not None and chunked > len(self.chunks):
+            reason = f"the summary leads to {len(self.chunks)} of {chunked} chunks"
+            self.damage.found(self.path, f"byte {begin}", reason)
             return False
         if (
             self.chunks
