@@ -17,6 +17,12 @@ def per_second(unit: str | None) -> float:
     return _PER_SECOND[unit]
 
 
+def in_seconds(times: Any, unit: str | None) -> Any:
+    """Times of floats in seconds, where their unit is known; integers as they are."""
+    ticks = per_second(unit)
+    return times / ticks if times.dtype.kind == "f" and ticks != 1 else times
+
+
 def unit_of(track: Any) -> str | None:
     """That of a track's times, such as "ns"; None where they do not tell one of these."""
     match = re.search(r"\[(\w+)", track.time_unit or "")
