@@ -158,6 +158,25 @@ def test_times_without_a_unit():
     np.testing.assert_allclose(aligned["a"].values[:, 0], np.arange(19) / 2, atol=1e-12)
 
 
+@pytest.mark.parametrize(("own", "told"), [(None, "ms"), ("ms", None), ("ms", "us")])
+def test_floats_of_a_unit_become_seconds(own, told):
+    """A unit that the recording tells is the one that holds."""
+    times = START / 1e9 + np.arange(100) * 10.5
+    recording = data.Recording.of([
+        stream("a", times, np.arange(100.0)[:, None], unit=own, clock="time")
+    ])  # fmt: skip
+    aligned = recording.align(10, unit=told, max_gap=0.02)
+    assert aligned["a"].num_rows == 11 and aligned.unit == "s"
+    np.testing.assert_allclose(np.diff(aligned["a"].times), 0.1, atol=1e-9)
+    assert aligned["valid"].values.all()
+    assert not recording.align(10, unit=told, max_gap=0.01)["valid"].values[1:10].all()
+    given = recording.align(times[:9], unit=told)
+    np.testing.assert_array_equal(given["a"].values[:, 0], np.arange(9))
+    np.testing.assert_allclose(given["a"].times, times[:9] / 1000)
+    whole = recording.align(np.array([int(times[0]) + 21, int(times[0]) + 42]), unit=told)
+    np.testing.assert_allclose(whole["a"].values[:, 0], [2, 4], atol=1e-6)
+
+
 def test_more_streams_than_a_call_takes():
     streams = [stream(f"s{i}", np.arange(5) * S, np.full((5, 1), float(i))) for i in range(130)]
     streams.append(stream("f32", np.arange(5) * S, np.ones((5, 2), np.float32)))

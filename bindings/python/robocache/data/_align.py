@@ -10,8 +10,8 @@ from ._episode_tools import host_of
 from ._episodes import About, Episodes
 from ._errors import LeftOut
 from ._fusing import Rules, fused
-from ._recording import Recording, clock_of
-from ._units import unit_of
+from ._recording import RecordedStream, Recording, clock_of
+from ._units import in_seconds, unit_of
 
 if TYPE_CHECKING:
     Data = Union[Recording, Episodes]
@@ -56,7 +56,8 @@ def align(
         "header" or "log"; None: as :meth:`Recording.clock` tells. A stream without header stamps
         keeps its log times.
     unit
-        Of integer times that do not tell it: "ns", "us", "ms", "s".
+        Of times of a recording that do not tell it, and of integer times of episodes: "ns", "us",
+        "ms", "s". Floats of a known unit come out in seconds.
     tasks
         What was done in the episode: a list of one.
     backend
@@ -74,7 +75,7 @@ def align(
     """
     rules = Rules(dict(methods or {}), max_gap, span, backend)
     if isinstance(given, Recording):
-        return _recording(given, rate, clock, unit or given.unit, tasks, rules)
+        return _recording(given, rate, clock, given.unit or unit, tasks, rules)
     return _episodes(given, rate, unit or given.unit, rules)
 
 
@@ -90,21 +91,12 @@ def _recording(
         if len(stream) == 0 or not stream.names:
             left_out.append(LeftOut(name, "no samples" if len(stream) == 0 else "no channels"))
             continue
-        own = clock_of(stream, clock_name)
-        times = stream.times(own)
-        if times is None:
-            raise ValueError(f"{name}: has no times")
-        if (np.diff(times) < 0).any():
-            raise ValueError(f"{name}: its {own} times go back; take another clock=, or sort it")
-        times = _with_unit(times, unit)
+        times = _times_of(stream, clock_name, unit)
         streams[name] = rules.stream(name, stream.values, times, stream.names, stream.dtypes)
     rules.require_known(streams)
     if not streams:
         raise ValueError("recording: has no stream with samples and channels")
-    queries = _with_unit(np.asarray(rate), unit)
-    if queries.ndim == 0:
-        many = {name: s for name, s in streams.items() if s.values.shape[0] > 1} or streams
-        queries = clock(many, rate, rules.span)
+    queries = _queries(rate, streams, unit, rules.span)
     parts, valid = fused(streams, queries, rules.backend, {})
     offsets = np.array([0, len(queries)], np.int64)
     tracks = {
@@ -114,8 +106,31 @@ def _recording(
     if rules.may_miss:
         tracks[VALID] = Track(valid, offsets, times=queries, names=list(streams))
     own_rate = float(rate) if np.ndim(rate) == 0 else None
+    unit = "s" if unit is not None and queries.dtype.kind == "f" else unit
     about = About(f"aligned, of {given.format}", unit, own_rate, left_out=tuple(left_out))
     return Episodes.made(tracks, tasks=tasks, source=given.path, about=about)
+
+
+def _times_of(stream: RecordedStream, clock_name: str, unit: str | None) -> Any:
+    """By its clock, with their unit where that is known; floats of it in seconds."""
+    own = clock_of(stream, clock_name)
+    times = stream.times(own)
+    if (times[1:] < times[:-1]).any():
+        raise ValueError(f"{stream.name}: its {own} times go back; take another clock=, or sort it")
+    return _with_unit(in_seconds(times, unit), unit)
+
+
+def _queries(rate: Any, streams: Mapping[str, Stream[Any]], unit: str | None, span: Any) -> Any:
+    """The clock of all streams: at a rate, or times that were given."""
+    import numpy as np
+
+    if np.ndim(rate) == 0:
+        many = {name: s for name, s in streams.items() if s.values.shape[0] > 1} or streams
+        return clock(many, rate, span)
+    times = np.asarray(rate)
+    if unit is not None and all(host_of(s.times).dtype.kind == "f" for s in streams.values()):
+        times = times.astype(np.float64)
+    return _with_unit(in_seconds(times, unit), unit)
 
 
 def _episodes(given: Episodes, rate: Any, unit: str | None, rules: Rules) -> Episodes:

@@ -309,7 +309,7 @@ class Recording:
             stream = self[name]
             if len(stream):
                 told[name] = stream.select(names=()).stream(clock_of(stream, clock))
-        return report(told, unit=unit)
+        return report(told, unit=self.unit or unit)
 
     def align(self, rate: Any, **options: Any) -> Episodes:
         """All streams on one clock, as one episode: see :func:`robocache.data.align`."""

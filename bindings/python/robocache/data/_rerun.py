@@ -89,6 +89,8 @@ def _before(
     for name in used:
         of = recording[name]
         _send(rr, stream, f"before/{name}", (times[name] - origin) / ticks, of.values, of.names)
+    if any(own.dtype.kind == "f" for own in times.values()):  # which align gives in seconds
+        return origin / ticks, 1.0
     return origin, ticks
 
 

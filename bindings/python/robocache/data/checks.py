@@ -76,7 +76,7 @@ class Survey:
     statistics: dict[str, StatisticsResult] = field(default_factory=dict)  #: exact, of episodes
 
     def report(self, clock: str | None = None, unit: str | None = None) -> Report:
-        """:func:`robocache.report` of the streams with times."""
+        """:func:`robocache.report` of the streams with times; ``unit``: if none is known."""
         import numpy as np
 
         told = {}
@@ -90,7 +90,7 @@ class Survey:
             offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
             own: Any = {} if len(rows) == 1 else {"offsets": offsets.astype(np.int64)}
             told[name] = Stream(np.zeros((len(times), 0), np.float32), times, **own)
-        return report(told, unit=unit or self.unit)
+        return report(told, unit=self.unit or unit)
 
 
 def check(
