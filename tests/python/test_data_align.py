@@ -185,6 +185,61 @@ def test_more_streams_than_a_call_takes():
     assert aligned["f32"].values.dtype == np.float32
 
 
+@pytest.mark.parametrize("span", ["intersection", "union"])
+@pytest.mark.parametrize("unit", ["ns", None])
+def test_one_wrong_time_does_not_fill_the_memory(span, unit):
+    times = np.arange(5) * S // 100
+    times[-1] = START
+    times = times if unit else times / S
+    wrong = stream("imu", times, np.arange(5.0)[:, None], unit=unit, clock="time")
+    with pytest.raises(ValueError, match="imu: its times go from 0 to 1700000000 s") as told:
+        data.Recording.of([wrong]).align(10, span=span)
+    assert "at 10 Hz makes 1.7e+10 rows; sample 4 is 1.7e+09 s after" in str(told.value)
+    right = stream("arm", np.arange(9) * (1 if unit is None else S), np.zeros((9, 1)), unit=unit)
+    right = data.RecordedStream(
+        "arm", "t", ("x",), right.values, {"time": right.log_times.astype(times.dtype)}, unit
+    )
+    both = data.Recording.of([right, wrong])
+    if span == "union":
+        with pytest.raises(ValueError, match="imu: its times go"):
+            both.align(10, span=span)
+    else:
+        assert both.align(10)["arm"].num_rows == 81
+    track = rbc.Track(np.zeros((5, 1)), [0, 5], times=times)
+    with pytest.raises(ValueError, match="episode 0, a: its times go"):
+        data.Episodes({"a": track}).align(10, unit=unit)
+
+
+def test_few_samples_may_become_many_rows():
+    recording = data.Recording.of([
+        stream("a", np.arange(0, 2) * 3000 * S, np.zeros((2, 1)))
+    ])  # fmt: skip
+    assert recording.align(1000)["a"].num_rows == 3_000_001
+
+
+def test_times_at_the_ends_of_64_bits():
+    ends = np.array([1 - 2**63, 0, 2**63 - 1])
+    recording = data.Recording.of([stream("a", ends, np.zeros((3, 1)))])
+    with pytest.raises(ValueError, match="a: its times go from -9223372037 to 9223372037 s"):
+        recording.align(10)
+
+
+def test_a_time_that_is_not_finite():
+    times = np.array([0.0, 1.0, np.inf])
+    recording = data.Recording.of([stream("a", times, np.zeros((3, 1)), unit=None)])
+    with pytest.raises(ValueError, match="a: its time of sample 2 is inf; leave it out"):
+        recording.align(10)
+
+
+def test_streams_without_times():
+    still = data.RecordedStream("still", "t", ("x",), np.zeros((3, 1)), {}, "ns")
+    recording = data.Recording.of([stream("a", np.arange(5) * S, np.ones((5, 1))), still])
+    for call in (recording.report, lambda: recording.align(10), lambda: recording.select(end=3)):
+        with pytest.raises(ValueError, match="still: has no times; choose streams that have some"):
+            call()
+    assert recording.select(["a"]).align(10)["a"].num_rows == 41
+
+
 # ---- episodes -----------------------------------------------------------------------------------
 
 

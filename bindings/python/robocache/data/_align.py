@@ -11,12 +11,14 @@ from ._episodes import About, Episodes
 from ._errors import LeftOut
 from ._fusing import Rules, fused
 from ._recording import RecordedStream, Recording, clock_of
-from ._units import in_seconds, unit_of
+from ._units import in_seconds, per_second, unit_of
 
 if TYPE_CHECKING:
     Data = Union[Recording, Episodes]
 
 _AT_ONCE = 256  # episodes
+_MOST_ROWS = 10_000_000  # of one recording or episode, or
+_MOST_A_SAMPLE = 100  # as many rows for each sample: more are those of a wrong time
 VALID = "valid"
 
 
@@ -126,7 +128,7 @@ def _queries(rate: Any, streams: Mapping[str, Stream[Any]], unit: str | None, sp
 
     if np.ndim(rate) == 0:
         many = {name: s for name, s in streams.items() if s.values.shape[0] > 1} or streams
-        return clock(many, rate, span)
+        return _even(many, rate, span)
     times = np.asarray(rate)
     if unit is not None and all(host_of(s.times).dtype.kind == "f" for s in streams.values()):
         times = times.astype(np.float64)
@@ -186,7 +188,57 @@ def _clock_of(
         if len(times) == 0:
             return times
         streams[name] = Stream(np.zeros((len(times), 1), np.float32), times)
-    return clock(streams, rate, span)  # type: ignore[arg-type]
+    return _even(streams, rate, span, f"episode {episode}, ")
+
+
+def _even(streams: Mapping[str, Stream[Any]], rate: Any, span: Any, where: str = "") -> Any:
+    """Even times over streams; an error where they are far more than there are samples."""
+    import numpy as np
+
+    ends = []
+    for name, stream in streams.items():
+        times = host_of(stream.times)
+        good = np.isfinite(times)
+        if not good.all():
+            at = int(np.argmin(good))
+            raise ValueError(f"{where}{name}: its time of sample {at} is {times[at]}; leave it out")
+        ends.append(_seconds(times[[0, -1]]))
+    first, last = (max, min) if span == "intersection" else (min, max)
+    length = last(end for _, end in ends) - first(begin for begin, _ in ends)
+    told = float(rate) if isinstance(rate, (int, float)) else 0.0
+    samples = max(stream.values.shape[0] for stream in streams.values())
+    unknown = told > 1 and any(host_of(s.times).dtype.kind == "i" for s in streams.values())
+    if np.isfinite(told) and not unknown:  # else clock tells what is wrong
+        rows = length * told
+        if rows > max(_MOST_ROWS, _MOST_A_SAMPLE * samples):
+            raise ValueError(where + _too_many(streams, rows, told))
+    return clock(streams, rate, span)
+
+
+def _too_many(streams: Mapping[str, Stream[Any]], rows: float, rate: float) -> str:
+    """It names the stream with the longest pause, for one wrong time makes one."""
+    import numpy as np
+
+    longest, at, name = -1.0, 0, ""
+    for own, stream in streams.items():
+        steps = np.diff(_seconds(host_of(stream.times)))
+        if len(steps) and float(steps.max()) > longest:
+            longest, at, name = float(steps.max()), int(steps.argmax()) + 1, own
+    begin, end = _seconds(host_of(streams[name].times)[[0, -1]])
+    return (
+        f"{name}: its times go from {begin:.10g} to {end:.10g} s, which at {rate:g} Hz makes "
+        f"{rows:.3g} rows; sample {at} is {longest:.4g} s after the one before. Leave out the "
+        "times that are wrong, by select(begin=, end=), or pass a lower rate"
+    )
+
+
+def _seconds(times: Any) -> Any:
+    """As floats; of times without a unit in theirs."""
+    import numpy as np
+
+    if times.dtype.kind not in "mM":
+        return times.astype(np.float64)
+    return times.astype(np.int64) / per_second(np.datetime_data(times.dtype)[0])
 
 
 def _block(

@@ -328,7 +328,9 @@ class Recording:
 
 def clock_of(stream: RecordedStream, clock: str) -> str:
     """The clock, or what a stream without it has in its place."""
-    if clock in stream.clocks or not stream.clocks:
+    if not stream.clocks:
+        raise ValueError(f"{stream.name}: has no times; choose streams that have some")
+    if clock in stream.clocks:
         return clock
     return "log" if "log" in stream.clocks else next(iter(stream.clocks))
 
