@@ -108,6 +108,20 @@ def test_channels():
     one(told, "note", "constant", "never changes")
 
 
+@pytest.mark.parametrize("dtype", ["i8", "u8"])
+def test_large_integers_change_by_less_than_floats_tell(dtype):
+    log = clean()[1]
+    top = int(np.iinfo(dtype).max)
+    values = np.array([[top - i, top] for i in range(400)], dtype)
+    told = found(values, log, names=("id", "same"))
+    one(told, "warning", "constant", "1 of 2 channels (same): never changes", "same")
+    pieces = [checks.Channels("s", ("id", "same"), 2) for _ in range(2)]
+    pieces[0].add(values)
+    for row in values:
+        pieces[1].add(row[None])
+    assert pieces[0].findings() == pieces[1].findings()
+
+
 def test_nan():
     values, log, _ = clean()
     values[[3, 9], 0] = np.nan, np.inf
