@@ -72,7 +72,7 @@ def open(
         "refuse": damage is an error, that says where it is. "keep": what can be read is, and
         ``problems`` tells what could not.
     unit
-        Of integer times that do not tell it, as in CSV files: "ns", "us", "ms", "s".
+        Of times that do not tell it, as in CSV files: "ns", "us", "ms", "s".
     rate
         Rows a second, of data sets that have no times: HDF5, Zarr, arrays of episodes.
     definitions
