@@ -72,6 +72,7 @@ def test_texts_without_numbers_are_left_out_of_a_folder(tmp_path):
     csv(tmp_path / "b.csv", ["time,x"])
     csv(tmp_path / "c.csv", ["name,what", "arm,left"])
     (tmp_path / "README.txt").write_text("a folder\n")
+    (tmp_path / "._a.csv").write_bytes(b"\0\5\x16\7")  # as macOS leaves them
     recording = data.open(tmp_path)
     assert recording.names == ("a",)
     assert [str(each) for each in recording.left_out] == [
@@ -115,6 +116,22 @@ def test_times_that_the_common_unit_does_not_hold(tmp_path):
     csv(tmp_path / "a.csv", ["time_ns,x", "0,1", "1,2"])
     csv(tmp_path / "b.csv", ["time_s,x", "0,1", f"{2 * 10**10},2"])
     refused(tmp_path, "b.csv: time_s: has times that 64 bits do not hold in ns")
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_times_of_short_floats_are_scaled_as_doubles(tmp_path, dtype):
+    times = (np.arange(9) * 12.34).astype(dtype)
+    pq.write_table(pa.table({"time_ms": times, "x": np.arange(9)}), tmp_path / "a.parquet")
+    alone = data.open(tmp_path)["a"].times()
+    np.testing.assert_array_equal(alone, times.astype("f8") / 1000)
+    csv(tmp_path / "b.csv", ["time_ns,x", "0,1", "1,2"])
+    beside = data.open(tmp_path)["a"].times()
+    np.testing.assert_array_equal(beside, np.rint(times.astype("f8") * 1e6).astype(np.int64))
+
+
+def test_times_above_those_of_int64(tmp_path):
+    path = csv(tmp_path / "a.csv", ["time_ns,x", f"{2**63},1", f"{2**63 + 5},2"])
+    refused(path, "time_ns: has times of 2\\*\\*63 or more, which int64 does not hold")
 
 
 def test_a_unit_that_is_not_the_one_that_the_file_tells(tmp_path):

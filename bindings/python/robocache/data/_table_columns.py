@@ -112,7 +112,7 @@ def opened(path: str) -> Any:
         if is_parquet(path):
             return needed("pyarrow.parquet", "tables", "a Parquet file").read_table(path)
         table = _read_csv(path)
-        for name in _too_large(table):
+        for name in _too_large(path, table):
             try:
                 whole = _read_csv(path, include_columns=[name], column_types={name: arrow.uint64()})
             except arrow.ArrowException:  # some are no integers
@@ -139,7 +139,7 @@ def _read_csv(path: str, **options: Any) -> Any:
 _NAN = ("nan", "-nan")  # are values, which nulls are not
 
 
-def _too_large(table: Any) -> list[str]:
+def _too_large(path: str, table: Any) -> list[str]:
     """Columns of floats that may be integers above those of int64."""
     import numpy as np
 
@@ -147,7 +147,8 @@ def _too_large(table: Any) -> list[str]:
     found = []
     for name in table.column_names:
         if table.column_names.count(name) == 1 and arrow.types.is_float64(table[name].type):
-            values = table[name].drop_null().to_numpy()
+            filled = table[name].fill_null(0.0)
+            values = column(path, table.select([]).append_column(name, filled), name)
             if len(values) and _LARGEST <= values.max() <= 2 * _LARGEST and values.min() >= 0:
                 if (values == np.floor(values)).all():
                     found.append(name)

@@ -97,7 +97,7 @@ def streams_of(stem: str, path: str, table: Any, large: Collection[str] | None =
         large = {name for name, of in columns.items() if of.name in large}
     rounded = {columns[name].name for name in large}
     clock = _clock_of(columns)
-    times, untimed = (None, None) if clock is None else _timed(clock.name, columns)
+    times, untimed = (None, None) if clock is None else _timed(path, clock.name, columns)
     streams: dict[str, tuple[list[str], Any, dict[str, Any], list[str]]] = {}
     groups: dict[bytes, list[str]] = {}
     for own, column in columns.items():
@@ -173,12 +173,14 @@ def _clock_of(columns: dict[str, Column]) -> Clock | None:
     return None
 
 
-def _timed(clock: str, columns: dict[str, Column]) -> tuple[Any, Untimed | None]:
+def _timed(path: str, clock: str, columns: dict[str, Column]) -> tuple[Any, Untimed | None]:
     """Times; and rows without one are taken from all columns."""
     import numpy as np
 
     own = columns.pop(clock)
     times = own.values
+    if times.dtype.kind == "u" and len(times) and times.max() > np.iinfo(np.int64).max:
+        raise FormatError(path, clock, "has times of 2**63 or more, which int64 does not hold")
     if times.dtype.kind != "f":
         times = times.astype(np.int64, copy=False)
     there = own.has_value()

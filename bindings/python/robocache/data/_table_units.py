@@ -28,7 +28,7 @@ class Scale:
             return in_seconds(given, self.unit)
         factor = per_second(self.to) / per_second(self.unit)
         if given.dtype.kind == "f":
-            given = np.rint(given * factor)
+            given = np.rint(given.astype(np.float64) * factor)
             if not (np.abs(given) < 2.0**63).all():  # infinite ones too
                 raise _too_far(path, place, self.to)
             return given.astype(np.int64)

@@ -46,7 +46,7 @@ def _files_in(path: str, options: Options) -> tuple[dict[str, str], list[LeftOut
             continue
         if is_table(entry.path):
             files[entry.name] = folder.file(entry.name)
-        elif _SURE.search(entry.name):
+        elif _SURE.search(entry.name) and not entry.name.startswith("."):
             reason, is_damage = fault_of(folder.file(entry.name))
             if is_damage:
                 options.damage.found(entry.path, "", reason)

@@ -20,7 +20,7 @@ def per_second(unit: str | None) -> float:
 def in_seconds(times: Any, unit: str | None) -> Any:
     """Times of floats in seconds, where their unit is known; integers as they are."""
     ticks = per_second(unit)
-    return times / ticks if times.dtype.kind == "f" and ticks != 1 else times
+    return times.astype("f8") / ticks if times.dtype.kind == "f" and ticks != 1 else times
 
 
 def unit_of(track: Any) -> str | None:
