@@ -9,6 +9,7 @@ import pytest
 
 import data_files
 import robocache as rbc
+from robocache.data._episodes import About
 
 data = rbc.data
 checks = rbc.data.checks
@@ -106,6 +107,21 @@ def test_channels():
     named = ("a", "covariance[0]")
     told = found(np.stack([clean()[0][:, 0], np.zeros(400)], 1), log, names=named)
     one(told, "note", "constant", "never changes")
+
+
+def test_the_unit_that_episodes_tell_is_the_one_that_holds():
+    """Of float times it is seconds, whatever is told of times that do not tell theirs."""
+    track = rbc.Track(np.zeros((40, 1)), [0, 20, 40], times=np.tile(np.arange(20) / 16, 2))
+    episodes = data.Episodes.made({"arm": track}, about=About("a set", unit="s"))
+    survey = checks.survey(episodes, unit="ms", max_gap=0.04)
+    gaps = [finding.text for finding in survey.findings if finding.kind == "gaps"]
+    assert survey.unit == "s" and "longest of 62.5 ms" in gaps[0]
+    for report in (survey.report(unit="ms"), episodes.report(unit="ms")):
+        assert report.streams["arm"].rate == pytest.approx(16)
+    assert episodes.align(16, unit="ms")["arm"].num_rows == 40
+    ticks = rbc.Track(np.zeros((3, 1)), [0, 3], times=np.array([0, 500, 1000]))
+    whole = data.Episodes.made({"arm": ticks}, about=About("a set", unit="ms"))
+    assert whole.align(10, unit="s")["arm"].num_rows == 11
 
 
 @pytest.mark.parametrize("dtype", ["i8", "u8"])

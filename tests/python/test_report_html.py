@@ -334,6 +334,22 @@ def test_rerun(tmp_path):
     assert (tmp_path / "episodes.rrd").stat().st_size > 5000
 
 
+def test_both_sides_begin_together_for_rerun(monkeypatch):
+    """Floats of a unit, which align gives in seconds."""
+    from robocache.data import _rerun
+
+    sent = {}
+    monkeypatch.setattr(_rerun, "_send", lambda rr, s, name, times, *_: sent.update({name: times}))
+    times = 5000 + np.arange(9) * 10.0
+    arm = data.RecordedStream("arm", "t", ("x",), np.zeros((9, 1)), {"time": times}, "ms")
+    recording = data.Recording.of([arm])
+    aligned = recording.align(100)
+    origin, ticks = _rerun._before(None, None, recording, aligned, None)
+    _rerun._tracks(None, None, aligned, "after", lambda _: origin, ticks)
+    np.testing.assert_allclose(sent["before/arm"], np.arange(9) / 100)
+    np.testing.assert_allclose(sent["after/arm"], np.arange(9) / 100, atol=1e-9)
+
+
 def test_rerun_that_is_missing_is_named(tmp_path, monkeypatch):
     import sys
 

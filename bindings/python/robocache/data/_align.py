@@ -78,7 +78,7 @@ def align(
     rules = Rules(dict(methods or {}), max_gap, span, backend)
     if isinstance(given, Recording):
         return _recording(given, rate, clock, given.unit or unit, tasks, rules)
-    return _episodes(given, rate, unit or given.unit, rules)
+    return _episodes(given, rate, given.unit or unit, rules)
 
 
 def _recording(

@@ -43,7 +43,7 @@ def report_of(episodes: Episodes, unit: str | None) -> Report:
         told[name] = Stream(np.zeros((len(times), 0), np.float32), times, offsets=offsets)
     if not told:
         raise ValueError("episodes: no track has times")
-    return report(told, unit=unit or episodes.unit)
+    return report(told, unit=episodes.unit or unit)
 
 
 def exact_of(

@@ -67,7 +67,7 @@ def save_rerun(
             origin, ticks = _before(rr, stream, recorded, aligned, options.get("unit"))
             _tracks(rr, stream, aligned, "after", lambda e: origin, ticks)
         else:
-            ticks = per_second(options.get("unit") or recorded.unit)
+            ticks = per_second(recorded.unit or options.get("unit"))
             begins = _begins(recorded)
             _tracks(rr, stream, recorded, "before", begins.__getitem__, ticks)
             _tracks(rr, stream, aligned, "after", begins.__getitem__, ticks)

@@ -202,7 +202,7 @@ def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey
     statistics: dict[str, StatisticsResult] = {}
     stored = episodes.stored_statistics()
     seen: list[tuple[str, Any]] = []  # tracks of one clock are told of once
-    unit = unit or episodes.unit
+    unit = episodes.unit or unit
     for name, track in episodes.tracks.items():
         channels = Channels(name, track.names, track.num_channels)
         of = streams[name] = StreamSurvey(name, track.names, channels)
