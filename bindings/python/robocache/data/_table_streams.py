@@ -132,7 +132,7 @@ def _stream(
 
 
 def _is_large(column: Column) -> bool:
-    values = column.values[column.mask]
+    values = column.values  # 0 where there is none
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or values.size == 0:
         return False
     return bool(values.max() > _EXACT or values.min() < -_EXACT)
