@@ -199,6 +199,12 @@ def test_large_integers_beside_floats_keep_their_values(tmp_path, kind):
         assert recording.names == ("a", "a: id", "a: word")
 
 
+def test_ranges_that_a_file_does_not_tell(tmp_path):
+    table = pa.table({"id": [2**63 - 1, 2**63 - 2], "x": [0.5, 1.5]})
+    pq.write_table(table, tmp_path / "a", write_statistics=["x"])
+    assert data.open(tmp_path / "a")["a: id"].values[:, 0].tolist() == [2**63 - 1, 2**63 - 2]
+
+
 def test_integers_alone_stay_together(tmp_path):
     path = csv(tmp_path / "a.csv", ["time_ns,id,n", f"0,{2**63 - 1},1", f"1,{2**63 - 2},2"])
     recording = data.open(path)

@@ -38,10 +38,10 @@ def read_table(path: str, wanted: Sequence[str], optional: Collection[str] = ())
         raise _damaged(path, error) from None
 
 
-def table_without_nulls(path: str) -> tuple[Any, int, dict[str, tuple[int, int]]]:
-    """An empty table of a file's columns, its rows, and the ranges of columns of 64-bit integers.
+def table_without_nulls(path: str) -> tuple[Any, int]:
+    """An empty table of a file's columns, and its rows: it tells all of them but the values.
 
-    None in its place where numbers may be null, lists of any length, or ranges not known.
+    None in its place where numbers may be null, or lists of any length.
     """
     parquet = needed("pyarrow.parquet", "tables", _WHAT)
     arrow = needed("pyarrow", "tables", _WHAT)
@@ -50,43 +50,21 @@ def table_without_nulls(path: str) -> tuple[Any, int, dict[str, tuple[int, int]]
             schema, told = file.schema_arrow, file.metadata
             for kind in schema.types:
                 if arrow.types.is_list(kind) or arrow.types.is_large_list(kind):
-                    return None, told.num_rows, {}
-            ranges: dict[str, tuple[int, int]] = {}
+                    return None, told.num_rows
             for g in range(told.num_row_groups):
                 group = told.row_group(g)
                 for c in range(group.num_columns):
-                    own = group.column(c)
-                    known = own.statistics
+                    known = group.column(c).statistics
                     if known is None or not known.has_null_count or known.null_count:
-                        return None, told.num_rows, {}
-                    if own.physical_type == "INT64" and group.num_rows:
-                        if not known.has_min_max:
-                            return None, told.num_rows, {}
-                        name = _top_of(own.path_in_schema, schema.names)
-                        low, high = ranges.get(name, (0, 0))
-                        least, most = _range_of(known)
-                        ranges[name] = min(low, least), max(high, most)
+                        return None, told.num_rows
             if not told.num_rows:
-                return None, 0, ranges
+                return None, 0
             columns = [arrow.nulls(0, kind) for kind in schema.types]
-            return arrow.table(columns, schema=schema), told.num_rows, ranges
+            return arrow.table(columns, schema=schema), told.num_rows
     except (arrow.ArrowException, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
         raise _damaged(path, error) from None
-
-
-def _top_of(path: str, names: Sequence[str]) -> str:
-    """The column that a leaf, such as "pose.list.element", is of."""
-    above = [name for name in names if path == name or path.startswith(f"{name}.")]
-    return max(above, key=len, default=path)
-
-
-def _range_of(known: Any) -> tuple[int, int]:
-    """Of statistics of 64-bit integers; those of dates and the like as they are stored."""
-    if known.logical_type.type in ("INT", "NONE"):
-        return int(known.min), int(known.max)
-    return int(known.min_raw), int(known.max_raw)
 
 
 def batches_of(path: str, columns: Sequence[str], rows: int) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 from ._errors import FormatError, LeftOut
 from ._parquet import table_without_nulls
 from ._table_columns import Column, is_parquet, numbers
+from ._table_ranges import integer_ranges
 
 _TIME = re.compile(
     r"^(?:log_|header_|receive_)?(?:timestamps?|times?|stamp|t|ts)"
@@ -59,10 +60,11 @@ def told(stem: str, path: str) -> Table | None:
     if not is_parquet(path):
         return None
     try:
-        empty, rows, ranges = table_without_nulls(path)
+        empty, rows = table_without_nulls(path)
     except FormatError:  # which reading it tells better
         return None
-    if empty is None or "" in empty.column_names:
+    ranges = None if empty is None or "" in empty.column_names else integer_ranges(path)
+    if ranges is None:
         return None
     large = {name for name, (low, high) in ranges.items() if low < -_EXACT or high > _EXACT}
     table = streams_of(stem, path, empty, large)
