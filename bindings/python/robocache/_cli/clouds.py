@@ -26,11 +26,11 @@ def inspect_clouds(given: PointCloud | PointClouds) -> dict[str, Any]:
     for name, read in clouds_of(given):
         try:
             cloud = read()
+            points = cloud.points
         except FormatError as error:
             where = f"{error.path} {error.place}".strip()
             findings.append(Finding("error", "damage", "", where, error.reason))
             continue
-        points = cloud.points
         good = np.isfinite(points).all(axis=1)
         kept = points[good].astype(np.float64)
         if not good.any():

@@ -17,6 +17,7 @@ from ._open import FORMATS, Options, format_of, head, what_is
 from ._recording import Recording
 from ._rows import channel_names, clock_rows, is_number, is_picture, stamps
 from ._source import Piece, StreamInfo
+from ._units import in_seconds
 
 _MAGIC = b"\x93NUMPY"
 _CLOCK = re.compile(r"(^|[._-])(t|times?|timestamps?|stamps?)$")
@@ -153,7 +154,7 @@ def _by_index(path: str, arrays: Any, options: Options, left_out: list[LeftOut])
     clock = next((name for name, a in rows.items() if a.ndim == 1 and _CLOCK.search(name)), None)
     times = clock_rows(lengths, options.rate)
     if clock is not None:
-        times = stamps(rows.pop(clock), path, f"{clock}.npy")
+        times = in_seconds(stamps(rows.pop(clock), path, f"{clock}.npy"), options.unit)
     tracks = {
         name: Track(_table(array), offsets, times=times, names=channel_names(array.shape[1:]))
         for name, array in rows.items()
@@ -189,7 +190,7 @@ def _made(
     has_ticks = times is not None and times.dtype.kind == "i"
     about = About(
         "arrays of episodes",
-        unit=options.unit or (None if has_ticks else "s"),
+        unit=options.unit if has_ticks else "s",
         rate=options.rate,
         info={"episodes": numbers},
         left_out=tuple(left_out),

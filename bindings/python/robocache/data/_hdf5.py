@@ -16,6 +16,7 @@ from ._hdf5_links import LeadsNowhere, arrays_below, item_of
 from ._open import Options, head, what_is
 from ._progress import progress
 from ._rows import channel_names, clock_rows, is_number, is_picture, stamps
+from ._units import in_seconds
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _LENGTHS = ("actions", "action", "states", "observations/qpos", "qpos")
@@ -77,7 +78,7 @@ def open(path: str, options: Options) -> Episodes:
         options.damage.note(path, "data", text)
     about = About(
         "HDF5, robomimic's layout" if demos[0].group else "HDF5, ALOHA's layout",
-        unit=options.unit or (None if has_ticks else "s"),
+        unit=options.unit if has_ticks else "s",
         rate=options.rate,
         info={**info, "episodes": [demo.group or os.path.basename(demo.file) for demo in demos]},
         left_out=tuple(LeftOut(name, reason) for name, reason in left_out.items()),
@@ -263,7 +264,7 @@ def _read(
                 opened.close()
     times = clock_rows(lengths, options.rate)
     if clock:
-        times = stamps(values.pop(clock)[:, 0], demos[0].file, clock)
+        times = in_seconds(stamps(values.pop(clock)[:, 0], demos[0].file, clock), options.unit)
     return {
         name: Track(values[name], offsets, times=times, names=infos[name].names) for name in names
     }

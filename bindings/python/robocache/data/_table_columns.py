@@ -9,7 +9,7 @@ from typing import Any
 
 from ._errors import FormatError, needed
 from ._open import head
-from ._parquet import column
+from ._parquet import column, present_in
 
 _PARQUET = b"PAR1"
 _LOOK = 1 << 14  # bytes that tell whether a text is a table
@@ -180,7 +180,7 @@ def numbers(path: str, table: Any, name: str) -> Column | str:
         or arrow.types.is_boolean(kind)
     ):
         return f"is of {kind}"
-    mask = ~np.asarray(chunked.is_null())
+    mask = present_in(chunked)  # NumPy of Arrow would import pandas, which swallows Ctrl-C
     if chunked.null_count:
         zero = arrow.scalar(False if arrow.types.is_boolean(kind) else 0, kind)
         chunked = chunked.fill_null(zero)
