@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from ._replacing import check_replaceable
+
+_FULL = (errno.ENOSPC, errno.EFBIG, *([errno.EDQUOT] if hasattr(errno, "EDQUOT") else []))
 
 
 @contextmanager
@@ -13,33 +18,39 @@ def written_beside(path: str, overwrite: bool) -> Iterator[str]:
     """A place to write to, which takes the place of ``path`` if nothing fails.
 
     It lies in the same folder, so that renaming is one step. Whatever ends the writing, Ctrl-C
-    also, leaves nothing of it.
+    also, leaves nothing of it. Of folders only those are replaced that were written so before.
     """
     path = os.path.abspath(path)
-    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-        raise FileExistsError(
-            f"{path}: is a device, a pipe or a socket, expected a place for a file"
-        )
     if os.path.lexists(path) and not overwrite:
         raise FileExistsError(f"{path}: exists; overwrite=True replaces it")
+    check_replaceable(path)
     part = f"{path}.{os.urandom(6).hex()}.part"
     try:
         yield part
         _sync(part)
-        if os.path.isdir(path) and not os.path.islink(path):
-            old = f"{part}.old"
-            os.rename(path, old)
-            try:
-                os.rename(part, path)
-            except BaseException:
-                os.rename(old, path)
-                raise
-            shutil.rmtree(old)
+        check_replaceable(path)  # others may have put something there meanwhile
+        if os.path.isdir(path):
+            _replace_folder(path, part)
         else:
             os.replace(part, path)
-    except BaseException:
+    except BaseException as error:
         _remove(part)
+        if isinstance(error, OSError) and error.filename is None and error.errno in _FULL:
+            error.filename = path
         raise
+
+
+def _replace_folder(path: str, part: str) -> None:
+    if not os.path.isdir(part):
+        raise IsADirectoryError(errno.EISDIR, "is a folder, expected a place for a file", path)
+    old = f"{part}.old"
+    os.rename(path, old)
+    try:
+        os.rename(part, path)
+    except BaseException:
+        os.rename(old, path)
+        raise
+    shutil.rmtree(old)
 
 
 def _sync(part: str) -> None:

@@ -16,6 +16,7 @@ from ..data import FormatError
 from ..data._progress import progress
 from . import show
 from .common import AsJson, Failure, Output, Overwrite
+from .outputs import check_output
 
 _IMAGES = (".png", ".tif", ".tiff", ".pgm", ".npy")
 _COLORS = (".png", ".jpg", ".jpeg", ".ppm", ".npy")
@@ -82,6 +83,7 @@ def cloud(
         raise typer.BadParameter("is below 1", param_hint="--points")
     if voxel_size is not None and not voxel_size > 0:
         raise typer.BadParameter("is not above 0", param_hint="--voxel-size")
+    check_output(output, overwrite, [path, intrinsics, colors, pose])
     names = _names(path, _IMAGES, "depth images")
     beside = [] if colors is None else _names(colors, _COLORS, "colour images")
     if colors is not None and len(beside) != len(names):

@@ -19,6 +19,7 @@ from .common import (
     Unit,
     open_data,
 )
+from .outputs import check_output, definition_files
 
 _FASTEST = 200.0  # Hz
 
@@ -56,9 +57,11 @@ def report(
     """
     if html is None and rerun is None:
         raise typer.BadParameter("one of them is needed", param_hint="--html, --rerun")
-    for target in (html, rerun):
-        if target is not None and target.exists() and not overwrite:
-            raise FileExistsError(f"{target}: exists; overwrite=True replaces it")
+    read = [path, *definition_files(definition)]
+    if html is not None:
+        check_output(html, overwrite, read, "--html", within=".html")
+    if rerun is not None:
+        check_output(rerun, overwrite, [*read, html], "--rerun", within=".rrd")
     given = open_data(
         path,
         damaged="keep",

@@ -24,6 +24,7 @@ from .common import (
     chosen,
     open_data,
 )
+from .outputs import check_output, definition_files
 
 _BY_SUFFIX = {".npz": "npz", ".zarr": "zarr"}
 
@@ -76,8 +77,7 @@ def resample(
     --max-gap or --span union a track "valid" tells what is not made up.
     """
     kind = format or _BY_SUFFIX.get(output.suffix, "lerobot")
-    if output.exists() and not overwrite:
-        raise FileExistsError(f"{output}: exists; --overwrite replaces it")
+    check_output(output, overwrite, [path, *definition_files(definition)])
     given = open_data(
         path,
         damaged=damaged,

@@ -26,6 +26,7 @@ from .common import (
     open_data,
 )
 from .inspect import print_findings
+from .outputs import check_output, definition_files
 from .stored import compare
 
 _WRITERS = {
@@ -95,6 +96,9 @@ def stats(
         raise typer.BadParameter(
             f"{write!r} is none of {', '.join(_WRITERS)}", param_hint="--write"
         )
+    if output is not None:
+        read = [path, *definition_files(definition)]
+        check_output(output, overwrite, read, within="stats.json")
     given = open_data(path, definitions=definition, follow_links=follow_links)
     if relative is not None and check:
         raise typer.BadParameter("--check has nothing to compare --relative with")
@@ -115,8 +119,6 @@ def stats(
         names = {tracks[1]: picked.track_info(tracks[1]).names}
     findings, compared = compare(given, results, names) if check else ([], 0)
     if write is not None and output is not None:
-        if output.exists() and not overwrite:
-            raise FileExistsError(f"{output}: exists; --overwrite replaces it")
         _WRITERS[write](output, results)
     if as_json:
         told: dict[str, Any] = {

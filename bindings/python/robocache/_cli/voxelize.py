@@ -22,6 +22,7 @@ from .common import (
     Overwrite,
     open_data,
 )
+from .outputs import check_output
 
 _MODES = ("occupancy", "count", "sum", "mean", "max", "min")
 _MOST_CELLS = 1 << 31
@@ -66,8 +67,7 @@ def voxelize(
         raise typer.BadParameter("is not above 0", param_hint="--voxel-size")
     if mode is not None and mode not in _MODES:
         raise typer.BadParameter(f"{mode!r} is none of {', '.join(_MODES)}", param_hint="--dense")
-    if output.exists() and not overwrite:
-        raise FileExistsError(f"{output}: exists; --overwrite replaces it")
+    check_output(output, overwrite, [path])
     given = open_data(path, follow_links=follow_links)
     if not isinstance(given, (PointCloud, PointClouds)):
         raise Failure(f"{path}: holds no point clouds, but {given.format}")
