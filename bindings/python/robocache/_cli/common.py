@@ -92,7 +92,9 @@ def open_data(
         name, equals, file = definition.partition("=")
         if not equals:
             raise typer.BadParameter(f"{definition!r} is not TYPE=FILE", param_hint="--definition")
+        check_kind(Path(file))
         texts[name] = Path(file).read_text(encoding="utf-8")
+    check_kind(path)
     return _data.open(
         path,
         damaged=damaged,
@@ -101,6 +103,12 @@ def open_data(
         definitions=texts,
         follow_links=follow_links,
     )
+
+
+def check_kind(path: Path) -> None:
+    """That a path is no device, pipe or socket: these may never end."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise Failure(f"{path}: is a device, a pipe or a socket, expected a file or a folder")
 
 
 def chosen(names: Optional[list[str]], known: Any) -> list[str]:
