@@ -97,6 +97,20 @@ def test_stats_check(lerobot):
     assert "q99 is stored as" in out["findings"][1]["text"]
 
 
+@pytest.mark.parametrize("tracks", [[], ["-s", "action"], ["-s", "observation.state"]])
+def test_stats_check_tells_what_it_had_nothing_to_compare_with(lerobot, tracks):
+    file = lerobot / "meta" / "stats.json"
+    stored = json.loads(file.read_text())
+    del stored["action"]
+    file.write_text(json.dumps(stored))
+    bad = tracks != ["-s", "observation.state"]
+    out = told("stats", lerobot, "--check", *tracks, code=int(bad))
+    assert [f["stream"] for f in out["findings"]] == ["action"] * bad
+    assert out["compared"] == (0 if tracks == ["-s", "action"] else len(out["streams"]) - bad)
+    if bad:
+        assert "no statistics are stored" in run("stats", lerobot, "--check", *tracks, code=1)
+
+
 def test_stats_check_of_what_holds_none(tmp_path):
     path = faults.save(tmp_path / "r.npz")
     result = RUNNER.invoke(app, ["stats", str(path), "--check"])
@@ -129,6 +143,11 @@ def test_episode_statistics_of_v21_are_checked(recordings, tmp_path):
     file.write_text("\n".join(lines) + "\n")
     (found,) = told("stats", folder, "--check", code=1)["findings"]
     assert found["place"].startswith("episode 3") and "stored as 9.5" in found["text"]
+    lines[4] = json.dumps({**json.loads(lines[4]), "stats": {}})
+    file.write_text("\n".join(lines) + "\n")
+    out = told("stats", folder, "--check", "-s", "action", code=1)
+    assert out["findings"][0]["text"].startswith("no statistics are stored of 1 of 81 episodes")
+    assert out["compared"] == 80
 
 
 # ---- sync ---------------------------------------------------------------------------------------

@@ -17,18 +17,27 @@ _MOST = 50  # findings by episode
 def compare(
     given: Any, results: dict[str, StatisticsResult], names: dict[str, Any]
 ) -> tuple[list[Finding], int]:
-    """What is not so, and how many stored statistics there were."""
+    """What is not so, and how many stored statistics were compared: of tracks, or of episodes."""
+    if not results:
+        raise Failure("--check: has no values to compare what is stored with")
     stored = given.stored_statistics() if isinstance(given, Episodes) else {}
     if stored:
         findings = []
         for name, result in results.items():
             if name in stored:
                 findings += checks.check_statistics(name, stored[name], result, names[name])
-        return findings, len(stored)
+            else:
+                findings.append(_missing(name, ""))
+        return findings, sum(name in stored for name in results)
     by_episode = _stored_by_episode(given)
     if not by_episode:
         raise Failure("--check: no statistics are stored with it")
-    return _compare_episodes(given, list(results), names, by_episode), len(by_episode)
+    return _compare_episodes(given, list(results), names, by_episode)
+
+
+def _missing(name: str, of: str) -> Finding:
+    text = f"no statistics are stored{of}; stats --write makes a file of them"
+    return Finding("error", "statistics", name, "", text)
 
 
 def _stored_by_episode(given: Any) -> list[dict[str, StatisticsResult]]:
@@ -52,10 +61,16 @@ def _compare_episodes(
     tracks: list[str],
     names: dict[str, Any],
     stored: list[dict[str, StatisticsResult]],
-) -> list[Finding]:
+) -> tuple[list[Finding], int]:
     exact = given.select(tracks=tracks).statistics(per_episode=True)
     findings: list[Finding] = []
+    for name in tracks:
+        without = sum(name not in told for told in stored)
+        if without:
+            findings.append(_missing(name, f" of {without} of {len(stored)} episodes"))
+    compared = 0
     for e, told in enumerate(stored):
+        compared += any(name in told for name in tracks)
         for name in tracks:
             if name not in told:
                 continue
@@ -64,4 +79,4 @@ def _compare_episodes(
                 findings.append(dataclasses.replace(found, place=place))
         if len(findings) >= _MOST:
             break
-    return findings
+    return findings, compared
