@@ -162,6 +162,29 @@ def test_colours_on_a_terminal_alone(bad):
     assert "\x1b" not in robocache("inspect", bad, "--json").stdout
 
 
+NASTY = "\x1b[31mred\x1b]0;pwn\x07 \x9b2J \u202egnp"
+
+
+def test_names_in_files_do_not_steer_the_terminal(tmp_path):
+    """Neither by escapes nor by C1 controls, on a terminal, in a pipe, in JSON and in errors."""
+    file = tmp_path / "r.csv"
+    file.write_text(f"time,{NASTY}\n" + "".join(f"{i},{i}\n" for i in range(50)))
+    for command in (
+        ["stats", file],
+        ["stats", file, "--json"],
+        ["inspect", file, "--unit", "s"],
+        ["sync", file, "--a", "r:none", "--b", "r"],
+    ):
+        shown, _ = on_a_terminal(*command, environment={"NO_COLOR": "1"})
+        piped = robocache(*command)
+        for text in (shown, piped.stdout, piped.stderr):
+            assert not set("\x07\x9b\u202e") & set(text), text
+            assert "\x1b]" not in text and "\x1b[31mred" not in text
+    assert "\\x1b[31mred\\x1b]0;pwn" in robocache("stats", file).stdout
+    names = json.loads(robocache("stats", file, "--json").stdout)["streams"]["r"]["names"]
+    assert names == [NASTY]
+
+
 SLOW = """
 import time, robocache.data._progress as progress
 from robocache import data

@@ -13,6 +13,7 @@ import typer
 
 from .. import data as _data
 from .. import info
+from .show import visible
 
 debug = False  # whether errors come with their tracebacks
 
@@ -150,7 +151,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
             path = str(options.get("path", ""))
             if not isinstance(error, _TOLD) and path not in text:  # of a library that knows no file
                 text = f"{path}: {text}"
-            print(f"robocache: error: {text}", file=sys.stderr)
+            print(f"robocache: error: {visible(text)}", file=sys.stderr)
             raise typer.Exit(1) from None
 
     return told
@@ -191,4 +192,5 @@ def in_cli_words(text: str) -> str:
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    print(f"robocache: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    text = " ".join(in_cli_words(str(message)).split())
+    print(f"robocache: warning: {visible(text)}", file=sys.stderr)

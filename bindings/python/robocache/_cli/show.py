@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,6 +15,17 @@ from ..data._words import plain
 
 _WIDEST = 120
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+# What steers a terminal, or turns the order of what one reads.
+_STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    """A text, of a file maybe, with what steers a terminal told in its place."""
+    return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def _cell(value: Any) -> Text:
+    return Text(visible(str(value)).replace("\n", "\\n"))
 
 
 class Page:
@@ -25,6 +37,7 @@ class Page:
 
     def print(self, what: Any = "", style: str | None = None, wrap: bool = True) -> None:
         """A text, a table or another renderable of Rich, without spaces at the ends of lines."""
+        what = visible(what) if isinstance(what, str) else what
         with self.console.capture() as captured:
             self.console.print(what, style=style, soft_wrap=not wrap)
         print("\n".join(line.rstrip() for line in captured.get().split("\n")), end="")
@@ -43,6 +56,7 @@ class Page:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> Table:
     """Names flush left and folded where they are long, numbers flush right."""
+    head = [visible(title) for title in head]
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     made.show_header = any(head)
     for i, title in enumerate(head):
@@ -51,7 +65,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> 
         else:
             made.add_column(title, justify="right", no_wrap=True)
     for row in rows:
-        made.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+        made.add_row(*map(_cell, row))
     return made
 
 
@@ -61,10 +75,11 @@ def listed(lines: Iterable[tuple[str, str, str]]) -> Table:
     made.add_column(no_wrap=True)
     made.add_column(overflow="fold")
     for mark, colour, text in lines:
-        made.add_row(Text(mark, style=colour), Text(text))
+        made.add_row(Text(mark, style=colour), _cell(text))
     return made
 
 
 def print_json(value: Any) -> None:
-    """Strict JSON: what is not finite is null."""
-    print(json.dumps(plain(value), ensure_ascii=False, allow_nan=False, indent=2))
+    """Strict JSON: what is not finite is null, and nothing in it steers a terminal."""
+    text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False, indent=2)
+    print(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
