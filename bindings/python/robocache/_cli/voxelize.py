@@ -25,7 +25,7 @@ from .common import (
 from .outputs import check_output
 
 _MODES = ("occupancy", "count", "sum", "mean", "max", "min")
-_MOST_CELLS = 1 << 31
+_MOST_BYTES = 4 << 30  # of dense grids
 _NO_FEATURES = ("x", "y", "z", "rgb", "rgba")  # colours are packed bits
 
 
@@ -124,11 +124,11 @@ def _voxels(
     given: Any, grid: dict[str, Any], mode: Optional[str], fields: list[str]
 ) -> tuple[dict[str, Any], Any]:
     """The arrays to write, and what to tell of each cloud."""
-    if mode is not None and np.prod([float(n) for n in grid["shape"]]) > _MOST_CELLS:
-        raise Failure("--dense: the grid has more than 2^31 voxels; leave --dense out")
     parts: list[dict[str, Any]] = []
     rows = []
     clouds = clouds_of(given)
+    if mode is not None:
+        _check_size(grid["shape"], mode, len(fields), len(clouds))
     with progress("Voxelizing", disk_size(given.path) or 0, None) as done:
         for name, read in clouds:
             cloud = read()
@@ -160,10 +160,26 @@ def _voxels(
                 }
             )
             done(disk_size(cloud.path) or 0)
-    arrays = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    arrays = {key: _joined([part[key] for part in parts]) for key in parts[0]}
     if mode is None:
         ends = np.cumsum([0, *(len(part["counts"]) for part in parts)])
         arrays["offsets"] = ends.astype(np.int64)
     arrays["files"] = np.array([row["file"] for row in rows])
     arrays["fields"] = np.array(fields)
     return arrays, rows
+
+
+def _check_size(shape: list[int], mode: str, channels: int, clouds: int) -> None:
+    """That dense grids of all clouds fit into memory."""
+    each = {"occupancy": 1, "count": 4}.get(mode, 4 * channels)  # bytes of a voxel
+    needed = float(np.prod([float(n) for n in shape])) * each * clouds
+    if needed > _MOST_BYTES:
+        raise Failure(
+            f"--dense: grids of {' x '.join(map(str, shape))} voxels take "
+            f"{needed / (1 << 30):.3g} GiB in all, above {_MOST_BYTES >> 30} GiB; take a larger "
+            "--voxel-size or a smaller --range, or leave --dense out"
+        )
+
+
+def _joined(parts: list[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
