@@ -10,6 +10,7 @@ from ..data import Episodes
 from .common import Failure
 
 _STATES = ("observation.state", "state", "obs/joint_pos", "observations/qpos")
+MOST_STEPS = 10_000  # of a window
 _ACTIONS = ("action", "actions")
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import importlib.util
+import math
 import os
 import sys
 import warnings
@@ -88,6 +89,10 @@ def open_data(
     follow_links: bool = False,
 ) -> Any:
     """:func:`robocache.data.open` with what was asked for on the command line."""
+    if unit not in (None, "ns", "us", "ms", "s"):
+        raise typer.BadParameter(f"{unit!r} is none of ns, us, ms, s", param_hint="--unit")
+    if fps is not None and not 0 < fps < math.inf:
+        raise typer.BadParameter(f"{fps:g} is no finite number above 0", param_hint="--fps")
     texts = {}
     for definition in definitions or ():
         name, equals, file = definition.partition("=")
@@ -110,6 +115,19 @@ def check_kind(path: Path) -> None:
     """That a path is no device, pipe or socket: these may never end."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise Failure(f"{path}: is a device, a pipe or a socket, expected a file or a folder")
+
+
+def check_clock(clock: Optional[str]) -> None:
+    """That --clock is one of those there are."""
+    if clock not in (None, "header", "log"):
+        raise typer.BadParameter(f"{clock!r} is neither header nor log", param_hint="--clock")
+
+
+def of_recordings(given: Any, options: Mapping[str, Any]) -> None:
+    """Refuses options that say nothing of data sets."""
+    for option, value in options.items():
+        if value is not None:
+            raise Failure(f"{option}: is of recordings alone, and this is {given.format}")
 
 
 def chosen(names: Optional[list[str]], known: Any) -> list[str]:

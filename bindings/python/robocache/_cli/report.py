@@ -57,6 +57,8 @@ def report(
     """
     if html is None and rerun is None:
         raise typer.BadParameter("one of them is needed", param_hint="--html, --rerun")
+    if rate is not None and rerun is None:
+        raise typer.BadParameter("--rate is for --rerun alone")
     read = [path, *definition_files(definition)]
     if html is not None:
         check_output(html, overwrite, read, "--html", within=".html")

@@ -21,7 +21,9 @@ from .common import (
     Overwrite,
     Streams,
     Unit,
+    check_clock,
     chosen,
+    of_recordings,
     open_data,
 )
 from .outputs import check_output, definition_files
@@ -78,6 +80,7 @@ def resample(
     """
     kind = format or _BY_SUFFIX.get(output.suffix, "lerobot")
     check_output(output, overwrite, [path, *definition_files(definition)])
+    check_clock(clock)
     given = open_data(
         path,
         damaged=damaged,
@@ -89,6 +92,7 @@ def resample(
     if isinstance(given, Recording):
         given = given.select(chosen(stream, given.names))
     elif isinstance(given, Episodes):
+        of_recordings(given, {"--task": task, "--clock": clock})
         given = given.select(tracks=chosen(stream, given.tracks))
     else:
         raise Failure("point clouds have no rate: robocache voxelize takes them")

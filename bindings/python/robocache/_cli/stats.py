@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Optional, cast
 
 import numpy as np
 import typer
@@ -11,7 +11,7 @@ from .. import StatisticsAccumulator, StatisticsResult, statistics_files
 from ..data import Episodes, Recording
 from ..data._words import number
 from . import show
-from .actions import action_windows, state_and_action
+from .actions import MOST_STEPS, action_windows, state_and_action
 from .common import (
     AsJson,
     DataPath,
@@ -52,15 +52,17 @@ def stats(
             help="Of the next H actions, each less the state that the first is taken in.",
             metavar="H",
             min=1,
+            max=MOST_STEPS,
         ),
     ] = None,
     rows: Annotated[
-        str,
+        Optional[str],
         typer.Option(
             help="Which of these count: all, held at the end as openpi has it; valid, those "
-            "within the episode; whole, of samples whose H all are, as LeRobot and GR00T have it.",
+            "within the episode; whole, of samples whose H all are, as LeRobot and GR00T have it; "
+            "default: whole.",
         ),
-    ] = "whole",
+    ] = None,
     per_step: Annotated[
         bool, typer.Option("--per-step", help="Of each of the H actions by itself.")
     ] = False,
@@ -99,24 +101,31 @@ def stats(
     if output is not None:
         read = [path, *definition_files(definition)]
         check_output(output, overwrite, read, within="stats.json")
-    given = open_data(path, definitions=definition, follow_links=follow_links)
     if relative is not None and check:
         raise typer.BadParameter("--check has nothing to compare --relative with")
-    if rows not in _ROWS:
+    if relative is not None and stream:
+        raise typer.BadParameter("--stream says nothing of --relative: --state and --action do")
+    if rows is not None and rows not in _ROWS:
         raise typer.BadParameter(f"{rows!r} is none of {', '.join(_ROWS)}", param_hint="--rows")
+    if relative is None:
+        _check_alone(
+            {
+                "--rows": rows,
+                "--per-step": per_step or None,
+                "--absolute": absolute,
+                "--state": state,
+                "--action": action,
+            }
+        )
+    given = open_data(path, definitions=definition, follow_links=follow_links)
     if relative is None:
         results, names = _computed(given, stream, device)
     else:
         tracks = state_and_action(given, state, action, "--relative")
         picked = given.select(tracks=list(dict.fromkeys(tracks))).load()
-        spec = action_windows(picked, *tracks, relative, [0], absolute, True)
-        where = device_of(device)
-        kept: Any = rows
-        found = spec.statistics(
-            picked if where == "cpu" else picked.to(where), rows=kept, per_step=per_step
+        results, names = _of_chunks(
+            picked, tracks, relative, absolute, rows or "whole", per_step, device
         )
-        results = {tracks[1]: found["action"]}
-        names = {tracks[1]: picked.track_info(tracks[1]).names}
     findings, compared = compare(given, results, names) if check else ([], 0)
     if write is not None and output is not None:
         _WRITERS[write](output, results)
@@ -139,6 +148,37 @@ def stats(
             show.Page().print(f"wrote {output}", wrap=False)
     if findings:
         raise typer.Exit(1)
+
+
+def _check_alone(options: dict[str, Any]) -> None:
+    for option, value in options.items():
+        if value is not None:
+            raise typer.BadParameter(f"{option} is for --relative alone")
+
+
+def _of_chunks(
+    picked: Episodes,
+    tracks: tuple[str, str],
+    steps: int,
+    absolute: Optional[str],
+    rows: str,
+    per_step: bool,
+    device: str,
+) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
+    """Of actions less the state that the first of them is taken in."""
+    longest = int(max(picked.lengths(tracks[1]), default=0))
+    if longest == 0 or (rows == "whole" and steps > longest):
+        raise Failure(
+            f"--relative: no episode has {steps} actions, the longest {longest}; take fewer, or "
+            "--rows valid"
+        )
+    spec = action_windows(picked, *tracks, steps, [0], absolute, True)
+    where, kept = device_of(device), cast(Any, rows)
+    found = spec.statistics(
+        picked if where == "cpu" else picked.to(where), rows=kept, per_step=per_step
+    )
+    name = tracks[1]
+    return {name: found["action"]}, {name: picked.track_info(name).names}
 
 
 def _computed(

@@ -18,6 +18,8 @@ from .common import (
     FollowLinks,
     Fps,
     Unit,
+    check_clock,
+    of_recordings,
     open_data,
 )
 
@@ -90,8 +92,11 @@ def sync(
         "definitions": definition,
         "follow_links": follow_links,
     }
+    check_clock(clock)
     given = open_data(path, **options)
     beside = given if other is None else open_data(other, **options)
+    if not isinstance(given, Recording) and not isinstance(beside, Recording):
+        of_recordings(given, {"--clock": clock})
     first, second = _sensor(given, a, "--a"), _sensor(beside, b, "--b")
     result = find(
         first,

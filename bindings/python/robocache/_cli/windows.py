@@ -11,7 +11,7 @@ from .. import WindowSpec
 from ..data import Episodes
 from ..data._words import number
 from . import show
-from .actions import action_windows, state_and_action
+from .actions import MOST_STEPS, action_windows, state_and_action
 from .common import AsJson, DataPath, Definitions, Device, FollowLinks, device_of, open_data
 
 _SECONDS = 2.0  # of a measurement
@@ -23,8 +23,10 @@ def windows(
     bench: Annotated[
         bool, typer.Option("--bench", help="Measure how many windows a second there are.")
     ] = False,
-    steps: Annotated[int, typer.Option(help="Actions of a window.", min=1)] = 50,
-    history: Annotated[int, typer.Option(help="States of a window, the last one now.", min=1)] = 2,
+    steps: Annotated[int, typer.Option(help="Actions of a window.", min=1, max=MOST_STEPS)] = 50,
+    history: Annotated[
+        int, typer.Option(help="States of a window, the last one now.", min=1, max=MOST_STEPS)
+    ] = 2,
     batch: Annotated[int, typer.Option(help="Windows of a batch.", min=1)] = 256,
     relative: Annotated[
         bool, typer.Option("--relative", help="Actions less the state of now.")
@@ -46,6 +48,8 @@ def windows(
     measures batches of random samples, by robocache.windows and, where torch is installed, by
     robocache.torch.WindowLoader. Video is not read.
     """
+    if absolute is not None and not relative:
+        raise typer.BadParameter("--absolute is for --relative alone")
     given = open_data(path, definitions=definition, follow_links=follow_links)
     names = state_and_action(given, state, action, "windows")
     episodes = given.select(tracks=list(dict.fromkeys(names))).load()

@@ -1,0 +1,98 @@
+"""Options that would be ignored, or would take more memory or time than there is, are refused."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+from typer.testing import CliRunner  # noqa: E402
+
+import recordings_with_faults as faults  # noqa: E402
+from robocache import data  # noqa: E402
+from robocache._cli.app import app  # noqa: E402
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """`r.npz` is a recording, `e.npz` holds episodes, `k.bin` a cloud."""
+    faults.save(tmp_path / "r.npz")
+    data.save(faults.episodes(), tmp_path / "e.npz")
+    np.linspace(0, 1, 40, dtype=np.float32).tofile(tmp_path / "k.bin")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(*arguments, code):
+    result = RUNNER.invoke(app, [*map(str, arguments)])
+    assert result.exit_code == code, result.output
+    assert code == 2 or result.stderr.count("\n") == 1
+    return " ".join(result.stderr.replace("\N{BOX DRAWINGS LIGHT VERTICAL}", " ").split())
+
+
+RESAMPLE = ("--rate", "5", "-o", "out.npz")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["stats", "e.npz", "--relative", "4", "-s", "action"], 2, "--stream says nothing"),
+        (["stats", "e.npz", "--absolute", "x"], 2, "--absolute is for --relative alone"),
+        (["stats", "e.npz", "--per-step"], 2, "--per-step is for --relative alone"),
+        (["stats", "e.npz", "--rows", "all"], 2, "--rows is for --relative alone"),
+        (["stats", "e.npz", "--state", "zzz"], 2, "--state is for --relative alone"),
+        (["stats", "e.npz", "--action", "zzz"], 2, "--action is for --relative alone"),
+        (["windows", "e.npz", "--absolute", "x"], 2, "--absolute is for --relative alone"),
+        (["resample", "e.npz", *RESAMPLE, "--task", "x"], 1, "--task: is of recordings alone"),
+        (["resample", "e.npz", *RESAMPLE, "--clock", "log"], 1, "--clock: is of recordings"),
+        (["resample", "e.npz", *RESAMPLE, "--clock", "no"], 2, "'no' is neither header nor log"),
+        (["resample", "e.npz", *RESAMPLE, "--unit", "foo"], 2, "'foo' is none of ns, us, ms, s"),
+        (["sync", "e.npz", "--a", "action", "--b", "action", "--clock", "log"], 1, "--clock: is"),
+        (["sync", "r.npz", "--a", "arm", "--b", "arm", "--clock", "no"], 2, "neither header nor"),
+        (["inspect", "r.npz", "--unit", "foo"], 2, "'foo' is none of ns, us, ms, s"),
+        (["report", "r.npz", "--html", "r.html", "--rate", "5"], 2, "--rate is for --rerun alone"),
+        (["resample", "r.npz", *RESAMPLE, "--fps", "nan"], 2, "--fps: nan is no finite number"),
+        (["inspect", "r.npz", "--fps", "0"], 2, "--fps: 0 is no finite number above 0"),
+    ],
+)
+def test_options_that_would_be_ignored(place, arguments, code, words):
+    assert words in refused(*arguments, code=code)
+    assert not os.path.exists("out.npz") and not os.path.exists("r.html")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["windows", "e.npz", "--steps", "100000000"], 2, "10000"),
+        (["windows", "e.npz", "--history", "100000000"], 2, "10000"),
+        (["stats", "e.npz", "--relative", "100000000"], 2, "10000"),
+        (["stats", "e.npz", "--relative", "9999"], 1, "no episode has 9999 actions, the"),
+    ],
+)
+def test_windows_longer_than_any_episode(place, arguments, code, words):
+    assert words in refused(*arguments, code=code)
+
+
+def test_relative_statistics_past_the_ends_of_all_episodes(place):
+    command = ["stats", "e.npz", "--relative", "300", "--state", "action"]
+    for rows in ("all", "valid"):
+        result = RUNNER.invoke(app, [*command, "--rows", rows])
+        assert result.exit_code == 0, result.output
+    assert "or --rows valid" in refused(*command, code=1)
+
+
+@pytest.mark.parametrize(
+    ("mode", "side"), [("mean", 1000), ("occupancy", 1700), ("count", 1100), ("sum", 4000)]
+)
+def test_dense_grids_that_no_memory_holds(place, mode, side):
+    """Points on a diagonal, so many voxels to a side of their box."""
+    text = refused("voxelize", "k.bin", "--voxel-size", 0.93 / side, "--dense", mode, "-o", "v.npz",
+                   code=1)  # fmt: skip
+    assert "GiB in all, above 4 GiB; take a larger --voxel-size or a smaller --range" in text
+    assert not os.path.exists("v.npz")
