@@ -132,6 +132,32 @@ def test_an_episode_that_is_missing(recordings, tmp_path):
     assert told["streams"]["action"]["samples"] > 17_000
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["stats", "-s", "action"],
+        ["stats", "--relative", "2", "--state", "action"],
+        ["windows"],
+        ["sync", "--a", "action", "--b", "observation.state"],
+        ["resample", "--rate", "5", "-o", "out.npz", "-s", "action"],
+    ],
+)
+def test_every_command_that_refuses_damage_can_keep_the_rest(
+    recordings, tmp_path, monkeypatch, command
+):
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(recordings / "lerobot_v21_cr5", "set")
+    (tmp_path / "set/data/chunk-000/episode_000007.parquet").unlink()
+    words = "episode_000007.parquet: is missing"
+    result = run(command[0], "set", *command[1:])
+    assert result.exit_code == 1
+    assert f"{words}; --damaged keep reads the rest" in result.stderr
+    result = run(command[0], "set", *command[1:], "--damaged", "keep")
+    assert result.exit_code == 0, result.output
+    assert flat(words) in flat(result.output)  # the rest is not passed off as the whole
+
+
 def test_hdf5_cut_off(recordings, tmp_path):
     pytest.importorskip("h5py")
     source = recordings / "hdf5_isaaclab_franka_stack" / "dataset.hdf5"
@@ -179,8 +205,9 @@ def test_links_that_lead_out_are_not_followed(lerobot, tmp_path):
     outside = tmp_path / "elsewhere.parquet"
     shutil.move(file, outside)
     file.symlink_to(outside)
-    result = run("inspect", lerobot)
-    assert result.exit_code == 1 and "link" in result.output
+    for command in ("inspect", "stats", "windows"):
+        result = run(command, lerobot)
+        assert result.exit_code == 1 and flat("; --follow-links follows it") in flat(result.output)
     assert run("inspect", lerobot, "--follow-links").exit_code == 0
 
 

@@ -15,6 +15,7 @@ from typer.testing import CliRunner  # noqa: E402
 import recordings_with_faults as faults  # noqa: E402
 from robocache import data  # noqa: E402
 from robocache._cli.app import app  # noqa: E402
+from robocache._cli.words import in_cli_words  # noqa: E402
 
 RUNNER = CliRunner()
 
@@ -96,3 +97,30 @@ def test_dense_grids_that_no_memory_holds(place, mode, side):
                    code=1)  # fmt: skip
     assert "GiB in all, above 4 GiB; take a larger --voxel-size or a smaller --range" in text
     assert not os.path.exists("v.npz")
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("is a link; follow_links=True follows it", "is a link; --follow-links follows it"),
+        ("expected some or span='union'", "expected some or --span union"),
+        ("such as unit='ns'", "such as --unit ns"),
+        ("take another clock=, or sort it", "take another --clock, or sort it"),
+        ("needs a rate: data.open(..., rate=) tells it", "needs a rate: --fps tells it"),
+        ("damaged='keep' reads the rest", "--damaged keep reads the rest"),
+        ("clock_offset=0.5, x=True", "clock_offset=0.5, x=True"),
+    ],
+)
+def test_messages_of_the_library_tell_options(message, words):
+    assert in_cli_words(message) == words
+
+
+def test_no_option_is_told_of_that_a_command_does_not_have(place, monkeypatch):
+    def fail(*_, **__):
+        raise ValueError("k.bin: is cut off; damaged='keep' reads the rest; pass unit='us'")
+
+    monkeypatch.setattr("robocache._cli.voxelize.open_data", fail)
+    text = refused("voxelize", "k.bin", "--voxel-size", "1", "-o", "v.npz", code=1)
+    assert "damaged='keep' in Python reads the rest" in text
+    monkeypatch.setattr("robocache._cli.inspect.open_data", fail)
+    assert "pass --unit us" in refused("inspect", "k.bin", code=1)

@@ -15,6 +15,7 @@ import typer
 from .. import data as _data
 from .. import info
 from .show import visible
+from .words import in_cli_words
 
 debug = False  # whether errors come with their tracebacks
 
@@ -49,15 +50,6 @@ Streams = Annotated[
     Optional[list[str]],
     typer.Option("--stream", "-s", help="These streams or tracks alone. Repeatable."),
 ]
-
-
-_OPTIONS = {
-    "damaged='keep'": "--damaged keep",
-    "definitions={name: text of the .msg file}": "--definition TYPE=FILE",
-    "open the data set with rate=, frames a second": "pass --fps, rows a second",
-    "overwrite=True": "--overwrite",
-    "unit='us'": "--unit us",
-}
 
 
 Output = Annotated[
@@ -130,6 +122,12 @@ def of_recordings(given: Any, options: Mapping[str, Any]) -> None:
             raise Failure(f"{option}: is of recordings alone, and this is {given.format}")
 
 
+def tell_problems(*given: Any) -> None:
+    """What --damaged keep left out."""
+    for problem in dict.fromkeys(str(p) for each in given for p in getattr(each, "problems", ())):
+        print(f"robocache: warning: {visible(problem)}", file=sys.stderr)
+
+
 def chosen(names: Optional[list[str]], known: Any) -> list[str]:
     """The streams that were asked for; all without."""
     known = list(known)
@@ -165,7 +163,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             if debug or hasattr(error, "exit_code"):  # those of Typer: usage, exit
                 raise
-            text = _with_option(one_line(error), options)
+            text = _with_option(one_line(error, options), options)
             path = str(options.get("path", ""))
             if not isinstance(error, _TOLD) and path not in text:  # of a library that knows no file
                 text = f"{path}: {text}"
@@ -189,7 +187,7 @@ _NAMED_OTHERWISE = ("bounds", "mode", "as_json")
 _TOLD = (Failure, ValueError, KeyError, TypeError, ImportError, OSError, MemoryError)
 
 
-def one_line(error: BaseException) -> str:
+def one_line(error: BaseException, known: Optional[Mapping[str, Any]] = None) -> str:
     """What an error says, without a line break."""
     if isinstance(error, OSError) and error.strerror is not None:
         place = "" if error.filename is None else f"{os.fspath(error.filename)}: "
@@ -199,14 +197,7 @@ def one_line(error: BaseException) -> str:
         text = f"memory gave out{': ' + text if text else ''}"
     elif not isinstance(error, _TOLD):
         text = f"{type(error).__name__}: {text}"
-    return " ".join(in_cli_words(text).split()) or type(error).__name__
-
-
-def in_cli_words(text: str) -> str:
-    """A message with the options of the command line in place of Python's arguments."""
-    for python, option in _OPTIONS.items():
-        text = text.replace(python, option)
-    return text
+    return " ".join(in_cli_words(text, known).split()) or type(error).__name__
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:

@@ -16,9 +16,9 @@ from .common import (
     FollowLinks,
     Fps,
     Unit,
-    in_cli_words,
     open_data,
 )
+from .words import in_cli_words
 
 KINDS = (
     "clock",
@@ -159,7 +159,8 @@ def print_findings(out: show.Page, findings: list[dict[str, Any]], most: Optiona
 def finding_text(finding: dict[str, Any]) -> str:
     """Where it is and what it is, in a line."""
     where = " ".join(part for part in (finding["stream"], finding["place"]) if part)
-    return f"{where}: {finding['text']}" if where else finding["text"]
+    text = in_cli_words(finding["text"])
+    return f"{where}: {text}" if where else text
 
 
 def _more(out: show.Page, listed: list[Any], most: Optional[int]) -> None:

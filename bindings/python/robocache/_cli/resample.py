@@ -27,6 +27,7 @@ from .common import (
     open_data,
 )
 from .outputs import check_output, definition_files
+from .words import in_cli_words
 
 _BY_SUFFIX = {".npz": "npz", ".zarr": "zarr"}
 
@@ -161,7 +162,9 @@ def _print(told: Any) -> None:
     ]
     out.print(show.table(("track", "rows", "ch", "dtype", "valid"), rows))
     lines = [("damage", show.COLOURS["error"], text) for text in told["problems"]]
-    lines += [("left out", "", f"{o['place']}: {o['reason']}") for o in told["left_out"]]
+    lines += [
+        ("left out", "", in_cli_words(f"{o['place']}: {o['reason']}")) for o in told["left_out"]
+    ]
     if lines:
         out.print()
         out.print(show.listed(lines))

@@ -14,6 +14,7 @@ from . import show
 from .actions import MOST_STEPS, action_windows, state_and_action
 from .common import (
     AsJson,
+    Damaged,
     DataPath,
     Definitions,
     Device,
@@ -24,6 +25,7 @@ from .common import (
     chosen,
     device_of,
     open_data,
+    tell_problems,
 )
 from .inspect import print_findings
 from .outputs import check_output, definition_files
@@ -83,6 +85,7 @@ def stats(
     stream: Streams = None,
     everything: Annotated[bool, typer.Option("--all", help="Cut no table short.")] = False,
     device: Device = "auto",
+    damaged: Damaged = "refuse",
     definition: Definitions = None,
     follow_links: FollowLinks = False,
     as_json: AsJson = False,
@@ -117,7 +120,12 @@ def stats(
                 "--action": action,
             }
         )
-    given = open_data(path, definitions=definition, follow_links=follow_links)
+    opened: Any = {
+        "damaged": damaged,
+        "definitions": definition,
+        "follow_links": follow_links,
+    }
+    given = open_data(path, **opened)
     if relative is None:
         results, names = _computed(given, stream, device)
     else:
@@ -126,6 +134,7 @@ def stats(
         results, names = _of_chunks(
             picked, tracks, relative, absolute, rows or "whole", per_step, device
         )
+    tell_problems(given)
     findings, compared = compare(given, results, names) if check else ([], 0)
     if write is not None and output is not None:
         _WRITERS[write](output, results)

@@ -12,6 +12,7 @@ from . import show
 from .common import (
     AsJson,
     Clock,
+    Damaged,
     DataPath,
     Definitions,
     Failure,
@@ -21,6 +22,7 @@ from .common import (
     check_clock,
     of_recordings,
     open_data,
+    tell_problems,
 )
 
 _WEAK = 0.2  # a correlation that tells little
@@ -77,6 +79,7 @@ def sync(
     clock: Clock = None,
     unit: Unit = None,
     fps: Fps = None,
+    damaged: Damaged = "refuse",
     definition: Definitions = None,
     follow_links: FollowLinks = False,
     as_json: AsJson = False,
@@ -87,6 +90,7 @@ def sync(
     them: by cross-correlation on a common clock, with an uncertainty.
     """
     options: Any = {
+        "damaged": damaged,
         "unit": unit,
         "fps": fps,
         "definitions": definition,
@@ -109,6 +113,7 @@ def sync(
         clock=clock,
         unit=unit or getattr(given, "unit", None),
     )
+    tell_problems(given, beside)
     weak = result.correlation < _WEAK or result.uncertainty > _WIDE * max_offset
     failed = within is not None and not abs(result.offset) + 2 * result.uncertainty < within
     if as_json:

@@ -12,7 +12,17 @@ from ..data import Episodes
 from ..data._words import number
 from . import show
 from .actions import MOST_STEPS, action_windows, state_and_action
-from .common import AsJson, DataPath, Definitions, Device, FollowLinks, device_of, open_data
+from .common import (
+    AsJson,
+    Damaged,
+    DataPath,
+    Definitions,
+    Device,
+    FollowLinks,
+    device_of,
+    open_data,
+    tell_problems,
+)
 
 _SECONDS = 2.0  # of a measurement
 _LEAST = 5  # batches of one
@@ -38,6 +48,7 @@ def windows(
     state: Annotated[Optional[str], typer.Option(help="The track of states.")] = None,
     action: Annotated[Optional[str], typer.Option(help="The track of actions.")] = None,
     device: Device = "auto",
+    damaged: Damaged = "refuse",
     definition: Definitions = None,
     follow_links: FollowLinks = False,
     as_json: AsJson = False,
@@ -50,9 +61,10 @@ def windows(
     """
     if absolute is not None and not relative:
         raise typer.BadParameter("--absolute is for --relative alone")
-    given = open_data(path, definitions=definition, follow_links=follow_links)
+    given = open_data(path, damaged=damaged, definitions=definition, follow_links=follow_links)
     names = state_and_action(given, state, action, "windows")
     episodes = given.select(tracks=list(dict.fromkeys(names))).load()
+    tell_problems(given, episodes)
     rows = list(range(1 - history, 1))
     spec = action_windows(episodes, *names, steps, rows, absolute, relative)
     told = _told(spec, episodes, steps)

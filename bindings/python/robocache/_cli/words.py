@@ -1,0 +1,29 @@
+"""Messages of the library with the options of the command line in place of arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+_OPTIONS = {
+    "definitions={name: text of the .msg file}": "--definition TYPE=FILE",
+    "open the data set with rate=, frames a second": "pass --fps, rows a second",
+    "data.open(..., rate=)": "--fps",
+}
+_ARGUMENT = re.compile(
+    r"\b(clock|damaged|follow_links|overwrite|span|unit)=(?:'(\w+)'|True\b|(?=[\s,;]))"
+)
+
+
+def in_cli_words(text: str, known: Container[str] | None = None) -> str:
+    """A message about arguments as one about options; of a command that has ``known`` alone."""
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        if known is not None and name not in known:
+            return f"{found[0]} in Python"
+        return f"--{name.replace('_', '-')}" + (f" {value}" if value else "")
+
+    for python, words in _OPTIONS.items():
+        text = text.replace(python, words)
+    return _ARGUMENT.sub(option, text)
