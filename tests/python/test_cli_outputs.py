@@ -149,6 +149,16 @@ def test_what_was_written_before_is_replaced(place):
         run(*RESAMPLE, "-o", "set", "--overwrite")
 
 
+def test_what_another_command_wrote_stays(place):
+    pytest.importorskip("pyarrow")
+    run(*CLOUD, "-o", "clouds")
+    run(*RESAMPLE, "-o", "set")
+    before = everything(place)
+    assert "clouds: holds point clouds" in run(*RESAMPLE, "-o", "clouds", "--overwrite", code=1)
+    assert "set: holds a data set, which" in run(*CLOUD, "-o", "set", "--overwrite", code=1)
+    assert everything(place) == before
+
+
 def test_pages_and_statistics_may_lie_in_a_data_set(place):
     pytest.importorskip("pyarrow")
     run(*RESAMPLE, "-o", "set")

@@ -15,8 +15,8 @@ _ZARR = re.compile(r"(.+/)?(\.zgroup|\.zarray|\.zattrs|\d+(\.\d+)*)")
 _CLOUD = {"points.npy", "count.npy"}
 
 
-def check_replaceable(path: str) -> None:
-    """That replacing a path deletes nothing but what was written so before.
+def check_replaceable(path: str, part: str | None = None) -> None:
+    """That replacing a path, by ``part`` once it is there, deletes nothing but what was written so.
 
     Raises
     ------
@@ -38,6 +38,12 @@ def check_replaceable(path: str) -> None:
             f"{path}: holds {other}, which RoboCache does not write there, and overwrite=True "
             "would delete it; choose another place, or delete the folder yourself"
         )
+    if part is not None and os.path.isdir(part) and os.listdir(path):
+        if _is_data_set(path) != _is_data_set(part):
+            what = "a data set" if _is_data_set(path) else "point clouds"
+            raise FileExistsError(
+                f"{path}: holds {what}, which this does not write; write elsewhere"
+            )
 
 
 def lies_in(path: str, folder: str) -> bool:
@@ -68,10 +74,14 @@ def _holds_current(path: str) -> bool:
 def _of_others(folder: str) -> str | None:
     """A file in a folder that saving does not write; None if there is none."""
     names = sorted(_files(folder))
-    if "meta/info.json" in names or ".zgroup" in names:
+    if _is_data_set(folder):
         known = _LEROBOT if "meta/info.json" in names else _ZARR
         return next((n for n in names if not known.fullmatch(n) or _odd(folder, n)), None)
     return next((n for n in names if not _is_cloud(os.path.join(folder, n), n)), None)
+
+
+def _is_data_set(folder: str) -> bool:
+    return any(os.path.isfile(os.path.join(folder, n)) for n in ("meta/info.json", ".zgroup"))
 
 
 def _files(folder: str) -> Iterator[str]:

@@ -28,7 +28,7 @@ def written_beside(path: str, overwrite: bool) -> Iterator[str]:
     try:
         yield part
         _sync(part)
-        check_replaceable(path)  # others may have put something there meanwhile
+        check_replaceable(path, part)  # others may have put something there meanwhile
         if os.path.isdir(path):
             _replace_folder(path, part)
         else:
