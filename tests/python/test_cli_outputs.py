@@ -60,7 +60,7 @@ RESAMPLE = ("resample", "src", "--rate", "10", "--unit", "ms")
         ([*CLOUD, "-o", "."], "holds depth"),
         ([*CLOUD, "-o", ".."], "holds depth"),
         ([*CLOUD, "-o", "depth"], "is what is read"),
-        ([*CLOUD, "-o", "depth/out"], "lies in depth"),
+        ([*CLOUD, "-o", "depth/0.npy"], "lies in depth"),
         ([*CLOUD, "-o", "k.json"], "is what is read"),
         ([*CLOUD, "--colors", "others", "-o", "others"], "is what is read"),
         ([*CLOUD, "--pose", "others/thesis.txt", "-o", "others"], "holds others/thesis.txt"),
@@ -78,6 +78,15 @@ def test_what_is_read_stays(place, arguments, words):
     text = run(*arguments, "--overwrite", code=1)
     assert words in text and "write elsewhere" in text
     assert everything(place) == before
+
+
+def test_what_is_new_may_lie_beside_what_is_read(place, monkeypatch):
+    before = everything(place / "depth")
+    monkeypatch.chdir(place / "depth")
+    run("cloud", ".", "--intrinsics", "../k.json", "-o", "out")
+    assert everything(place / "depth").keys() > before.keys()
+    assert "and exists" in run("cloud", ".", "--intrinsics", "../k.json", "-o", "out",
+                               "--overwrite", code=1)  # fmt: skip
 
 
 def test_links_to_what_is_read_are_seen_through(place):

@@ -26,8 +26,11 @@ def check_output(
         if lies_in(str(given), str(output)):
             told = "is what is read" if lies_in(str(output), str(given)) else f"holds {given}"
             raise Failure(f"{option}: {output} {told}, which it would replace; write elsewhere")
-        if lies_in(str(output), str(given)) and not _belongs(output, within):
-            raise Failure(f"{option}: {output} lies in {given}, which is read; write elsewhere")
+        inside = lies_in(str(output), str(given)) and os.path.lexists(output)
+        if inside and not _belongs(output, within):
+            raise Failure(
+                f"{option}: {output} lies in {given}, which is read, and exists; write elsewhere"
+            )
     if os.path.lexists(output):
         if not overwrite:
             raise FileExistsError(f"{output}: exists; --overwrite replaces it")
