@@ -67,51 +67,35 @@ class PointCall : public Call {
   }
 
  protected:
-  static rbcVoxelGrid grid() { return {{0, 0, 0}, {0.25, 0.25, 0.25}, {40, 40, 40}}; }
+  static rbcVoxelGrid grid(int64_t side = 40) {
+    const double size = 10.0 / static_cast<double>(side);
+    return {{0, 0, 0}, {size, size, size}, {side, side, side}};
+  }
   Memory points_;
 };
 
 class Voxelizing : public PointCall {
  public:
-  explicit Voxelizing(int32_t mode) : PointCall(kPoints), mode_(mode) {
-    std::vector<int64_t> shape = {40, 40, 40};
+  // Of `side` voxels along each axis.
+  explicit Voxelizing(int32_t mode, int64_t points = 300'000, int64_t side = 40)
+      : PointCall(points), mode_(mode), side_(side) {
+    std::vector<int64_t> shape = {side, side, side};
     if (mode >= RBC_VOXEL_SUM) shape.push_back(3);
-    outputs_.emplace_back(kF32, shape);
+    outputs_.emplace_back(mode == RBC_VOXEL_OCCUPANCY ? support::kU8 : kF32, shape);
   }
 
  private:
-  static constexpr int64_t kPoints = 300000;
-
   rbcStatus_t call(rbcContext_t context) override {
     const rbcTensor points = points_.tensor();
     const rbcTensor out = outputs_[0].tensor();
     rbcVoxelizeParams params = rbcVoxelizeParamsInit();
     params.mode = mode_;
-    params.grid = grid();
+    params.grid = grid(side_);
     return rbcVoxelize(context, &points, nullptr, &out, nullptr, &params);
   }
 
   int32_t mode_;
-};
-
-// A grid of so many voxels that a bucket of points is counted in several windows of keys.
-class FindingOccupied : public PointCall {
- public:
-  FindingOccupied() : PointCall(400'000) {
-    outputs_.emplace_back(support::kU8, std::vector<int64_t>{kSide, kSide, kSide});
-  }
-
- private:
-  static constexpr int64_t kSide = 300;
-
-  rbcStatus_t call(rbcContext_t context) override {
-    const rbcTensor points = points_.tensor();
-    const rbcTensor out = outputs_[0].tensor();
-    rbcVoxelizeParams params = rbcVoxelizeParamsInit();
-    params.mode = RBC_VOXEL_OCCUPANCY;
-    params.grid = {{0, 0, 0}, {0.03, 0.03, 0.03}, {kSide, kSide, kSide}};
-    return rbcVoxelize(context, &points, nullptr, &out, nullptr, &params);
-  }
+  int64_t side_;
 };
 
 class SparseVoxelizing : public PointCall {
@@ -284,7 +268,10 @@ TEST_CASE("interrupt: resampling and its check of times") { checkInterrupts(Resa
 TEST_CASE("interrupt: counts of points") { checkInterrupts(Voxelizing(RBC_VOXEL_COUNT)); }
 TEST_CASE("interrupt: sums of points") { checkInterrupts(Voxelizing(RBC_VOXEL_SUM)); }
 TEST_CASE("interrupt: maxima of points") { checkInterrupts(Voxelizing(RBC_VOXEL_MAX)); }
-TEST_CASE("interrupt: occupied voxels of a fine grid") { checkInterrupts(FindingOccupied()); }
+// Of so many voxels that a bucket of points is counted in several windows of keys.
+TEST_CASE("interrupt: occupied voxels of a fine grid") {
+  checkInterrupts(Voxelizing(RBC_VOXEL_OCCUPANCY, 400'000, 300));
+}
 TEST_CASE("interrupt: sparse voxels") { checkInterrupts(SparseVoxelizing(300'000)); }
 TEST_CASE("interrupt: sparse voxels numbered by a table") {
   checkInterrupts(SparseVoxelizing(200'000));
