@@ -126,24 +126,15 @@ void requireReachable(const rbcContext& context, const View& view, const char* a
        own.type, own.id);
 }
 
-constexpr size_t kAllocationAlignment = 256;
-
 void* allocate(rbcContext& context, size_t bytes) {
   void* stream = context.backend->stream(*context.state);
   void* pointer = context.allocator.alloc != nullptr
-                      ? context.allocator.alloc(context.allocator.user_data, bytes,
-                                                kAllocationAlignment, stream)
+                      ? context.allocator.alloc(context.allocator.user_data, bytes, 256, stream)
                       : context.backend->allocate(*context.state, bytes, stream);
   if (pointer == nullptr) {
     fail(RBC_STATUS_OUT_OF_MEMORY, "%s memory: %zu bytes are not available%s",
          context.backend->id == RBC_BACKEND_CUDA ? "device" : "host", bytes,
          context.allocator.alloc != nullptr ? " from the context's allocator" : "");
-  }
-  if (reinterpret_cast<uintptr_t>(pointer) % kAllocationAlignment != 0) {
-    release(context, pointer, bytes, stream);
-    fail(RBC_STATUS_INVALID_ARGUMENT,
-         "allocator: gave memory at %p, expected an address that %zu divides", pointer,
-         kAllocationAlignment);
   }
   return pointer;
 }
