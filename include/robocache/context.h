@@ -41,8 +41,9 @@ typedef struct rbcContext* rbcContext_t;
 /*
  * A caller's allocator for workspace and owned tensors. `stream` is the context's cudaStream_t on
  * CUDA (memory may be handed out and taken back in the order of that stream) and null on the CPU.
- * alloc returns null when it cannot serve the request. Both may be called from any thread, and from
- * several at once: the thread that drops the last reference to a tensor frees it.
+ * alloc returns memory with the alignment that it is asked for, or null when it cannot serve the
+ * request. Both may be called from any thread, and from several at once: the thread that drops the
+ * last reference to a tensor frees it.
  */
 typedef struct rbcAllocator {
   void* (*alloc)(void* user_data, size_t bytes, size_t alignment, void* stream);
