@@ -67,9 +67,9 @@ class PointCall : public Call {
   }
 
  protected:
-  static rbcVoxelGrid grid(int64_t side = 40) {
+  static rbcVoxelGrid grid(int64_t side = 40, double origin = 0) {
     const double size = 10.0 / static_cast<double>(side);
-    return {{0, 0, 0}, {size, size, size}, {side, side, side}};
+    return {{origin, origin, origin}, {size, size, size}, {side, side, side}};
   }
   Memory points_;
 };
@@ -77,8 +77,8 @@ class PointCall : public Call {
 class Voxelizing : public PointCall {
  public:
   // Of `side` voxels along each axis.
-  explicit Voxelizing(int32_t mode, int64_t points = 300'000, int64_t side = 40)
-      : PointCall(points), mode_(mode), side_(side) {
+  explicit Voxelizing(int32_t mode, int64_t points = 300'000, int64_t side = 40, double origin = 0)
+      : PointCall(points), mode_(mode), side_(side), origin_(origin) {
     std::vector<int64_t> shape = {side, side, side};
     if (mode >= RBC_VOXEL_SUM) shape.push_back(3);
     outputs_.emplace_back(mode == RBC_VOXEL_OCCUPANCY ? support::kU8 : kF32, shape);
@@ -90,12 +90,13 @@ class Voxelizing : public PointCall {
     const rbcTensor out = outputs_[0].tensor();
     rbcVoxelizeParams params = rbcVoxelizeParamsInit();
     params.mode = mode_;
-    params.grid = grid(side_);
+    params.grid = grid(side_, origin_);
     return rbcVoxelize(context, &points, nullptr, &out, nullptr, &params);
   }
 
   int32_t mode_;
   int64_t side_;
+  double origin_;
 };
 
 class SparseVoxelizing : public PointCall {
@@ -268,9 +269,10 @@ TEST_CASE("interrupt: resampling and its check of times") { checkInterrupts(Resa
 TEST_CASE("interrupt: counts of points") { checkInterrupts(Voxelizing(RBC_VOXEL_COUNT)); }
 TEST_CASE("interrupt: sums of points") { checkInterrupts(Voxelizing(RBC_VOXEL_SUM)); }
 TEST_CASE("interrupt: maxima of points") { checkInterrupts(Voxelizing(RBC_VOXEL_MAX)); }
-// Of so many voxels that a bucket of points is counted in several windows of keys.
+// Of so many voxels that a bucket of points is counted in several windows of keys. Most are in the first
+// voxel, so that a count that goes on in the next window would be in front of all memory.
 TEST_CASE("interrupt: occupied voxels of a fine grid") {
-  checkInterrupts(Voxelizing(RBC_VOXEL_OCCUPANCY, 400'000, 300));
+  checkInterrupts(Voxelizing(RBC_VOXEL_OCCUPANCY, 1'000'000, 320, 0.5));
 }
 TEST_CASE("interrupt: sparse voxels") { checkInterrupts(SparseVoxelizing(300'000)); }
 TEST_CASE("interrupt: sparse voxels numbered by a table") {

@@ -93,7 +93,8 @@ void merge(BackendState&, const MergeProblem& p, Scratch) {
   for (int64_t c = 0; c < to.channels && to.pass == 1; ++c) {
     mergeMoments(to.moments + c, p.from.moments[c]);
   }
-  for (int64_t i = 0; i < 2 * to.channels && to.pass > 1; ++i) to.seen[i] = wrappingSum(to.seen[i], p.from.seen[i]);
+  for (int64_t i = 0; i < 2 * to.channels && to.pass > 1; ++i)
+    to.seen[i] = wrappingSum(to.seen[i], p.from.seen[i]);
   const int64_t tables = to.pass == 1 ? to.channels : to.num_buckets;
   const int64_t size = to.table_bits > 0 ? tables << to.table_bits : 0;
   for (int64_t i = 0; i < size; ++i) to.tables[i] = wrappingSum(to.tables[i], p.from.tables[i]);
