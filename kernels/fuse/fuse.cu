@@ -1,8 +1,9 @@
-// Fusion on CUDA: by the kernel of narrow streams or by one of whole rows where these suit, else by
-// the kernel of any streams.
+// Fusion on CUDA: by the kernel of narrow streams, by one of whole rows or by that of mixed streams
+// where these suit, else by the kernel of any streams.
 
 #include "fuse/fuse_any_launch.cuh"
 #include "fuse/fuse_missing.h"
+#include "fuse/fuse_mixed.h"
 #include "fuse/fuse_narrow.h"
 #include "fuse/fuse_rows.h"
 #include "runtime/cuda_state.h"
@@ -39,6 +40,10 @@ cudaError_t launchFuse(const FuseProblem& p, void*, const LaunchDevice& device,
   }
   const FuseLauncher rows = rowsLauncherOf(p);
   if (rows != nullptr) return rows(p, device, cuda_stream);
+  mixed_streams::Plan mixed;
+  if (mixed_streams::suits(p, device, &mixed)) {
+    return mixed_streams::launch(mixed, p, device, cuda_stream);
+  }
   return (hasSampleMasks(p) ? launchMissing : launchAny)(p, device, cuda_stream);
 }
 

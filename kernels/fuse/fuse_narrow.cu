@@ -7,6 +7,7 @@
 
 #include "fuse/alike_streams.h"
 #include "fuse/fuse_narrow_kernel.cuh"
+#include "fuse/shared_slots.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 
@@ -17,20 +18,6 @@ namespace {
 constexpr int64_t kSectorBytes = 32;
 
 // ---- shared memory ------------------------------------------------------------------------------
-
-// Of a block, so that as many as wanted fit on a multiprocessor: that has what one may ask for and
-// what CUDA takes of each.
-int64_t sharedBudget(const LaunchDevice& device) {
-  constexpr int64_t kTaken = 1024;
-  return (device.block_memory + kTaken) / kBlocksWanted - kTaken;
-}
-
-int64_t wholeWords(int64_t bytes) { return ceilDiv(bytes, kWordBytes) * kWordBytes; }
-
-// Of a row that may begin anywhere in a word.
-int64_t slotBytes(int64_t count, DType dtype) {
-  return wholeWords(count * sizeOf(dtype)) + kWordBytes;
-}
 
 int64_t timesSlot(const FuseProblem& p, const FuseStream& s) {
   return slotBytes(s.samples, p.time_dtype);
@@ -57,7 +44,8 @@ struct Contents {
   }
   int64_t bytes(const FuseProblem& p) const { return slotsAt(p) + slots; }
   bool fits(const FuseProblem& p, const LaunchDevice& device) const {
-    return streams <= mostWarps(sizeOf(p.time_dtype)) && bytes(p) <= sharedBudget(device);
+    return streams <= mostWarps(sizeOf(p.time_dtype)) &&
+           bytes(p) <= sharedBudget(device, kBlocksWanted);
   }
 };
 
@@ -231,7 +219,7 @@ cudaError_t allowShared(const LaunchDevice& device) {
   for (int pair = 0; pair < kNumPairs && error == cudaSuccess; ++pair) {
     const auto* kernel = reinterpret_cast<const void*>(kernelOf<Time>(pair));
     error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(sharedBudget(device)));
+                                 static_cast<int>(sharedBudget(device, kBlocksWanted)));
   }
   return error;
 }

@@ -1,6 +1,7 @@
 // What the kernel of narrow streams is told.
 #pragma once
 
+#include "fuse/copy_row.cuh"
 #include "fuse/find_sample.cuh"
 #include "fuse/fuse_rows_instances.h"
 #include "runtime/fast_divmod.cuh"
@@ -9,7 +10,6 @@ namespace rbc::cuda {
 namespace narrow_streams {
 
 inline constexpr int kWarp = 32;
-inline constexpr int kWordBytes = 16;
 inline constexpr int kQueries = 4;   // that a thread does at a time
 inline constexpr int kChannels = 2;  // of a stream, at most
 

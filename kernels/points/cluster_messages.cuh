@@ -4,36 +4,12 @@
 #include <cstdint>
 
 #include "real.h"
+#include "runtime/arrivals.cuh"
 #include "runtime/shared_memory.cuh"
 
 namespace rbc::cuda {
 
-// A barrier that waits for bytes from other blocks of the cluster. Unlike the cluster's barrier, it does
-// not wait for what a block has written to global memory.
 #if __CUDA_ARCH__ >= 900
-inline __device__ void initArrivals(uint64_t* barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(sharedAddress(barrier)) : "memory");
-}
-
-inline __device__ void expectBytes(uint64_t* barrier, uint32_t bytes) {
-  asm volatile(
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(sharedAddress(barrier)),
-      "r"(bytes)
-      : "memory");
-}
-
-inline __device__ void awaitBytes(uint64_t* barrier, uint32_t parity) {
-  uint32_t done = 0;
-  while (done == 0) {
-    asm volatile(
-        "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;"
-        " selp.u32 %0, 1, 0, p; }"
-        : "=r"(done)
-        : "r"(sharedAddress(barrier)), "r"(parity)
-        : "memory");
-  }
-}
-
 // To the same address in another block, and its barrier.
 template <class T>
 __device__ void send(const T& value, T* to, uint64_t* barrier, int rank) {

@@ -82,7 +82,6 @@ class Blocks {
     if (count > 1 && threadIdx.x == 0) {
       initArrivals(&meeting->arrived[0]);
       initArrivals(&meeting->arrived[1]);
-      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
 #else
     rank_ = 0;

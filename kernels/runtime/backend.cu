@@ -5,6 +5,7 @@
 
 #include "backend.h"
 #include "fuse/fuse_missing.h"
+#include "fuse/fuse_mixed.h"
 #include "fuse/fuse_narrow.h"
 #include "fuse/fuse_rows.h"
 #include "points/clear_counts.h"
@@ -87,7 +88,7 @@ cudaError_t loadKernels(const LaunchDevice& device) {
     const cudaError_t error = load();
     if (error != cudaSuccess) return error;
   }
-  for (const auto load : {loadFarthestPoints, loadFuseNarrow, loadVoxelBins}) {
+  for (const auto load : {loadFarthestPoints, loadFuseMixed, loadFuseNarrow, loadVoxelBins}) {
     const cudaError_t error = load(device);
     if (error != cudaSuccess) return error;
   }

@@ -26,8 +26,9 @@ std::string describe(const FuseCase& c);
 
 std::vector<FuseCase> fuseCases();
 
-// Those of many narrow streams, which take longer.
+// Those of many narrow streams, and of such that differ in dtype or method; both take longer.
 std::vector<FuseCase> narrowFuseCases();
+std::vector<FuseCase> mixedFuseCases();
 
 // Any case that is valid, from a seed.
 FuseCase randomFuseCase(uint64_t seed);

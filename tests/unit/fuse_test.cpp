@@ -60,23 +60,29 @@ std::vector<FuseCase> manyRounds() {
   return cases;
 }
 
+std::vector<FuseCase> narrowCases() {
+  std::vector<FuseCase> cases = support::narrowFuseCases();
+  for (FuseCase& c : support::mixedFuseCases()) cases.push_back(std::move(c));
+  return cases;
+}
+
 }  // namespace
 
 OPERATION_TESTS("fuse", Fuse)
 
-TEST_CASE("fuse cpu: many narrow streams") {
+TEST_CASE("fuse cpu: narrow streams") {
   if (support::kThreadSanitizer) SKIP_BECAUSE("other fusions have as many threads");
-  support::checkAll(support::cpuContext(), support::fewer(support::narrowFuseCases(), true));
+  support::checkAll(support::cpuContext(), support::fewer(narrowCases(), true));
 }
 
-TEST_CASE("fuse cuda: many narrow streams") {
+TEST_CASE("fuse cuda: narrow streams") {
   WITH_CUDA(cuda);
-  support::checkAll(cuda, support::narrowFuseCases());
+  support::checkAll(cuda, narrowCases());
 }
 
-TEST_CASE("fuse cuda: many narrow streams, the bits of the CPU, and the same again") {
+TEST_CASE("fuse cuda: narrow streams, the bits of the CPU, and the same again") {
   WITH_CUDA(cuda);
-  support::checkBackends(cuda, support::flushedOtherwise(support::narrowFuseCases()));
+  support::checkBackends(cuda, support::flushedOtherwise(narrowCases()));
 }
 
 TEST_CASE("large: fuse cuda, blocks of several rounds") {

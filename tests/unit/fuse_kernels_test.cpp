@@ -1,0 +1,85 @@
+// Which fusions the kernels of narrow streams take; without a GPU, since plans are made on the host.
+#include "support/expect.h"
+
+#if RBC_WITH_CUDA
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fuse/fuse_mixed.h"
+#include "fuse/fuse_narrow.h"
+#include "fuse/fuse_rows.h"
+#include "fuse_builder.h"
+#include "support/fuse_cases.h"
+#include "support/run.h"
+
+namespace {
+
+using rbc::FuseProblem;
+using rbc::cuda::LaunchDevice;
+using support::Context;
+using support::FuseCase;
+using support::PlacedFuse;
+
+constexpr LaunchDevice kH100 = {132, 90, 227 * 1024, true, true};
+
+// What rbcFuse makes of a call.
+class Problem : public rbc::FuseBuilder {
+ public:
+  Problem(const Context& context, const PlacedFuse& call)
+      : FuseBuilder(*context,
+                    {call.shared().queryTimes(), call.shared().out(), call.shared().mask(),
+                     call.shared().queryLengths()},
+                    false, "streams") {
+    for (const rbcFuseStream& s : call.streams()) {
+      const rbcResampleParams params = rbc::checkedParams(s.params);
+      add({s.values, s.times, params, s.clock_offset, s.clock_offset_ticks});
+    }
+    finish(3);
+  }
+};
+
+bool isNarrow(const FuseProblem& p) {
+  rbc::cuda::narrow_streams::Plan plan;
+  return rbc::cuda::narrow_streams::suits(p, kH100, &plan);
+}
+
+bool isMixed(const FuseProblem& p) {
+  rbc::cuda::mixed_streams::Plan plan;
+  return !isNarrow(p) && rbc::cuda::rowsLauncherOf(p) == nullptr &&
+         rbc::cuda::mixed_streams::suits(p, kH100, &plan);
+}
+
+// Checks that a kernel takes cases of each name, but for those whose names have one of some parts.
+template <class IsTaken>
+void checkTaken(const std::vector<FuseCase>& cases, IsTaken isTaken,
+                const std::vector<const char*>& for_others) {
+  const Context context = support::cpuContext(1);
+  std::map<std::string, int> taken;
+  for (const FuseCase& c : cases) {
+    const support::FuseInputs inputs = support::makeFuseInputs(c);
+    const PlacedFuse call(context, inputs);
+    taken[c.name] += isTaken(Problem(context, call).problem()) ? 1 : 0;
+  }
+  for (const auto& [name, count] : taken) {
+    bool for_other = false;
+    for (const char* part : for_others) for_other |= name.find(part) != std::string::npos;
+    CHECK_MESSAGE((count > 0) != for_other, name);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("fuse narrow: the kernel takes cases of each kind that are meant for it, and no others") {
+  checkTaken(support::narrowFuseCases(), isNarrow,
+             {"strided", "reversed", ", one of ", ", one with "});
+}
+
+TEST_CASE("fuse mixed: the kernel takes cases of each kind that are meant for it, and no others") {
+  checkTaken(support::mixedFuseCases(), isMixed,
+             {"out strided", "out reversed", "values strided", "values reversed", "values columns",
+              "values padded", "too many", "of doubles", "with missing", "too few"});
+}
+
+#endif  // RBC_WITH_CUDA
