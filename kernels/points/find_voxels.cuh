@@ -10,7 +10,6 @@
 namespace rbc::cuda {
 namespace grouping {
 
-inline constexpr int kWarps = kThreads / 32;
 // A warp's keys are some runs, of which each lane loads its part as a word.
 inline constexpr int kRuns = 4;
 inline constexpr int kRun = 32 * kPoints;

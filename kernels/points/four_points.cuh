@@ -8,6 +8,7 @@ namespace rbc::cuda {
 namespace grouping {
 
 inline constexpr int kThreads = 256;
+inline constexpr int kWarps = kThreads / 32;
 // Of a multiprocessor at least: left to itself, the compiler spills for one more.
 inline constexpr int kBlocks = 4;
 

@@ -14,6 +14,7 @@
 
 #include "ceil_div.h"
 #include "points/find_voxels.cuh"
+#include "points/number_voxels.cuh"
 #include "points/rank_points.cuh"
 #include "points/sort_points.cuh"
 #include "points/table_points.cuh"
@@ -25,8 +26,6 @@ namespace rbc::cuda {
 namespace {
 
 using namespace grouping;
-
-constexpr const char* kSizeOfScan = "the size of a scan";
 
 // All blocks of it are on the device together, so that they can wait for each other.
 template <class Arguments>
@@ -106,17 +105,17 @@ void PointGrouping::cutRanked(ScratchLayout* cutter) {
   cutter->take(&slots_, groups_.points);
   cutter->take(&groups_.words, groups_.num_words);
   const size_t before = cutter->used() - sizeof(RankWord) * static_cast<size_t>(groups_.num_words);
-  cutter->take(&counts_, groups_.most + 1);
+  cutter->take(&counts_, groups_.most);
+  cutter->take(&states_, ceilDiv(groups_.num_words, kTileWords));
+  cutter->take(&voxel_states_, placeTiles());
   clear_bytes_ = cutter->used() - before;
-  size_t bytes[2] = {};
-  checkCuda(scanBits(nullptr, &bytes[0], groups_.words, groups_.num_words, nullptr), kSizeOfScan);
-  checkCuda(scanCounts(nullptr, &bytes[1], counts_, groups_.starts, groups_.most + 1, nullptr),
-            kSizeOfScan);
-  temporary_bytes_ = std::max(bytes[0], bytes[1]);
-  cutter->take(&temporary_, static_cast<int64_t>(temporary_bytes_));
 }
 
-cudaError_t PointGrouping::launchRanked(const LaunchDevice& device,
+// So many that the last one has a voxel less than it could have.
+int64_t PointGrouping::placeTiles() const { return groups_.most / (kThreads * kPoints) + 1; }
+
+cudaError_t PointGrouping::launchRanked(const SparseRows& rows, const ChunkList& chunks,
+                                        const LaunchDevice& device,
                                         cudaStream_t cuda_stream) const {
   const int64_t blocks = ceilDiv(groups_.points, kThreads * kPoints);
   cudaError_t error = cudaMemsetAsync(groups_.words, 0, clear_bytes_, cuda_stream);
@@ -129,14 +128,19 @@ cudaError_t PointGrouping::launchRanked(const LaunchDevice& device,
     return launchBlocks(markVoxels<Loader>, &arguments, blocks, kThreads, device, cuda_stream);
   });
   if (error != cudaSuccess) return error;
-  size_t bytes = temporary_bytes_;
-  error = scanBits(temporary_, &bytes, groups_.words, groups_.num_words, cuda_stream);
+  NumberArguments number = {groups_, groups_.voxel_keys, states_};
+  error = launchBlocks(numberVoxels, &number, ceilDiv(groups_.num_words, kTileWords), kThreads,
+                       device, cuda_stream);
   if (error != cudaSuccess) return error;
-  RankArguments arguments = {groups_, groups_.voxel_keys, counts_, slots_};
+  RankArguments arguments = {groups_, counts_, slots_};
   error = launchBlocks(rankPoints, &arguments, blocks, kThreads, device, cuda_stream);
   if (error != cudaSuccess) return error;
-  bytes = temporary_bytes_;
-  error = scanCounts(temporary_, &bytes, counts_, groups_.starts, groups_.most + 1, cuda_stream);
+  PlaceArguments place = {groups_,        reinterpret_cast<const int32_t*>(counts_),
+                          groups_.starts, voxel_states_,
+                          rows,           chunks};
+  const int64_t last_rows = ceilDiv(rows.capacity, kThreads * kPoints);
+  error = launchBlocks(placeVoxels, &place, std::max(placeTiles(), last_rows), kThreads, device,
+                       cuda_stream);
   if (error != cudaSuccess) return error;
   return launchBlocks(orderPoints, &arguments, blocks, kThreads, device, cuda_stream);
 }
@@ -182,7 +186,8 @@ cudaError_t PointGrouping::launchSorted(const LaunchDevice& device,
   return launchBlocks(findVoxels<Key>, &arguments, tiles, kThreads, device, cuda_stream);
 }
 
-cudaError_t PointGrouping::launch(const LaunchDevice& device, cudaStream_t cuda_stream) const {
+cudaError_t PointGrouping::launchSorted(const LaunchDevice& device,
+                                        cudaStream_t cuda_stream) const {
   if (groups_.most == 0) {
     cudaError_t error = cudaMemsetAsync(groups_.num, 0, sizeof *groups_.num, cuda_stream);
     if (error == cudaSuccess) {
@@ -190,7 +195,6 @@ cudaError_t PointGrouping::launch(const LaunchDevice& device, cudaStream_t cuda_
     }
     return error;
   }
-  if (ranked_) return launchRanked(device, cuda_stream);
   return groups_.wide ? launchSorted<uint64_t>(device, cuda_stream)
                       : launchSorted<uint32_t>(device, cuda_stream);
 }

@@ -80,19 +80,24 @@ class PointGrouping {
 
   const PointGroups& groups() const { return groups_; }
 
-  // By launchTable(); else by launch().
+  // By one of these. The first two list chunks, and write rows unless these have no coords.
   bool byTable() const { return by_table_; }
+  bool ranked() const { return ranked_; }
 
-  // One launch, which clears what it adds to, lists chunks, and writes rows unless these have no coords.
+  // One launch, which clears what it adds to.
   cudaError_t launchTable(const SparseRows& rows, const ChunkList& chunks,
                           const LaunchDevice& device, cudaStream_t cuda_stream) const;
 
+  // Adds to `dropped`, counts of rows and the list of chunks, which have to be cleared before.
+  cudaError_t launchRanked(const SparseRows& rows, const ChunkList& chunks,
+                           const LaunchDevice& device, cudaStream_t cuda_stream) const;
+
   // Adds to `dropped`, which has to be cleared before.
-  cudaError_t launch(const LaunchDevice& device, cudaStream_t cuda_stream) const;
+  cudaError_t launchSorted(const LaunchDevice& device, cudaStream_t cuda_stream) const;
 
  private:
   void cutRanked(ScratchLayout* cutter);
-  cudaError_t launchRanked(const LaunchDevice& device, cudaStream_t cuda_stream) const;
+  int64_t placeTiles() const;
   template <class Key>
   void cutSorted(const Wanted& wanted, ScratchLayout* cutter);
   template <class Key>
@@ -109,16 +114,17 @@ class PointGrouping {
   grouping::VoxelTable table_ = {};
 
   // Ranked.
-  uint32_t* counts_ =
-      nullptr;  // [most + 1]: points of a voxel; behind the words, and cleared with them
-  size_t clear_bytes_ = 0;    // of both
-  int32_t* slots_ = nullptr;  // [points]: which of its voxel's points
+  uint32_t* counts_ = nullptr;        // [most]: points of a voxel
+  uint64_t* voxel_states_ = nullptr;  // of tiles of voxels
+  size_t clear_bytes_ = 0;            // of both, of the words before and the states of their tiles
+  int32_t* slots_ = nullptr;          // [points]: which of its voxel's points
 
   // Sorted: [points] each.
   void* keys_ = nullptr;
   void* sorted_keys_ = nullptr;
   int32_t* rows_ = nullptr;
-  uint64_t* states_ = nullptr;  // of tiles of sorted keys
+
+  uint64_t* states_ = nullptr;  // of tiles of sorted keys, or of words
 
   char* temporary_ = nullptr;  // of CUB
   size_t temporary_bytes_ = 0;

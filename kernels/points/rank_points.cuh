@@ -1,10 +1,6 @@
 // Points grouped by ranks: the set bits before a voxel's are its number.
 #pragma once
 
-#include <thrust/iterator/counting_iterator.h>
-#include <thrust/iterator/transform_iterator.h>
-#include <cub/device/device_scan.cuh>
-
 #include "points/four_points.cuh"
 #include "points/group_points.h"
 #include "points/shared_keys.cuh"
@@ -56,7 +52,6 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 
 struct RankArguments {
   PointGroups groups;
-  int32_t* keys;  // of voxels
   uint32_t* counts;
   int32_t* slots;
 };
@@ -97,10 +92,6 @@ static __global__ void __launch_bounds__(kThreads)
   waitForLaunchesAhead();
   const PointGroups& g = a.groups;
   const int64_t first = firstOfThread();
-  if (first == 0) {
-    const RankWord last = g.words[g.num_words - 1];
-    *g.num = static_cast<int32_t>(last.before) + __popcll(last.bits);
-  }
   int32_t keys[kPoints] = {-1, -1, -1, -1};
   if (first < g.points) loadFour(g.ranks, first, g.points, keys, -1);
   int32_t ranks[kPoints];
@@ -115,10 +106,6 @@ static __global__ void __launch_bounds__(kThreads)
   }
   takeSlots(&shared, a.counts, ranks, slots);
   if (first >= g.points) return;
-#pragma unroll
-  for (int k = 0; k < kPoints; ++k) {
-    if (ranks[k] >= 0 && slots[k] == 0) a.keys[ranks[k]] = keys[k];
-  }
   storeFour(g.ranks, first, g.points, ranks);
   storeFour(a.slots, first, g.points, slots);
 }
@@ -139,39 +126,11 @@ static __global__ void __launch_bounds__(kThreads)
   }
 }
 
-struct CountBits {
-  __device__ uint32_t operator()(const RankWord& word) const {
-    return static_cast<uint32_t>(__popcll(word.bits));
-  }
-};
-
-// Where a scan writes what is before a word: beside the bits that it reads, by 4 bytes, so that neither is
-// read or written with the other.
-struct BeforeWord {
-  RankWord* words;
-  __device__ uint32_t& operator()(int32_t i) const { return words[i].before; }
-};
-
-inline cudaError_t scanBits(void* temporary, size_t* bytes, RankWord* words, int64_t count,
-                            cudaStream_t cuda_stream) {
-  const auto before = thrust::make_transform_iterator(thrust::make_counting_iterator(int32_t{0}),
-                                                      BeforeWord{words});
-  return cub::DeviceScan::ExclusiveSum(
-      temporary, *bytes,
-      thrust::make_transform_iterator(static_cast<const RankWord*>(words), CountBits{}), before,
-      static_cast<int>(count), cuda_stream);
-}
-
-inline cudaError_t scanCounts(void* temporary, size_t* bytes, const uint32_t* counts,
-                              int32_t* starts, int64_t count, cudaStream_t cuda_stream) {
-  return cub::DeviceScan::ExclusiveSum(temporary, *bytes, counts, starts, static_cast<int>(count),
-                                       cuda_stream);
-}
-
 // Where it is the faster way.
 inline bool suitsRanks(int64_t points, int64_t voxels) {
   constexpr int64_t kMaxRanked = int64_t{1} << 21;
-  return points <= kMaxRanked && voxels > 0 && voxels <= INT32_MAX && voxels / 256 <= points;
+  return points > 0 && points <= kMaxRanked && voxels > 0 && voxels <= INT32_MAX &&
+         voxels / 256 <= points;
 }
 
 }  // namespace grouping

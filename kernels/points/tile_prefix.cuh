@@ -48,4 +48,25 @@ inline __device__ int64_t pointsBefore(TileState* states, int64_t tile, int poin
   return static_cast<int64_t>(before);
 }
 
+// By a block: the same where tiles are some hundreds, so that none waits for what others have added up.
+// `shared`: a word for each warp.
+template <int kThreads>
+__device__ int32_t sumOfTilesBefore(TileState* states, int64_t tile, uint32_t* shared) {
+  uint32_t before = 0;
+  for (int64_t i = threadIdx.x; i < tile; i += kThreads) {
+    TileState state;
+    do {
+      state = asAtomic(states[i]).load(kRelaxed);
+    } while (state == 0);
+    before += static_cast<uint32_t>(state & kPointsOf);
+  }
+  before = __reduce_add_sync(~0u, before);
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = before;
+  __syncthreads();
+  uint32_t sum = 0;
+#pragma unroll
+  for (int w = 0; w < kThreads / 32; ++w) sum += shared[w];
+  return static_cast<int32_t>(sum);
+}
+
 }  // namespace rbc::cuda

@@ -281,9 +281,14 @@ cudaError_t launchFeatures(const VoxelizeProblem& p, void* scratch, const Launch
   } else {
     error = clearCounts(p.dropped, p.points.clouds, device, cuda_stream);
     if (error == cudaSuccess) error = parts.reduction.clear(cuda_stream);
-    if (error == cudaSuccess) error = parts.grouping.launch(device, cuda_stream);
-    if (error == cudaSuccess) {
-      error = parts.reduction.listChunks(parts.grouping.groups(), device, cuda_stream);
+    if (error != cudaSuccess) return error;
+    if (parts.grouping.ranked()) {
+      error = parts.grouping.launchRanked({}, parts.reduction.chunks(), device, cuda_stream);
+    } else {
+      error = parts.grouping.launchSorted(device, cuda_stream);
+      if (error == cudaSuccess) {
+        error = parts.reduction.listChunks(parts.grouping.groups(), device, cuda_stream);
+      }
     }
   }
   FillArguments fill = fillOf(p);

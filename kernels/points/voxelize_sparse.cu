@@ -166,7 +166,7 @@ struct PointArguments {
 __global__ void __launch_bounds__(kThreads) writePoints(const __grid_constant__ PointArguments a) {
   waitForLaunchesAhead();
   const PointGroups& g = a.groups;
-  const int32_t in_voxels = g.starts[*g.num];
+  const int32_t in_voxels = g.heads != nullptr ? g.starts[*g.num] : 0;
   for (int64_t i = threadOfGrid(); i < g.points; i += threadsOfGrid()) {
     int64_t point = i;
     int32_t row = -1;
@@ -231,14 +231,11 @@ cudaError_t launchPoints(const SparseProblem& p, const SparseRows& rows, const S
                       device, cuda_stream);
 }
 
-// Voxels and their rows, where points are not grouped by a table.
+// Voxels and their rows, where points are sorted.
 cudaError_t launchSorted(const SparseProblem& p, const SparseRows& rows, const SparseParts& parts,
                          const LaunchDevice& device, cudaStream_t cuda_stream) {
   const PointGroups& groups = parts.grouping.groups();
-  cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, cuda_stream);
-  if (error == cudaSuccess) error = clearCounts(p.overflow, 3, device, cuda_stream);
-  if (error == cudaSuccess) error = parts.reduction.clear(cuda_stream);
-  if (error == cudaSuccess) error = parts.grouping.launch(device, cuda_stream);
+  cudaError_t error = parts.grouping.launchSorted(device, cuda_stream);
   if (error == cudaSuccess && parts.by_first_point) {
     error = launchRows(parts, p.points.total(),
                        {groups, parts.is_first, parts.firsts_before, parts.rows, parts.voxels},
@@ -246,8 +243,21 @@ cudaError_t launchSorted(const SparseProblem& p, const SparseRows& rows, const S
   }
   if (error != cudaSuccess) return error;
   EmitArguments emit = {rows, groups, parts.voxels, parts.reduction.chunks()};
-  error = launchBlocks(emitRows, &emit, rowBlocks(std::max(p.capacity, groups.most), device),
-                       kThreads, device, cuda_stream);
+  return launchBlocks(emitRows, &emit, rowBlocks(std::max(p.capacity, groups.most), device),
+                      kThreads, device, cuda_stream);
+}
+
+cudaError_t launchGroups(const SparseProblem& p, const SparseRows& rows, const SparseParts& parts,
+                         const LaunchDevice& device, cudaStream_t cuda_stream) {
+  const PointGrouping& grouping = parts.grouping;
+  const ChunkList& chunks = parts.reduction.chunks();
+  if (grouping.byTable()) return grouping.launchTable(rows, chunks, device, cuda_stream);
+  cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, cuda_stream);
+  if (error == cudaSuccess) error = clearCounts(p.overflow, 3, device, cuda_stream);
+  if (error == cudaSuccess) error = parts.reduction.clear(cuda_stream);
+  if (error != cudaSuccess) return error;
+  error = grouping.ranked() ? grouping.launchRanked(rows, chunks, device, cuda_stream)
+                            : launchSorted(p, rows, parts, device, cuda_stream);
   return error != cudaSuccess ? error : launchPoints(p, rows, parts, device, cuda_stream);
 }
 
@@ -262,10 +272,7 @@ cudaError_t launchVoxelizeSparse(const SparseProblem& p, void* scratch, const La
   ScratchLayout cutter(scratch);
   const SparseParts parts(p, device, &cutter);
   const SparseRows rows = sparseRowsOf(p);
-  cudaError_t error =
-      parts.grouping.byTable()
-          ? parts.grouping.launchTable(rows, parts.reduction.chunks(), device, cuda_stream)
-          : launchSorted(p, rows, parts, device, cuda_stream);
+  cudaError_t error = launchGroups(p, rows, parts, device, cuda_stream);
   if (error == cudaSuccess) error = launchReduced(p, parts, device, cuda_stream);
   if (error == cudaSuccess) error = launchGrouped(p, parts, device, cuda_stream);
   return error;
