@@ -178,8 +178,8 @@ RBC_API rbcStatus_t rbcStatisticsAccumulatorCreate(rbcContext_t context,
 
 /*
  * Destroys an accumulator; null is allowed. On CUDA its memory is freed in the order of the stream
- * that used it last, which must still exist. Not while a call uses it, nor from the function of
- * rbcContextSetInterrupt that such a call asks.
+ * that used it last, which must still exist. One that a call is using, of another thread or the one
+ * that asks the function of rbcContextSetInterrupt, is UNSUPPORTED and stays as it is.
  */
 RBC_API rbcStatus_t rbcStatisticsAccumulatorDestroy(rbcStatisticsAccumulator_t accumulator);
 
@@ -299,7 +299,10 @@ static inline rbcStatisticsAccumulatorInfo rbcStatisticsAccumulatorInfoInit(void
   return info;
 }
 
-/* Describes an accumulator; fills the bytes that the caller's struct_size covers. */
+/*
+ * Describes an accumulator; fills the bytes that the caller's struct_size covers. One that a call is
+ * using is UNSUPPORTED.
+ */
 RBC_API rbcStatus_t rbcStatisticsAccumulatorGetInfo(rbcStatisticsAccumulator_t accumulator,
                                                     rbcStatisticsAccumulatorInfo* info);
 

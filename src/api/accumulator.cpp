@@ -80,7 +80,18 @@ int64_t mostSamples(const AccumulatorData& data) {
   return most;
 }
 
+[[noreturn]] void failInUse(const char* argument) {
+  fail(RBC_STATUS_UNSUPPORTED,
+       "%s: is in use by another thread, or by the call that its context's allocator or interrupt "
+       "serves",
+       argument);
+}
+
 }  // namespace
+
+void takeAccumulator(rbcStatisticsAccumulator& accumulator) {
+  if (accumulator.in_use.busy.exchange(true, std::memory_order_acquire)) failInUse("accumulator");
+}
 
 void AccumulatorDestroyer::operator()(rbcStatisticsAccumulator* accumulator) const noexcept {
   rbcContext& context = *accumulator->context;
@@ -100,6 +111,8 @@ rbcStatisticsAccumulator& requireAccumulator(const rbcContext& context,
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "%s: belongs to another context; export it, and import it into this one", argument);
   }
+  // Whoever may use its context has the accumulator as well, but for what takes no context.
+  if (!useUntilCallEnds(*accumulator->context, accumulator->in_use)) failInUse(argument);
   if (accumulator->half_added) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "%s: was left half way by a call that was interrupted, with some of its samples; make a "

@@ -7,6 +7,7 @@
 
 struct rbcStatisticsAccumulator {
   rbcContext* context = nullptr;  // holds a reference
+  rbc::InUse in_use;
   // What does not change during a pass; the rest of it lies in memory.
   rbc::AccumulatorData settled;
   uint64_t digest = 0;       // of that, in passes after the first
@@ -23,7 +24,26 @@ struct AccumulatorDestroyer {
   void operator()(rbcStatisticsAccumulator* accumulator) const noexcept;
 };
 
-// Fails unless it is one of the context, and whole.
+// For functions that take no context: nobody else uses it from here on. Fails if it is in use.
+void takeAccumulator(rbcStatisticsAccumulator& accumulator);
+
+class AccumulatorUse {
+ public:
+  explicit AccumulatorUse(rbcStatisticsAccumulator& accumulator) : accumulator_(accumulator) {
+    takeAccumulator(accumulator);
+  }
+  ~AccumulatorUse() { accumulator_.in_use.busy.store(false, std::memory_order_release); }
+  AccumulatorUse(const AccumulatorUse&) = delete;
+  AccumulatorUse& operator=(const AccumulatorUse&) = delete;
+
+  const rbcStatisticsAccumulator* operator->() const { return &accumulator_; }
+
+ private:
+  rbcStatisticsAccumulator& accumulator_;
+};
+
+// Uses it until the context's call ends. Fails unless it is one of the context, not in use elsewhere,
+// and whole.
 rbcStatisticsAccumulator& requireAccumulator(const rbcContext& context,
                                              rbcStatisticsAccumulator_t accumulator,
                                              const char* argument = "accumulator");

@@ -294,7 +294,11 @@ rbcStatus_t rbcStatisticsAccumulatorCreate(rbcContext_t context,
 }
 
 rbcStatus_t rbcStatisticsAccumulatorDestroy(rbcStatisticsAccumulator_t accumulator) {
-  return guard([&] { rbc::AccumulatorPointer(accumulator).reset(); });
+  return guard([&] {
+    if (accumulator == nullptr) return;
+    rbc::takeAccumulator(*accumulator);
+    rbc::AccumulatorDestroyer{}(accumulator);
+  });
 }
 
 rbcStatus_t rbcStatisticsAccumulatorUpdate(rbcContext_t context,
@@ -382,6 +386,8 @@ rbcStatus_t rbcStatisticsAccumulatorResult(rbcContext_t context,
 
 rbcStatus_t rbcStatisticsAccumulatorGetInfo(rbcStatisticsAccumulator_t accumulator,
                                             rbcStatisticsAccumulatorInfo* info) {
-  return guard(
-      [&] { rbc::writeInfo(rbc::requireResult(accumulator, "accumulator")->settled.kind, info); });
+  return guard([&] {
+    const rbc::AccumulatorUse use(*rbc::requireResult(accumulator, "accumulator"));
+    rbc::writeInfo(use->settled.kind, info);
+  });
 }

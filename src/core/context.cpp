@@ -117,6 +117,25 @@ ContextUse::ContextUse(rbcContext_t context) : context_(context) {
   context->state->interrupt.beginCall();
 }
 
+ContextUse::~ContextUse() {
+  for (InUse* item = std::exchange(context_->in_use, nullptr); item != nullptr;) {
+    InUse* const next = item->next;  // it may be gone once it is let go
+    item->busy.store(false, std::memory_order_release);
+    item = next;
+  }
+  context_->busy.store(false, std::memory_order_release);
+}
+
+bool useUntilCallEnds(rbcContext& context, InUse& item) noexcept {
+  if (item.busy.exchange(true, std::memory_order_acquire)) {
+    const InUse* own = context.in_use;
+    while (own != nullptr && own != &item) own = own->next;
+    return own != nullptr;
+  }
+  item.next = std::exchange(context.in_use, &item);
+  return true;
+}
+
 void requireReachable(const rbcContext& context, const View& view, const char* argument) {
   if (context.backend->reaches(*context.state, view.device)) return;
   const rbcDevice own = context.backend->device(*context.state);

@@ -23,6 +23,12 @@ struct CallMemory {
   }
 };
 
+// What belongs to a context and calls use, one at a time.
+struct InUse {
+  std::atomic<bool> busy{false};
+  InUse* next = nullptr;  // of those that the context's call uses
+};
+
 }  // namespace rbc
 
 struct rbcContext {
@@ -33,6 +39,7 @@ struct rbcContext {
   uint64_t fork_generation = 0;        // forks of this process before the context was made
   std::atomic<int64_t> references{1};  // the caller's, and one for every owned tensor
   std::atomic<bool> busy{false};       // a call uses it
+  rbc::InUse* in_use = nullptr;        // what else that call uses
   char cuda_unavailable[256] = {};
   rbc::CallMemory call_memory;
 };
@@ -44,7 +51,7 @@ namespace rbc {
 class ContextUse {
  public:
   explicit ContextUse(rbcContext_t context);
-  ~ContextUse() { context_->busy.store(false, std::memory_order_release); }
+  ~ContextUse();
   ContextUse(const ContextUse&) = delete;
   ContextUse& operator=(const ContextUse&) = delete;
 
@@ -54,6 +61,10 @@ class ContextUse {
  private:
   rbcContext* context_;
 };
+
+// Uses what belongs to the context until the call ends; any number of times. False if it is in use
+// elsewhere, which only what takes no context can be the cause of.
+bool useUntilCallEnds(rbcContext& context, InUse& item) noexcept;
 
 // Fails with DEVICE_MISMATCH unless the context's device can use the tensor's memory.
 void requireReachable(const rbcContext& context, const View& view, const char* argument);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "robocache/robocache.h"
+#include "support/accumulator.h"
 #include "support/expect.h"
 #include "support/run.h"
 #include "support/sanitizers.h"
@@ -31,6 +32,10 @@ struct Gate {
   }
   static void release(void*, void* pointer, size_t, void*) { std::free(pointer); }
 
+  void close() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    entered = open = false;
+  }
   void waitUntilEntered() {
     std::unique_lock<std::mutex> lock(mutex);
     changed.wait(lock, [&] { return entered; });
@@ -109,6 +114,59 @@ TEST_CASE("shared context: every function is refused while another thread is in 
   CHECK(status == RBC_STATUS_SUCCESS);
   CHECK_SUCCEEDS(rbcContextReserve(context, 1 << 21));
   CHECK_SUCCEEDS(rbcContextGetInfo(context, &info));
+}
+
+TEST_CASE("shared context: an accumulator that a call is using is refused") {
+  Gate gate;
+  gate.open = true;
+  rbcContextParams params = rbcContextParamsInit();
+  params.backend = RBC_BACKEND_CPU;
+  params.num_threads = 1;
+  params.allocator = {Gate::allocate, Gate::release, &gate};
+  const Context owner = support::makeContext(params);
+  const Context foreign = support::cpuContext(1);
+  const support::Array values = support::arrayOf(support::kF32, {2, 1}, {0, 0x3f800000});
+  rbcStatisticsAccumulatorParams kind = rbcStatisticsAccumulatorParamsInit();
+  double level = 0.5;
+  int64_t one = 1;
+  const rbcTensor levels = support::vectorTensor(&level, support::kF64, &one);
+  kind.channels = 1;
+  kind.levels = &levels;
+  rbcStatisticsAccumulator_t used = nullptr;
+  rbcStatisticsAccumulator_t idle = nullptr;
+  CHECK_SUCCEEDS(rbcStatisticsAccumulatorCreate(owner.get(), &kind, &used));
+  CHECK_SUCCEEDS(rbcStatisticsAccumulatorCreate(owner.get(), &kind, &idle));
+  const rbcTensor samples = values.tensor();
+  CHECK_SUCCEEDS(rbcStatisticsAccumulatorUpdate(owner.get(), used, &samples, nullptr));
+
+  gate.close();
+  int32_t more = 0;
+  rbcStatus_t status = RBC_STATUS_INTERNAL;
+  std::thread other([&] { status = rbcStatisticsAccumulatorNextPass(owner.get(), used, &more); });
+  gate.waitUntilEntered();
+  rbcStatisticsAccumulatorInfo info = rbcStatisticsAccumulatorInfoInit();
+  for (int i = 0; i < 2; ++i) {
+    CHECK_FAILS(rbcStatisticsAccumulatorDestroy(used), RBC_STATUS_UNSUPPORTED,
+                "accumulator:", "in use by another thread");
+    CHECK_FAILS(rbcStatisticsAccumulatorGetInfo(used, &info), RBC_STATUS_UNSUPPORTED,
+                "accumulator:", "in use by another thread");
+    CHECK_FAILS(rbcStatisticsAccumulatorUpdate(foreign.get(), used, &samples, nullptr),
+                RBC_STATUS_INVALID_ARGUMENT, "belongs to another context");
+    CHECK_FAILS(rbcStatisticsAccumulatorUpdate(owner.get(), used, &samples, nullptr),
+                RBC_STATUS_UNSUPPORTED, "context:", "in use by another thread");
+  }
+  CHECK_SUCCEEDS(rbcStatisticsAccumulatorGetInfo(idle, &info));
+  CHECK_SUCCEEDS(rbcStatisticsAccumulatorDestroy(idle));
+  gate.letGo();
+  other.join();
+  CHECK(status == RBC_STATUS_SUCCESS);
+  CHECK(more == 1);
+  CHECK_SUCCEEDS(rbcStatisticsAccumulatorGetInfo(used, &info));
+  CHECK(info.current_pass == 2);
+  CHECK_FAILS(rbcStatisticsAccumulatorMerge(owner.get(), used, used), RBC_STATUS_INVALID_ARGUMENT,
+              "is the accumulator itself");
+  CHECK_SUCCEEDS(rbcStatisticsAccumulatorUpdate(owner.get(), used, &samples, nullptr));
+  CHECK_SUCCEEDS(rbcStatisticsAccumulatorDestroy(used));
 }
 
 TEST_CASE("shared context: calls of four threads are right or refused") {
