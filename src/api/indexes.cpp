@@ -4,6 +4,7 @@
 #include <cinttypes>
 
 #include "dtype_checks.h"
+#include "read_once.h"
 #include "status.h"
 
 namespace rbc {
@@ -12,6 +13,12 @@ IndexArray indexArrayOf(const View& view, const char* argument, int64_t count) {
   requireShape(view, argument, 1, &count);
   requireIndexes(view, argument);
   return {view.data, view.strides[0], view.dtype == DType::I64};
+}
+
+int64_t readEntry(const IndexArray& array, int64_t i) {
+  const int64_t at = i * array.stride;
+  if (array.is_64) return readOnce<int64_t>(static_cast<const int64_t*>(array.data) + at);
+  return readOnce<int32_t>(static_cast<const int32_t*>(array.data) + at);
 }
 
 IndexArray copyOf(const IndexArray& array, int64_t count, int64_t* copy) {

@@ -9,6 +9,9 @@ namespace rbc {
 // An i32 or i64 tensor of `count` entries.
 IndexArray indexArrayOf(const View& view, const char* argument, int64_t count);
 
+// An entry of an array that another thread may be writing: what is verified is what is used.
+int64_t readEntry(const IndexArray& array, int64_t i);
+
 // The array as `copy` of `count` entries, for arrays that the host can read: what has been verified
 // is what is used then, whoever writes the caller's. Null stays null.
 IndexArray copyOf(const IndexArray& array, int64_t count, int64_t* copy);

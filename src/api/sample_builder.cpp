@@ -3,6 +3,7 @@
 #include <cinttypes>
 
 #include "dtype_checks.h"
+#include "read_once.h"
 #include "robocache/statistics.h"
 
 namespace rbc {
@@ -121,7 +122,8 @@ int32_t readLevels(const rbcTensor* tensor, double (&levels)[kMaxLevels]) {
          kMaxLevels);
   }
   for (int64_t i = 0; i < view.shape[0]; ++i) {
-    const double level = reinterpret_cast<const double*>(view.data)[i * view.strides[0]];
+    const auto* const at = reinterpret_cast<const double*>(view.data) + i * view.strides[0];
+    const auto level = readOnce<double>(at);
     if (!(level >= 0 && level <= 1)) {
       fail(RBC_STATUS_INVALID_ARGUMENT, "levels: number %" PRId64 " is %g, expected 0 to 1", i,
            level);

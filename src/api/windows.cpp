@@ -99,12 +99,12 @@ void WindowCall::keepIndexes(ScratchLayout& layout) {
 void WindowCall::keepEpisodes(int64_t* episodes, int64_t* const* ends) {
   WindowProblem& p = problem_;
   for (int64_t b = 0; b < p.windows; ++b) {
-    const int64_t e = p.episode_of[b];
+    const int64_t e = readEntry(p.episode_of, b);
     verifyEpisode(b, e);
     for (int32_t n = 0; n < p.num_streams; ++n) {
       const IndexArray& offsets = streams_[n].episode_offsets;
-      const int64_t begin = offsets[e];
-      const int64_t end = offsets[e + 1];
+      const int64_t begin = readEntry(offsets, e);
+      const int64_t end = readEntry(offsets, e + 1);
       verifyRows(n, e, begin, end);
       ends[n][2 * b] = begin;
       ends[n][2 * b + 1] = end;
@@ -134,7 +134,7 @@ void requireNumbers(const RealGrid& grid, const WindowStream& s, const char* nam
 void WindowCall::verifyIndexes() const {
   const WindowProblem& p = problem_;
   for (int64_t b = 0; b < p.windows && !kept_; ++b) {
-    const int64_t e = p.episode_of[b];
+    const int64_t e = readEntry(p.episode_of, b);
     verifyEpisode(b, e);
     for (int32_t n = 0; n < p.num_streams; ++n) {
       verifyRows(n, e, streams_[n].episode_offsets[e], streams_[n].episode_offsets[e + 1]);

@@ -29,6 +29,16 @@ RBC_HD int64_t clampIndex(int64_t i, int64_t low, int64_t high) {
   return i < low ? low : i > high ? high : i;
 }
 
+// What was read of memory that another thread may be writing: the compiler may not read it once more
+// between where it is verified and where it is used. nvcc never does, and would not unroll loops
+// around such an asm.
+RBC_HD int64_t asRead(int64_t value) {
+#if !defined(__CUDA_ARCH__)
+  asm volatile("" : "+r"(value));
+#endif
+  return value;
+}
+
 RBC_HD int64_t offsetBefore(const IndexArray& offsets, int64_t b) {
   return b > 0 ? offsets[b - 1] : 0;
 }

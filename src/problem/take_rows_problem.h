@@ -25,8 +25,8 @@ struct TakeRowsProblem {
   // The row for a place, or -1.
   RBC_HD int64_t rowFor(int64_t b, int64_t place) const {
     const int64_t at = b * indices_stride[0] + place * indices_stride[1];
-    const int64_t row = indices_are_64 ? static_cast<const int64_t*>(indices)[at]
-                                       : static_cast<const int32_t*>(indices)[at];
+    const int64_t row = asRead(indices_are_64 ? static_cast<const int64_t*>(indices)[at]
+                                              : static_cast<const int32_t*>(indices)[at]);
     return row >= 0 && row < rows ? row : -1;
   }
 };

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "abi/fuse_call.h"
+#include "support/accumulator.h"
 #include "support/sanitizers.h"
 
 namespace {
@@ -14,10 +15,10 @@ template <class T>
 class Flips {
  public:
   Flips(T* field, T one, T other)
-      : thread_([=] {
+      : thread_([=]() mutable {
           while (!stop_) {
-            __atomic_store_n(field, other, __ATOMIC_RELAXED);
-            __atomic_store_n(field, one, __ATOMIC_RELAXED);
+            __atomic_store(field, &other, __ATOMIC_RELAXED);
+            __atomic_store(field, &one, __ATOMIC_RELAXED);
           }
         }) {}
   ~Flips() {
@@ -136,4 +137,47 @@ TEST_CASE("single reads: a group of channels") {
   call.stream_params[2].num_groups = 1;
   const Flips<int32_t> flips(&group.method, RBC_METHOD_LINEAR, 1 << 20);
   callOften([&] { return call.run(); });
+}
+
+TEST_CASE("single reads: an index of rows") {
+  SKIP_UNDER_TSAN();
+  const support::GuardedMemory memory(sizeof(float), support::Flush::kEnd);
+  float out = 0;
+  int64_t index = 0;
+  int64_t one[] = {1, 1};
+  constexpr rbcDevice kHost = {RBC_DEVICE_CPU, 0};
+  const rbcTensor values = {memory.data(), kHost, 2, support::kF32, one, nullptr, 0};
+  const rbcTensor indices = {&index, kHost, 1, support::kI64, one, nullptr, 0};
+  const rbcTensor taken = {&out, kHost, 2, support::kF32, one, nullptr, 0};
+  const support::Context context = support::cpuContext(1);
+  for (const int64_t other : {int64_t{1} << 40, int64_t{-2}}) {
+    const Flips<int64_t> flips(&index, 0, other);
+    callOften([&] { return rbcTakeRows(context.get(), &values, &indices, &taken, nullptr); });
+  }
+}
+
+TEST_CASE("single reads: a level of quantiles") {
+  SKIP_UNDER_TSAN();
+  double level = 0.5;
+  int64_t one = 1;
+  const rbcTensor levels = support::vectorTensor(&level, support::kF64, &one);
+  rbcStatisticsAccumulatorParams params = rbcStatisticsAccumulatorParamsInit();
+  params.channels = 1;
+  params.levels = &levels;
+  params.bucket_bits = 8;
+  const support::Context context = support::cpuContext(1);
+  bool same = true;
+  const Flips<double> flips(&level, 0.5, 1e300);
+  callOften([&] {
+    rbcStatisticsAccumulator_t accumulator = nullptr;
+    const rbcStatus_t status = rbcStatisticsAccumulatorCreate(context.get(), &params, &accumulator);
+    rbcStatisticsAccumulatorInfo info = rbcStatisticsAccumulatorInfoInit();
+    if (accumulator != nullptr) {
+      rbcStatisticsAccumulatorGetInfo(accumulator, &info);
+      same &= info.levels[0] == 0.5;
+    }
+    rbcStatisticsAccumulatorDestroy(accumulator);
+    return status;
+  });
+  CHECK(same);
 }
