@@ -62,7 +62,8 @@ int64_t part(const Box<Number>& box, CloudPoint<Number>* points, CloudPoint<Numb
 
 template <class Number>
 void PointBuckets<Number>::build(int64_t points_count) {
-  // Each box is cut as long as it is large; the upper part goes to the end of the list.
+  // Each box is cut as long as it is large; the upper part goes to the end of the list. Until all are
+  // there they begin and end at points.
   const int64_t most = mostBuckets(points_count);
   count = 1;
   begin[0] = 0;
@@ -87,7 +88,7 @@ void PointBuckets<Number>::build(int64_t points_count) {
   for (int64_t b = 0; b < count; ++b) {
     const int64_t first = begin[b];
     const int64_t size = end[b] - first;
-    begin[b] = static_cast<int32_t>(place);
+    begin[b] = static_cast<int32_t>(place / kGroup);
     for (int64_t k = 0; k < size || place % kGroup != 0; ++k, ++place) {
       const bool real = k < size;
       const CloudPoint<Number>& point = points[first + (real ? k : 0)];
@@ -95,7 +96,7 @@ void PointBuckets<Number>::build(int64_t points_count) {
       distance[place] = real ? kFar : Number(-1);
       index[place] = point.index;
     }
-    end[b] = static_cast<int32_t>(place);
+    end[b] = static_cast<int32_t>(place / kGroup);
     farthest[b] = bitCast<Bits>(kFar);
   }
   // Those that fill the last group up have nothing that is ever far.
@@ -113,7 +114,7 @@ int64_t PointBuckets<Number>::farthestPlace() const {
   int64_t best = -1;
   for (int64_t b = 0; b < count; ++b) {
     if (farthest[b] != most) continue;
-    int64_t place = begin[b];
+    int64_t place = beginPlace(b);
     while (bitCast<Bits>(distance[place]) != most) ++place;
     if (best < 0 || index[place] < index[best]) best = place;
   }

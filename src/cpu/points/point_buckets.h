@@ -50,8 +50,8 @@ struct PointBuckets {
   Number* low[3];
   Number* high[3];
   Bits* farthest;  // the largest distance in it
-  int32_t* begin;
-  int32_t* end;  // past the last group
+  int32_t* begin;  // its first group: places may be more than 32 bits hold
+  int32_t* end;    // past the last group
   int64_t count;
   // While buckets are made.
   CloudPoint<Number>* points;
@@ -81,6 +81,10 @@ struct PointBuckets {
 
   // Of `points`, so many; at least one.
   void build(int64_t points_count);
+
+  // The places of a bucket's points.
+  int64_t beginPlace(int64_t bucket) const { return begin[bucket] * kGroup; }
+  int64_t endPlace(int64_t bucket) const { return end[bucket] * kGroup; }
 
   // The farthest point of all, of several the one of the lowest index: its place.
   int64_t farthestPlace() const;

@@ -25,7 +25,8 @@ void lowerDistances(const PointBuckets<Number>& b, int64_t bucket, const Number 
   const Number at[3] = {taken[0], taken[1], taken[2]};
   Bits farthest[kGroup];
   for (int j = 0; j < kGroup; ++j) farthest[j] = -1;
-  for (int64_t first = b.begin[bucket]; first < b.end[bucket]; first += kGroup) {
+  const int64_t end = b.endPlace(bucket);
+  for (int64_t first = b.beginPlace(bucket); first < end; first += kGroup) {
     for (int j = 0; j < kGroup; ++j) {
       const int64_t i = first + j;
       const Number d = squaredDistance(x[i] - at[0], y[i] - at[1], z[i] - at[2]);
@@ -64,7 +65,7 @@ int64_t takePoint(const PointBuckets<Number>& b, const Number (&taken)[3]) {
     for (int j = 0; j < kGroup; ++j) {
       if (changes[j] == 0) continue;
       lowerDistances(b, first + j, taken);
-      steps += b.end[first + j] - b.begin[first + j];
+      steps += b.endPlace(first + j) - b.beginPlace(first + j);
     }
   }
   return steps;
