@@ -2,6 +2,7 @@
 // next call on the context gives the bits that it always gives.
 #include "interrupt.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -263,6 +264,12 @@ class Copying : public Call {
   Memory source_{kF32, {kRows, 4}};
 };
 
+// Leaves other bytes where a call to come has its variables.
+__attribute__((noinline)) void fillStack() {
+  volatile uint8_t bytes[16 << 10];
+  for (volatile uint8_t& byte : bytes) byte = 0x5A;
+}
+
 }  // namespace
 
 TEST_CASE("interrupt: resampling and its check of times") { checkInterrupts(Resampling()); }
@@ -273,6 +280,41 @@ TEST_CASE("interrupt: maxima of points") { checkInterrupts(Voxelizing(RBC_VOXEL_
 // voxel, so that a count that goes on in the next window would be in front of all memory.
 TEST_CASE("interrupt: occupied voxels of a fine grid") {
   checkInterrupts(Voxelizing(RBC_VOXEL_OCCUPANCY, 1'000'000, 320, 0.5));
+}
+// A voxel whose features are given up half way holds what was there before, not what the stack held.
+TEST_CASE("interrupt: features of one voxel") {
+  constexpr int64_t kPoints = 300'000;
+  constexpr int64_t kFeatures = 64;
+  float position[3] = {0.5, 0.5, 0.5};
+  float feature[kFeatures];
+  std::fill_n(feature, kFeatures, 1.0f);
+  Memory out(kF32, {1, 1, 1, kFeatures});
+  int64_t shapes[2][2] = {{kPoints, 3}, {kPoints, kFeatures}};
+  int64_t strides[] = {0, 1};
+  const rbcTensor points = {position, {RBC_DEVICE_CPU, 0}, 2, kF32, shapes[0], strides, 0};
+  const rbcTensor features = {feature, {RBC_DEVICE_CPU, 0}, 2, kF32, shapes[1], strides, 0};
+  const rbcTensor voxels = out.tensor();
+  rbcVoxelizeParams params = rbcVoxelizeParamsInit();
+  params.grid = {{0, 0, 0}, {1, 1, 1}, {1, 1, 1}};
+  const Context context = support::cpuContext(1);
+  context->state->interrupt.setPeriod(0);
+  for (const int32_t mode : {RBC_VOXEL_SUM, RBC_VOXEL_MAX}) {
+    params.mode = mode;
+    out.clear();
+    const float result = mode == RBC_VOXEL_SUM ? static_cast<float>(kPoints) : 1.0f;
+    int64_t ended = 0;
+    rbcStatus_t status = RBC_STATUS_CANCELLED;
+    while (status == RBC_STATUS_CANCELLED) {
+      int64_t left = ++ended;
+      support::require(rbcContextSetInterrupt(context.get(), support::countDown, &left));
+      fillStack();
+      status = rbcVoxelize(context.get(), &points, &features, &voxels, nullptr, &params);
+      const float* const at = out.as<float>();
+      CHECK(std::all_of(at, at + kFeatures, [&](float x) { return x == 0 || x == result; }));
+    }
+    CHECK(status == RBC_STATUS_SUCCESS);
+    CHECK(ended > 4);
+  }
 }
 TEST_CASE("interrupt: sparse voxels") { checkInterrupts(SparseVoxelizing(300'000)); }
 TEST_CASE("interrupt: sparse voxels numbered by a table") {

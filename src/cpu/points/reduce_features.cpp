@@ -33,21 +33,21 @@ void FeatureReducer::copyRows(const Rows& rows, const Block& block, const Featur
 }
 
 template <class In>
-void FeatureReducer::sum(const Rows& rows, const Block& block, VoxelMode mode, double* results) {
+bool FeatureReducer::sum(const Rows& rows, const Block& block, VoxelMode mode, double* results) {
   using Number = Compute<In>;
   if (block.count == 1) {
     const In* row = rowOf<In>(rows, block, 0);
     for (int64_t f = 0; f < block.features; ++f) {
       results[f] = sumOfOne(widen(row[f * rows.stride]));
     }
-    return;
+    return true;
   }
   OrderKey<Number> largest[kBlock];
   Fixed<Number> sums[kBlock];
   std::fill_n(largest, block.features, OrderKey<Number>{0});
   std::fill_n(sums, block.features, Fixed<Number>{});
   for (int64_t i = 0; i < block.count; ++i) {
-    if (rows.pool.stopsAt(i)) return;
+    if (rows.pool.stopsAt(i)) return false;
     const In* row = rowOf<In>(rows, block, i);
     for (int64_t f = 0; f < block.features; ++f) {
       largest[f] = std::max(largest[f], magnitude(widen(row[f * rows.stride])));
@@ -61,7 +61,7 @@ void FeatureReducer::sum(const Rows& rows, const Block& block, VoxelMode mode, d
     shifts[f] = sum.shift;
   }
   for (int64_t i = 0; i < block.count; ++i) {
-    if (rows.pool.stopsAt(i)) return;
+    if (rows.pool.stopsAt(i)) return false;
     const In* row = rowOf<In>(rows, block, i);
     if (finite) {
       for (int64_t f = 0; f < block.features; ++f) {
@@ -78,17 +78,18 @@ void FeatureReducer::sum(const Rows& rows, const Block& block, VoxelMode mode, d
     const FixedSum<Number> sum(largest[f], block.count);
     results[f] = sum.result(sums[f], mode == VoxelMode::kMean);
   }
+  return true;
 }
 
 template <class In>
-void FeatureReducer::extreme(const Rows& rows, const Block& block, VoxelMode mode,
+bool FeatureReducer::extreme(const Rows& rows, const Block& block, VoxelMode mode,
                              double* results) {
   using Number = Compute<In>;
   const bool minimum = mode == VoxelMode::kMin;
   OrderKey<Number> most[kBlock];
   std::fill_n(most, block.features, kMinKey<Number>);
   for (int64_t i = 0; i < block.count; ++i) {
-    if (rows.pool.stopsAt(i)) return;
+    if (rows.pool.stopsAt(i)) return false;
     const In* row = rowOf<In>(rows, block, i);
     for (int64_t f = 0; f < block.features; ++f) {
       most[f] = std::max(most[f], orderKey(widen(row[f * rows.stride]), minimum));
@@ -97,6 +98,7 @@ void FeatureReducer::extreme(const Rows& rows, const Block& block, VoxelMode mod
   for (int64_t f = 0; f < block.features; ++f) {
     results[f] = static_cast<double>(fromOrderKey<Number>(most[f], minimum));
   }
+  return true;
 }
 
 template <class Out>
@@ -134,7 +136,7 @@ void FeatureReducer::reduceAny(const int32_t* points, int64_t count, const Featu
   double results[kBlock];
   for (int64_t first = 0; first < features_; first += kBlock) {
     const int64_t features = std::min(features_ - first, kBlock);
-    reduce_(rows_, {points, count, first, features}, mode_, results);
+    if (!reduce_(rows_, {points, count, first, features}, mode_, results)) return;
     write_(results, features, out.data + first * out.stride * out_size_, out.stride);
   }
 }

@@ -60,8 +60,9 @@ class FeatureReducer {
     int64_t first_feature;
     int64_t features;
   };
-  // Into doubles, that hold the results exactly.
-  using Reduce = void (*)(const Rows& rows, const Block& block, VoxelMode mode, double* results);
+  // Into doubles, that hold the results exactly. Returns false, without them, where the call is
+  // interrupted.
+  using Reduce = bool (*)(const Rows& rows, const Block& block, VoxelMode mode, double* results);
   using Write = void (*)(const double* results, int64_t count, std::byte* out, int64_t stride);
   using Copy = void (*)(const Rows& rows, const Block& block, const FeatureRow& out,
                         int64_t stride);
@@ -70,9 +71,9 @@ class FeatureReducer {
   template <class In>
   static const In* rowOf(const Rows& rows, const Block& block, int64_t i);
   template <class In>
-  static void sum(const Rows& rows, const Block& block, VoxelMode mode, double* results);
+  static bool sum(const Rows& rows, const Block& block, VoxelMode mode, double* results);
   template <class In>
-  static void extreme(const Rows& rows, const Block& block, VoxelMode mode, double* results);
+  static bool extreme(const Rows& rows, const Block& block, VoxelMode mode, double* results);
   template <class In, class Out>
   static void copyRows(const Rows& rows, const Block& block, const FeatureRow& out, int64_t stride);
   template <class Out>
