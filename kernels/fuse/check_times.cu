@@ -33,18 +33,41 @@ __device__ const Time* timesOf(const FuseStream& s, int64_t b, const RowRange& r
          range.begin * s.times_stride[1];
 }
 
+// How many entries there are to look at.
+struct IndexCounts {
+  int64_t offsets;
+  int64_t lengths;
+  int64_t query_lengths;
+
+  RBC_HD int64_t most() const {
+    const int64_t most = offsets > lengths ? offsets : lengths;
+    return most > query_lengths ? most : query_lengths;
+  }
+};
+
+IndexCounts countsOf(const FuseProblem& p, const FuseStream& s) {
+  return {s.offsets.data != nullptr ? differentEntries(s.offsets, p.batch + 1) : 0,
+          differentEntries(s.lengths, p.batch), differentEntries(p.query_lengths, p.batch)};
+}
+
 __global__ void __launch_bounds__(kThreads)
     findIndexes(const __grid_constant__ FuseProblem p, const __grid_constant__ FuseStream s,
-                unsigned long long* keys) {
+                const IndexCounts counts, unsigned long long* keys) {
   const int64_t threads = static_cast<int64_t>(gridDim.x) * kThreads;
-  for (int64_t b = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; b <= p.batch;
+  for (int64_t b = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; b < counts.most();
        b += threads) {
-    if (s.offsets.data != nullptr && badOffset(s.offsets, b, s.samples)) mark(&keys[0], b);
-    if (b == p.batch) break;  // offsets alone have B + 1 entries
-    if (s.lengths.data != nullptr && badLength(s.lengths, b, s.samples)) mark(&keys[1], b);
-    if (p.query_lengths.data != nullptr && badLength(p.query_lengths, b, p.queries))
-      mark(&keys[2], b);
+    if (b < counts.offsets && badOffset(s.offsets, b, s.samples)) mark(&keys[0], b);
+    if (b < counts.lengths && badLength(s.lengths, b, s.samples)) mark(&keys[1], b);
+    if (b < counts.query_lengths && badLength(p.query_lengths, b, p.queries)) mark(&keys[2], b);
   }
+}
+
+// How many rows of times there are to look at. Rows that are all one may be any number.
+int64_t rowsOf(const FuseProblem& p, const FuseStream& s) {
+  if (s.samples == 0 || s.times == nullptr) return 0;
+  if (s.offsets.data != nullptr) return s.offsets.stride == 0 ? 0 : p.batch;  // else all are empty
+  const bool alike = s.times_stride[0] == 0 && (s.lengths.data == nullptr || s.lengths.stride == 0);
+  return alike && p.batch > 1 ? 1 : p.batch;
 }
 
 // Rows along y, samples along x.
@@ -55,7 +78,9 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t b = blockIdx.y; b < rows; b += gridDim.y) {
     const RowRange range = samplesOf(s, b);
     const Time* times = timesOf<Time>(s, b, range);
-    for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < range.count;
+    // Of times that are all one, however many, the first tells of all.
+    const int64_t count = s.times_stride[1] == 0 && range.count > 1 ? 1 : range.count;
+    for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
          i += threads) {
       const Time time = times[i * s.times_stride[1]];
       const Time previous = i > 0 ? times[(i - 1) * s.times_stride[1]] : time;
@@ -103,21 +128,16 @@ struct Found {
 
 cudaError_t launchCheckTimes(const FuseProblem& p, const FuseStream& s, unsigned long long* keys,
                              TimesDefect* defect, cudaStream_t cuda_stream) {
-  // A row that the whole batch shares in full is looked at once.
-  const bool shared =
-      s.offsets.data == nullptr && s.lengths.data == nullptr && s.times_stride[0] == 0;
-  const int64_t rows = shared && p.batch > 1 ? 1 : p.batch;
+  const int64_t rows = rowsOf(p, s);
+  const IndexCounts counts = countsOf(p, s);
   cudaError_t error = cudaMemsetAsync(keys, 0xff, sizeof(Found::keys), cuda_stream);
-  // A batch without samples and without indexes may have any number of rows.
-  const bool has_indexes =
-      s.offsets.data != nullptr || s.lengths.data != nullptr || p.query_lengths.data != nullptr;
-  if (error == cudaSuccess && has_indexes) {
-    error = launchKernel(findIndexes, gridOf(blocksFor(p.batch, kThreads, 1024)), kThreads,
-                         cuda_stream, p, s, keys);
+  if (error == cudaSuccess && counts.most() > 0) {
+    error = launchKernel(findIndexes, gridOf(blocksFor(counts.most(), kThreads, 1024)), kThreads,
+                         cuda_stream, p, s, counts, keys);
   }
   return visitTime(p.time_dtype, [&](auto tag) {
     using Time = typename decltype(tag)::type;
-    if (error == cudaSuccess && s.samples > 0 && s.times != nullptr) {
+    if (error == cudaSuccess && rows > 0) {
       const dim3 grid = gridOf(blocksFor(s.samples, kThreads * 4, 256), blocksFor(rows, 1, 4096));
       error = launchKernel(findTimes<Time>, grid, kThreads, cuda_stream, s, rows, keys);
     }

@@ -1,6 +1,5 @@
 #include "indexes.h"
 
-#include <algorithm>
 #include <cinttypes>
 
 #include "dtype_checks.h"
@@ -27,17 +26,7 @@ IndexArray copyOf(const IndexArray& array, int64_t count, int64_t* copy) {
   return {copy, 1, true};
 }
 
-namespace {
-
-// Of entries that are all one, however many, the first tells of all.
-int64_t differentEntries(const IndexArray& array, int64_t count) {
-  return array.stride == 0 ? std::min<int64_t>(count, 1) : count;
-}
-
-}  // namespace
-
 int64_t findBadLength(const IndexArray& lengths, int64_t batch, int64_t rows) {
-  if (lengths.data == nullptr) return -1;
   for (int64_t b = 0; b < differentEntries(lengths, batch); ++b) {
     if (badLength(lengths, b, rows)) return b;
   }

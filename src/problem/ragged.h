@@ -39,6 +39,12 @@ RBC_HD int64_t asRead(int64_t value) {
   return value;
 }
 
+// Of entries that are all one, by a stride of 0, there may be any number: the first tells of all.
+RBC_HD int64_t differentEntries(const IndexArray& array, int64_t entries) {
+  if (array.data == nullptr) return 0;
+  return array.stride == 0 && entries > 1 ? 1 : entries;
+}
+
 RBC_HD int64_t offsetBefore(const IndexArray& offsets, int64_t b) {
   return b > 0 ? offsets[b - 1] : 0;
 }

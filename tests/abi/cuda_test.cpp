@@ -311,6 +311,63 @@ TEST_CASE("cuda: a checked call tells of bad data as the CPU does, and writes no
   CHECK(refused > 100);  // on both
 }
 
+TEST_CASE("cuda: a check of any number of entries and times that are one number ends") {
+  REQUIRE_CUDA();
+  int64_t zero = 0;
+  double numbers[] = {0, 1};
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, 64));
+  auto* const bytes = static_cast<std::byte*>(memory);
+  check(cudaMemset(bytes, 0, 64));
+  check(cudaMemcpy(bytes + 16, numbers, sizeof numbers, cudaMemcpyHostToDevice));
+  const rbcDevice device = {RBC_DEVICE_CUDA, 0};
+  const auto tensor = [&](void* data, rbcDType dtype, int64_t* shape, int32_t ndim,
+                          int64_t* strides) {
+    return rbcTensor{data, device, ndim, dtype, shape, strides, 0};
+  };
+  constexpr int64_t kBatch = int64_t{1} << 58;
+  int64_t batch = kBatch;
+  int64_t ends = kBatch + 1;
+  int64_t two = 2;
+  int64_t one = 1;
+  int64_t packed[] = {2, 0};
+  int64_t padded[] = {kBatch, 2, 0};
+  int64_t all_out[] = {kBatch, 1, 0};
+  int64_t strides[] = {0, 0, 0};
+  const rbcTensor values = tensor(nullptr, support::kF32, packed, 2, nullptr);
+  const rbcTensor rows = tensor(nullptr, support::kF32, padded, 3, nullptr);
+  const rbcTensor times = tensor(bytes + 16, support::kF64, &two, 1, nullptr);
+  const rbcTensor queries = tensor(bytes, support::kF64, &one, 1, nullptr);
+  const rbcTensor out = tensor(nullptr, support::kF32, all_out, 3, nullptr);
+  const rbcTensor offsets = tensor(bytes, support::kI64, &ends, 1, strides);
+  const rbcTensor lengths = tensor(bytes, support::kI64, &batch, 1, strides);
+  rbcResampleParams params = rbcResampleParamsInit();
+  params.flags = RBC_CHECK_TIMES;
+  params.offsets = &offsets;
+  params.query_lengths = &lengths;
+  const auto resample = [&](const rbcTensor& from, const rbcTensor& at, const rbcTensor& to) {
+    return rbcResample(cuda.get(), &from, &at, &queries, &to, nullptr, &params);
+  };
+  CHECK_SUCCEEDS(resample(values, times, out));
+  params.offsets = nullptr;
+  params.lengths = &lengths;
+  CHECK_SUCCEEDS(resample(rows, times, out));
+  params.lengths = params.query_lengths = nullptr;
+
+  int64_t long_row[] = {int64_t{1} << 56, 1};
+  int64_t few[] = {1, 1};
+  const rbcTensor alike = tensor(bytes, support::kF32, long_row, 2, strides);
+  const rbcTensor clock = tensor(bytes, support::kF64, long_row, 1, strides);
+  const rbcTensor taken = tensor(bytes + 40, support::kF32, few, 2, nullptr);
+  CHECK_SUCCEEDS(resample(alike, clock, taken));
+
+  zero = -1;
+  check(cudaMemcpy(bytes, &zero, sizeof zero, cudaMemcpyHostToDevice));
+  params.offsets = &offsets;
+  CHECK_FAILS(resample(values, times, out), RBC_STATUS_INVALID_ARGUMENT, "offsets: index 0 is -1");
+  check(cudaFree(memory));
+}
+
 TEST_CASE("cuda: an unchecked call on bad data touches nothing outside the tensors") {
   REQUIRE_CUDA();
   support::Random random(29);
