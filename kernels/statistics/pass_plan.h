@@ -51,7 +51,8 @@ inline PassPlan planPass(const Samples& s, int64_t groups, int64_t wave, int thr
   } else {
     // As few chunks of channels as leave few threads without any.
     int64_t best = 0;
-    for (int64_t chunks = ceilDiv(s.channels, most_width); chunks <= s.channels; ++chunks) {
+    int64_t chunks = ceilDiv(s.channels, most_width);
+    while (chunks <= s.channels) {
       const int64_t width = ceilDiv(s.channels, chunks);
       if (width < 24 && plan.width != 0) break;
       const int64_t busy = threads / width * s.channels * 1000 / chunks;  // of 1000 per thread
@@ -59,6 +60,8 @@ inline PassPlan planPass(const Samples& s, int64_t groups, int64_t wave, int thr
         best = busy;
         plan.width = static_cast<int32_t>(width);
       }
+      if (width == 1) break;
+      chunks = ceilDiv(s.channels, width - 1);  // the fewest that are narrower
     }
   }
   plan.phases = threads / plan.width;
