@@ -53,6 +53,7 @@ __device__ __forceinline__ int64_t placeOfKey(const AccumulatorState& state, int
 template <class Number>
 __global__ void __launch_bounds__(kThreads) countKeys(const __grid_constant__ CountArguments a) {
   __shared__ FieldMemory memory;
+  __shared__ GroupRange range_memory;
   waitForLaunchesAhead();
   constexpr uint32_t kWarp = 0xffffffffu;
   const AccumulatorState& state = a.state;
@@ -64,7 +65,7 @@ __global__ void __launch_bounds__(kThreads) countKeys(const __grid_constant__ Co
     const int64_t part = u - chunk * a.plan.parts;
     const int64_t channel = chunk * a.plan.width + lanes.channel();
     const bool active = has_lane && channel < a.samples.channels;
-    const GroupRange range = rangeOfGroup(a.samples, false, 0);
+    const GroupRange range = rangeOfBlock(a.samples, false, 0, range_memory);
     const AnyReader<Number> reader(a.samples, range, active ? channel : 0);
     const int64_t of_tile = static_cast<int64_t>(lanes.phases) * kBatch;
     int64_t counts[2] = {};

@@ -78,6 +78,7 @@ __global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number
   using Sums = ChannelSums<Reader>;
   using Keeper = KeepBetween<Number>;
   __shared__ PassMemory<Number, kKeep> memory;
+  __shared__ GroupRange range_memory;
   waitForLaunchesAhead();
   const Lanes lanes = {a.plan.width, a.plan.phases};
   const int step = lanes.phases;
@@ -86,7 +87,7 @@ __global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number
     const Unit unit = unitOf(a.plan, u);
     const int64_t channel = unit.first_channel + lanes.channel();
     const bool active = has_lane && channel < a.samples.channels;
-    const GroupRange range = rangeOfGroup(a.samples, a.per_row, unit.group);
+    const GroupRange range = rangeOfBlock(a.samples, a.per_row, unit.group, range_memory);
     const Reader reader(a.samples, range, active ? channel : 0);
     const int64_t of_tile = static_cast<int64_t>(step) * kBatch;
     const int64_t tiles = (range.count + of_tile - 1) / of_tile;

@@ -147,6 +147,7 @@ __global__ void __launch_bounds__(kSortThreads) sampleMany(const __grid_constant
     Key sorted[kSize];
   } memory;
   __shared__ Pick<Number> picks[kMaxBrackets];
+  __shared__ GroupRange range_memory;
   waitForLaunchesAhead();
   const StatisticsProblem& p = a.problem;
   const int t = static_cast<int>(threadIdx.x);
@@ -154,7 +155,7 @@ __global__ void __launch_bounds__(kSortThreads) sampleMany(const __grid_constant
   for (int64_t i = blockIdx.x; i < p.groups() * channels; i += gridDim.x) {
     const int64_t group = i / channels;
     const int64_t channel = i - group * channels;
-    const GroupRange range = rangeOfGroup(p.samples, p.per_row, group);
+    const GroupRange range = rangeOfBlock(p.samples, p.per_row, group, range_memory);
     Brackets<Number>* const brackets = static_cast<Brackets<Number>*>(a.brackets) + i;
     const bool whole = range.count <= kSize;
     if (whole && t == 0 && a.brackets != nullptr) writeNoBrackets(brackets);

@@ -27,6 +27,19 @@ __device__ __forceinline__ GroupRange rangeOfGroup(const Samples& s, bool per_ro
   return {0, begin, end - begin};
 }
 
+// The same, to be called by all threads of a block. One of them reads lengths and offsets: others may be
+// writing these meanwhile, and threads that do not agree would not meet at barriers.
+__device__ __forceinline__ GroupRange rangeOfBlock(const Samples& s, bool per_row, int64_t group,
+                                                   GroupRange& memory) {
+  if (s.offsets.data == nullptr && s.lengths.data == nullptr) {
+    return rangeOfGroup(s, per_row, group);
+  }
+  __syncthreads();  // all have the range before
+  if (threadIdx.x == 0) memory = rangeOfGroup(s, per_row, group);
+  __syncthreads();
+  return memory;
+}
+
 template <class Number>
 struct NotANumber;
 template <>

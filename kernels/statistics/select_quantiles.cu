@@ -103,6 +103,7 @@ __device__ __noinline__ void selectAny(SelectMemory& memory, const StatisticsPro
 template <class Number>
 __global__ void __launch_bounds__(kSelectThreads) select(const __grid_constant__ Arguments a) {
   __shared__ SelectMemory memory;
+  __shared__ GroupRange range_memory;
   waitForLaunchesAhead();
   const StatisticsProblem& p = a.problem;
   const int64_t channels = p.samples.channels;
@@ -117,7 +118,7 @@ __global__ void __launch_bounds__(kSelectThreads) select(const __grid_constant__
     const int level = static_cast<int>(i - index * a.levels.count);
     const int64_t group = index / channels;
     const int64_t channel = index - group * channels;
-    const GroupRange range = rangeOfGroup(p.samples, p.per_row, group);
+    const GroupRange range = rangeOfBlock(p.samples, p.per_row, group, range_memory);
     if (range.count <= kSampleOf<Number>) continue;  // these have been sorted whole
     const Moments& m = a.moments[index];
     double value = notANumber();
