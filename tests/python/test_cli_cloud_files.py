@@ -201,4 +201,4 @@ def test_devices_are_not_read(place, arguments):
 
 def test_a_pipe_among_the_images_is_not_waited_for(place):
     os.mkfifo(place / "depth" / "0.png")
-    assert "0.png: is a device, a pipe or a socket" in run(code=1)
+    assert "0.png: is a pipe, expected a file or a folder" in run(code=1)

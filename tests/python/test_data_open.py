@@ -153,6 +153,53 @@ def test_what_is_not_known(tmp_path):
         data.open(tmp_path, damaged="maybe")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no devices here")
+def test_a_device_is_not_read():
+    """In a process of its own, with a limit: all memory would not be enough."""
+    code = """
+import resource
+import robocache as rbc
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+try:
+    rbc.data.open("/dev/zero")
+except rbc.data.FormatError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert run.stdout == "/dev/zero: is a device, expected a file or a folder\n", run.stderr
+
+
+@pytest.mark.parametrize("name", ["x", "x.csv", "x.h5", "x.mcap", "x.npz"])
+def test_pipes_and_sockets_are_not_waited_for(tmp_path, name):
+    """In a process of its own: nobody writes into the pipe."""
+    pytest.importorskip("pyarrow")
+    os.mkfifo(tmp_path / name)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "folder" / name)
+    data_files.write_lerobot(tmp_path / "lerobot")
+    (tmp_path / "lerobot" / "meta" / "episodes.jsonl").unlink()
+    os.mkfifo(tmp_path / "lerobot" / "meta" / "episodes.jsonl")
+    code = f"""
+import socket
+import robocache as rbc
+socket.socket(socket.AF_UNIX).bind("socket")
+for path in ({name!r}, "socket", "folder", "lerobot"):
+    try:
+        rbc.data.open(path)
+    except rbc.data.FormatError as error:
+        print(error)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    told = run.stdout.splitlines()
+    assert len(told) == 4, run.stdout + run.stderr
+    assert told[0] == f"{name}: is a pipe, expected a file or a folder"
+    assert told[1] == "socket: is a socket, expected a file or a folder"
+    assert told[2].startswith("folder: ")
+    assert told[3] == "lerobot: meta/episodes.jsonl: is a pipe, expected a file or a folder"
+
+
 def test_a_folder_of_several(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()

@@ -14,6 +14,7 @@ import typer
 
 from .. import data as _data
 from .. import info
+from ..data._folders import special_kind
 from .show import visible
 from .words import in_cli_words
 
@@ -105,8 +106,9 @@ def open_data(
 
 def check_kind(path: Path) -> None:
     """That a path is no device, pipe or socket: these may never end."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise Failure(f"{path}: is a device, a pipe or a socket, expected a file or a folder")
+    special = special_kind(str(path)) if path.exists() else None
+    if special is not None:
+        raise Failure(f"{path}: is {special}, expected a file or a folder")
 
 
 def check_clock(clock: Optional[str]) -> None:

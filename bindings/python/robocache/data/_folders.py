@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from ._errors import FormatError
+
+
+def special_kind(path: str) -> str | None:
+    """What a path is that is neither a file nor a folder, reading which may never end."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return None
+    return "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
 class Folder:
@@ -21,12 +30,15 @@ class Folder:
         Raises
         ------
         FormatError
-            It is not there, or elsewhere.
+            It is not there, or elsewhere, or a device, a pipe or a socket.
         """
         joined = self.place(name)
         self.require_inside(name)
         if not os.path.exists(joined):
             raise FormatError(self.path, name, "is missing")
+        special = special_kind(joined)
+        if special is not None:
+            raise FormatError(self.path, name, f"is {special}, expected a file or a folder")
         return joined
 
     def place(self, name: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
 
 from ._errors import Damage, FormatError, reading
+from ._folders import special_kind
 
 if TYPE_CHECKING:
     from ._clouds import PointCloud
@@ -101,6 +102,9 @@ def open(
     options = Options(Damage(damaged), progress, unit, rate, dict(definitions or {}), follow_links)
     if not os.path.exists(given):
         raise FileNotFoundError(f"{given}: does not exist")
+    special = special_kind(given)
+    if special is not None:
+        raise FormatError(given, "", f"is {special}, expected a file or a folder")
     with reading(given):
         module = format_of(given, FORMATS)
         if module is None:
@@ -121,7 +125,9 @@ def _unknown(path: str) -> str:
     if not os.path.isdir(path):
         return f"is of no format that is known: it begins with {head(path, 16)!r}"
     inside = sorted(
-        entry.name for entry in os.scandir(path) if format_of(entry.path, FORMATS) is not None
+        entry.name
+        for entry in os.scandir(path)
+        if (entry.is_file() or entry.is_dir()) and format_of(entry.path, FORMATS) is not None
     )
     if inside:
         return f"is a folder of several: open one of {', '.join(inside)}"
