@@ -81,6 +81,35 @@ def test_texts_without_numbers_are_left_out_of_a_folder(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet", "parquet with nulls"])
+def test_a_text_among_numbers_is_told_with_its_row(tmp_path, kind):
+    cells = [f"{i}.5" for i in range(3000)]
+    cells[2000], cells[2005] = "7.5 m/s " + "x" * 100, "-"
+    words = [str(i) if i < 3 else "w" for i in range(3000)]
+    if kind == "csv":
+        rows = [f"{i},{i},{cell},{word}" for i, (cell, word) in enumerate(zip(cells, words))]
+        csv(tmp_path / "a", ["time_s,x,speed,word", *rows])
+    else:
+        x = pa.array([None if kind.endswith("nulls") and i == 9 else i for i in range(3000)])
+        times = np.arange(3000.0)
+        pq.write_table(
+            pa.table({"time_s": times, "x": x, "speed": cells, "word": words}), tmp_path / "a"
+        )
+    recording = data.open(tmp_path / "a")
+    assert [each.place for each in recording.left_out] == ["a: speed", "a: word"]
+    (told,) = recording.problems
+    assert told.path == str(tmp_path / "a") and told.place == "speed, row 2000"
+    assert told.text.startswith("is '7.5 m/s xxxxx") and "xxx...' among numbers" in told.text
+    assert told.text.endswith("the first of 2 such texts: the column is left out")
+    assert len(told.text) < 150
+
+
+def test_units_below_the_header_are_told(tmp_path):
+    path = csv(tmp_path / "a.csv", ["time,x,v", "0,1,m/s", "1,2,3e-4", "2,3,inf", "3,4,+.5"])
+    (told,) = data.open(path).problems
+    assert f"{told}" == f"{path}: v, row 0: is 'm/s' among numbers: the column is left out"
+
+
 # ---- units --------------------------------------------------------------------------------------
 
 

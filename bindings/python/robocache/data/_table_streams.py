@@ -12,6 +12,7 @@ from ._errors import FormatError, LeftOut
 from ._parquet import table_without_nulls
 from ._table_columns import Column, is_parquet, numbers
 from ._table_ranges import integer_ranges
+from ._table_texts import OddText, odd_text_of, odd_texts_in
 
 _TIME = re.compile(
     r"^(?:log_|header_|receive_)?(?:timestamps?|times?|stamp|t|ts)"
@@ -53,6 +54,7 @@ class Table:
     large: set[str] = field(default_factory=set)  # columns of integers that float64 rounds
     untimed: Untimed | None = None
     rows: int | None = None  # of a file that is read later, of which these are the streams
+    odd: list[OddText] = field(default_factory=list)  # in columns that were left out for them
 
 
 def told(stem: str, path: str) -> Table | None:
@@ -69,6 +71,7 @@ def told(stem: str, path: str) -> Table | None:
     large = {name for name, (low, high) in ranges.items() if low < -_EXACT or high > _EXACT}
     table = streams_of(stem, path, empty, large)
     table.rows = rows
+    table.odd = odd_texts_in(path, empty)
     return table
 
 
@@ -84,12 +87,14 @@ def streams_of(stem: str, path: str, table: Any, large: Collection[str] | None =
     if again:
         raise FormatError(path, repr(again[0]), "is the name of two columns")
     left_out: list[LeftOut] = []
+    odd: list[OddText | None] = []
     used: list[str] = []
     columns: dict[str, Column] = {}
     for own in there:
         column = numbers(path, table, own)
         if isinstance(column, str):
             left_out.append(LeftOut(f"{stem}: {own}", column))
+            odd.append(odd_text_of(path, table, own))
             continue
         used.append(own)
         columns.update(column.channels())
@@ -115,7 +120,8 @@ def streams_of(stem: str, path: str, table: Any, large: Collection[str] | None =
             streams[stream] = _stream([columns[own] for own in group], group, times)
     if not groups and times is not None:
         streams[stem] = ([], np.zeros((len(times), 0), np.float32), {"time": times}, [])
-    return Table(streams, clock, left_out, used, rounded, untimed)
+    there_are = [text for text in odd if text is not None]
+    return Table(streams, clock, left_out, used, rounded, untimed, odd=there_are)
 
 
 def _stream(

@@ -91,6 +91,8 @@ class _Tables:
                 self.damage.found(error.path, error.place, error.reason)
                 continue
             self._note_untimed(file, table)
+            for odd in table.odd:
+                self.damage.note(file, odd.place, f"{odd.what}: the column is left out")
             self.tables[name] = table
         self._require_names_apart()
         clocks = {name: t.clock for name, t in self.tables.items() if t.clock is not None}
