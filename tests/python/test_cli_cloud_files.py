@@ -168,6 +168,7 @@ def test_a_camera_of_the_right_size(place):
         ([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 1, 2, 3, 1], "transpose it"),
         ([[1] * 8] * 2, "has no 4 x 4 numbers"),
         (["1"] * 16, "has no 4 x 4 numbers"),
+        ([[1, 0, 0, float("nan")], *np.eye(4).tolist()[1:]], "has numbers that are not finite"),
     ],
 )
 def test_poses_that_are_none(place, pose, words):

@@ -10,6 +10,7 @@ import numpy as np
 from ..data import FormatError
 from .common import check_kind
 
+_NAMES = ("fx", "fy", "cx", "cy")
 _NONE = "has no camera: expected fx, fy, cx, cy, K, or intrinsic_matrix"
 
 
@@ -37,14 +38,22 @@ class Camera:
 
 def read_camera(path: Path) -> Camera:
     """Of a .json with fx, fy, cx, cy by name or as a list, K, or Open3D's intrinsic_matrix."""
+    camera = _read(path)
+    for name, value in zip(_NAMES, camera.values):
+        required = "a finite number" + (" that is not 0" if name[0] == "f" else "")
+        if not np.isfinite(value) or (name[0] == "f" and value == 0):
+            raise FormatError(str(path), name, f"is {value:g}, expected {required}")
+    return camera
+
+
+def _read(path: Path) -> Camera:
     given = _json(path)
     sizes: list[Optional[int]] = [None, None]
     if isinstance(given, dict):
         sizes = [_size(given, name, path) for name in ("width", "height")]
         if "intrinsic_matrix" in given:
             return Camera(path, _open3d(given["intrinsic_matrix"], path), *sizes)
-        names = ("fx", "fy", "cx", "cy")
-        given = given["K"] if "K" in given else [given.get(name) for name in names]
+        given = given["K"] if "K" in given else [given.get(name) for name in _NAMES]
     numbers = _numbers(given)
     if numbers is None or numbers.shape not in ((4,), (9,), (3, 3)):
         raise FormatError(str(path), "", _NONE)
@@ -59,6 +68,8 @@ def read_pose(path: Path) -> Any:
     if matrix is None or matrix.shape not in ((16,), (4, 4)):
         raise FormatError(str(path), "", "has no 4 x 4 numbers")
     matrix = matrix.reshape(4, 4)
+    if not np.isfinite(matrix).all():
+        raise FormatError(str(path), "", "has numbers that are not finite")
     if not np.allclose(matrix[3], [0, 0, 0, 1], rtol=0, atol=1e-9):
         text = f"its last row is {_words(matrix[3])}, expected 0 0 0 1; a pose stands row by row, "
         raise FormatError(str(path), "", text + "transpose it if it stands column by column")
