@@ -155,6 +155,28 @@ def test_cameras_that_do_not_fit(place, camera, words):
     assert words in text and "k.json" in text
 
 
+@pytest.mark.parametrize(
+    ("name", "distorted", "none"),
+    [
+        ("D", [0, 0, 0.01, 0, 0], [0.0, 0, 0, 0, 0]),
+        ("k1", -0.2, 0),
+        ("coeffs", [1e-9, 0], []),
+        ("dist_coeffs", [[0.1, 0, 0, 0, 0]], None),
+        ("distortion_coefficients", {"rows": 1, "cols": 2, "data": [0, 0.1]},
+         {"rows": 1, "cols": 2, "data": [0, 0]}),
+        ("distortion", {"model": "fisheye", "k1": 0.1}, {"model": "fisheye", "k1": 0.0}),
+        ("radial_distortion", [0.1], "none"),
+    ],
+)  # fmt: skip
+def test_distortion_is_refused_unless_it_is_zero(place, name, distorted, none):
+    np.save(place / "depth" / "0.npy", np.full(SHAPE, 2000, np.uint16))
+    (place / "k.json").write_text(json.dumps({**NAMED, name: distorted}))
+    text = run(code=1)
+    assert f"k.json: {name}: has distortion, which is not undone; rectify the images" in text
+    (place / "k.json").write_text(json.dumps({**NAMED, name: none, "distortion_model": "none"}))
+    run()
+
+
 def test_a_camera_of_the_right_size(place):
     np.save(place / "depth" / "0.npy", np.full(SHAPE, 2000, np.uint16))
     (place / "k.json").write_text(json.dumps({**NAMED, "width": 5, "height": 4.0}))

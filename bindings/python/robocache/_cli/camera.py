@@ -1,6 +1,7 @@
 """Files of a camera and of its pose."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
@@ -11,6 +12,10 @@ from ..data import FormatError
 from .common import check_kind
 
 _NAMES = ("fx", "fy", "cx", "cy")
+# Where distortion stands, in lower case: in ROS, OpenCV, RealSense, Kalibr, COLMAP.
+_DISTORTION = re.compile(
+    r"d|k[1-6]|[ps][1-4]|coeffs|dist(ortion)?(_?(coeff\w*|param\w*))?|\w+_distortion"
+)
 _NONE = "has no camera: expected fx, fy, cx, cy, K, or intrinsic_matrix"
 
 
@@ -50,6 +55,7 @@ def _read(path: Path) -> Camera:
     given = _json(path)
     sizes: list[Optional[int]] = [None, None]
     if isinstance(given, dict):
+        _require_pinhole(given, path)
         sizes = [_size(given, name, path) for name in ("width", "height")]
         if "intrinsic_matrix" in given:
             return Camera(path, _open3d(given["intrinsic_matrix"], path), *sizes)
@@ -74,6 +80,23 @@ def read_pose(path: Path) -> Any:
         text = f"its last row is {_words(matrix[3])}, expected 0 0 0 1; a pose stands row by row, "
         raise FormatError(str(path), "", text + "transpose it if it stands column by column")
     return matrix
+
+
+def _require_pinhole(given: dict[str, Any], path: Path) -> None:
+    """That no lens is told of whose distortion would have to be undone."""
+    for name, value in given.items():
+        if _DISTORTION.fullmatch(name.lower()) and _is_any_not_zero(value):
+            text = "has distortion, which is not undone; rectify the images, and leave it out"
+            raise FormatError(str(path), name, text)
+
+
+def _is_any_not_zero(value: Any) -> bool:
+    """Of a number, lists of them, or what OpenCV writes: rows, cols and data."""
+    if isinstance(value, dict):
+        value = value["data"] if "data" in value else list(value.values())
+    if isinstance(value, list):
+        return any(map(_is_any_not_zero, value))
+    return type(value) in (int, float) and value != 0
 
 
 def _of_matrix(k: Any, path: Path) -> list[float]:
