@@ -210,6 +210,35 @@ def test_a_folder_of_several(tmp_path):
         data.open(tmp_path)
 
 
+@pytest.mark.parametrize("damaged", ["refuse", "keep"])
+def test_a_folder_of_damaged_files_alone(tmp_path, damaged):
+    """They are named, with what is wrong with each."""
+    (tmp_path / "README.md").write_text("words")
+    for name, content in (
+        ("a.csv", b""),
+        ("b.parquet", b"PAR"),
+        ("c.hdf5", bytes(9)),
+        ("d.npy", b""),
+        ("e.pcd", b"FIELDS"),
+        ("f.bag", b"#ROS"),
+    ):
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(data.FormatError) as told:
+        data.open(tmp_path, damaged=damaged)
+    zeros = bytes(8)
+    assert told.value.reason == (
+        "none of its files can be read: a.csv is empty; "
+        "b.parquet does not begin as a Parquet file does; "
+        f"c.hdf5 is no HDF5 file, but a file that begins with {zeros!r}; "
+        "d.npy is no .npy file, but a file of 0 bytes; "
+        "e.pcd is no PCD file, but a file that begins with b'FIELDS'; "
+        "f.bag is no ROS 1 bag, but a file that begins with b'#ROS'"
+    )
+    (tmp_path / "g.bin").write_bytes(bytes(3))
+    with pytest.raises(data.FormatError, match="but a file that begins with b'#ROS'; and 1 more"):
+        data.open(tmp_path, damaged=damaged)
+
+
 def test_errors_are_pickled():
     import pickle
 

@@ -35,6 +35,9 @@ FORMATS = (
 )
 
 
+_SHOWN = 6  # files in a message
+
+
 @dataclass(frozen=True)
 class Options:
     """What ``open`` was told."""
@@ -131,6 +134,12 @@ def _unknown(path: str) -> str:
     )
     if inside:
         return f"is a folder of several: open one of {', '.join(inside)}"
+    from ._damaged_files import faults_in
+
+    faults = list(faults_in(path))
+    if faults:
+        more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
+        return f"none of its files can be read: {'; '.join(faults[:_SHOWN])}{more}"
     return "is a folder of no format that is known"
 
 
