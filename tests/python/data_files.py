@@ -151,12 +151,10 @@ def write_ros2(path, told, store, storage="mcap", compressed=False):
 
 
 def write_ros2_log(path, told, store, kept):
-    """A bag whose recorder is gone: SQLite's log beside it tells that these messages alone are."""
+    """A bag whose recorder died, before it wrote metadata: SQLite's log tells of these messages."""
     made = path.with_name(f"{path.name}.made")
     write_ros2(made, told, store, "sqlite3")
     path.mkdir()
-    for file in made.iterdir():
-        shutil.copy(file, path)
     (bag,) = made.glob("*.db3")
     with closing(sqlite3.connect(bag)) as database:
         database.execute("PRAGMA journal_mode=WAL")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import struct
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -221,3 +223,52 @@ def test_a_part_that_is_told_twice(tmp_path):
     text = (bag / "metadata.yaml").read_text().replace("bag_2.mcap", "bag_1.mcap")
     (bag / "metadata.yaml").write_text(text)
     assert len(data.open(bag)["/imu"]) == len(first["/imu"])
+
+
+# ---- what metadata.yaml tells of ----------------------------------------------------------------
+
+
+def sqlite_without(folder, condition, count=60):
+    """A bag in sqlite3 of which some messages are gone, and nothing else is wrong."""
+    store = data_files.typestore()
+    path = data_files.write_ros2(
+        folder / "bag", data_files.messages(store, count), store, "sqlite3"
+    )
+    with closing(sqlite3.connect(path / "bag.db3")) as database:
+        database.execute(f"DELETE FROM messages WHERE {condition}")
+        database.commit()
+    return path
+
+
+def test_messages_that_the_metadata_tell_of(tmp_path):
+    path = sqlite_without(tmp_path, "id % 3 = 0 AND topic_id = 1")
+    match = r"bag: topic /imu: has \d+ of the 60 messages that metadata.yaml tells of: the others"
+    with pytest.raises(data.FormatError, match=match):
+        data.open(path)["/imu"]
+    assert len(data.open(path)["/scan"]) == 6  # of which all are there
+    kept = data.open(path, damaged="keep").load()
+    (problem,) = kept.problems
+    assert f"has {len(kept['/imu'])} of the 60 messages" in problem.text
+    assert len(kept["/imu"]) < 60 and problem.place == "topic /imu"
+    assert [f.kind for f in data.checks.check(kept) if f.severity == "error"] == ["damage"]
+
+
+def test_a_topic_that_only_the_metadata_tell_of(tmp_path):
+    path = sqlite_without(tmp_path, "topic_id = 1")
+    with closing(sqlite3.connect(path / "bag.db3")) as database:
+        database.execute("DELETE FROM topics WHERE id = 1")
+        database.commit()
+    with pytest.raises(data.FormatError, match="topic /imu: has 0 of the 60 messages that meta"):
+        data.open(path)
+    kept = data.open(path, damaged="keep").load()
+    assert "/imu" not in kept and len(kept.problems) == 1
+
+
+def test_more_messages_than_the_metadata_tell_of(tmp_path):
+    path = sqlite_without(tmp_path, "id < 0")
+    text = (path / "metadata.yaml").read_text()
+    (path / "metadata.yaml").write_text(text.replace("message_count: 60", "message_count: 50"))
+    recording = data.open(path).load()
+    assert len(recording["/imu"]) == 60
+    (problem,) = recording.problems
+    assert problem.text == "has 60 messages, but metadata.yaml tells of 50"

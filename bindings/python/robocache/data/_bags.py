@@ -36,6 +36,7 @@ class _Topic:
     decoder: Decoder
     channels: list[tuple[int, int]]  # the file's index, the channel's id
     count: int | None
+    told: int | None = None  # by the metadata of the bag, where no index tells the count
     looked: bool = False
 
 
@@ -56,13 +57,16 @@ class Bag:
         self.unit: str | None = "ns"
         self.unknown: list[LeftOut] = []
         self.topics: dict[str, _Topic] = {}
+        for topic, number in (counts or {}).items():
+            if number > 0 and self._types_of(topic) == 0:
+                self._tell_count(path, topic, 0, number, "metadata.yaml tells of")
         types = Types(definitions)
         for (topic, typename, serialization), channels in self._declared().items():
             name = topic if self._types_of(topic) == 1 else f"{topic} ({typename})"
             first = self.files[channels[0][0]].channels[channels[0][1]]
-            count = self._count(channels)
+            count, told = self._count(channels), None
             if count is None and name == topic:
-                count = (counts or {}).get(topic)
+                count = told = (counts or {}).get(topic)
             try:
                 if serialization not in _SERIALIZATIONS:
                     raise ValueError(f"its messages are in {serialization!r}, which is not read")
@@ -72,7 +76,7 @@ class Bag:
                 self.unknown.append(LeftOut(name, f"{messages} of {typename}: {error}"))
                 continue
             decoder = Decoder(typename, known, serialization)
-            self.topics[name] = _Topic(name, decoder, channels, count)
+            self.topics[name] = _Topic(name, decoder, channels, count, told)
 
     def _declared(self) -> dict[tuple[str, str, str], list[tuple[int, int]]]:
         declared: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
@@ -144,6 +148,7 @@ class Bag:
         """What blocks of the files hold of some topics, and the size of each block."""
         for topic in chosen:
             topic.decoder.begin()
+        all_seen: dict[tuple[int, int], int] = {}
         with progress(f"Reading {self.kind}", sum(f.size for f in self.files), shown) as read:
             for number, file in enumerate(self.files):
                 wanted = {c for topic in chosen for n, c in topic.channels if n == number}
@@ -159,20 +164,34 @@ class Bag:
                     read(size)
                     yield pieces, size
                 self._compare(file, seen)
+                all_seen.update({(number, channel): count for channel, count in seen.items()})
                 read(max(0, file.size - before))
+        self._compare_with_metadata(chosen, all_seen)
         yield [piece for topic in chosen for piece in _pieces(topic, topic.decoder.flush())], 0
 
     def _compare(self, file: BagFile, seen: Mapping[int, int]) -> None:
         """The messages of a whole pass, with those that the index of the file tells of."""
         for channel, found in seen.items() if file.counts is not None else ():
             told = (file.counts or {}).get(channel, 0)
-            place = f"topic {file.channels[channel].topic}"
-            if found < told:
-                reason = f"has {found:,} of the {told:,} messages that the index tells of"
-                self.damage.found(file.path, place, f"{reason}: the others are lost")
-            elif found > told:
-                reason = f"has {found:,} messages, but the index tells of {told:,}"
-                self.damage.note(file.path, place, reason)
+            topic = file.channels[channel].topic
+            self._tell_count(file.path, topic, found, told, "the index tells of")
+
+    def _compare_with_metadata(
+        self, chosen: Sequence[_Topic], seen: Mapping[tuple[int, int], int]
+    ) -> None:
+        """The same of files without an index of messages, with what metadata.yaml tells of all."""
+        for topic in chosen:
+            if topic.told is not None:
+                found = sum(seen[channel] for channel in topic.channels)
+                self._tell_count(self.path, topic.name, found, topic.told, "metadata.yaml tells of")
+
+    def _tell_count(self, path: str, topic: str, found: int, told: int, whose: str) -> None:
+        if found < told:
+            reason = f"has {found:,} of the {told:,} messages that {whose}: the others are lost"
+            self.damage.found(path, f"topic {topic}", reason)
+        elif found > told:
+            reason = f"has {found:,} messages, but {whose} {told:,}"
+            self.damage.note(path, f"topic {topic}", reason)
 
 
 def _add(seen: dict[int, int], channels: Any) -> None:
