@@ -10,6 +10,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import data_files
 import robocache as rbc
 from robocache.data._unpacking import decompressed
 
@@ -46,13 +47,42 @@ def test_another_size_than_told(kind):
     packed = compress(kind, bytes(1000))
     with pytest.raises(ValueError, match="has more than 999 bytes, expected 999"):
         decompressed(packed, kind, 999)
-    for size in (1001, 1 << 40, (1 << 64) - 1):
+    for size in (1001, 4 << 30):
         with pytest.raises(ValueError, match=f"has 1000 bytes, expected {size}"):
             decompressed(packed, kind, size)
     with pytest.raises(ValueError):
         decompressed(packed[:-3], kind, 1000)
     with pytest.raises(ValueError, match=f"its {kind} data are damaged"):
         decompressed(b"nothing of the kind", kind, 1000)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_than_a_chunk_may_have(kind):
+    """It may well be true, and takes memory that is not there."""
+    packed = compress(kind, bytes(1000))
+    for size, told in (((4 << 30) + (1 << 28), "4.25"), (1 << 40, "1,024.00"), ((1 << 64) - 1, "")):
+        match = f"says that it unpacks to {told}.* GiB, above 4 GiB; .* with mcap decompress"
+        with pytest.raises(ValueError, match=match):
+            decompressed(packed, kind, size)
+    content = bytes(10)
+    assert decompressed(content, "none", 10) is content
+
+
+def test_a_chunk_of_mcap_that_unpacks_to_terabytes(tmp_path):
+    pytest.importorskip("rosbags")
+    pytest.importorskip("lz4.frame")
+    made = data_files.McapBytes()
+    text = "float64 x\n"
+    number, declared = made.declared("/p", "test_msgs/msg/X", text)
+    body = b"\0\1\0\0" + bytes(8)
+    made.chunk(declared + made.message(number, 1, body), [number], "lz4")
+    made.chunk(made.message(number, 2, body), [number], "lz4", size=5 << 40)
+    path = tmp_path / "x.mcap"
+    path.write_bytes(made.finished(declarations=declared))
+    with pytest.raises(data.FormatError, match=r"unpacks to 5,120.00 GiB, above 4 GiB"):
+        data.open(path).load()
+    kept = data.open(path, damaged="keep").load()
+    assert len(kept["/p"]) == 1 and "above 4 GiB" in kept.problems[0].text
 
 
 @pytest.mark.parametrize("kind", KINDS)

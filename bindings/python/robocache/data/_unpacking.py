@@ -12,7 +12,7 @@ from typing import Any, Callable, TypeVar
 
 from ._errors import needed
 
-_MOST = 1 << 62  # bytes: what all libraries take as a limit
+_MOST = 4 << 30  # bytes of a chunk, which lie in memory at once; those of ROS 1 cannot tell of more
 _LZ4_RATIO = 255  # it packs no better
 
 Packed = TypeVar("Packed")
@@ -49,6 +49,11 @@ def decompressed(data: bytes, kind: str, size: int) -> bytes:
     """``size`` bytes, or a ValueError that says why not. No more than these are unpacked."""
     if kind in ("", "none"):
         content = data
+    elif size > _MOST:
+        raise ValueError(
+            f"says that it unpacks to {size / (1 << 30):,.2f} GiB, above {_MOST >> 30} GiB; if it "
+            "does, unpack the file with mcap decompress, for which there is no limit"
+        )
     else:
         try:
             content = _unpack(data, kind, size)
@@ -63,7 +68,7 @@ def decompressed(data: bytes, kind: str, size: int) -> bytes:
 
 
 def _unpack(data: bytes, kind: str, size: int) -> bytes:
-    most = min(size + 1, _MOST)
+    most = size + 1
     if kind == "bz2":
         return _streams(bz2.BZ2Decompressor, data, most)
     if kind == "lz4":
