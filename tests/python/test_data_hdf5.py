@@ -54,6 +54,26 @@ def test_aloha(tmp_path):
     np.testing.assert_array_equal(one["action"].values, arrays[1]["action"])
 
 
+@pytest.mark.parametrize("size", [512, 1024, 1 << 20])
+def test_a_block_of_the_user_in_front(tmp_path, size):
+    """As MATLAB writes one of 512 bytes, with words in it."""
+    path = tmp_path / "x.mat"
+    action = np.arange(12.0).reshape(4, 3)
+    with h5py.File(path, "w", userblock_size=size) as file:
+        file["action"] = action
+    with open(path, "r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file, one,two\n1,2\n")
+    np.testing.assert_array_equal(data.open(path)["action"].values, action)
+
+
+def test_a_signature_elsewhere_is_none(tmp_path):
+    for at in (100, 768, 2 << 20):
+        path = tmp_path / "x"
+        path.write_bytes(b"\1" * at + b"\x89HDF\r\n\x1a\n" + b"\1" * 600)
+        with pytest.raises(data.FormatError, match="of no format that is known"):
+            data.open(path)
+
+
 def test_a_total_that_is_wrong_is_told(tmp_path):
     data_files.write_robomimic(tmp_path / "x.hdf5", total=3901)
     episodes = data.open(tmp_path / "x.hdf5")

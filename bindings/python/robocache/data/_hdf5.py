@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import os
 import re
@@ -19,6 +20,7 @@ from ._rows import channel_names, clock_rows, is_number, is_picture, stamps
 from ._units import in_seconds
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
+_LEAST_BLOCK, _MOST_BLOCK = 512, 1 << 20  # bytes of a user's block, which double
 _LENGTHS = ("actions", "action", "states", "observations/qpos", "qpos")
 _TIMES = ("timestamp", "timestamps", "time")
 
@@ -30,7 +32,20 @@ def sniff(path: str) -> bool:
 
 
 def _is_hdf5(path: str) -> bool:
-    return head(path, len(_MAGIC)) == _MAGIC
+    """By its signature, in front of which may be a block of the user's, as MATLAB writes one."""
+    if head(path, len(_MAGIC)) == _MAGIC:
+        return True
+    if not os.path.isfile(path):
+        return False
+    with builtins.open(path, "rb") as file:
+        at = _LEAST_BLOCK
+        while at <= _MOST_BLOCK:
+            file.seek(at)
+            found = file.read(len(_MAGIC))
+            if found == _MAGIC or len(found) < len(_MAGIC):
+                return found == _MAGIC
+            at *= 2
+    return False
 
 
 @dataclass
