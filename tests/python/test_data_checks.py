@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -227,6 +228,30 @@ def test_statistics_that_are_not_those_of_the_data(tmp_path):
     ]  # fmt: skip
     assert findings[0].text == "count is stored as 91, but 90 values are finite"
     assert f"{exact['action'].std[1]:.9g}" in findings[1].text and "std" in findings[1].text
+
+
+@pytest.mark.parametrize("key", ["min", "max", "mean", "std", "q99"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_stored_statistics_that_are_no_numbers(key, value):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(50, 3))
+    values[:, 2] = np.nan  # of which there are no statistics
+    exact = rbc.statistics(values, quantiles=(0.01, 0.99))
+    assert checks.check_statistics("a", exact, exact) == []
+    arrays = {name: getattr(exact, name).copy() for name in ("min", "max", "mean", "std")}
+    arrays["quantiles"] = exact.quantiles.copy()
+    (arrays["quantiles"][1] if key == "q99" else arrays[key])[1] = value
+    stored = dataclasses.replace(exact, **arrays)
+    (finding,) = checks.check_statistics("a", stored, exact, ("x", "y", "z"))
+    assert (finding.severity, finding.kind, finding.place) == ("error", "statistics", "y")
+    assert finding.text.startswith(f"{key} is stored as {value}, but it is ")
+
+
+def test_ranges_that_a_file_does_not_store(tmp_path):
+    exact = rbc.statistics(np.random.default_rng(0).normal(size=(50, 2)), quantiles=(0.01, 0.99))
+    rbc.statistics_files.write_openpi(tmp_path / "norm_stats.json", {"actions": exact})
+    stored = rbc.statistics_files.read_openpi(tmp_path / "norm_stats.json")["actions"]
+    assert np.isnan(stored.min).all() and checks.check_statistics("a", stored, exact) == []
 
 
 def test_times_that_are_not_those_of_the_rate(tmp_path):
