@@ -185,6 +185,58 @@ def test_sync_of_two_files(tmp_path):
     assert out["offset"] == pytest.approx(0.02, abs=1e-4)
 
 
+def write_swing(path, ticks, late=0.0, begin=1.0):
+    x = swings(0)[0].values[:, 0]
+    times = begin + np.arange(len(x)) * 0.01 + late
+    words = [f"{round(t * ticks)}" if ticks > 1 else f"{t!r}" for t in times.tolist()]
+    name = {10**6: "time_us", 10**3: "time_ms"}[ticks] if path.stem == "told" else "time"
+    lines = (f"{word},{value!r}" for word, value in zip(words, x.tolist()))
+    path.write_text("\n".join([f"{name},x", *lines]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("ticks", "unit", "taken"), [(10**6, "us", "us"), (10**3, None, "ms"), (1, None, "s")]
+)
+def test_sync_tells_the_units_that_it_takes(tmp_path, ticks, unit, taken):
+    """Of two files, one of which tells its own; --unit is of the other one."""
+    pytest.importorskip("pyarrow")
+    one = write_swing(tmp_path / "told.csv", 10**3)
+    two = write_swing(tmp_path / "b.csv", ticks, late=0.02)
+    options = [] if unit is None else ["--unit", unit]
+    command = ["sync", one, "--a", "told", "--b", "b", "--other", two, *options]
+    out = told(*command)
+    assert out["units"] == {"a": "ms", "b": taken}
+    assert out["offset"] == pytest.approx(-0.02, abs=1e-3)
+    assert f"times of told were taken to be in ms, of b in {taken}\n" in run(*command)
+    if unit is not None:
+        back = ["sync", two, "--a", "b", "--b", "told", "--other", one, *options]
+        assert told(*back)["units"] == {"a": taken, "b": "ms"}
+
+
+def test_sync_refuses_a_unit_that_no_file_takes(tmp_path):
+    pytest.importorskip("pyarrow")
+    one = write_swing(tmp_path / "told.csv", 10**3)
+    (tmp_path / "other").mkdir()
+    two = write_swing(tmp_path / "other" / "told.csv", 10**6)
+    command = ["sync", one, "--a", "told", "--b", "told", "--other", two]
+    assert told(*command)["units"] == {"a": "ms", "b": "us"}
+    result = RUNNER.invoke(app, [*map(str, command), "--unit", "us"])
+    assert result.exit_code == 1 and "tells that its times are in ms" in result.stderr
+    far = write_swing(tmp_path / "b.csv", 10**6, begin=5e3)
+    result = RUNNER.invoke(app, [*map(str, command[:4]), "--b", "b", "--other", str(far)])
+    assert result.exit_code == 1
+    assert "no time in common; times of told were taken to be in ms, of b in ms" in result.stderr
+
+
+def test_sync_tells_the_units_of_a_folder(tmp_path):
+    pytest.importorskip("pyarrow")
+    write_swing(tmp_path / "told.csv", 10**6)
+    write_swing(tmp_path / "b.csv", 10**3)
+    out = told("sync", tmp_path, "--a", "told", "--b", "b", "--unit", "ms")
+    assert out["units"] == {"a": "us", "b": "ms"} and out["offset"] == pytest.approx(0, abs=1e-3)
+
+
 def test_sync_of_tracks(tmp_path, lerobot):
     source = faults.episodes(8, 300)
     state = source["observation.state"]

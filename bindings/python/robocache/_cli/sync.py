@@ -6,8 +6,9 @@ from typing import Annotated, Any, Optional
 import typer
 
 from .. import Track
-from ..data import Episodes, RecordedStream, Recording
+from ..data import Episodes, FormatError, RecordedStream, Recording
 from ..data import sync as find
+from ..data._units import unit_of
 from . import show
 from .common import (
     AsJson,
@@ -97,32 +98,72 @@ def sync(
         "follow_links": follow_links,
     }
     check_clock(clock)
-    given = open_data(path, **options)
-    beside = given if other is None else open_data(other, **options)
+    given = _opened(path, other, **options)
+    beside = given if other is None else _opened(other, path, **options)
     if not isinstance(given, Recording) and not isinstance(beside, Recording):
         of_recordings(given, {"--clock": clock})
     first, second = _sensor(given, a, "--a"), _sensor(beside, b, "--b")
-    result = find(
-        first,
-        second,
-        kind_a=kind_a,
-        kind_b=kind_b,
-        match=match,
-        max_offset=max_offset,
-        max_drift=1e-6 * max_drift,
-        clock=clock,
-        unit=unit or getattr(given, "unit", None),
-    )
+    units = [_unit_of(given, first, unit), _unit_of(beside, second, unit)]
+    units[1] = units[1] or units[0]
+    taken = f"times of {a} were taken to be in {units[0]}, of {b} in {units[1]}"
+    try:
+        result = find(
+            first,
+            second,
+            kind_a=kind_a,
+            kind_b=kind_b,
+            match=match,
+            max_offset=max_offset,
+            max_drift=1e-6 * max_drift,
+            clock=clock,
+            unit=unit or getattr(given, "unit", None),
+        )
+    except ValueError as error:
+        if "no time in common" not in str(error):
+            raise
+        raise Failure(f"{error}; {taken}") from None
     tell_problems(given, beside)
     weak = result.correlation < _WEAK or result.uncertainty > _WIDE * max_offset
     failed = within is not None and not abs(result.offset) + 2 * result.uncertainty < within
     if as_json:
         told = {"a": a, "b": b, **result.to_dict(), "weak": weak, "ok": not failed}
+        told["units"] = dict(zip("ab", units))
         show.print_json(told)
     else:
         _print(result, b, weak)
+        if unit is not None or other is not None:
+            show.Page().print(taken)
     if failed:
         raise typer.Exit(1)
+
+
+def _opened(path: Path, other: Optional[Path], **options: Any) -> Any:
+    """A recording. One that tells another unit keeps it where the --unit is of the other file."""
+    try:
+        return open_data(path, **options)
+    except FormatError:
+        without = {**options, "unit": None}
+        if other is None or options["unit"] is None or not _takes_unit(other, without):
+            raise
+        return open_data(path, **without)
+
+
+def _takes_unit(path: Path, without: dict[str, Any]) -> bool:
+    """Whether a recording does not tell the unit of its times."""
+    try:
+        return getattr(open_data(path, **without), "unit", None) is None
+    except FormatError:  # where some files tell
+        return True
+
+
+def _unit_of(given: Any, sensor: Any, unit: Optional[str]) -> Optional[str]:
+    """The unit that the times of a stream or a track were taken to be in."""
+    if isinstance(sensor, RecordedStream):
+        own = given.info(sensor.name).unit or sensor.unit
+        times = next(iter(sensor.clocks.values()), None)
+    else:
+        own, times = unit_of(sensor) or given.unit, sensor.times
+    return own or unit or ("s" if times is not None and times.dtype.kind == "f" else None)
 
 
 def _print(result: Any, b: str, weak: bool) -> None:

@@ -142,7 +142,8 @@ class Recording:
         if self._source is not None and name not in self._loaded:
             return self._source.streams[name]
         stream = self._loaded[name]
-        return StreamInfo(name, stream.kind, len(stream), stream.names)
+        unit = None if self._source is None else self._source.streams[name].unit
+        return StreamInfo(name, stream.kind, len(stream), stream.names, unit or stream.unit)
 
     @property
     def streams(self) -> Mapping[str, RecordedStream]:

@@ -17,6 +17,7 @@ class StreamInfo:
     kind: str  #: the type of its messages, or of the file
     count: int | None  #: of its samples; None: the file does not tell
     names: tuple[str, ...] | None  #: of its channels; None: not known before its data are read
+    unit: str | None = None  #: of the times in a table's file, as it was taken; None: not known
 
 
 @dataclass(frozen=True)

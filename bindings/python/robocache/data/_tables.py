@@ -125,6 +125,7 @@ class _Tables:
                 name.rpartition(".")[2],
                 len(values) if table.rows is None else table.rows,
                 tuple(names),
+                self.scales[name].unit if name in self.scales else None,
             )
             for name, table in self.tables.items()
             for stream, (names, values, _, _) in table.streams.items()
