@@ -1,0 +1,54 @@
+"""The command line as a process of its own, for tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import recordings_with_faults as faults
+
+
+def robocache(*arguments, before="", **options):
+    """Run it, after some Python of a test; without a terminal, and with no colours forced."""
+    code = f"import sys; from robocache.cli import main\n{before}\nsys.exit(main(sys.argv[1:]))"
+    environment = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "NO_COLOR")}
+    environment.update(options.pop("environment", {}))
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        env=environment,
+        timeout=120,
+        **options,
+    )
+
+
+def with_a_gap(folder):
+    """A recording with a gap; letters of many kinds are in its names."""
+    streams = [faults.FAULTS["gaps"](), faults.stream("/ñ/схват", seed=3)]
+    return faults.save(folder / "vol 1 – δοκιμή.npz", *streams)
+
+
+def check_one_line(run, *words):
+    assert run.returncode == 1, run.stderr
+    assert run.stderr.startswith("robocache: error: ") and run.stderr.count("\n") == 1
+    for word in words:
+        assert str(word) in run.stderr
+
+
+# Before the command: reading takes half a second, and shows how far it is at once.
+SLOW = """
+import time, robocache.data._progress as progress
+from robocache import data
+progress._LATE = 0.0
+def pieces(self, names=None):
+    with progress.progress("Reading", 50_000_000, None) as read:
+        for k in range(10):
+            time.sleep(0.05)
+            read(5_000_000)
+    for name in self.names:
+        stream = self[name]
+        yield data.Piece(name, stream.names, stream.values, stream.clocks)
+data.Recording.pieces = pieces
+"""
