@@ -168,7 +168,5 @@ def check_provenance(folder: pathlib.Path) -> list[str]:
         require(not changed, f"was made from changed files: {', '.join(changed)}")
     for one in materials:
         require(one.get("uri") or one.get("digest"), "a material has neither name nor sum")
-    require(
-        any(one.get("uri", "").startswith("pkg:") for one in materials), "tells of no tools"
-    )
+    require(any(one.get("uri", "").startswith("pkg:") for one in materials), "tells of no tools")
     return found

@@ -59,9 +59,7 @@ def read(name, row):
         return _gram_schmidt(*row.reshape(2, 3))
     if name == "rot6d_interleaved":
         return _gram_schmidt(*row.reshape(3, 2).T)
-    first, second, third = (
-        _about(axis, angle) for axis, angle in zip(name[6:].lower(), row)
-    )
+    first, second, third = (_about(axis, angle) for axis, angle in zip(name[6:].lower(), row))
     return first @ second @ third if name[6:].isupper() else third @ second @ first
 
 
@@ -89,13 +87,16 @@ def _of_quaternion(w, x, y, z):
     n = w * w + x * x + y * y + z * z
     if n == 0:
         return None
-    return np.array(
-        [
-            [n - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), n - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), n - 2 * (x * x + y * y)],
-        ]
-    ) / n
+    return (
+        np.array(
+            [
+                [n - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+                [2 * (x * y + w * z), n - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+                [2 * (x * z - w * y), 2 * (y * z + w * x), n - 2 * (x * x + y * y)],
+            ]
+        )
+        / n
+    )
 
 
 def _of_rotvec(v):

@@ -47,8 +47,6 @@ def statistics(values, levels, ddof=0):
     """Of [N,D], as a dict of arrays [D] and quantiles [Q,D]."""
     values = np.asarray(values).astype(np.float64)
     channels = [of_channel(column, levels, ddof) for column in values.T]
-    result = {
-        name: np.array([channel[name] for channel in channels]) for name in channels[0]
-    }
+    result = {name: np.array([channel[name] for channel in channels]) for name in channels[0]}
     result["quantiles"] = result["quantiles"].reshape(len(channels), len(levels)).T
     return result

@@ -370,9 +370,7 @@ def fuse(streams: Any, query_times: Any, *, return_mask: bool = False, **options
     ]
     lists.append(
         [
-            sample_mask(
-                stream.sample_mask, stream.missing, f"streams[{n}].sample_mask", values[n]
-            )
+            sample_mask(stream.sample_mask, stream.missing, f"streams[{n}].sample_mask", values[n])
             for n, stream in enumerate(streams)
         ]
     )
