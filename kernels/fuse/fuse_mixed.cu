@@ -45,8 +45,8 @@ bool suitsStream(const FuseProblem& p, const FuseStream& s) {
 }
 
 bool suitsStreams(const FuseProblem& p) {
-  return p.num_streams <= kStreams && p.num_segments <= kSegments && isFloat(p.out_dtype) &&
-         p.out_dtype != DType::F64 && p.out_stride[2] == 1 &&
+  return p.queries > 0 && p.num_streams <= kStreams && p.num_segments <= kSegments &&
+         isFloat(p.out_dtype) && p.out_dtype != DType::F64 && p.out_stride[2] == 1 &&
          std::all_of(p.streams, p.streams + p.num_streams,
                      [&](const FuseStream& s) { return suitsStream(p, s); });
 }
