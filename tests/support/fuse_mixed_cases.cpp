@@ -1,9 +1,7 @@
 // Fusion cases of narrow streams that differ in dtype or in method, with as many recordings as it takes to
 // fill a GPU: a kernel of CUDA that copies whole recordings does them.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,47 +64,27 @@ std::vector<StreamCase> mixedStreams(int count) {
   return streams;
 }
 
-struct MixedTable {
-  std::vector<FuseCase> cases;
-
-  template <class Edit>
-  void operator()(const std::string& name, Edit&& edit) {
-    FuseCase c;
-    c.name = "mixed narrow streams, " + name;
-    c.seed = 11001 + cases.size();
-    c.flush = cases.size() % 2 == 0 ? Flush::kEnd : Flush::kBegin;
-    c.order = kQueryOrders[cases.size() % 4];
-    c.queries = 65;
-    c.streams = narrowRobot();
-    c.batch = 0;
-    edit(c);
-    if (c.batch == 0) c.batch = enoughRecordings(c);
-    if (same(c.times, kI64)) {
-      for (StreamCase& s : c.streams)
-        s.clock_offset_ticks = static_cast<int64_t>(s.clock_offset * 1e9), s.clock_offset = 0;
-    }
-    cases.push_back(std::move(c));
-  }
-};
-
 }  // namespace
 
 std::vector<FuseCase> mixedFuseCases() {
-  MixedTable add;
+  detail::NarrowTable table = {"mixed narrow streams", 11001, enoughRecordings};
+  const auto add = [&](const std::string& name, auto&& edit) {
+    table.add(name, narrowRobot(), edit);
+  };
   for (const rbcDType out : {kF32, kF16, kBF16}) {
     for (const rbcDType times : kTimeDTypes) {
       add("a robot", [&](auto& c) {
         c.out = out;
         c.times = times;
-        c.query_lengths = add.cases.size() % 2 == 1;
+        c.query_lengths = table.cases.size() % 2 == 1;
       });
       for (const int streams : {5, 16}) {
         add("every dtype and method", [&](auto& c) {
           c.streams = mixedStreams(streams);
           c.out = out;
           c.times = times;
-          c.mask = add.cases.size() % 3 != 0;
-          c.specials = add.cases.size() % 2 == 0;
+          c.mask = table.cases.size() % 3 != 0;
+          c.specials = table.cases.size() % 2 == 0;
         });
       }
     }
@@ -194,7 +172,7 @@ std::vector<FuseCase> mixedFuseCases() {
     c.streams[1].samples = 4000;
     c.streams[1].shared_times = true;
   });
-  return std::move(add.cases);
+  return std::move(table.cases);
 }
 
 }  // namespace support

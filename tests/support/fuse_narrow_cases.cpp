@@ -50,43 +50,24 @@ std::vector<StreamCase> narrowStreams(int count, rbcDType dtype) {
   return streams;
 }
 
-struct NarrowTable {
-  std::vector<FuseCase> cases;
-
-  template <class Edit>
-  void operator()(const std::string& name, int streams, Edit&& edit) {
-    FuseCase c;
-    c.name = "many narrow streams, " + name;
-    c.seed = 9001 + cases.size();
-    c.flush = cases.size() % 2 == 0 ? Flush::kEnd : Flush::kBegin;
-    c.order = kQueryOrders[cases.size() % 4];
-    c.queries = 65;
-    c.streams = narrowStreams(streams, kF32);
-    edit(c);
-    c.batch = enoughRecordings(c);
-    if (same(c.times, kI64)) {
-      for (StreamCase& s : c.streams)
-        s.clock_offset_ticks = static_cast<int64_t>(s.clock_offset * 1e9), s.clock_offset = 0;
-    }
-    cases.push_back(std::move(c));
-  }
-};
-
 }  // namespace
 
 std::vector<FuseCase> narrowFuseCases() {
-  NarrowTable add;
+  detail::NarrowTable table = {"many narrow streams", 9001, enoughRecordings};
+  const auto add = [&](const std::string& name, int streams, auto&& edit) {
+    table.add(name, narrowStreams(streams, kF32), edit);
+  };
   constexpr rbcDType kPairs[][2] = {
       {kF16, kF16}, {kBF16, kBF16}, {kF32, kF32}, {kF32, kF16}, {kF32, kBF16}};
   constexpr int kCounts[] = {16, 33, 9, 64};
   for (const auto& [values, out] : kPairs) {
     for (const rbcDType times : kTimeDTypes) {
-      add("every dtype", kCounts[add.cases.size() % 4], [&, from = values, to = out](auto& c) {
+      add("every dtype", kCounts[table.cases.size() % 4], [&, from = values, to = out](auto& c) {
         for (StreamCase& s : c.streams) s.values = from;
         c.out = to;
         c.times = times;
-        c.mask = add.cases.size() % 3 != 0;
-        c.specials = add.cases.size() % 2 == 0;
+        c.mask = table.cases.size() % 3 != 0;
+        c.specials = table.cases.size() % 2 == 0;
       });
     }
   }
@@ -162,7 +143,7 @@ std::vector<FuseCase> narrowFuseCases() {
   }
   add("one of a formula", 17, [](auto& c) { c.streams[7].method = RBC_METHOD_ANGLE; });
   add("one with missing samples", 17, [](auto& c) { c.streams[7].missing = 0.3; });
-  return std::move(add.cases);
+  return std::move(table.cases);
 }
 
 }  // namespace support

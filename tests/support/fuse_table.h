@@ -37,6 +37,33 @@ struct FuseTable {
   }
 };
 
+// Likewise of narrow streams, with as many recordings as it takes to fill a GPU, unless a case says how many.
+struct NarrowTable {
+  std::string kind;
+  uint64_t first_seed;
+  int64_t (*enough_recordings)(const FuseCase& c);
+  std::vector<FuseCase> cases = {};
+
+  template <class Edit>
+  void add(const std::string& name, std::vector<StreamCase> streams, Edit&& edit) {
+    FuseCase c;
+    c.name = kind + ", " + name;
+    c.seed = first_seed + cases.size();
+    c.flush = cases.size() % 2 == 0 ? Flush::kEnd : Flush::kBegin;
+    c.order = kQueryOrders[cases.size() % 4];
+    c.batch = 0;
+    c.queries = 65;
+    c.streams = std::move(streams);
+    edit(c);
+    if (c.batch == 0) c.batch = enough_recordings(c);
+    if (same(c.times, kI64)) {
+      for (StreamCase& s : c.streams)
+        s.clock_offset_ticks = static_cast<int64_t>(s.clock_offset * 1e9), s.clock_offset = 0;
+    }
+    cases.push_back(std::move(c));
+  }
+};
+
 // The part of fuseCases() of more streams than few.
 void addManyStreams(FuseTable& add);
 
