@@ -3,7 +3,7 @@
 #include "fuse/fuse_mixed.h"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 #include "fuse/fuse_mixed_kernel.cuh"
 #include "fuse/shared_slots.h"
@@ -37,11 +37,12 @@ Contents contentsOf(const FuseProblem& p, const FuseStream& s, int64_t threads) 
 // ---- the plan -----------------------------------------------------------------------------------
 
 bool suitsStream(const FuseProblem& p, const FuseStream& s) {
-  const bool whole_rows =
-      s.times_stride[1] == 1 && s.values_stride[2] == 1 && s.values_stride[1] == s.channels;
+  const bool whole_times = s.samples == 0 || s.times_stride[1] == 1;
+  const bool whole_values = s.samples == 0 || s.channels == 0 ||
+                            (s.values_stride[2] == 1 && s.values_stride[1] == s.channels);
   return s.samples <= kMaxSearched && s.sample_mask == nullptr &&
-         !computesInDouble(s.values_dtype) && suitsShortIndexes(p, s) &&
-         (whole_rows || s.samples == 0 || s.channels == 0);
+         !computesInDouble(s.values_dtype) && suitsShortIndexes(p, s) && whole_times &&
+         whole_values;
 }
 
 bool suitsStreams(const FuseProblem& p) {
@@ -121,15 +122,14 @@ void describe(const Plan& plan, const FuseProblem& p, Launch<Time>* launch) {
   launch->part = plan.part;
   launch->blocks = FastDivmod(p.batch * parts);
   launch->parts = FastDivmod(parts);
-  int order[kStreams];
-  std::iota(order, order + p.num_streams, 0);
-  std::stable_sort(order, order + p.num_streams, [&](int m, int n) {
-    return contentsOf(p, p.streams[m], 0).copied() > contentsOf(p, p.streams[n], 0).copied();
-  });
+  std::pair<int64_t, int> order[kStreams];  // bytes to copy, less than 0; stream
+  for (int n = 0; n < p.num_streams; ++n) order[n] = {-contentsOf(p, p.streams[n], 0).copied(), n};
+  std::sort(order, order + p.num_streams);
   std::reverse(order + (p.num_streams + 1) / 2, order + p.num_streams);
   for (int i = 0; i < p.num_streams; ++i) {
-    const FuseStream& s = p.streams[order[i]];
-    launch->tasks[i] = taskOf<Time>(plan, p, order[i]);
+    const int n = order[i].second;
+    const FuseStream& s = p.streams[n];
+    launch->tasks[i] = taskOf<Time>(plan, p, n);
     for (int k = s.first_segment; k < s.first_segment + s.num_segments; ++k)
       launch->segments[k] = segmentOf<Time>(s, p.segments[k]);
   }

@@ -9,8 +9,8 @@ namespace mixed_streams {
 
 inline constexpr int kWarp = 32;
 inline constexpr int kMostThreads = 512;  // of a block; a query each
-inline constexpr int kBlocksWanted =
-    2;  // on a multiprocessor, so that one copies while the other searches
+// On a multiprocessor, so that one copies while the other searches.
+inline constexpr int kBlocksWanted = 2;
 
 // Streams of a launch, and segments of channels: a robot's. Arguments travel with it.
 inline constexpr int kStreams = 16;

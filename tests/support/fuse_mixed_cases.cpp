@@ -152,6 +152,14 @@ std::vector<FuseCase> mixedFuseCases() {
     c.streams = mixedStreams(9);
     c.streams[0].channels = 0;
   });
+  // Their times still have a say in the mask.
+  for (const Layout layout : {Layout::kReversed, Layout::kStrided}) {
+    add(std::string("one of no channels, times ") + nameOf(layout), [&](auto& c) {
+      c.streams = mixedStreams(9);
+      c.streams[0].channels = 0;
+      c.streams[0].times_layout = layout;
+    });
+  }
   add("many channels in groups", [](auto& c) {
     StreamCase& s = c.streams[0];
     s.setGroups({{1, RBC_METHOD_PCHIP},

@@ -79,7 +79,8 @@ TEST_CASE("fuse narrow: the kernel takes cases of each kind that are meant for i
 TEST_CASE("fuse mixed: the kernel takes cases of each kind that are meant for it, and no others") {
   checkTaken(support::mixedFuseCases(), isMixed,
              {"out strided", "out reversed", "values strided", "values reversed", "values columns",
-              "values padded", "too many", "of doubles", "with missing", "too few"});
+              "times strided", "times reversed", "values padded", "too many", "of doubles",
+              "with missing", "too few"});
 }
 
 #endif  // RBC_WITH_CUDA
