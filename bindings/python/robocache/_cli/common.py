@@ -14,7 +14,7 @@ import typer
 
 from .. import data as _data
 from .. import info
-from ..data._folders import special_kind
+from ..data._files import special_kind
 from .show import visible
 from .words import in_cli_words
 
@@ -42,6 +42,14 @@ Definitions = Annotated[
 ]
 FollowLinks = Annotated[
     bool, typer.Option("--follow-links", help="Follow symbolic links out of the data set.")
+]
+MaxUnpacked = Annotated[
+    Optional[int],
+    typer.Option(
+        help="Bytes that compressed data may unpack to; default: 200 times the size of the source.",
+        metavar="BYTES",
+        min=0,
+    ),
 ]
 Clock = Annotated[
     Optional[str],
@@ -80,6 +88,7 @@ def open_data(
     fps: Optional[float] = None,
     definitions: Optional[list[str]] = None,
     follow_links: bool = False,
+    max_unpacked: Optional[int] = None,
 ) -> Any:
     """:func:`robocache.data.open` with what was asked for on the command line."""
     if unit not in (None, "ns", "us", "ms", "s"):
@@ -101,6 +110,7 @@ def open_data(
         rate=fps,
         definitions=texts,
         follow_links=follow_links,
+        max_unpacked=max_unpacked,
     )
 
 

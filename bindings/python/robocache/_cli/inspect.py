@@ -15,6 +15,7 @@ from .common import (
     Definitions,
     FollowLinks,
     Fps,
+    MaxUnpacked,
     Unit,
     open_data,
 )
@@ -66,6 +67,7 @@ def inspect(
     fps: Fps = None,
     definition: Definitions = None,
     follow_links: FollowLinks = False,
+    max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what is there, and find what is wrong with it.
@@ -84,6 +86,7 @@ def inspect(
         fps=fps,
         definitions=definition,
         follow_links=follow_links,
+        max_unpacked=max_unpacked,
     )
     if isinstance(given, (PointCloud, PointClouds)):
         told = inspect_clouds(given)

@@ -15,6 +15,7 @@ from .common import (
     Failure,
     FollowLinks,
     Fps,
+    MaxUnpacked,
     Overwrite,
     Unit,
     open_data,
@@ -49,6 +50,7 @@ def report(
     fps: Fps = None,
     definition: Definitions = None,
     follow_links: FollowLinks = False,
+    max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a page with the timelines, rates, gaps, ranges and statistics of all streams.
@@ -71,6 +73,7 @@ def report(
         fps=fps,
         definitions=definition,
         follow_links=follow_links,
+        max_unpacked=max_unpacked,
     )
     if isinstance(given, (PointCloud, PointClouds)):
         raise Failure("point clouds have no timeline: robocache inspect shows them")

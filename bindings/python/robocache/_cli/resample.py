@@ -17,6 +17,7 @@ from .common import (
     Failure,
     FollowLinks,
     Fps,
+    MaxUnpacked,
     Output,
     Overwrite,
     Streams,
@@ -72,6 +73,7 @@ def resample(
     overwrite: Overwrite = False,
     definition: Definitions = None,
     follow_links: FollowLinks = False,
+    max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
     """Bring all streams onto one clock, and write them as a data set.
@@ -89,6 +91,7 @@ def resample(
         fps=fps,
         definitions=definition,
         follow_links=follow_links,
+        max_unpacked=max_unpacked,
     )
     if isinstance(given, Recording):
         given = given.select(chosen(stream, given.names))

@@ -20,6 +20,7 @@ from .common import (
     Device,
     Failure,
     FollowLinks,
+    MaxUnpacked,
     Overwrite,
     Streams,
     chosen,
@@ -88,6 +89,7 @@ def stats(
     damaged: Damaged = "refuse",
     definition: Definitions = None,
     follow_links: FollowLinks = False,
+    max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
     """Count, range, mean, deviation and quantiles of each channel, exact.
@@ -124,6 +126,7 @@ def stats(
         "damaged": damaged,
         "definitions": definition,
         "follow_links": follow_links,
+        "max_unpacked": max_unpacked,
     }
     given = open_data(path, **opened)
     if relative is None:

@@ -19,6 +19,7 @@ from .common import (
     Failure,
     FollowLinks,
     Fps,
+    MaxUnpacked,
     Unit,
     check_clock,
     of_recordings,
@@ -83,6 +84,7 @@ def sync(
     damaged: Damaged = "refuse",
     definition: Definitions = None,
     follow_links: FollowLinks = False,
+    max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
     """Find offset and drift between the clocks of two sensors of one motion.
@@ -96,6 +98,7 @@ def sync(
         "fps": fps,
         "definitions": definition,
         "follow_links": follow_links,
+        "max_unpacked": max_unpacked,
     }
     check_clock(clock)
     given = _opened(path, other, **options)

@@ -18,6 +18,7 @@ from .common import (
     DataPath,
     Failure,
     FollowLinks,
+    MaxUnpacked,
     Output,
     Overwrite,
     open_data,
@@ -55,6 +56,7 @@ def voxelize(
     ] = None,
     overwrite: Overwrite = False,
     follow_links: FollowLinks = False,
+    max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
     """Turn point clouds into voxels, one .npz file for all of them.
@@ -68,7 +70,7 @@ def voxelize(
     if mode is not None and mode not in _MODES:
         raise typer.BadParameter(f"{mode!r} is none of {', '.join(_MODES)}", param_hint="--dense")
     check_output(output, overwrite, [path])
-    given = open_data(path, follow_links=follow_links)
+    given = open_data(path, follow_links=follow_links, max_unpacked=max_unpacked)
     if not isinstance(given, (PointCloud, PointClouds)):
         raise Failure(f"{path}: holds no point clouds, but {given.format}")
     low, high, fields = _survey(given)

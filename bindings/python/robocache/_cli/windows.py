@@ -19,6 +19,7 @@ from .common import (
     Definitions,
     Device,
     FollowLinks,
+    MaxUnpacked,
     device_of,
     open_data,
     tell_problems,
@@ -51,6 +52,7 @@ def windows(
     damaged: Damaged = "refuse",
     definition: Definitions = None,
     follow_links: FollowLinks = False,
+    max_unpacked: MaxUnpacked = None,
     as_json: AsJson = False,
 ) -> None:
     """Cut training samples out of episodes: some states, and the actions from now on.
@@ -61,7 +63,13 @@ def windows(
     """
     if absolute is not None and not relative:
         raise typer.BadParameter("--absolute is for --relative alone")
-    given = open_data(path, damaged=damaged, definitions=definition, follow_links=follow_links)
+    given = open_data(
+        path,
+        damaged=damaged,
+        definitions=definition,
+        follow_links=follow_links,
+        max_unpacked=max_unpacked,
+    )
     names = state_and_action(given, state, action, "windows")
     episodes = given.select(tracks=list(dict.fromkeys(names))).load()
     tell_problems(given, episodes)

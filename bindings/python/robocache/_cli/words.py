@@ -11,7 +11,7 @@ _OPTIONS = {
     "data.open(..., rate=)": "--fps",
 }
 _ARGUMENT = re.compile(
-    r"\b(clock|damaged|follow_links|overwrite|span|unit)=(?:'(\w+)'|True\b|(?=[\s,;]))"
+    r"\b(clock|damaged|follow_links|max_unpacked|overwrite|span|unit)=(?:'(\w+)'|(\d+)|True\b|(?=[\s,;]))"
 )
 
 
@@ -19,7 +19,8 @@ def in_cli_words(text: str, known: Container[str] | None = None) -> str:
     """A message about arguments as one about options; of a command that has ``known`` alone."""
 
     def option(found: re.Match[str]) -> str:
-        name, value = found.groups()
+        name, word, digits = found.groups()
+        value = word or digits
         if known is not None and name not in known:
             return f"{found[0]} in Python"
         return f"--{name.replace('_', '-')}" + (f" {value}" if value else "")

@@ -12,7 +12,7 @@ from typing import Any
 from .. import Track
 from ._episodes import About, Episodes
 from ._errors import FormatError, LeftOut
-from ._folders import Folder
+from ._files import Folder
 from ._open import FORMATS, Options, format_of, head, what_is
 from ._recording import Recording
 from ._rows import channel_names, clock_rows, is_number, is_picture, stamps

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, overload
 
 from ._errors import FormatError, some
-from ._folders import Folder
+from ._files import Folder
 from ._open import Options, what_is
 
 

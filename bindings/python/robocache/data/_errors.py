@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import opcode
 import os
+import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -70,7 +73,11 @@ class Damage:
         self.problems: list[Problem] = []
 
     def found(self, path: Any, place: str, text: str) -> None:
-        """Raise, or note it once."""
+        """Raise, or note it once.
+
+        Lack of memory and the like, met while reading, is raised as itself: it damages no file.
+        """
+        raise_shortage(path)
         if not self.keep:
             raise FormatError(path, place, text if _KEEP in text else f"{text}; {_KEEP}")
         self.note(path, place, text)
@@ -88,6 +95,7 @@ def reading(path: Any) -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        raise_shortage(path)
         if _says_enough(error):
             raise
         line = str(error).partition("\n")[0]
@@ -110,6 +118,56 @@ def _says_enough(error: Exception) -> bool:
 
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+_SHORT = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOSPC, errno.EFBIG}
+_SHORT |= {errno.EDQUOT}
+# What libraries say in errors of their own: HDF5, SQLite, zstd, Arrow, Python's threads.
+_TEXTS = (
+    (re.compile(r"can't start new thread|Resource temporarily unavailable", re.I), errno.EAGAIN),
+    (re.compile(r"Too many open files", re.I), errno.EMFILE),
+    (re.compile(r"No space left|disk is full", re.I), errno.ENOSPC),
+    (
+        re.compile(
+            r"out of memory|not enough memory|can(no|')t allocate memory|bad_alloc"
+            r"|memory allocation failed|unable to allocate",
+            re.I,
+        ),
+        errno.ENOMEM,
+    ),
+)
+
+
+def raise_shortage(path: Any) -> None:
+    """If the error being handled is a lack of memory, threads, descriptors or space, raise that.
+
+    It is raised with the file's name: as MemoryError, or as OSError with its number.
+    """
+    error = sys.exc_info()[1]
+    while error is not None:
+        number = _lacking(error)
+        if number == errno.ENOMEM:
+            if isinstance(error, MemoryError) and str(error).startswith(os.fspath(path)):
+                raise error
+            text = str(error) or "out of memory"
+            raise MemoryError(f"{os.fspath(path)}: {text}: too little memory") from error
+        if number is not None:
+            if isinstance(error, OSError) and error.filename is not None:
+                raise error
+            raise OSError(number, os.strerror(number), os.fspath(path)) from error
+        error = error.__cause__ or error.__context__
+
+
+def _lacking(error: BaseException) -> int | None:
+    """The number of the system's error if something was short; None if not."""
+    if isinstance(error, MemoryError):
+        return errno.ENOMEM
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno if error.errno in _SHORT else None
+    if isinstance(error, FormatError):
+        return None
+    text = str(error)
+    return next((number for pattern, number in _TEXTS if pattern.search(text)), None)
 
 
 def needed(module: str, extra: str, what: str) -> Any:

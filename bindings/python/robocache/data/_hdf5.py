@@ -12,7 +12,7 @@ from typing import Any
 from .. import Track
 from ._episodes import About, Episodes, OnDisk, TrackInfo
 from ._errors import Damage, FormatError, LeftOut, needed, some
-from ._folders import Folder
+from ._files import Folder
 from ._hdf5_links import LeadsNowhere, arrays_below, item_of
 from ._open import Options, head, what_is
 from ._progress import progress

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import Track
 from ._episodes import About, Episodes, OnDisk, TrackInfo
 from ._errors import Damage, FormatError, LeftOut, needed
-from ._folders import Folder
+from ._files import Folder
 from ._lerobot_meta import Feature, Info, episodes_of, info_of, listed_in
 from ._open import Options
 

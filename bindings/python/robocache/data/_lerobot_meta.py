@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ._errors import Damage, FormatError
-from ._folders import Folder
+from ._files import Folder
 
 if TYPE_CHECKING:
     import numpy as np

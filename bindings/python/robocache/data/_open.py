@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import importlib
 import os
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
 
 from ._errors import Damage, FormatError, reading
-from ._folders import special_kind
+from ._files import Limit, opened, special_kind
 
 if TYPE_CHECKING:
     from ._clouds import PointCloud
@@ -48,6 +47,7 @@ class Options:
     rate: float | None = None
     definitions: Mapping[str, str] = field(default_factory=dict)
     follow_links: bool = False
+    limit: Limit = field(default_factory=Limit)
 
 
 def open(
@@ -58,6 +58,7 @@ def open(
     rate: float | None = None,
     definitions: Mapping[str, str] | None = None,
     follow_links: bool = False,
+    max_unpacked: int | None = None,
     progress: bool | None = None,
 ) -> Any:
     """Open a recording or a data set, of whatever format it is: that is told by its content.
@@ -85,6 +86,10 @@ def open(
     follow_links
         Whether symbolic links may lead out of the data set, as in the cache of the Hugging Face
         Hub.
+    max_unpacked
+        Bytes that compressed data of a source may unpack to. None: 200 times the size of the
+        source, or 256 MiB if that is more. A small file can ask for terabytes: raise this only for
+        files whose origin you know.
     progress
         Whether to show how far reading is; None: on a terminal, where it takes longer.
 
@@ -102,7 +107,15 @@ def open(
         It cannot be read.
     """
     given = os.fspath(path)
-    options = Options(Damage(damaged), progress, unit, rate, dict(definitions or {}), follow_links)
+    options = Options(
+        Damage(damaged),
+        progress,
+        unit,
+        rate,
+        dict(definitions or {}),
+        follow_links,
+        Limit(max_unpacked),
+    )
     if not os.path.exists(given):
         raise FileNotFoundError(f"{given}: does not exist")
     special = special_kind(given)
@@ -144,10 +157,10 @@ def _unknown(path: str) -> str:
 
 
 def head(path: str, size: int) -> bytes:
-    """The first bytes of a file; b"" of a folder."""
+    """The first bytes of a regular file; b"" of anything else."""
     if not os.path.isfile(path):
         return b""
-    with builtins.open(path, "rb") as file:
+    with opened(path) as file:
         return file.read(size)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ._bags import Bag, BagFile
 from ._errors import Damage, FormatError, needed
-from ._folders import Folder
+from ._files import Folder
 from ._mcap import MAGIC, Mcap
 from ._open import Options, head
 from ._recording import Recording

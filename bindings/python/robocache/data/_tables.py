@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from ._errors import FormatError, LeftOut, needed
-from ._folders import Folder
+from ._files import Folder
 from ._open import Options
 from ._parquet import batches_of
 from ._progress import progress

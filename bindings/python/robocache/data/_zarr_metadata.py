@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ._errors import FormatError
-from ._folders import Folder
+from ._files import Folder
 
 _FILES = (".zgroup", ".zarray", ".zmetadata", "zarr.json")
 _MOST = 64 << 20  # bytes of one file of metadata

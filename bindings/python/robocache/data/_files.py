@@ -1,0 +1,168 @@
+"""Files that are read: which ones, how they are opened, and how much they may unpack to."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from dataclasses import dataclass
+from typing import BinaryIO, TextIO
+
+from ._errors import FormatError
+
+# O_NONBLOCK: opening a pipe without a writer returns at once. It means nothing for a regular file.
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+
+def special_kind(path: str) -> str | None:
+    """What a path is if it is neither a file nor a folder: reading such a path may never end."""
+    return _special(os.stat(path).st_mode)
+
+
+def _special(mode: int) -> str | None:
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return None
+    return "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+
+
+def opened(path: str) -> BinaryIO:
+    """Open a regular file for reading, as bytes. It never waits and never changes the file.
+
+    Raises
+    ------
+    FormatError
+        The path is a folder, a pipe, a socket or a device.
+    OSError
+        The file cannot be opened.
+    """
+    require_regular(path)  # opening a device may have an effect of its own
+    descriptor = os.open(path, _FLAGS)
+    try:
+        _require_regular(path, os.fstat(descriptor).st_mode)  # what stands there may have changed
+        return open(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def opened_text(path: str, errors: str = "strict") -> TextIO:
+    """Open a regular file for reading, as UTF-8 text: see :func:`opened`."""
+    return io.TextIOWrapper(opened(path), encoding="utf-8", errors=errors)
+
+
+def require_regular(path: str) -> None:
+    """Refuse a path that is not a regular file: for libraries that open files by their path.
+
+    Raises
+    ------
+    FormatError
+        The path is a folder, a pipe, a socket or a device.
+    FileNotFoundError
+        There is nothing.
+    """
+    _require_regular(path, os.stat(path).st_mode)
+
+
+def _require_regular(path: str, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else _special(mode)
+        raise FormatError(path, "", f"is {kind}, expected a regular file")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How many bytes the compressed data of a source may unpack to.
+
+    A small file can unpack to terabytes. Without a limit of the caller's, a source may unpack to
+    ``RATIO`` times its own size, or to ``LEAST`` bytes if that is more.
+    """
+
+    given: int | None = None  #: bytes; None: by the size of the source
+
+    LEAST = 256 << 20
+    RATIO = 200
+
+    def __post_init__(self) -> None:
+        if self.given is not None and (type(self.given) is not int or self.given < 0):
+            raise ValueError(f"max_unpacked: is {self.given!r}, expected a number of bytes or None")
+
+    def of(self, size: int) -> int:
+        """The bytes that a source of ``size`` bytes may unpack to."""
+        return max(self.LEAST, self.RATIO * size) if self.given is None else self.given
+
+    def require(self, path: str, place: str, unpacked: int, size: int) -> None:
+        """Refuse a source of ``size`` bytes if it unpacks to more than it may.
+
+        Raises
+        ------
+        FormatError
+            It does; the message names the option that raises the limit.
+        """
+        most = self.of(size)
+        if unpacked > most:
+            raise FormatError(
+                path,
+                place,
+                f"unpacks to {unpacked:,} bytes or more, expected at most {most:,} from {size:,} "
+                f"bytes; if that is right, open it with max_unpacked={unpacked}",
+            )
+
+
+class Folder:
+    """A data set's folder: neither ``..`` nor a link in a name leads out of it."""
+
+    def __init__(self, path: str, follow_links: bool = False) -> None:
+        self.path = path
+        self.follow_links = follow_links
+        self.real = os.path.realpath(path)
+
+    def file(self, name: str) -> str:
+        """The path of a file in it, by its name from there.
+
+        Raises
+        ------
+        FormatError
+            It is not there, or elsewhere, or a device, a pipe or a socket.
+        """
+        joined = self.place(name)
+        self.require_inside(name)
+        if not os.path.exists(joined):
+            raise FormatError(self.path, name, "is missing")
+        special = special_kind(joined)
+        if special is not None:
+            raise FormatError(self.path, name, f"is {special}, expected a file or a folder")
+        return joined
+
+    def place(self, name: str) -> str:
+        """The path that a name has in it, whether there is a file or not. Links are not looked at.
+
+        Raises
+        ------
+        FormatError
+            The name alone leads elsewhere.
+        """
+        parts = name.replace("\\", "/").split("/")
+        if os.path.isabs(name) or ".." in parts:
+            raise FormatError(self.path, name, "leads out of the data set, and is not followed")
+        return os.path.join(self.path, name)
+
+    def require_inside(self, name: str) -> None:
+        """No link leads out of it on the way to a file.
+
+        Raises
+        ------
+        FormatError
+            One does.
+        """
+        if not self.follow_links and not self.holds(os.path.join(self.path, name)):
+            raise FormatError(
+                self.path, name, "is a link out of the data set; follow_links=True follows it"
+            )
+
+    def holds(self, path: str) -> bool:
+        """Whether a path, all links followed, is in the folder."""
+        real = os.path.realpath(path)
+        return real == self.real or real.startswith(self.real.rstrip(os.sep) + os.sep)
+
+    def has(self, name: str) -> bool:
+        return os.path.exists(os.path.join(self.path, name))
