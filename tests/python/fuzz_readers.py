@@ -1,25 +1,30 @@
 """Damaged files of every format: bytes that flipped, ranges that are gone or repeated, cut ends.
 
-    python tests/python/fuzz_readers.py [--mutations N] [--seed S] [--format NAME]
+    python tests/python/fuzz_readers.py [--mutations N] [--seed S] [--format NAME] [--jobs J]
     python tests/python/fuzz_readers.py --every-byte [--format NAME]
 
-A reader gives what it read, or raises FormatError with the file's name; it never raises anything
-else, takes more than two gigabytes or half a minute, or ends the process. Mutation i of seed S is
-that of seed S + i. With --every-byte, mutation i turns all bits of byte i of a format's files.
+A reader returns what it read, or raises FormatError with the file's name. It raises nothing else,
+takes at most two gigabytes and --seconds, never ends the process, and leaves every file of the
+source, and the folder around it, as they were. Mutation i of seed S is that of seed S + i. With
+--every-byte, mutation i turns all bits of byte i of a format's files.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import multiprocessing
 import os
 import resource
 import shutil
 import signal
 import sys
 import tempfile
+import time
 import warnings
 import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -29,17 +34,34 @@ from robocache import data
 
 MEMORY = 2 << 30
 SECONDS = 30
+BLOCK = 200  # mutations of one child
 
 
 # ---- what is damaged ----
 
 
-def _bag(folder, ros1, storage="mcap", compressed=False):
+def _bag(folder, ros1, storage="mcap", compressed=False, compression=None):
     store = data_files.typestore(ros1)
-    told = data_files.messages(store, 12)
+    messages = data_files.messages(store, 12)
     if ros1:
-        return data_files.write_ros1(folder / "x.bag", told, store)
-    return data_files.write_ros2(folder / "x", told, store, storage, compressed)
+        return data_files.write_ros1(folder / "x.bag", messages, store, compression=compression)
+    return data_files.write_ros2(folder / "x", messages, store, storage, compressed)
+
+
+def _bag_with_log(folder):
+    store = data_files.typestore()
+    return data_files.write_ros2_log(folder / "x", data_files.messages(store, 12), store, 4)
+
+
+def _mcap_without_summary(folder):
+    made = data_files.McapBytes()
+    number, declarations = made.declared("/a", "test_msgs/msg/A", "float64 x\nuint32[] n")
+    content = b"\0\1\0\0" + np.float64(0.5).tobytes() + np.array([2, 3, 4], "<u4").tobytes()
+    messages = b"".join(made.message(number, 10**9 + i * 10**7, content) for i in range(20))
+    made.chunk(declarations + messages, [number], "lz4")
+    made.data += declarations + messages
+    (folder / "x.mcap").write_bytes(made.finished(summary=False))
+    return folder / "x.mcap"
 
 
 def _npz(folder):
@@ -79,6 +101,56 @@ def _pcd(folder):
     return folder / "x.pcd"
 
 
+def _pcd_binary(folder, packed=False):
+    points = np.arange(60, dtype="<f4")
+    body = points.tobytes()
+    if packed:  # LZF: runs of at most 32 bytes as they stand
+        runs = [body[i : i + 32] for i in range(0, len(body), 32)]
+        content = b"".join(bytes([len(run) - 1]) + run for run in runs)
+        body = np.array([len(content), len(body)], "<u4").tobytes() + content
+    kind = "binary_compressed" if packed else "binary"
+    (folder / "x.pcd").write_bytes(
+        b"VERSION 0.7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 20\n"
+        b"HEIGHT 1\nPOINTS 20\nDATA " + kind.encode() + b"\n" + body
+    )
+    return folder / "x.pcd"
+
+
+def _sweep(folder):
+    (np.arange(80, dtype="<f4") / 80).tofile(folder / "x.bin")
+    return folder / "x.bin"
+
+
+def _tables(folder):
+    (folder / "x").mkdir()
+    for name in ("imu", "gps"):
+        rows = "\n".join(f"{1000 * i}\t{i / 7}\tgood" for i in range(20))
+        (folder / "x" / f"{name}.tsv").write_text(f"time_us\tvalue\tstate\n{rows}\n")
+    return folder / "x"
+
+
+def _zarr_zip(folder):
+    data_files.write_replay_buffer(folder / "made.zarr")
+    shutil.make_archive(str(folder / "x.zarr"), "zip", folder / "made.zarr")
+    shutil.rmtree(folder / "made.zarr")
+    return folder / "x.zarr.zip"
+
+
+def _zarr_2(folder):
+    import zarr
+
+    group = zarr.open_group(str(folder / "x.zarr"), mode="w", zarr_format=2)
+    for name, array in {
+        "data/action": np.arange(22.0).reshape(11, 2),
+        "meta/episode_ends": np.array([4, 9, 11]),
+    }.items():
+        made = group.create_array(
+            name, shape=array.shape, dtype=array.dtype, chunks=(3,) * array.ndim
+        )
+        made[...] = array
+    return folder / "x.zarr"
+
+
 def _in_folder(write, name, *arguments):
     def make(folder):
         write(folder / name, *arguments)
@@ -89,22 +161,33 @@ def _in_folder(write, name, *arguments):
 
 FORMATS = {
     "ros1": lambda folder: _bag(folder, True),
+    "ros1-bz2": lambda folder: _bag(folder, True, compression="BZ2"),
+    "ros1-lz4": lambda folder: _bag(folder, True, compression="LZ4"),
     "mcap": lambda folder: _bag(folder, False),
+    "mcap-zstd": lambda folder: _bag(folder, False, compressed=True),
+    "mcap-without-summary": _mcap_without_summary,
     "sqlite3": lambda folder: _bag(folder, False, "sqlite3"),
+    "sqlite3-with-log": _bag_with_log,
     "lerobot-2.1": _in_folder(lambda path: data_files.write_lerobot(path), "x"),
     "lerobot-3.0": _in_folder(lambda path: data_files.write_lerobot(path, version="v3.0"), "x"),
     "robomimic": _in_folder(data_files.write_robomimic, "x.hdf5"),
     "aloha": _in_folder(data_files.write_aloha, "x.hdf5"),
     "zarr": _in_folder(data_files.write_replay_buffer, "x.zarr"),
+    "zarr-2": _zarr_2,
+    "zarr-zip": _zarr_zip,
     "csv": _csv,
+    "tables": _tables,
     "parquet": _parquet,
     "npy": _npy,
     "npz": _npz,
     "pcd": _pcd,
+    "pcd-binary": _pcd_binary,
+    "pcd-compressed": lambda folder: _pcd_binary(folder, packed=True),
+    "sweep": _sweep,
 }
 
 
-# Their times do not tell a unit.
+# Files whose times have no unit.
 PLAIN = ("x.csv", "x.parquet", "arrays")
 
 
@@ -184,25 +267,35 @@ def read(path: Path, damaged: str) -> None:
                 assert len(cloud.points) == len(cloud)
 
 
-def problem(path: Path, damaged: str) -> str:
-    """What is wrong with how a damaged file was read; "" if nothing."""
+def problem(path: Path, damaged: str) -> tuple[str, bool]:
+    """What is wrong with how a damaged file was read, "" if nothing; whether it was refused."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             read(path, damaged)
     except data.FormatError as error:
-        return "" if str(error).startswith(error.path) else f"no path in {error}"
-    except BaseException as error:  # also a MemoryError is what is looked for
+        return "" if str(error).startswith(error.path) else f"no path in {error}", True
+    except BaseException as error:  # a MemoryError too is a defect here
         place = error.__traceback__
         while place.tb_next is not None:
             place = place.tb_next
         where = f"{Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}"
-        return f"{type(error).__name__} at {where}: {str(error)[:150]}"
-    return ""
+        return f"{type(error).__name__} at {where}: {str(error)[:150]}", True
+    return "", False
 
 
-def play(name: str, sample: Path, folder: Path, seed: int, every_byte: bool) -> str:
-    """One mutation."""
+def state_of(folder: Path) -> dict[str, tuple[object, ...]]:
+    """Every entry below a folder: its kind, inode, times and content."""
+    state = {}
+    for path in [folder, *sorted(folder.rglob("*"))]:
+        about = path.lstat()
+        content = path.read_bytes() if path.is_file() else sorted(os.listdir(path))
+        state[str(path)] = (about.st_mode, about.st_ino, about.st_mtime_ns, content)
+    return state
+
+
+def play(name: str, sample: Path, folder: Path, seed: int, every_byte: bool) -> tuple[str, bool]:
+    """One mutation: what is wrong with how it was read, and whether it was read."""
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     copy = folder / f"{os.getpid()}-{seed}" / sample.name
     copy.parent.mkdir()
@@ -212,51 +305,120 @@ def play(name: str, sample: Path, folder: Path, seed: int, every_byte: bool) -> 
         else:
             shutil.copy(sample, copy)
         chosen = turn(copy, seed) if every_byte else damage(copy, rng)
-        found = problem(copy, "keep" if rng.integers(2) else "refuse")
-        return found and f"{name} seed {seed} ({chosen.relative_to(copy.parent)}): {found}"
+        before = state_of(copy.parent)
+        found, refused = problem(copy, "keep" if rng.integers(2) else "refuse")
+        after = state_of(copy.parent)
+        changed = [entry for entry in before | after if before.get(entry) != after.get(entry)]
+        if changed:
+            found = f"{found} changed: {', '.join(changed)}".strip()
+        where = f"{name} seed {seed} ({chosen.relative_to(copy.parent)})"
+        return found and f"{where}: {found}", not refused
     finally:
         shutil.rmtree(copy.parent)
 
 
+@dataclass
+class Outcome:
+    """Of some mutations of one format."""
+
+    name: str
+    count: int = 0
+    read: int = 0  # whole, or around the damage
+    seconds: float = 0
+    longest: float = 0
+    defects: list[str] = field(default_factory=list)
+
+    def add(self, other: Outcome) -> None:
+        self.count += other.count
+        self.read += other.read
+        self.seconds += other.seconds
+        self.longest = max(self.longest, other.longest)
+        self.defects += other.defects
+
+
 def in_child(
-    name: str, sample: Path, folder: Path, seeds: range, every_byte: bool = False
-) -> list[str]:
-    """Some mutations, where a crash is one of them and not of this process."""
+    name: str,
+    sample: Path,
+    folder: Path,
+    seeds: range,
+    every_byte: bool = False,
+    seconds: float = SECONDS,
+) -> Outcome:
+    """Some mutations, in a process whose crash is a finding and does not end this one."""
     report, write_to = os.pipe()
     child = os.fork()
     if child == 0:
         with contextlib.suppress(BaseException):
             os.close(report)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY + _size(), MEMORY + _size()))
             for seed in seeds:
                 os.write(write_to, f"#{seed}\n".encode())
-                signal.alarm(SECONDS)
-                found = play(name, sample, folder, seed, every_byte)
-                signal.alarm(0)
+                begin = time.monotonic()
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                found, was_read = play(name, sample, folder, seed, every_byte)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                took = time.monotonic() - begin
+                os.write(write_to, f"={int(was_read)} {took}\n".encode())
                 if found:
-                    os.write(write_to, (found.replace("\n", " ") + "\n").encode())
+                    os.write(write_to, ascii(found).encode() + b"\n")
         os._exit(0)
     os.close(write_to)
     with os.fdopen(report) as lines:
-        told = lines.read().splitlines()
+        reported = lines.read().splitlines()
     _, status = os.waitpid(child, 0)
-    found = [line for line in told if not line.startswith("#")]
-    last = int([line for line in told if line.startswith("#")][-1][1:])
+    outcome = Outcome(name)
+    last = seeds[0]
+    for line in reported:
+        if line.startswith("#"):
+            last = int(line[1:])
+            outcome.count += 1
+        elif line.startswith("="):
+            was_read, took = line[1:].split()
+            outcome.read += int(was_read)
+            outcome.seconds += float(took)
+            outcome.longest = max(outcome.longest, float(took))
+        else:
+            outcome.defects.append(line)
     if status != 0:
         kind = "took too long" if status == signal.SIGALRM else f"ended by signal {status & 127}"
-        found.append(f"{name} seed {last}: {kind}")
+        outcome.defects.append(f"{name} seed {last}: {kind}")
+        for left in folder.glob(f"{child}-*"):
+            shutil.rmtree(left)
     if last != seeds[-1]:  # what comes after a crash
-        found += in_child(name, sample, folder, range(last + 1, seeds[-1] + 1), every_byte)
-    return found
+        outcome.add(
+            in_child(name, sample, folder, range(last + 1, seeds[-1] + 1), every_byte, seconds)
+        )
+    return outcome
 
 
 def _size() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
-def run(names: list[str], mutations: int | None, seed: int) -> list[str]:
+def _in_child(arguments: tuple[object, ...]) -> Outcome:
+    return in_child(*arguments)  # type: ignore[arg-type]
+
+
+def _outcomes(blocks: list[tuple[object, ...]], jobs: int) -> Iterator[Outcome]:
+    if jobs == 1:
+        yield from map(_in_child, blocks)
+        return
+    with multiprocessing.get_context("fork").Pool(jobs) as pool:
+        yield from pool.imap_unordered(_in_child, blocks)
+
+
+def run(
+    names: Iterable[str],
+    mutations: int | None,
+    seed: int,
+    jobs: int = 1,
+    seconds: float = SECONDS,
+) -> list[Outcome]:
     """So many mutations, shared out among formats, or of every byte: what was found."""
-    found = []
+    names = list(names)
+    outcomes: dict[str, Outcome] = {}
+    blocks: list[tuple[object, ...]] = []
     each = -(-mutations // len(names)) if mutations is not None else 0
     with tempfile.TemporaryDirectory() as made:
         for name in names:
@@ -267,16 +429,29 @@ def run(names: list[str], mutations: int | None, seed: int) -> list[str]:
             except ImportError as error:
                 print(f"{name}: left out: {error}")
                 continue
-            assert problem(sample, "refuse") == "", f"{name}: the sample itself"
+            assert problem(sample, "refuse") == ("", False), f"{name}: the sample itself"
+            outcomes[name] = Outcome(name)
             end = seed + each if mutations is not None else size_of(sample)
-            if mutations is None:
-                print(f"{name}: {end} bytes", flush=True)
-            for first in range(seed, end, 200):
-                seeds = range(first, min(first + 200, end))
-                new = in_child(name, sample, folder, seeds, mutations is None)
-                print(*new, sep="\n", end="\n" if new else "", flush=True)
-                found += new
-    return found
+            blocks += [
+                (name, sample, folder, range(at, min(at + BLOCK, end)), mutations is None, seconds)
+                for at in range(seed, end, BLOCK)
+            ]
+        # Formats take turns, so that a run that is cut short has some of each.
+        blocks.sort(key=lambda block: block[3][0])  # type: ignore[index]
+        for outcome in _outcomes(blocks, jobs):
+            if outcome.defects:
+                print(*outcome.defects, sep="\n", flush=True)
+            outcomes[outcome.name].add(outcome)
+    return list(outcomes.values())
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """A line for each format."""
+    lines = [f"{'format':22}{'files':>9}{'read':>9}{'s':>9}{'longest':>9}{'defects':>9}"]
+    for of in outcomes:
+        numbers = f"{of.count:9}{of.read:9}{of.seconds:9.0f}{of.longest:9.2f}{len(of.defects):9}"
+        lines.append(f"{of.name:22}{numbers}")
+    return "\n".join(lines)
 
 
 def main() -> int:
@@ -285,14 +460,20 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--format", choices=FORMATS, action="append")
     parser.add_argument("--every-byte", action="store_true")
-    told = parser.parse_args()
-    names = told.format or list(FORMATS)
-    if told.every_byte:
-        found, mutations = run(names, None, 0), "all bytes"
-    else:
-        found, mutations = run(names, told.mutations, told.seed), f"{told.mutations} mutations"
-    print(f"{mutations} of {len(names)} formats, defects: {len(found)}")
-    return 1 if found else 0
+    parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="that a file may take")
+    given = parser.parse_args()
+    names = given.format or list(FORMATS)
+    mutations = None if given.every_byte else given.mutations
+    outcomes = run(
+        names, mutations, 0 if given.every_byte else given.seed, given.jobs, given.seconds
+    )
+    print(table(outcomes))
+    defects = sum(len(of.defects) for of in outcomes)
+    print(
+        f"{sum(of.count for of in outcomes)} files of {len(outcomes)} formats, defects: {defects}"
+    )
+    return 1 if defects else 0
 
 
 if __name__ == "__main__":

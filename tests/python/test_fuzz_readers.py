@@ -10,21 +10,36 @@ from robocache import data
 
 def test_damaged_files():
     formats = list(fuzz_readers.FORMATS)
-    assert fuzz_readers.run(formats, 6 * len(formats), 1) == []
+    outcomes = fuzz_readers.run(formats, 4 * len(formats), 1)
+    assert [defect for outcome in outcomes for defect in outcome.defects] == []
+    assert sum(outcome.count for outcome in outcomes) == 4 * len(outcomes)
+    assert 0 < sum(outcome.read for outcome in outcomes) < 4 * len(outcomes)
 
 
 def test_the_harness_finds_what_it_looks_for(tmp_path, monkeypatch):
-    """An exception of another kind, memory without end, and the end of the process."""
+    """An exception of another kind, the end of the process, a file changed, one too many."""
+
+    def deletes(path, damaged):
+        path.unlink()
+
+    def adds(path, damaged):
+        path.with_name("x.csv-shm").touch()
+
     made = {
         "raises": lambda path, damaged: [][1],
         "ends": lambda path, damaged: fuzz_readers.os._exit(7),
+        "never ends": lambda path, damaged: fuzz_readers.time.sleep(60),
+        "deletes": deletes,
+        "adds": adds,
     }
     for what, reader in made.items():
         (tmp_path / what).mkdir()
         (tmp_path / "x.csv").write_text("time,a\n1,2\n")
         monkeypatch.setattr(fuzz_readers, "read", reader)
-        found = fuzz_readers.in_child("csv", tmp_path / "x.csv", tmp_path / what, range(3))
-        assert len(found) == 3, found
+        sample, folder = tmp_path / "x.csv", tmp_path / what
+        outcome = fuzz_readers.in_child("csv", sample, folder, range(3), seconds=0.2)
+        assert (outcome.count, len(outcome.defects)) == (3, 3), outcome
+        assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(
