@@ -146,7 +146,7 @@ def replay(
 
     def come(n: int) -> int:
         counters = live.counters(n)
-        return counters.pushed + counters.dropped
+        return counters.pushed + counters.dropped + counters.ahead + counters.invalid
 
     threads = [
         threading.Thread(target=produce, args=(n, sensor)) for n, sensor in enumerate(sensors)
@@ -178,23 +178,26 @@ class Arrived:
     def __init__(self, sensor: Sensor) -> None:
         self.sensor = sensor
         self.come = 0
-        self.kept: list[int] = []  # in the order of their arrival
+        self.kept: list[int] = []  # in the order of their stamps
 
     def advance(self, come: int) -> None:
         stamps = self.sensor.stamps
         for k in range(self.come, come):
-            beside = self.kept[-(CAPACITY - 1) :]
-            if (stamps[beside] > stamps[k]).sum() <= LATE_BOUND:
-                self.kept = [*beside, k]
+            newer = int((stamps[self.kept] > stamps[k]).sum())
+            if newer <= LATE_BOUND:
+                self.kept.insert(len(self.kept) - newer, k)
+                self.kept = self.kept[-CAPACITY:]
         self.come = come
 
     def fused(self, recording: Recording, queries: np.ndarray) -> tuple[Any, Any]:
         """By rbc.fuse, offline."""
         sensor = self.sensor
         kept = np.array(self.kept, np.int64)
-        kept = kept[np.argsort(sensor.stamps[kept], kind="stable")]
-        if len(kept) and queries[-1] - sensor.stamps[kept[-1]] > recording.ticks(MAX_AGE_S):
-            kept = kept[:0]  # it has died
+        if len(kept):
+            up_to = np.searchsorted(sensor.stamps[kept], queries[-1], side="right")
+            age = queries[-1] - sensor.stamps[kept[max(up_to - 1, 0)]]
+            if abs(age) > recording.ticks(MAX_AGE_S):
+                kept = kept[:0]  # it has died
         stream = rbc.Stream(sensor.rows[kept], sensor.stamps[kept], **sensor.options)
         with warnings.catch_warnings():  # a tick comes after the newest sample more often than not
             warnings.simplefilter("ignore", rbc.RangeWarning)

@@ -14,15 +14,17 @@ extern "C" {
 /* One sensor: what is kept of it, and how it is fused. */
 typedef struct rbcLiveStream {
   uint32_t struct_size;
-  rbcDType dtype;   /* of values, as rbcFuse takes them; default f32 */
-  int64_t channels; /* required: D, 1 or more */
-  int64_t capacity; /* required: the newest samples that are kept, 2 to 2^24; cubic and pchip: 4 */
-  int64_t late_bound; /* a sample is late if so many newer ones are there at most; default 0 */
+  rbcDType dtype;     /* of values, as rbcFuse takes them; default f32 */
+  int64_t channels;   /* required: D, 1 or more */
+  int64_t capacity;   /* required: how many samples are kept, the newest ones; up to 2^24 */
+  int64_t late_bound; /* how many kept samples may be newer than one that comes; default 0 */
   double max_age;     /* in the unit of the times, >= 0; default INFINITY: no limit */
   const rbcResampleParams* params; /* null: defaults; read and copied by rbcLiveCreate */
   double clock_offset;             /* as in rbcFuseStream */
   int64_t clock_offset_ticks;      /* likewise */
   uint64_t reserved[4];            /* 0 */
+  double max_ahead;                /* how far after the newest sample one may be, in the unit of
+                                      the times; 0 (default) and INFINITY: no limit */
 } rbcLiveStream;
 
 static inline rbcLiveStream rbcLiveStreamInit(void) {
@@ -72,8 +74,11 @@ typedef struct rbcLive* rbcLive_t;
  * without lengths, offsets and sample_mask; mean and inv_std are in host memory. Holds a reference to
  * the context, whose stream gets the copy of what is fused on CUDA. Null params: defaults.
  *
+ * The least capacity is 1 for previous, next and nearest, 4 for cubic and pchip, 2 for the others, and
+ * late_bound + 1.
+ *
  * Errors: those of rbcFuse for the streams, which they name; INVALID_ARGUMENT also for a capacity
- * that is too small for the method or for late_bound, OUT_OF_MEMORY. On failure *live is null.
+ * that is too small, OUT_OF_MEMORY. On failure *live is null.
  */
 RBC_API rbcStatus_t rbcLiveCreate(rbcContext_t context, const rbcLiveStream* streams,
                                   int32_t num_streams, const rbcLiveParams* params,
@@ -94,15 +99,32 @@ RBC_API rbcStatus_t rbcLiveDestroy(rbcLive_t live);
  *   times    [n] in host memory, of the time dtype
  *   values   [n,D] in host memory, of the stream's dtype
  *
- * Samples are kept in the order of their times, and those with equal times in that of their arrival.
- * One that is older than others has to be older than late_bound of the kept ones at most: else it is
- * dropped, as is one whose time is NaN. All are counted. The oldest make room for new ones. After a
- * clock has gone back, samples are dropped until it is where it was, but for late_bound.
+ * A ring keeps the newest samples by their times, as many as its capacity: a new one takes the place
+ * of the oldest. Samples with equal times are kept in the order in which they arrive, and the first of
+ * them goes first. What happens to a sample depends only on the samples that were pushed before it, so
+ * that a replay in the same order keeps the same samples. The first rule that applies decides:
+ *   1. A time that is NaN or infinite is refused, and counted in `invalid`; for times of i64 these are
+ *      INT64_MIN, which is NumPy's NaT, and INT64_MAX.
+ *   2. A sample that is more than max_ahead after the newest one is refused, and counted in `ahead`.
+ *   3. If more than late_bound of the kept samples are newer, the sample is too late: it is refused,
+ *      and counted in `dropped`.
+ *   4. Else it is kept. If some are newer, it is put in order, and counted in `late` too.
  *
- * Wait-free: no lock, no allocation, no system call, whatever other threads do. One thread at a time
- * may push to a stream; a second one gets UNSUPPORTED, and nothing is added. Different streams know
- * nothing of each other. Errors: INVALID_ARGUMENT, DEVICE_MISMATCH, DTYPE_MISMATCH, SHAPE_MISMATCH,
- * with nothing added.
+ * Without max_ahead, one wild stamp in the far future makes the samples after it too late until their
+ * times have caught up with it, or until rbcLiveReset. With max_ahead, three successive samples that
+ * agree with each other outvote the newest one. They agree if each is after the one before it, by
+ * max_ahead at most; and each must be more than max_ahead away from the newest sample. If they are
+ * after it, the third is kept, and the first two are counted in `ahead`: a sensor that was silent for
+ * an hour loses two samples. If they are before it, the ring forgets what it keeps, which is counted
+ * in `forgotten`, and keeps the third: a clock that was set back, or a first stamp that was wild, costs
+ * two samples. max_ahead must be longer than the longest regular interval between two samples. By
+ * default there is no limit, since neither the rate of a sensor nor the unit of its times is known here.
+ *
+ * Wait-free: no lock, no allocation, no system call, and other threads cannot delay it. The time that a
+ * sample takes does not depend on the capacity; but after late samples the ring is copied, at most once
+ * in capacity - late_bound samples. One thread at a time may push to a stream; a second one gets
+ * UNSUPPORTED, and nothing is added. Different streams share nothing. Errors: INVALID_ARGUMENT,
+ * DEVICE_MISMATCH, DTYPE_MISMATCH, SHAPE_MISMATCH, with nothing added.
  */
 RBC_API rbcStatus_t rbcLivePush(rbcContext_t context, rbcLive_t live, int32_t stream,
                                 const rbcTensor* times, const rbcTensor* values);
@@ -115,13 +137,19 @@ RBC_API rbcStatus_t rbcLivePush(rbcContext_t context, rbcLive_t live, int32_t st
  *   query_times  [T] in host memory, of the time dtype: the tick, or it and those before
  *   out          [T,D_0 + ... + D_N-1]; f16, bf16, f32 or f64; on the context's device
  *   mask         [T,N] bool or u8, on the context's device; or null
- *   ages         [N] in host memory, or null: the newest query time less that of the newest sample,
- *                its clock_offset added; f64, for times of i64 i64. Without samples, or where all
- *                queries are NaN, NaN or INT64_MAX
+ *   ages         [N], or null: the age of each stream at the newest query; f64, for times of i64 i64;
+ *                in host memory
  *
- * A stream whose age is more than its max_age has no samples for this call. What a ring gives is a
- * run of its newest samples, which were all there at one time; what is pushed during the call may or
- * may not be among them.
+ * The age of a stream is the newest query time minus the time of the newest sample up to that query
+ * (its clock_offset added). If all samples are after the query, the first of them counts, and the age
+ * is negative. So a query in the past has the age that it had then, and a stamp in the far future
+ * does not hide that a sensor has stopped. A query at infinity or -infinity has this age. It is NaN,
+ * for times of i64 INT64_MAX, if there are no samples or if all queries are NaN; a difference of i64
+ * is kept within INT64_MIN and INT64_MAX - 1.
+ *
+ * A stream whose age is more than max_age or less than -max_age has no samples for this call. What a
+ * ring gives is a run of its newest samples, which were all there at one time; what is pushed during
+ * the call may or may not be among them.
  *
  * On the CPU: no lock, no allocation, no system call, and it never waits for a producer. On CUDA the
  * CPU fuses, and one copy each of out and mask, which are contiguous, goes to the context's stream;
@@ -132,17 +160,34 @@ RBC_API rbcStatus_t rbcLiveFuse(rbcContext_t context, rbcLive_t live, const rbcT
                                 const rbcOutput* out, const rbcOutput* mask,
                                 const rbcOutput* ages);
 
-/* What has become of a stream's samples since it was made. */
+/*
+ * Forgets the samples of a stream: after a driver has restarted, or its clock was set back. Samples of
+ * any time are accepted then. The counters go on.
+ *
+ * Wait-free, for the thread that pushes to the stream: if another one is pushing, the call fails with
+ * UNSUPPORTED and forgets nothing. rbcLiveFuse in another thread never sees samples from before a reset
+ * together with samples from after it. Errors: INVALID_ARGUMENT.
+ */
+RBC_API rbcStatus_t rbcLiveReset(rbcLive_t live, int32_t stream);
+
+/*
+ * Counts of a stream's samples since rbcLiveCreate. Each sample that was given to rbcLivePush is counted
+ * in one of `pushed`, `dropped`, `ahead` and `invalid`. While no thread pushes, `pushed` is the sum of
+ * `overwritten`, `forgotten` and the samples that the ring holds.
+ */
 typedef struct rbcLiveCounters {
   uint32_t struct_size;
   uint32_t reserved0;  /* 0 */
   int64_t pushed;      /* samples that were kept, late ones too */
-  int64_t overwritten; /* of these, those that newer ones have taken the place of */
+  int64_t overwritten; /* of these, those whose place a newer sample has taken */
   int64_t late;        /* of the kept ones, those that came after newer ones */
-  int64_t dropped;     /* samples that came too late, or whose time is NaN */
+  int64_t dropped;     /* samples that came too late */
   int64_t retried;     /* looks of rbcLiveFuse at the ring that had to be taken again */
   int64_t early;       /* queries of rbcLiveFuse that were before all samples that were there */
   uint64_t reserved[3];
+  int64_t ahead;     /* samples that were refused because of max_ahead */
+  int64_t invalid;   /* samples whose time was NaN or infinite */
+  int64_t forgotten; /* of the kept ones, those that rbcLiveReset or a clock set back took away */
 } rbcLiveCounters;
 
 static inline rbcLiveCounters rbcLiveCountersInit(void) {
@@ -152,7 +197,11 @@ static inline rbcLiveCounters rbcLiveCountersInit(void) {
   return counters;
 }
 
-/* Fills the bytes that the caller's struct_size covers. From any thread. */
+/*
+ * Fills the bytes that the caller's struct_size covers. From any thread, and it never waits for one
+ * that pushes. Whoever reads them before and after rbcLiveFuse knows what it may have seen: all samples
+ * that were counted before, and none that was not counted after.
+ */
 RBC_API rbcStatus_t rbcLiveGetCounters(rbcLive_t live, int32_t stream, rbcLiveCounters* counters);
 
 #ifdef __cplusplus

@@ -21,9 +21,10 @@ struct LiveStream : StreamOptions {
 
   int64_t channels;
   rbcDType dtype;
-  int64_t capacity = 256;          // the newest samples that are kept
-  int64_t late_bound = 0;          // a sample is late if so many newer ones are there at most
+  int64_t capacity = 256;          // how many samples are kept, the newest ones
+  int64_t late_bound = 0;          // how many kept samples may be newer than one that comes
   double max_age = INFINITY;       // in the unit of the times
+  double max_ahead = 0;            // how far after the newest sample one may be; 0: no limit
   double clock_offset = 0;         // f32, f64 times: a sample at t counts as at t + clock_offset
   int64_t clock_offset_ticks = 0;  // the same for i64 times
 };
@@ -53,6 +54,7 @@ class Live {
       raw[n].capacity = stream.capacity;
       raw[n].late_bound = stream.late_bound;
       raw[n].max_age = stream.max_age;
+      raw[n].max_ahead = stream.max_ahead;
       raw[n].params = &resampling[n];
       raw[n].clock_offset = stream.clock_offset;
       raw[n].clock_offset_ticks = stream.clock_offset_ticks;
@@ -82,7 +84,7 @@ class Live {
   //   query_times  [T]: the tick, or it and those before
   //   out          [T,D_0 + ... + D_N-1], written whole
   //   mask         [T,N] bool or u8, written: 1 where a stream has a value
-  //   ages         [N] f64, for i64 times i64, written: of each stream's newest sample
+  //   ages         [N] f64, for i64 times i64, written: of each stream at the newest query
   template <class Errors = DefaultErrors>
   Returned<Errors, void> fuse(const Tensor& query_times, const Tensor& out,
                               const std::optional<Tensor>& mask = std::nullopt,
@@ -90,6 +92,13 @@ class Live {
     detail::Call call;
     return call.make<Errors>(rbcLiveFuse, context_, get(), call.in(query_times, "query_times"),
                              call.out(out, "out"), call.out(mask, "mask"), call.out(ages, "ages"));
+  }
+  // Forgets the samples of a stream: after a driver has restarted, or its clock was set back. For the
+  // thread that pushes to it.
+  template <class Errors = DefaultErrors>
+  Returned<Errors, void> reset(int32_t stream) {
+    detail::Call call;
+    return call.make<Errors>(rbcLiveReset, get(), stream);
   }
   // What has become of a stream's samples so far. From any thread.
   template <class Errors = DefaultErrors>

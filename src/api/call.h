@@ -20,7 +20,6 @@
 #include <type_traits>
 
 #include "context.h"
-#include "float_environment.h"
 #include "indexes.h"
 #include "operands.h"
 #include "operation.h"
@@ -109,7 +108,6 @@ class Entry {
     }
   }
 
-  DefaultFloats floats_;
   ContextUse use_;
   rbcContext& context_;
   bool on_host_;

@@ -12,7 +12,6 @@
 #include "context.h"
 #include "dtype.h"
 #include "dtype_checks.h"
-#include "float_environment.h"
 #include "live_stream.h"
 #include "overlap.h"
 #include "params.h"
@@ -204,11 +203,16 @@ void push(rbcLive& live, int32_t number, const rbcTensor* given_times,
   requireRank(times, "times", 1, 1);
   const int64_t shape[] = {times.shape[0], stream.channels()};
   requireShape(values, "values", 2, shape);
-  const DefaultFloats floats;
   const Pushing pushing(stream.ring());
   visitTime(live.time_dtype, [&](auto tag) {
     pushAll<typename decltype(tag)::type>(stream, times, values, stream.room());
   });
+}
+
+void reset(rbcLive& live, int32_t number) {
+  LiveRing& ring = requireStream(live, number).ring();
+  const Pushing pushing(ring);
+  ring.reset();
 }
 
 // ---- fusing ---------------------------------------------------------------------------------------
@@ -230,8 +234,7 @@ class Fusing {
 template <class Time>
 void takeAll(rbcLive& live, const View& given) {
   LiveStream::Queries<Time> queries;
-  queries.first = std::numeric_limits<Time>::max();
-  queries.last = std::numeric_limits<Time>::lowest();
+  queries.first = queries.last = 0;
   queries.none = true;
   queries.count = 0;
   bool few = given.shape[0] <= LiveStream::kMaxFew;
@@ -239,9 +242,10 @@ void takeAll(rbcLive& live, const View& given) {
     Time query;
     std::memcpy(&query, given.data + i * given.strides[0] * int64_t{sizeof query}, sizeof query);
     if (TimeMath<Time>::isNaN(query)) continue;
+    if (queries.none) queries.first = queries.last = query;
+    queries.none = false;
     few = few && !(query < queries.last);
     if (few) queries.few[queries.count++] = query;
-    queries.none = false;
     queries.first = std::min(queries.first, query);
     queries.last = std::max(queries.last, query);
   }
@@ -294,7 +298,6 @@ void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, con
   requireDType(queries, "query_times", live.time_dtype);
   View room;
   const View* ages = checkedAges(live, given_ages, &room, query_times, out, mask);
-  const DefaultFloats floats;
   const Fusing fusing(live.busy);
   visitTime(live.time_dtype,
             [&](auto tag) { takeAll<typename decltype(tag)::type>(live, queries); });
@@ -331,16 +334,18 @@ void writeCounters(const LiveStream& stream, rbcLiveCounters* counters) {
          "counters: struct_size is %" PRIu32 ", expected %zu (use rbcLiveCountersInit)", size,
          sizeof(rbcLiveCounters));
   }
-  const LiveRing& ring = stream.ring();
-  const LiveRing::Counters now = ring.counters();
+  const LiveRing::Counters now = stream.ring().counters();
   rbcLiveCounters all = rbcLiveCountersInit();
   all.struct_size = size;
   all.pushed = now.pushed;
-  all.overwritten = std::max<int64_t>(now.pushed - ring.capacity(), 0);
+  all.overwritten = now.overwritten;
   all.late = now.late;
   all.dropped = now.dropped;
   all.retried = now.retried;
   all.early = stream.early();
+  all.ahead = now.ahead;
+  all.invalid = now.invalid;
+  all.forgotten = now.forgotten;
   std::memcpy(static_cast<void*>(counters), &all, std::min<size_t>(size, sizeof all));
 }
 
@@ -367,6 +372,10 @@ rbcStatus_t rbcLiveDestroy(rbcLive_t live) {
 rbcStatus_t rbcLivePush(rbcContext_t context, rbcLive_t live, int32_t stream,
                         const rbcTensor* times, const rbcTensor* values) {
   return rbc::guard([&] { rbc::push(rbc::requireLive(context, live), stream, times, values); });
+}
+
+rbcStatus_t rbcLiveReset(rbcLive_t live, int32_t stream) {
+  return rbc::guard([&] { rbc::reset(rbc::requireLive(live), stream); });
 }
 
 rbcStatus_t rbcLiveFuse(rbcContext_t context, rbcLive_t live, const rbcTensor* query_times,

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "number.h"
+#include "time_limits.h"
 
 namespace rbc {
 namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr int kLeaps = 3;  // samples that agree with each other outvote the newest one
 
 uint64_t slotsFor(int64_t capacity) {
   uint64_t slots = 2;
@@ -21,6 +24,29 @@ uint64_t bitsOf(Time time) {
   uint64_t bits = 0;
   std::memcpy(&bits, &time, sizeof time);
   return bits;
+}
+
+template <class Time>
+Time timeOf(uint64_t bits) {
+  Time time;
+  std::memcpy(&time, &bits, sizeof time);
+  return time;
+}
+
+// False for NaN, for infinities, and for the ends of i64, which stand for NaT and for infinity.
+template <class Time>
+bool isTime(Time time) {
+  using Limits = std::numeric_limits<Time>;
+  if constexpr (Limits::is_integer) {
+    return time != Limits::min() && time != Limits::max();
+  } else {
+    return time >= Limits::lowest() && time <= Limits::max();
+  }
+}
+
+// Whoever reads the new number also sees what was pushed before.
+void add(std::atomic<int64_t>* counter, int64_t number) {
+  counter->store(counter->load(kRelaxed) + number, std::memory_order_release);
 }
 
 // The first of numbers begin .. end - 1, whose times ascend, with a time after the query's; or end. It is
@@ -70,16 +96,19 @@ uint64_t firstAfter(Times times, Time query, uint64_t begin, uint64_t end, uint6
 
 }  // namespace
 
-LiveRing::LiveRing(int64_t capacity, int64_t late_bound, int64_t row_bytes)
+LiveRing::LiveRing(int64_t capacity, int64_t late_bound, TimeLimit max_ahead, int64_t row_bytes)
     : capacity_(capacity),
       late_bound_(late_bound),
+      max_ahead_(max_ahead),
       row_bytes_(row_bytes),
       row_words_((row_bytes + 7) / 8),
       slot_mask_(slotsFor(capacity) - 1) {
   const size_t slots = slot_mask_ + 1;
   times_.reset(new std::atomic<uint64_t>[slots]());
   rows_.reset(new std::atomic<uint64_t>[slots * static_cast<size_t>(row_words_)]());
-  in_order_.reset(new std::atomic<bool>[slots]());
+  marks_.reset(new std::atomic<uint64_t>[slots]());
+  firsts_.reset(new std::atomic<uint64_t>[slots]());
+  order_.reset(new uint64_t[slots]());
 }
 
 // Rows that follow each other in the ring are read as one.
@@ -115,49 +144,111 @@ void LiveRing::writeRow(uint64_t number, const std::byte* from) {
 
 // ---- pushing --------------------------------------------------------------------------------------
 
+// A time that is far from the newest sample's is doubted until as many as kLeaps have come in a row.
 template <class Time>
-int64_t LiveRing::newerThan(Time time, uint64_t first, uint64_t last) const {
-  const Times<Time> times = this->times<Time>();
-  int64_t newer = 0;
-  for (uint64_t k = last; k > first && newer <= late_bound_; --k) {
-    newer += times[k - 1] > time ? 1 : 0;
+LiveRing::Leap LiveRing::leapOf(Time time) {
+  if (!max_ahead_.set || size() == 0) return Leap::kNone;
+  const Time newest = times<Time>()[order_[(order_end_ - 1) & slot_mask_]];
+  if (!isFurther(time, newest, max_ahead_)) {
+    leaps_ = 0;
+    return Leap::kNone;
   }
-  return newer;
+  const auto last = timeOf<Time>(last_leap_);
+  const bool agrees = leaps_ > 0 && time > last && !isFurther(time, last, max_ahead_);
+  leaps_ = agrees ? leaps_ + 1 : 1;
+  last_leap_ = bitsOf(time);
+  if (leaps_ < kLeaps) return Leap::kDoubted;
+  leaps_ = 0;
+  return Leap::kBelieved;
 }
 
 template <class Time>
-bool LiveRing::push(Time time, const std::byte* row) {
+void LiveRing::push(Time time, const std::byte* row) {
+  if (!isTime(time)) return add(&invalid_, 1);
+  const Leap leap = leapOf(time);
   const Times<Time> times = this->times<Time>();
+  const auto timeAt = [&](uint64_t place) { return times[order_[place & slot_mask_]]; };
+  if (leap != Leap::kNone) {
+    const bool ahead = time > timeAt(order_end_ - 1);
+    if (ahead && leap == Leap::kDoubted) return add(&ahead_, 1);
+    if (!ahead && leap == Leap::kBelieved) forget();
+  }
+  const uint64_t limit = std::min(size(), static_cast<uint64_t>(late_bound_) + 1);
+  uint64_t newer = 0;
+  while (newer < limit && timeAt(order_end_ - 1 - newer) > time) ++newer;
+  if (newer > static_cast<uint64_t>(late_bound_)) return add(&dropped_, 1);
+  ++pushed_;
+  if (newer > 0) add(&late_, 1);
+  if (size() < static_cast<uint64_t>(capacity_)) return append(time, row, newer);
+  add(&overwritten_, 1);
+  const uint64_t end = end_.load(kRelaxed);
+  if (order_[order_begin_ & slot_mask_] != end - size()) return copyAll(time, row);
+  ++order_begin_;
+  append(time, row, newer);
+}
+
+void LiveRing::writeEntry(uint64_t number, uint64_t time, bool in_order) {
+  const int64_t slot = slotOf(number);
+  times_[slot].store(time, kRelaxed);
+  marks_[slot].store(2 * pushed_ + (in_order ? 1 : 0), kRelaxed);
+  firsts_[slot].store(next_first_, kRelaxed);
+}
+
+// There is room in order_.
+template <class Time>
+void LiveRing::append(Time time, const std::byte* row, uint64_t newer) {
   const uint64_t number = end_.load(kRelaxed);
-  const auto kept = static_cast<uint64_t>(capacity_);
-  // Those that are there beside it, once it has come.
-  const uint64_t first = number >= kept ? number + 1 - kept : 0;
-  if (newest_ < first) {
-    newest_ = first;
-    for (uint64_t k = first; k < number; ++k) {
-      if (times[k] >= times[newest_]) newest_ = k;
-    }
+  for (uint64_t place = order_end_; place > order_end_ - newer; --place) {
+    order_[place & slot_mask_] = order_[(place - 1) & slot_mask_];
   }
-  const bool in_order = number == first || !(time < times[newest_]);
-  const bool too_late = !in_order && newerThan(time, first, number) > late_bound_;
-  if (TimeMath<Time>::isNaN(time) || too_late) {
-    dropped_.store(dropped_.load(kRelaxed) + 1, kRelaxed);
-    return false;
-  }
+  order_[(order_end_ - newer) & slot_mask_] = number;
+  ++order_end_;
   begun_.store(number + 1, kRelaxed);
   std::atomic_thread_fence(std::memory_order_release);
-  const int64_t slot = slotOf(number);
-  times_[slot].store(bitsOf(time), kRelaxed);
-  in_order_[slot].store(in_order, kRelaxed);
+  writeEntry(number, bitsOf(time), newer == 0);
   writeRow(number, row);
-  if (in_order) {
-    newest_ = number;
-  } else {
-    late_.store(late_.load(kRelaxed) + 1, kRelaxed);
-    last_late_.store(number + 1, kRelaxed);
-  }
+  if (newer > 0) last_late_.store(number + 1, kRelaxed);
   end_.store(number + 1, std::memory_order_release);
-  return true;
+}
+
+// Appends the kept samples and the new one in the order of their times, without the oldest. The new one
+// is not older than that: at most late_bound, fewer than all, are newer.
+template <class Time>
+void LiveRing::copyAll(Time time, const std::byte* row) {
+  const Times<Time> times = this->times<Time>();
+  const uint64_t begin = end_.load(kRelaxed);
+  uint64_t number = begin;
+  begun_.store(begin + size(), kRelaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  bool written = false;
+  const auto writeNew = [&] {
+    writeEntry(number, bitsOf(time), true);
+    writeRow(number++, row);
+    written = true;
+  };
+  for (uint64_t place = order_begin_ + 1; place < order_end_; ++place) {
+    const uint64_t from = order_[place & slot_mask_];
+    if (!written && times[from] > time) writeNew();
+    writeEntry(number, bitsOf(times[from]), true);
+    const std::atomic<uint64_t>* words = &rows_[slotOf(from) * row_words_];
+    std::atomic<uint64_t>* to = &rows_[slotOf(number++) * row_words_];
+    for (int64_t k = 0; k < row_words_; ++k) to[k].store(words[k].load(kRelaxed), kRelaxed);
+  }
+  if (!written) writeNew();
+  for (uint64_t k = begin; k < number; ++k) order_[(order_begin_ + k - begin) & slot_mask_] = k;
+  end_.store(number, std::memory_order_release);
+}
+
+void LiveRing::forget() {
+  add(&forgotten_, static_cast<int64_t>(size()));
+  order_begin_ = order_end_;
+  leaps_ = 0;
+  next_first_ = end_.load(kRelaxed);
+}
+
+void LiveRing::reset() {
+  forget();
+  first_.store(next_first_, kRelaxed);
 }
 
 // ---- taking ---------------------------------------------------------------------------------------
@@ -259,12 +350,14 @@ void LiveRing::takeAround(uint64_t begin, uint64_t end, const Queries<Time>& que
 template <class Time>
 bool LiveRing::takeOnce(const Queries<Time>& queries, Taken<Time>* taken) {
   const uint64_t end = end_.load(std::memory_order_acquire);
-  const auto kept = static_cast<uint64_t>(capacity_);
-  const uint64_t begin = end > kept ? end - kept : 0;
   taken->count = 0;
-  taken->any = end > begin;
+  taken->any = end > first_.load(kRelaxed);
   if (!taken->any) return true;
-  uint64_t oldest = begin;  // that is read
+  const auto capacity = static_cast<uint64_t>(capacity_);
+  const uint64_t begin =
+      std::max(firsts_[slotOf(end - 1)].load(kRelaxed), end > capacity ? end - capacity : 0);
+  if (begin >= end) return false;  // that of a later entry
+  uint64_t oldest = begin;         // that is read
   // Around each query, where the samples from the first on are more than those.
   const auto around = static_cast<uint64_t>(3 * queries.count);
   const bool few = queries.count > 0 && last_late_.load(kRelaxed) <= begin + 1 &&
@@ -276,7 +369,6 @@ bool LiveRing::takeOnce(const Queries<Time>& queries, Taken<Time>* taken) {
   } else {
     sortAll(begin, end, queries, taken);
   }
-  taken->newest = few ? times<Time>()[end - 1] : taken->times[capacity_ - 1];
   if (queries.none) {
     taken->count = 0;
   } else {
@@ -296,13 +388,28 @@ void LiveRing::take(const Queries<Time>& queries, Taken<Time>* taken) {
 }
 
 LiveRing::Counters LiveRing::counters() const {
-  return {static_cast<int64_t>(end_.load(kRelaxed)), late_.load(kRelaxed), dropped_.load(kRelaxed),
-          retried_.load(kRelaxed)};
+  constexpr auto kAcquire = std::memory_order_acquire;
+  Counters counters = {};
+  for (;;) {
+    const uint64_t end = end_.load(kAcquire);
+    if (end == 0) break;
+    counters.pushed = static_cast<int64_t>(marks_[slotOf(end - 1)].load(kRelaxed) / 2);
+    std::atomic_thread_fence(kAcquire);
+    if (begun_.load(kRelaxed) <= end + slot_mask_) break;
+  }
+  counters.overwritten = overwritten_.load(kAcquire);
+  counters.late = late_.load(kAcquire);
+  counters.dropped = dropped_.load(kAcquire);
+  counters.ahead = ahead_.load(kAcquire);
+  counters.invalid = invalid_.load(kAcquire);
+  counters.forgotten = forgotten_.load(kAcquire);
+  counters.retried = retried_.load(kRelaxed);
+  return counters;
 }
 
-template bool LiveRing::push(float, const std::byte*);
-template bool LiveRing::push(double, const std::byte*);
-template bool LiveRing::push(int64_t, const std::byte*);
+template void LiveRing::push(float, const std::byte*);
+template void LiveRing::push(double, const std::byte*);
+template void LiveRing::push(int64_t, const std::byte*);
 template void LiveRing::take(const Queries<float>&, Taken<float>*);
 template void LiveRing::take(const Queries<double>&, Taken<double>*);
 template void LiveRing::take(const Queries<int64_t>&, Taken<int64_t>*);

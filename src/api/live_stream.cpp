@@ -40,16 +40,27 @@ void requireLiveParams(const rbcResampleParams& params) {
   refuse(params.sample_mask, "sample_mask");
 }
 
-bool takesFour(const rbcResampleParams& params) {
-  const auto isCubic = [](int32_t method) {
-    return method == RBC_METHOD_CUBIC || method == RBC_METHOD_PCHIP;
-  };
-  if (params.groups == nullptr) return isCubic(params.method);
-  // More of them rbcFuse refuses, without a look at any.
-  const int32_t count = params.num_groups <= RBC_MAX_CHANNEL_GROUPS ? params.num_groups : 0;
-  bool four = false;
-  for (int32_t i = 0; i < count; ++i) four = four || isCubic(params.groups[i].method);
-  return four;
+// Of how many samples a value is made.
+int64_t samplesOf(int32_t method) {
+  switch (method) {
+    case RBC_METHOD_PREVIOUS:
+    case RBC_METHOD_NEXT:
+    case RBC_METHOD_NEAREST: return 1;
+    case RBC_METHOD_CUBIC:
+    case RBC_METHOD_PCHIP: return 4;
+    default: return 2;
+  }
+}
+
+int64_t samplesOf(const rbcResampleParams& params) {
+  // More groups than there can be rbcFuse refuses, without a look at any.
+  const bool readable = params.num_groups > 0 && params.num_groups <= RBC_MAX_CHANNEL_GROUPS;
+  if (params.groups == nullptr || !readable) return samplesOf(params.method);
+  int64_t count = 1;
+  for (int32_t i = 0; i < params.num_groups; ++i) {
+    count = std::max(count, samplesOf(params.groups[i].method));
+  }
+  return count;
 }
 
 void requireCapacity(const rbcLiveStream& given, const rbcResampleParams& params) {
@@ -61,7 +72,7 @@ void requireCapacity(const rbcLiveStream& given, const rbcResampleParams& params
     fail(RBC_STATUS_INVALID_ARGUMENT, "capacity: is %" PRId64 ", expected at most 2^24",
          given.capacity);
   }
-  const int64_t least = takesFour(params) ? 4 : 2;
+  const int64_t least = samplesOf(params);
   if (given.capacity < least) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "capacity: is %" PRId64 ", expected at least %" PRId64 " for the stream's methods",
@@ -72,6 +83,20 @@ void requireCapacity(const rbcLiveStream& given, const rbcResampleParams& params
          "late_bound: is %" PRId64 ", expected less than the capacity, %" PRId64, given.late_bound,
          given.capacity);
   }
+}
+
+// Unlike max_age, 0 means no limit.
+TimeLimit maxAheadOf(double max_ahead, DType time_dtype) {
+  if (!(max_ahead >= 0)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "max_ahead: is %g, expected 0 or more", max_ahead);
+  }
+  if (max_ahead == 0) return {0, 0, false};
+  const TimeLimit limit = timeLimitOf(max_ahead, time_dtype, "max_ahead");
+  if (limit.set && limit.real == 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "max_ahead: is %g, which is 0 for times of %s", max_ahead,
+         nameOf(time_dtype));
+  }
+  return limit;
 }
 
 template <class T>
@@ -103,12 +128,13 @@ LiveStream::LiveStream(const rbcLiveStream& given, DType time_dtype)
   }
   // Methods of two samples look at those beside the query alone; the others at two neighbours on each
   // side, or past an end at the last ones, and which of equal times come first matters to them.
-  times_around_ = takesFour(params_) || params_.bounds == RBC_BOUNDS_EXTRAPOLATE ? 4 : 1;
+  times_around_ = samplesOf(params_) == 4 || params_.bounds == RBC_BOUNDS_EXTRAPOLATE ? 4 : 1;
   max_age_ = timeLimitOf(given.max_age, time_dtype, "max_age");
   clock_offset_ = clockOffsetOf(given.clock_offset, given.clock_offset_ticks, time_dtype);
 
   const int64_t row_bytes = channels_ * sizeOf(dtype_);
-  ring_ = std::make_unique<LiveRing>(given.capacity, given.late_bound, row_bytes);
+  ring_ = std::make_unique<LiveRing>(given.capacity, given.late_bound,
+                                     maxAheadOf(given.max_ahead, time_dtype), row_bytes);
   times_ = roomFor<std::byte>(given.capacity, sizeOf(time_dtype));
   rows_ = roomFor<uint64_t>(given.capacity, ring_->takenBytes() / 8);
   numbers_ = roomFor<uint64_t>(given.capacity, 1);
@@ -173,8 +199,8 @@ void LiveStream::take(const Queries<Time>& queries, const View& given) {
   }
   Time from = std::numeric_limits<Time>::max();
   if (!queries.none) from = TimeMath<Time>::shifted(queries.first, offset);
-  LiveRing::Taken<Time> taken = {
-      reinterpret_cast<Time*>(times_.data()), rows_.data(), numbers_.data(), 0, false, Time(0)};
+  LiveRing::Taken<Time> taken = {reinterpret_cast<Time*>(times_.data()), rows_.data(),
+                                 numbers_.data(), 0, false};
   ring_->take({from, queries.none, few, queries.count, times_around_}, &taken);
   shape_[0] = taken.count;
   if (!taken.any || queries.none) {
@@ -191,15 +217,17 @@ void LiveStream::take(const Queries<Time>& queries, const View& given) {
     }
     early_.store(early_.load(std::memory_order_relaxed) + early, std::memory_order_relaxed);
   }
+  // Times of samples are finite, so no difference is NaN.
   const Time now = TimeMath<Time>::shifted(queries.last, offset);
-  const Time age = TimeMath<Time>::shifted(now, taken.newest);
+  const Time* const later = std::upper_bound(taken.times, taken.times + taken.count, now);
+  const Time used = later > taken.times ? later[-1] : taken.times[0];
+  const Time age = TimeMath<Time>::shifted(now, used);
   if constexpr (kTicks) {
-    age_ = bitsOf(age);
-    if (max_age_.set && age > 0 && static_cast<uint64_t>(age) > max_age_.ticks) shape_[0] = 0;
+    age_ = bitsOf(std::min(age, std::numeric_limits<int64_t>::max() - 1));
   } else {
     age_ = bitsOf(static_cast<double>(age));
-    if (max_age_.set && age > static_cast<Time>(max_age_.real)) shape_[0] = 0;
   }
+  if (isFurther(now, used, max_age_)) shape_[0] = 0;
 }
 
 template void LiveStream::take(const Queries<float>&, const View&);

@@ -247,6 +247,7 @@ FUNCTION(rbcLivePush,
          rbcStatus_t (*)(rbcContext_t, rbcLive_t, int32_t, const rbcTensor*, const rbcTensor*));
 FUNCTION(rbcLiveFuse, rbcStatus_t (*)(rbcContext_t, rbcLive_t, const rbcTensor*, const rbcTensor*,
                                       const rbcTensor*, const rbcTensor*));
+FUNCTION(rbcLiveReset, rbcStatus_t (*)(rbcLive_t, int32_t));
 FUNCTION(rbcLiveGetCounters, rbcStatus_t (*)(rbcLive_t, int32_t, rbcLiveCounters*));
 FUNCTION(rbcWindows, rbcStatus_t (*)(rbcContext_t, const rbcWindowStream*, int32_t,
                                      const rbcTensor*, const rbcTensor*, const rbcWindowsParams*));
@@ -347,6 +348,7 @@ TEST_CASE("layout: the initializers set the defaults, and all else to zero") {
   rbcLiveStream live = rbcLiveStreamInit();
   CHECK(live.struct_size == sizeof live);
   CHECK(live.max_age == INFINITY);
+  CHECK(live.max_ahead == 0);
   CHECK(live.dtype.bits == 32);
   live.struct_size = 0;
   live.max_age = 0;

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstddef>
 #include <string>
+#include <utility>
 
 #include "abi/live_call.h"
 
@@ -67,16 +69,49 @@ TEST_CASE("live errors: what it is made of") {
   refuse(kInvalid, "late_bound: is 8", with([](auto& s) { s.late_bound = 8; }));
   refuse(kInvalid, "max_age: is -1", with([](auto& s) { s.max_age = -1; }));
   refuse(kInvalid, "max_age: is nan", with([](auto& s) { s.max_age = std::nan(""); }));
+  refuse(kInvalid, "max_ahead: is -1", with([](auto& s) { s.max_ahead = -1; }));
+  refuse(kInvalid, "max_ahead: is nan", with([](auto& s) { s.max_ahead = std::nan(""); }));
+  for (const double offset : {HUGE_VAL, -HUGE_VAL, std::nan("")}) {
+    refuse(kInvalid, "clock_offset: is ", with([&](auto& s) { s.clock_offset = offset; }));
+  }
   refuse(kInvalid, "clock_offset_ticks", with([](auto& s) { s.clock_offset_ticks = 1; }));
   refuse(kInvalid, "struct_size", with([](auto& s) { s.struct_size = 40; }));
   refuse(kInvalid, "reserved", with([](auto& s) { s.reserved[2] = 1; }));
   refuse(RBC_STATUS_DTYPE_MISMATCH, "dtype", with([](auto& s) { s.dtype = {0, 7, 1}; }));
   refuse(RBC_STATUS_DTYPE_MISMATCH, "values", with([](auto& s) { s.dtype = support::kI32; }));
 
+  // Limits that times of other dtypes cannot have.
+  for (const auto& [dtype, limit] : {std::pair(support::kF32, 1e-50), {support::kI64, 0.5}}) {
+    rbcLiveStream bad = good;
+    bad.max_ahead = limit;
+    live_params.time_dtype = dtype;
+    CHECK_FAILS(rbcLiveCreate(context.get(), &bad, 1, &live_params, &live), kInvalid,
+                "streams[0].max_ahead: is ");
+  }
+  live_params.time_dtype = support::kF64;
+  // A program that does not know max_ahead.
+  rbcLiveStream older = good;
+  older.struct_size = offsetof(rbcLiveStream, max_ahead);
+  older.max_ahead = std::nan("");
+  CHECK_SUCCEEDS(rbcLiveCreate(context.get(), &older, 1, &live_params, &live));
+  CHECK_SUCCEEDS(rbcLiveDestroy(live));
+
   rbcResampleParams cubic = params;
   cubic.method = RBC_METHOD_CUBIC;
   refuse(kInvalid, "capacity: is 3, expected at least 4",
          with([&](auto& s) { s.params = &cubic, s.capacity = 3; }));
+  rbcResampleParams previous = params;
+  previous.method = RBC_METHOD_PREVIOUS;
+  refuse(kInvalid, "capacity: is 0, expected at least 1",
+         with([&](auto& s) { s.params = &previous, s.capacity = 0; }));
+  refuse(kInvalid, "late_bound: is 1, expected less than the capacity, 1",
+         with([&](auto& s) { s.params = &previous, s.capacity = 1, s.late_bound = 1; }));
+  rbcChannelGroup mixed[] = {{0, 1, RBC_METHOD_PREVIOUS, 0}, {1, 2, RBC_METHOD_ANGLE, 0}};
+  rbcResampleParams grouped = params;
+  grouped.groups = mixed;
+  grouped.num_groups = 2;
+  refuse(kInvalid, "capacity: is 1, expected at least 2",
+         with([&](auto& s) { s.params = &grouped, s.capacity = 1; }));
   rbcResampleParams strange = params;
   strange.method = 99;
   refuse(kInvalid, "method", with([&](auto& s) { s.params = &strange; }));

@@ -67,10 +67,11 @@ struct Rig {
   double age = -1;
   int64_t one[2] = {1, 1};
 
-  Rig() {
+  explicit Rig(int64_t late_bound = 0) {
     rbcLiveStream stream = rbcLiveStreamInit();
     stream.channels = 1;
     stream.capacity = 4;
+    stream.late_bound = late_bound;
     live = make(context, {stream}, rbcLiveParamsInit());
   }
 
@@ -107,11 +108,14 @@ TEST_CASE("live: a producer held in the middle of a sample") {
   // The consumer takes what is whole.
   CHECK_SUCCEEDS(rig.fuseTo(&rig.out));
   CHECK(rig.out == 15);
-  CHECK(rig.age == -0.5);
+  CHECK(rig.age == 0.5);
   CHECK_FAILS(rig.push(4, 40), RBC_STATUS_UNSUPPORTED, "stream", "another thread pushes");
+  CHECK_FAILS(rbcLiveReset(rig.live.get(), 0), RBC_STATUS_UNSUPPORTED, "stream",
+              "another thread pushes");
   CHECK_FAILS(rbcLiveDestroy(rig.live.get()), RBC_STATUS_UNSUPPORTED, "live",
               "a thread pushes to stream 0");
   CHECK(countersOf(rig.live, 0).pushed == 2);
+  CHECK(countersOf(rig.live, 0).forgotten == 0);
 
   page.letGo();
   producer.join();
@@ -121,6 +125,37 @@ TEST_CASE("live: a producer held in the middle of a sample") {
   rig.query = 3.5;
   CHECK_SUCCEEDS(rig.fuseTo(&rig.out));
   CHECK(rig.out == 20);  // the sample of the page is 0
+  CHECK_SUCCEEDS(rbcLiveReset(rig.live.get(), 0));
+  CHECK(countersOf(rig.live, 0).forgotten == 4);
+}
+
+// A late sample made the ring copy itself: all of the copy but the sample of the page is written.
+TEST_CASE("live: a producer held while the ring is copied") {
+  Rig rig(2);
+  for (const double at : {0., 1., 2., 3., 1.5, 4.}) {
+    CHECK_SUCCEEDS(rig.push(at, static_cast<float>(10 * at)));
+  }
+  HeldPage page;
+  double at = 5;
+  rbcStatus_t pushed = RBC_STATUS_INTERNAL;
+  std::thread producer([&] { pushed = rig.pushFrom(&at, page.get()); });
+  page.awaitThread();
+  rig.query = 3.5;
+  for (int i = 0; i < 3; ++i) {  // 1.5, 2, 3, 4
+    rig.out = -1;
+    CHECK_SUCCEEDS(rig.fuseTo(&rig.out));
+    CHECK(rig.out == 35);
+    CHECK(rig.age == 0.5);
+    CHECK(countersOf(rig.live, 0).pushed == 6);
+  }
+  CHECK(countersOf(rig.live, 0).retried == 0);
+  page.letGo();
+  producer.join();
+  CHECK(pushed == RBC_STATUS_SUCCESS);
+  CHECK(countersOf(rig.live, 0).pushed == 7);
+  rig.query = 4.5;
+  CHECK_SUCCEEDS(rig.fuseTo(&rig.out));
+  CHECK(rig.out == 20);
 }
 
 TEST_CASE("live: a consumer held in the middle of a tick") {
@@ -135,6 +170,8 @@ TEST_CASE("live: a consumer held in the middle of a tick") {
   for (int i = 0; i < 20; ++i) CHECK_SUCCEEDS(rig.push(3 + i, 30));  // five times the ring
   CHECK(countersOf(rig.live, 0).pushed == 22);
   CHECK(countersOf(rig.live, 0).overwritten == 18);
+  CHECK_SUCCEEDS(rbcLiveReset(rig.live.get(), 0));
+  CHECK(countersOf(rig.live, 0).forgotten == 4);
   CHECK_FAILS(rig.fuseTo(&rig.out), RBC_STATUS_UNSUPPORTED, "live", "another thread fuses");
   CHECK_FAILS(rbcLiveDestroy(rig.live.get()), RBC_STATUS_UNSUPPORTED, "live", "a thread fuses");
 

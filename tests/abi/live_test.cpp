@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "abi/live_call.h"
+#include "abi/live_model.h"
 #include "support/random.h"
 #include "support/sanitizers.h"
 
@@ -21,51 +22,30 @@ using live_call::timeDtype;
 using support::Context;
 using support::Random;
 
-// ---- a model of a stream --------------------------------------------------------------------------
-
-// What the header says of a ring, in so many words.
+// The samples that a stream keeps, as rbcFuse takes them.
 template <class Time>
-struct Model {
-  size_t capacity;
-  int64_t late_bound;
-  int64_t channels;
-  std::vector<Time> times;  // in the order of arrival, all that were kept
-  std::vector<float> values;
-  int64_t late = 0;
-  int64_t dropped = 0;
-  int64_t early = 0;
-
-  size_t begin() const { return times.size() > capacity ? times.size() - capacity : 0; }
-
-  void push(Time time, const float* row) {
-    // Beside the new one there is room for all but one.
-    const size_t first = times.size() + 1 > capacity ? times.size() + 1 - capacity : 0;
-    const auto newer = std::count_if(times.begin() + static_cast<std::ptrdiff_t>(first),
-                                     times.end(), [&](Time t) { return t > time; });
-    if (time != time || newer > late_bound) {
-      ++dropped;
-      return;
-    }
-    late += newer > 0 ? 1 : 0;
-    times.push_back(time);
-    values.insert(values.end(), row, row + channels);
+void listOf(const live_model::Stream<Time>& model, std::vector<Time>* times,
+            std::vector<float>* values) {
+  for (const auto& sample : model.kept) {
+    times->push_back(sample.time);
+    values->insert(values->end(), sample.row.begin(), sample.row.end());
   }
+}
 
-  // The samples in the order of their times, equal ones as they came.
-  void sorted(std::vector<Time>* to_times, std::vector<float>* to_values) const {
-    std::vector<size_t> order;
-    for (size_t k = begin(); k < times.size(); ++k) order.push_back(k);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return times[a] < times[b]; });
-    to_times->clear();
-    to_values->clear();
-    for (const size_t k : order) {
-      to_times->push_back(times[k]);
-      const auto row = values.begin() + static_cast<std::ptrdiff_t>(k) * channels;
-      to_values->insert(to_values->end(), row, row + channels);
-    }
+// A time that a broken driver may send, or a query of a broken loop.
+template <class Time>
+Time strangeTime(Random& random) {
+  using Limits = std::numeric_limits<Time>;
+  if constexpr (std::is_same_v<Time, int64_t>) {
+    constexpr Time kTimes[] = {Limits::min(), Limits::max(), Limits::min() + 1, Limits::max() - 1,
+                               0};
+    return random.pick(kTimes);
+  } else {
+    constexpr Time kTimes[] = {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),
+                               Limits::max(),      Limits::lowest(),    0};
+    return random.pick(kTimes);
   }
-};
+}
 
 struct Choice {
   int32_t method;
@@ -87,7 +67,7 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
   const int32_t count = 1 + static_cast<int32_t>(random.below(3));
   std::vector<rbcLiveStream> streams;
   std::vector<rbcResampleParams> params(static_cast<size_t>(count));
-  std::vector<Model<Time>> models;
+  std::vector<live_model::Stream<Time>> models;
   std::vector<float> mean = {0.5f, -1, 2, 0.25f};
   std::vector<double> inv_std = {2, 0.5, 1, 3};
   int64_t four = 4;
@@ -109,16 +89,21 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     stream.channels = fours ? 4 : 1 + random.below(3);
     if (fours && random.chance(0.5)) p.mean = &mean_tensor;
     if (fours && random.chance(0.5)) p.inv_std = &inv_std_tensor;
-    stream.capacity = 4 + random.below(24);
-    stream.late_bound = random.below(4);
+    const bool steps = choice.method == RBC_METHOD_NEAREST ||
+                       choice.method == RBC_METHOD_PREVIOUS || choice.method == RBC_METHOD_NEXT;
+    const bool cubic = choice.method == RBC_METHOD_CUBIC || choice.method == RBC_METHOD_PCHIP;
+    stream.capacity = steps ? 1 : cubic ? 4 : 2;
+    if (random.chance(0.7)) stream.capacity += random.below(random.chance(0.5) ? 4 : 24);
+    stream.late_bound = std::min<int64_t>(random.below(4), stream.capacity - 1);
+    if (random.chance(0.2)) stream.late_bound = stream.capacity - 1;
     if (random.chance(0.3)) stream.max_age = ticks ? 4000 : 4;
+    if (random.chance(0.4)) stream.max_ahead = ticks ? 6000 : 6;
     stream.params = &p;
     if (random.chance(0.4)) {
       stream.clock_offset = ticks ? 0 : 0.75;
       stream.clock_offset_ticks = ticks ? 750 : 0;
     }
-    models.push_back(
-        {static_cast<size_t>(stream.capacity), stream.late_bound, stream.channels, {}, {}});
+    models.emplace_back(stream.capacity, stream.late_bound, stream.max_ahead);
     channels += stream.channels;
     streams.push_back(stream);
   }
@@ -129,38 +114,45 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
   double clock = 10;
   for (int step = 0; step < 60; ++step) {
     for (int32_t n = 0; n < count; ++n) {
-      Model<Time>& model = models[static_cast<size_t>(n)];
-      int64_t samples = random.below(3);
+      live_model::Stream<Time>& model = models[static_cast<size_t>(n)];
+      const int64_t width = streams[static_cast<size_t>(n)].channels;
+      if (random.chance(0.02)) {
+        CHECK_SUCCEEDS(rbcLiveReset(live.get(), n));
+        model.reset();
+        if (random.chance(0.5)) clock -= 50;
+      }
+      int64_t samples = random.below(random.chance(0.9) ? 3 : 30);
       std::vector<Time> times;
       std::vector<float> rows;
       for (int64_t i = 0; i < samples; ++i) {
         clock += random.chance(0.2) ? 0 : random.uniform(0, 1);
         double at = clock;
         if (random.chance(0.2)) at -= random.uniform(0, 3);  // late
-        if (random.chance(0.02)) at += 20;                   // a jump
-        if (random.chance(0.2)) at = std::floor(at);         // repeated
+        if (random.chance(0.02)) at += 20;                   // a wild stamp
+        if (random.chance(0.01)) clock += 30;                // a leap
+        if (random.chance(0.01)) clock -= 30;
+        if (random.chance(0.2)) at = std::floor(at);  // repeated
         Time time = timeAt(at);
-        if (!ticks && random.chance(0.03)) {
-          time = static_cast<Time>(std::numeric_limits<double>::quiet_NaN());
-        }
+        if (random.chance(0.02)) time = strangeTime<Time>(random);
         times.push_back(time);
-        for (int64_t d = 0; d < model.channels; ++d) {
+        std::vector<float> row;
+        for (int64_t d = 0; d < width; ++d) {
           const bool nan = random.chance(0.02);
-          rows.push_back(nan ? std::numeric_limits<float>::quiet_NaN()
-                             : static_cast<float>(random.uniform(-3, 3)));
+          row.push_back(nan ? std::numeric_limits<float>::quiet_NaN()
+                            : static_cast<float>(random.uniform(-3, 3)));
         }
-        model.push(time, rows.data() + i * model.channels);
+        rows.insert(rows.end(), row.begin(), row.end());
+        model.push(time, row);
       }
       // Now and then with strides: columns lie far apart.
       const bool strided = random.chance(0.3);
       std::vector<float> columns(rows.size());
       for (int64_t i = 0; i < samples; ++i) {
-        for (int64_t d = 0; d < model.channels; ++d) {
-          columns[static_cast<size_t>(d * samples + i)] =
-              rows[static_cast<size_t>(i * model.channels + d)];
+        for (int64_t d = 0; d < width; ++d) {
+          columns[static_cast<size_t>(d * samples + i)] = rows[static_cast<size_t>(i * width + d)];
         }
       }
-      int64_t shape[] = {samples, model.channels};
+      int64_t shape[] = {samples, width};
       int64_t strides[] = {1, samples};
       const rbcTensor time_tensor = hostTensor(times.data(), timeDtype<Time>(), 1, shape);
       const rbcTensor value_tensor =
@@ -177,9 +169,8 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
       const double back = random.chance(0.2) ? 30 : 4;
       queries.push_back(timeAt(clock + random.uniform(-back, 2)));
       if (random.chance(0.2)) queries.back() = timeAt(std::floor(clock));
-      if (!ticks && !ascend && random.chance(0.1)) {
-        queries.back() = static_cast<Time>(std::numeric_limits<double>::quiet_NaN());
-      }
+      if (random.chance(ascend ? 0.02 : 0.1)) queries.back() = strangeTime<Time>(random);
+      if (ascend && queries.back() != queries.back()) queries.back() = 0;  // NaN has no place
     }
     if (ascend) std::sort(queries.begin(), queries.end());
     const auto rows = static_cast<int64_t>(queries.size());
@@ -204,30 +195,43 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     std::vector<int64_t> shapes(static_cast<size_t>(2 * count));
     std::vector<rbcFuseStream> fused;
     bool any_query = false;
-    Time last = std::numeric_limits<Time>::lowest();
+    Time last = 0;
     for (const Time query : queries) {
-      any_query = any_query || query == query;
-      if (query == query) last = std::max(last, query);
+      if (query != query) continue;
+      last = any_query ? std::max(last, query) : query;
+      any_query = true;
     }
     for (size_t n = 0; n < static_cast<size_t>(count); ++n) {
-      models[n].sorted(&model_times[n], &model_values[n]);
+      listOf(models[n], &model_times[n], &model_values[n]);
       int64_t* shape = &shapes[2 * n];
       shape[0] = static_cast<int64_t>(model_times[n].size());
-      shape[1] = models[n].channels;
+      shape[1] = streams[n].channels;
       double age = std::numeric_limits<double>::quiet_NaN();
       int64_t age_ticks = std::numeric_limits<int64_t>::max();
       if (any_query && shape[0] > 0) {
-        const Time offset = static_cast<Time>(
-            ticks ? static_cast<double>(streams[n].clock_offset_ticks) : streams[n].clock_offset);
-        const Time own =
-            static_cast<Time>(static_cast<Time>(last - offset) - model_times[n].back());
-        age = static_cast<double>(own);
-        age_ticks = static_cast<int64_t>(own);
-        for (const Time query : queries) {
-          const auto own_query = static_cast<Time>(query - offset);
-          models[n].early += own_query < model_times[n].front() ? 1 : 0;
+        const auto onClock = [&](Time query) {
+          if constexpr (std::is_same_v<Time, int64_t>) {
+            const auto exact = static_cast<long double>(query) - streams[n].clock_offset_ticks;
+            return exact < static_cast<long double>(INT64_MIN) ? INT64_MIN
+                                                               : static_cast<Time>(exact);
+          } else {
+            return static_cast<Time>(query - static_cast<Time>(streams[n].clock_offset));
+          }
+        };
+        const Time now = onClock(last);
+        const Time used = models[n].usedBy(now);
+        const long double distance = live_model::distanceOf(now, used);
+        age = static_cast<double>(now < used ? -distance : distance);
+        if (ticks) {
+          const long double exact = static_cast<long double>(now) - static_cast<long double>(used);
+          age_ticks = exact >= 0x1p63L - 1 ? INT64_MAX - 1
+                      : exact <= -0x1p63L  ? INT64_MIN
+                                           : static_cast<int64_t>(exact);
         }
-        if (age > streams[n].max_age) shape[0] = 0;
+        for (const Time query : queries) {
+          models[n].early += onClock(query) < model_times[n].front() ? 1 : 0;
+        }
+        if (distance > static_cast<long double>(streams[n].max_age)) shape[0] = 0;
       }
       if (ticks) {
         int64_t told = 0;
@@ -259,13 +263,18 @@ void checkRandomly(const Context& context, uint64_t seed, int64_t* compared) {
     *compared += rows;
   }
   for (int32_t n = 0; n < count; ++n) {
-    const Model<Time>& model = models[static_cast<size_t>(n)];
+    const live_model::Stream<Time>& model = models[static_cast<size_t>(n)];
     const rbcLiveCounters counters = countersOf(live, n);
-    CHECK(counters.pushed == static_cast<int64_t>(model.times.size()));
-    CHECK(counters.overwritten == static_cast<int64_t>(model.begin()));
+    CHECK(counters.pushed == model.pushed);
+    CHECK(counters.overwritten == model.overwritten);
     CHECK(counters.late == model.late);
     CHECK(counters.dropped == model.dropped);
+    CHECK(counters.ahead == model.ahead);
+    CHECK(counters.invalid == model.invalid);
+    CHECK(counters.forgotten == model.forgotten);
     CHECK(counters.early == model.early);
+    const auto held = static_cast<int64_t>(model.kept.size());
+    CHECK(counters.pushed == counters.overwritten + counters.forgotten + held);
     CHECK(counters.retried == 0);
   }
 }

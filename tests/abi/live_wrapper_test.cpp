@@ -17,6 +17,7 @@ TEST_CASE("wrapper: live, with every option") {
                    robocache::channels(1, 1, robocache::Method::kLinear)};
   joints.late_bound = 1;
   joints.capacity = 4;
+  joints.max_ahead = 10;
   LiveStream gripper(1, robocache::dtypeOf<int32_t>());
   gripper.method = robocache::Method::kPrevious;
   gripper.fill_value = -1;
@@ -45,7 +46,7 @@ TEST_CASE("wrapper: live, with every option") {
   live.fuse(queries, {out, {2, 4}}, {{mask, {2, 3}}}, {{ages, {3}}});
   CHECK(out == std::vector<float>{0, 7.5, 7, 0, 5, 17.5, 7, 0});
   CHECK(mask == std::vector<uint8_t>{1, 0, 0, 1, 0, 0});
-  CHECK(ages == std::vector<double>{-0.5, 0.25, 0.5});
+  CHECK(ages == std::vector<double>{0.5, 0.25, 0.5});
   const std::vector<double> later = {9};
   live.fuse(later, {out.data(), {1, 4}}, {{mask.data(), {1, 3}}});
   CHECK(out[2] == -1);  // older than max_age
@@ -53,6 +54,14 @@ TEST_CASE("wrapper: live, with every option") {
   CHECK(live.counters(0).pushed == 3);
   CHECK(live.counters(0).late == 1);
   CHECK(live.counters(1).pushed == 1);
+
+  const std::vector<double> wild = {1e9};
+  live.push(0, wild, {rows.data(), {1, 2}});
+  CHECK(live.counters(0).ahead == 1);
+  live.reset(0);
+  CHECK(live.counters(0).forgotten == 3);
+  live.push(0, wild, {rows.data(), {1, 2}});
+  CHECK(live.counters(0).pushed == 4);
 }
 
 TEST_CASE("wrapper: live, of ticks and with results in place of exceptions") {
@@ -71,7 +80,7 @@ TEST_CASE("wrapper: live, of ticks and with results in place of exceptions") {
   std::vector<int64_t> ages(1);
   CHECK(own.fuse<Expect>(query, {out, {1, 1}}, {}, {ages}));
   CHECK(out[0] == 10);
-  CHECK(ages[0] == -5);
+  CHECK(ages[0] == 5);
 
   LiveStream none(0);
   const auto refused = Live::create<Expect>(context, {stream, none});
@@ -84,6 +93,9 @@ TEST_CASE("wrapper: live, of ticks and with results in place of exceptions") {
   const auto constant = own.fuse<Expect>(query, {fixed, {1, 1}});
   REQUIRE_FALSE(constant);
   CHECK(support::tells(constant.error().what(), {"out: is read-only"}));
+  const auto no_stream = own.reset<Expect>(7);
+  REQUIRE_FALSE(no_stream);
+  CHECK(support::tells(no_stream.error().what(), {"stream: is 7"}));
   const auto unknown = own.counters<Expect>(2);
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().status() == RBC_STATUS_INVALID_ARGUMENT);

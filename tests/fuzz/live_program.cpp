@@ -20,6 +20,16 @@ struct Live {
   ~Live() { rbcLiveDestroy(handle); }
 };
 
+// Now and then a time that no clock has.
+void fillWild(Call& call, Tensor& times, Choices& choices) {
+  if (!choices.chance(15)) return;
+  const double wild = times.raw.dtype.code == RBC_DTYPE_INT
+                          ? choices.pick({1e18, -1e18})
+                          : choices.pick({HUGE_VAL, -HUGE_VAL, 1e30, -1e30});
+  const auto at = static_cast<int64_t>(choices.below(8));
+  fillWhere(call, times, wild, [&](int64_t n) { return n == at; });
+}
+
 }  // namespace
 
 void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
@@ -45,13 +55,16 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
     s.dtype = anyFloat(choices);
     s.channels =
         choices.chance(97) ? choices.between(1, 5) : choices.pick<int64_t>({0, -1, INT64_MAX});
-    s.capacity = choices.chance(97) ? choices.between(4, 24)
-                                    : choices.pick<int64_t>({1, 0, -1, INT64_MAX, (1 << 24) + 1});
+    s.capacity = choices.chance(90)
+                     ? choices.between(4, 24)
+                     : choices.pick<int64_t>({1, 2, 3, 0, -1, INT64_MAX, (1 << 24) + 1});
     s.late_bound = choices.chance(60)   ? 0
                    : choices.chance(97) ? choices.below(4)
-                   : choices.pick<int64_t>({-1, 24, INT64_MAX});
+                                        : choices.pick<int64_t>({-1, 24, INT64_MAX});
     if (choices.chance(30)) s.max_age = choices.pick({0.0, 3.0, 50.0});
     if (choices.chance(3)) s.max_age = choices.pick({-1.0, std::nan("")});
+    if (choices.chance(30)) s.max_ahead = choices.pick({3.0, 50.0, 1e9, HUGE_VAL});
+    if (choices.chance(3)) s.max_ahead = choices.pick({-1.0, 1e-60, std::nan("")});
     if (choices.chance(70)) s.params = &params[n];
     if (p.groups != nullptr && choices.chance(80)) group.count = s.channels;
     const auto factor = [&](const char* name, const rbcTensor** of) {
@@ -103,7 +116,10 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
   }
 
   for (int64_t step = choices.between(1, 8); step > 0; --step) {
-    if (choices.chance(60)) {
+    if (choices.chance(10)) {
+      const auto stream = static_cast<int32_t>(choices.between(-1, count));
+      transcript.ended(rbcLiveReset(live.handle, stream), "rbcLiveReset", kArguments);
+    } else if (choices.chance(60)) {
       Call call("rbcLivePush");
       call.adds_up = true;
       const auto stream = static_cast<int32_t>(choices.below(count));
@@ -111,6 +127,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
       const int64_t pushed = choices.below(12);
       Tensor* times = call.add(choices, "times", time, {pushed}, Role::kInput, Where::kHost);
       fillTimes(call, *times, choices);
+      fillWild(call, *times, choices);
       Tensor* values =
           call.add(choices, "values", s.dtype, {pushed, s.channels}, Role::kInput, Where::kHost);
       fillReals(call, *values, choices);
@@ -126,6 +143,7 @@ void liveProgram(Machine& machine, Choices choices, Transcript& transcript) {
       const int64_t queries = choices.below(5);
       Tensor* query = call.add(choices, "query_times", time, {queries}, Role::kInput, Where::kHost);
       fillTimes(call, *query, choices);
+      fillWild(call, *query, choices);
       Tensor* out = call.addPlain("out", anyFloat(choices), {queries, channels}, Role::kOutput);
       Tensor* mask = choices.chance(60)
                          ? call.addPlain("mask", anyFlag(choices), {queries, count}, Role::kOutput)

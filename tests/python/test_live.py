@@ -10,9 +10,9 @@ import robocache as rbc
 
 
 def arrived(times, values, capacity):
-    """What a ring holds: of the samples that arrived last the order of their times."""
-    times, values = np.array(times[-capacity:]), np.array(values[-capacity:])
-    order = np.argsort(times, kind="stable")
+    """The samples that a ring holds: the newest samples by their times, equal ones as they came."""
+    times, values = np.array(times), np.array(values)
+    order = np.argsort(times, kind="stable")[-capacity:]
     return values[order], times[order]
 
 
@@ -51,7 +51,8 @@ def test_a_replay_is_fuse_of_what_has_arrived():
             assert tick.values.tobytes() == values.tobytes()
             assert tick.mask.tobytes() == mask.tobytes()
             for k in range(3):
-                assert tick.ages[k] == (queries[-1] - 0.001) - max(kept[k][0][-64:])
+                now = queries[-1] - 0.001
+                assert tick.ages[k] == now - max(time for time in kept[k][0] if time <= now)
             ticks += 1
             next_tick += 0.02
         row = rng.normal(size=channels[n]).astype(np.float32)
@@ -106,6 +107,11 @@ def test_ticks_of_int64():
         ({"capacity": 3, "method": "pchip"}, r"streams\[0\].capacity: is 3, expected at least 4"),
         ({"late_bound": 300}, r"streams\[0\].late_bound: is 300, expected less than the capacity"),
         ({"max_age": -1}, r"streams\[0\].max_age: is -1"),
+        ({"max_ahead": -1}, r"streams\[0\].max_ahead: is -1"),
+        ({"max_ahead": 0}, r"streams\[0\].max_ahead: is 0, expected more, or None"),
+        ({"max_ahead": "far"}, r"streams\[0\].max_ahead: "),
+        ({"capacity": 1}, r"streams\[0\].capacity: is 1, expected at least 2"),
+        ({"clock_offset": np.inf}, r"streams\[0\].clock_offset: is inf"),
         ({"method": "spline"}, r"streams\[0\].method: is 'spline'"),
         ({"std": [0, 1]}, r"streams\[0\].std"),
         ({"mean": [0, 1, 2]}, r"streams\[0\].*mean"),
@@ -127,6 +133,91 @@ def test_bad_samples_add_nothing():
             live.push(*arguments)
     assert live.counters(0).pushed == 0
     live.push(0, np.nan, [0, 0])
-    assert live.counters(0) == (0, 0, 0, 1, 0, 0)
+    assert live.counters(0) == (0, 0, 0, 0, 0, 0, 0, 1, 0)
     with pytest.raises(ValueError, match="out: shape"):
         live.fuse(0, out=np.empty((1, 3), np.float32))
+
+
+def test_an_infinite_stamp_is_refused():
+    live = rbc.Live([rbc.LiveStream(1, capacity=8, max_age=0.5, method="previous")])
+    for i in range(400):
+        live.push(0, 0.1 * i, [i])
+        if i == 20:
+            live.push(0, [np.inf, -np.inf, np.nan], [[999], [999], [999]])
+    tick = live.fuse(0.1 * 399)
+    assert tick.values.tolist() == [[399]] and tick.mask.all()
+    assert live.counters(0).invalid == 3 and live.counters(0).dropped == 0
+    ticks = rbc.Live([rbc.LiveStream(1)], time_dtype="int64")
+    ends = np.iinfo(np.int64)
+    ticks.push(0, [ends.min, ends.max, 0, 10], [[9], [9], [1], [2]])
+    assert ticks.fuse(5).values.tolist() == [[1.5]] and ticks.counters(0).invalid == 2
+
+
+@pytest.mark.parametrize("method", ["previous", "nearest", "linear"])
+def test_a_stamp_of_the_far_future_does_not_hide_that_a_sensor_has_stopped(method):
+    live = rbc.Live([rbc.LiveStream(1, capacity=8, max_age=0.5, method=method, fill_value=-7)])
+    for i in range(20):
+        live.push(0, 0.1 * i, [i])
+    live.push(0, 1e18, [999])
+    for i in range(20, 400):
+        live.push(0, 0.1 * i, [i])
+    tick = live.fuse(39.95)
+    assert tick.values.tolist() == [[-7]] and not tick.mask.any()
+    assert tick.ages.tolist() == [39.95 - 0.1 * 19]
+    assert live.counters(0).dropped == 380
+    live.reset(0)
+    live.push(0, [39.9, 40.0], [[1], [1]])
+    assert live.fuse(39.95).values.tolist() == [[1]]
+    assert live.counters(0).forgotten == 8
+
+
+def test_max_ahead_refuses_a_wild_stamp_and_lets_a_sensor_come_back():
+    live = rbc.Live([rbc.LiveStream(1, capacity=8, max_ahead=1)])
+    for i in range(100):
+        live.push(0, 0.1 * i, [i])
+        if i == 50:
+            live.push(0, 1e18, [999])
+    assert live.counters(0).ahead == 1 and live.counters(0).pushed == 100
+    live.push(0, [3600, 3600.5, 3601, 3601.5], [[1], [2], [3], [4]])  # it was silent
+    assert live.fuse(3601.25).values.tolist() == [[3.5]]
+    live.push(0, [10, 10.5, 11, 11.5], [[1], [2], [3], [4]])  # its clock was set back
+    assert live.fuse(11.25).values.tolist() == [[3.5]]
+    counters = live.counters(0)
+    assert (counters.ahead, counters.dropped, counters.forgotten) == (3, 2, 8)
+    assert counters.pushed == counters.overwritten + counters.forgotten + 2
+
+
+def test_late_samples_do_not_push_out_the_newest():
+    live = rbc.Live([rbc.LiveStream(1, capacity=4, late_bound=3, method="previous")])
+    for time_ in (0, 1, 2, 3, 4, 5, 3.5, 3.6, 3.7, 3.8):
+        live.push(0, time_, [time_])
+    tick = live.fuse([4.5, 5])
+    assert tick.values.ravel().tolist() == [4, 5] and tick.mask.all() and tick.ages == 0
+
+
+def test_ages():
+    live = rbc.Live([rbc.LiveStream(1, max_age=0.5, fill_value=-7), rbc.LiveStream(1)])
+    for n in range(2):
+        live.push(n, [10.0, 11.0, 12.0], [[10], [11], [12]])
+    for query, age, value in [
+        (11.25, 0.25, 11.25),  # a query of the past
+        (11.75, 0.75, -7),
+        (9.75, -0.25, 10),
+        (9.25, -0.75, -7),
+        (np.inf, np.inf, -7),
+        (-np.inf, -np.inf, -7),
+    ]:
+        tick = live.fuse(query)
+        assert tick.ages.tolist() == [age, age] and tick.values[0, 0] == value
+        assert tick.mask[0, 1] == (10 <= query <= 12)
+    assert np.isnan(live.fuse(np.nan).ages).all()
+
+
+def test_a_reset_of_a_stream_that_is_none():
+    live = rbc.Live([rbc.LiveStream(1)])
+    for stream, told in [(1, "stream: is 1, expected 0 to 0"), (-1, "stream: is -1")]:
+        for call in (live.reset, live.counters):
+            with pytest.raises(ValueError, match=told):
+                call(stream)
+    with pytest.raises(TypeError, match="stream: is .* expected an int"):
+        live.reset("arm")

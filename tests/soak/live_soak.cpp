@@ -1,7 +1,8 @@
 // Live fusion for a long time: live_soak [SECONDS] of the sensors' clocks (default 3600), as fast as it goes.
 //
 // Eight threads push at 1 kHz and one fuses at 1 kHz, by clocks that run ahead of each other by 64 ms at
-// most. Samples come late, too late, without a time, and not at all while a sensor is dead; a clock jumps.
+// most. Samples come late, too late, without a time, from the far future, and not at all while a sensor is
+// dead; a clock jumps, and a driver resets its stream.
 // Every value tells the time of its sample, so that a row that is torn or old shows; and each producer
 // knows what must have become of its samples, all of which are counted.
 #include <algorithm>
@@ -9,12 +10,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
 #include <limits>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "abi/live_model.h"
 #include "robocache/robocache.hpp"
 
 namespace {
@@ -25,6 +26,7 @@ constexpr int64_t kCapacity = 64;
 constexpr int64_t kLateBound = 6;
 constexpr int64_t kAhead = 64;  // ms
 constexpr int64_t kMaxAge = 500;
+constexpr int64_t kMaxAhead = 5000;  // of the sensor that sends wild stamps
 
 std::atomic<int64_t> clocks[kStreams + 1];  // ms; the last is that of the consumer
 std::atomic<int64_t> wrong{0};
@@ -40,35 +42,7 @@ void awaitOthers(int64_t now) {
   }
 }
 
-// What a ring makes of samples, one by one.
-struct Expected {
-  std::deque<double> kept;
-  int64_t pushed = 0;
-  int64_t late = 0;
-  int64_t dropped = 0;
-
-  void add(double time) {
-    if (kept.size() == kCapacity) {
-      // The oldest makes room, if this one is taken.
-      if (!takes(time, 1)) return;
-      kept.pop_front();
-    } else if (!takes(time, 0)) {
-      return;
-    }
-    kept.push_back(time);
-    ++pushed;
-  }
-  bool takes(double time, std::ptrdiff_t skipped) {
-    const auto newer = std::count_if(kept.begin() + skipped, kept.end(),
-                                     [&](double other) { return other > time; });
-    if (time != time || newer > kLateBound) {
-      ++dropped;
-      return false;
-    }
-    late += newer > 0 ? 1 : 0;
-    return true;
-  }
-};
+using Expected = live_model::Stream<double>;
 
 void produce(robocache::Live& live, int n, int64_t end, Expected* expected) {
   std::mt19937_64 random(static_cast<uint64_t>(n));
@@ -77,7 +51,7 @@ void produce(robocache::Live& live, int n, int64_t end, Expected* expected) {
   const auto push = [&](double time) {
     for (int d = 0; d < kChannels; ++d) row[d] = d % 2 == 0 ? time : -time;
     live.push(n, {&time, {1}}, {row, {1, kChannels}});
-    expected->add(time);
+    expected->push(time, {});
   };
   std::vector<std::pair<int64_t, double>> held;  // until when, and what
   for (int64_t now = 1; now <= end; ++now) {
@@ -93,6 +67,12 @@ void produce(robocache::Live& live, int n, int64_t end, Expected* expected) {
         push(time + 3000);  // beside it all that follow are late
       } else {
         push(chance(2000) ? std::numeric_limits<double>::quiet_NaN() : time);
+        if (n == 6 && chance(1000))
+          push(chance(2) ? 1e15 : std::numeric_limits<double>::infinity());
+        if (n == 7 && chance(10000)) {
+          live.reset(n);
+          expected->reset();
+        }
       }
       for (size_t i = 0; i < held.size();) {
         if (held[i].first > now) {
@@ -122,9 +102,9 @@ void consume(robocache::Live& live, int64_t end) {
     for (int n = 0; n < kStreams; ++n) {
       const double query = queries[kHistory - 1];
       const double last = query - ages[n];
-      const bool any = ages[n] == ages[n] && ages[n] <= kMaxAge;
-      // Of a clock that jumped, until the sample of then is overwritten.
-      require(n == 5 || !(last < newest[n]), "the newest sample is older than before", n, query);
+      const bool any = std::fabs(ages[n]) <= kMaxAge;
+      // Except for late samples that follow a reset.
+      require(n == 7 || !(last < newest[n]), "the newest sample is older than before", n, query);
       newest[n] = std::max(newest[n], last == last ? last : 0);
       for (int t = 0; t < kHistory; ++t) {
         const double* row = &out[static_cast<size_t>((t * kStreams + n) * kChannels)];
@@ -161,35 +141,46 @@ int main(int argc, char** argv) {
     stream.capacity = kCapacity;
     stream.late_bound = kLateBound;
     stream.max_age = kMaxAge;
+    stream.max_ahead = n == 6 ? kMaxAhead : 0;
     stream.fill_value = -1;
     stream.method = n % 2 == 0 ? robocache::Method::kPrevious : robocache::Method::kLinear;
     stream.bounds = robocache::Bounds::kHold;
   }
   robocache::Live live = robocache::Live::create(context, streams);
-  Expected expected[kStreams];
+  std::vector<Expected> expected;
+  for (int n = 0; n < kStreams; ++n) {
+    expected.emplace_back(kCapacity, kLateBound, n == 6 ? kMaxAhead : 0);
+  }
   std::vector<std::thread> threads;
   for (int n = 0; n < kStreams; ++n) {
-    threads.emplace_back(
-        [&live, n, seconds, &expected] { produce(live, n, 1000 * seconds, &expected[n]); });
+    threads.emplace_back([&live, n, seconds, &expected] {
+      produce(live, n, 1000 * seconds, &expected[static_cast<size_t>(n)]);
+    });
   }
   consume(live, 1000 * seconds);
   for (std::thread& thread : threads) thread.join();
 
-  int64_t samples = 0, late = 0, dropped = 0, retried = 0;
+  int64_t samples = 0, late = 0, dropped = 0, refused = 0, forgotten = 0, retried = 0;
   for (int n = 0; n < kStreams; ++n) {
     const rbcLiveCounters told = live.counters(n);
-    require(told.pushed == expected[n].pushed, "samples are lost", n, 0);
-    require(told.late == expected[n].late, "late samples are miscounted", n, 0);
-    require(told.dropped == expected[n].dropped, "dropped samples are miscounted", n, 0);
-    require(told.overwritten == std::max<int64_t>(told.pushed - kCapacity, 0),
-            "overwritten samples are miscounted", n, 0);
-    samples += told.pushed, late += told.late, dropped += told.dropped, retried += told.retried;
+    const Expected& right = expected[static_cast<size_t>(n)];
+    require(told.pushed == right.pushed, "samples are lost", n, 0);
+    require(told.late == right.late, "late samples are miscounted", n, 0);
+    require(told.dropped == right.dropped, "dropped samples are miscounted", n, 0);
+    require(told.ahead == right.ahead, "samples that are ahead are miscounted", n, 0);
+    require(told.invalid == right.invalid, "samples without a time are miscounted", n, 0);
+    require(told.forgotten == right.forgotten, "forgotten samples are miscounted", n, 0);
+    require(told.overwritten == right.overwritten, "overwritten samples are miscounted", n, 0);
+    samples += told.pushed, late += told.late, dropped += told.dropped;
+    refused += told.ahead + told.invalid, forgotten += told.forgotten, retried += told.retried;
   }
   std::printf(
-      "%lld ticks, %lld samples kept, %lld of them late, %lld dropped, %lld looks again, %lld "
-      "wrong\n",
+      "%lld ticks, %lld samples kept, %lld of them late, %lld forgotten, %lld dropped, %lld ahead "
+      "or "
+      "invalid, %lld looks again, %lld wrong\n",
       static_cast<long long>(1000 * seconds), static_cast<long long>(samples),
-      static_cast<long long>(late), static_cast<long long>(dropped),
+      static_cast<long long>(late), static_cast<long long>(forgotten),
+      static_cast<long long>(dropped), static_cast<long long>(refused),
       static_cast<long long>(retried), static_cast<long long>(wrong.load()));
   return wrong == 0 && samples > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -91,7 +91,8 @@ static class LiveTest {
   [Test]
   static void LateSamplesAndMistakes() {
     using (Context context = Context.Cpu(1)) {
-      LiveStream few = new LiveStream {Channels = Channels, Capacity = Kept, LateBound = 1};
+      LiveStream few = new LiveStream {Channels = Channels, Capacity = Kept, LateBound = 1,
+                                       MaxAhead = 10};
       Live live;
       Rbc.LiveCreate(context, new LiveStream[] {few}, new LiveParams(), out live);
       Push(context, live, 0, 1, 1, 1, 1);
@@ -99,14 +100,25 @@ static class LiveTest {
       Push(context, live, 0, 1.5, 9, 9, 9); // one is newer
       Push(context, live, 0, 1.2, 7, 7, 7); // two are
       Push(context, live, 0, double.NaN, 7, 7, 7);
+      Push(context, live, 0, double.PositiveInfinity, 7, 7, 7);
+      Push(context, live, 0, 1e9, 7, 7, 7); // far ahead
       LiveCounters counters = new LiveCounters();
       Rbc.LiveGetCounters(live, 0, counters);
       Expect.Equal(3L, counters.Pushed);
       Expect.Equal(1L, counters.Late);
-      Expect.Equal(2L, counters.Dropped);
+      Expect.Equal(1L, counters.Dropped);
+      Expect.Equal(2L, counters.Invalid);
+      Expect.Equal(1L, counters.Ahead);
       float[,] values = new float[1, Channels];
       Rbc.LiveFuse(context, live, new double[] {1.25}, values, null, null);
       for (int d = 0; d < Channels; ++d) Expect.Equal(5f, values[0, d]);
+      Rbc.LiveReset(live, 0);
+      Push(context, live, 0, 0.5, 4, 4, 4);
+      Rbc.LiveFuse(context, live, new double[] {0.5}, values, null, null);
+      for (int d = 0; d < Channels; ++d) Expect.Equal(4f, values[0, d]);
+      Rbc.LiveGetCounters(live, 0, counters);
+      Expect.Equal(3L, counters.Forgotten);
+      Expect.Throws<ArgumentException>("stream: is 1", () => Rbc.LiveReset(live, 1));
       Expect.Throws<ArgumentException>("stream: is 1", () => Push(context, live, 1, 3, 1, 1, 1));
       Expect.Throws<ArgumentException>("values", () => Push(context, live, 0, 3, 1));
       live.Dispose();

@@ -23,6 +23,7 @@ _DTYPE = struct.Struct("BBH")  # rbcDType
     _set_capacity,
     _set_late_bound,
     _set_max_age,
+    _set_max_ahead,
     _set_clock_offset,
     _set_clock_offset_ticks,
 ) = struct_of(
@@ -31,6 +32,7 @@ _DTYPE = struct.Struct("BBH")  # rbcDType
     "capacity",
     "late_bound",
     "max_age",
+    "max_ahead",
     "clock_offset",
     "clock_offset_ticks",
 )
@@ -45,12 +47,20 @@ class LiveStream(NamedTuple):
     ----------
     channels : int
     capacity : int
-        The samples that are kept, of those that arrived last; cubic and pchip need 4 at least.
+        How many samples are kept, the newest ones by their times; at least 1 for previous, next and
+        nearest, 4 for cubic and pchip, 2 for the others.
     late_bound : int
-        A sample that arrives late is put in order if so many newer ones are there at most; an older
-        one is dropped. Both are counted.
+        How many of the kept samples may be newer than one that arrives late. Such a sample is put
+        in order; one that is later still is dropped. Both are counted.
     max_age : number, optional
-        In the unit of the times: a stream whose newest sample is older than that has none.
+        In the unit of the times. A stream whose age (see :class:`LiveTick`) is more than that, or
+        less than the negative of it, has no samples.
+    max_ahead : number, optional
+        In the unit of the times. A sample that is more than that after the newest one is refused,
+        and counted in ``ahead``. Three successive samples that agree with each other outvote the
+        newest one, so a true leap, or a clock that was set back, costs two samples. It must be
+        longer than the longest regular interval between two samples. None: no limit, and one wild
+        stamp makes the samples after it too late, until :meth:`Live.reset`.
     dtype
         Of the values.
     method, bounds, fill_value, max_gap, tolerance, mean, std, clock_offset
@@ -70,6 +80,7 @@ class LiveStream(NamedTuple):
     mean: Numbers | None = None
     std: Numbers | None = None
     clock_offset: float = 0
+    max_ahead: float | None = None
 
 
 class LiveTick(NamedTuple):
@@ -77,18 +88,28 @@ class LiveTick(NamedTuple):
 
     values: Any  #: [T,D]: the channels of all streams, side by side
     mask: Any  #: [T,N] bool: where a stream has a value
-    ages: Any  #: [N]: of each stream's newest sample; NaN without any (int64: the largest)
+    #: [N]: the newest query time minus the time of each stream's newest sample up to it; negative
+    #: if all samples are after it. NaN without samples (int64: the largest)
+    ages: Any
 
 
 class LiveCounters(NamedTuple):
-    """What has become of a stream's samples."""
+    """Counts of a stream's samples.
+
+    Each sample is counted in one of ``pushed``, ``dropped``, ``ahead`` and ``invalid``. While no
+    thread pushes, ``pushed`` is the sum of ``overwritten``, ``forgotten`` and the samples that are
+    kept.
+    """
 
     pushed: int  #: that were kept, late ones too
-    overwritten: int  #: of these, those that newer ones have taken the place of
+    overwritten: int  #: of these, those whose place a newer sample has taken
     late: int  #: of the kept ones, those that came after newer ones
-    dropped: int  #: that came too late, or whose time is NaN
+    dropped: int  #: that came too late
     retried: int  #: looks of :meth:`Live.fuse` that had to be taken again
     early: int  #: queries of :meth:`Live.fuse` that were before all samples that were there
+    ahead: int  #: that were refused because of ``max_ahead``
+    invalid: int  #: whose time was NaN or infinite (int64: the least, which is NaT, or the largest)
+    forgotten: int  #: of the kept ones, those that :meth:`Live.reset` or a clock set back took away
 
 
 class Live:
@@ -173,6 +194,11 @@ class Live:
         _set_late_bound(made, 0 if late == 0 else count(late, "late_bound"))
         if stream.max_age is not None:
             _set_max_age(made, number(stream.max_age, "max_age"))
+        if stream.max_ahead is not None:
+            ahead = number(stream.max_ahead, "max_ahead")
+            if ahead == 0:  # which the library takes for no limit
+                raise ValueError("max_ahead: is 0, expected more, or None for no limit")
+            _set_max_ahead(made, ahead)
         offset, ticks = clock_offsets(stream.clock_offset, no_times)
         _set_clock_offset(made, offset)
         _set_clock_offset_ticks(made, ticks)
@@ -189,6 +215,15 @@ class Live:
             std=stream.std,
         )
         return made, _packed(name), rules._native[3]
+
+    def _index(self, stream: Any) -> int:
+        try:
+            stream = operator.index(stream)
+        except REFUSALS:
+            raise TypeError(f"stream: is {shown(stream)}, expected an int") from None
+        if not 0 <= stream < len(self._dtypes):
+            raise ValueError(f"stream: is {stream}, expected 0 to {len(self._dtypes) - 1}")
+        return int(stream)
 
     def push(self, stream: int, times: Any, values: Any) -> None:
         """Add samples of a stream, in the order in which they arrive.
@@ -207,18 +242,37 @@ class Live:
         ValueError
             The stream is none, or shapes do not fit; nothing is added.
         """
-        try:
-            stream = operator.index(stream)
-        except REFUSALS:
-            raise TypeError(f"stream: is {shown(stream)}, expected an int") from None
-        if not 0 <= stream < len(self._dtypes):
-            raise ValueError(f"stream: is {stream}, expected 0 to {len(self._dtypes) - 1}")
+        stream = self._index(stream)
         own_times = self._array(times, self._time, "times")
         own_values = self._array(values, self._dtypes[stream], "values")
         if own_times.ndim == 0:
             own_times = own_times[None]
             own_values = own_values[None] if own_values.ndim == 1 else own_values
         _core.rbc_live_push(self._context._handle, self._handle, stream, own_times, own_values)
+
+    def reset(self, stream: int) -> None:
+        """Forget the samples of a stream: its driver has restarted, or its clock was set.
+
+        Samples of any time are accepted then. For the thread that pushes to the stream.
+
+        Raises
+        ------
+        ValueError
+            The stream is none.
+        RoboCacheError
+            Another thread pushes to it (UNSUPPORTED); nothing is forgotten.
+
+        Examples
+        --------
+        >>> import robocache as rbc
+        >>> live = rbc.Live([rbc.LiveStream(1)])
+        >>> live.push(0, [100.0, 101.0], [[1], [2]])
+        >>> live.reset(0)
+        >>> live.push(0, [0.0, 1.0], [[3], [4]])
+        >>> live.fuse(0.5).values.tolist(), live.counters(0).forgotten
+        ([[3.5]], 2)
+        """
+        _core.rbc_live_reset(self._handle, self._index(stream))
 
     def fuse(self, query_times: Any, *, dtype: Any = "float32", out: Any = None) -> LiveTick:
         """What the rings hold at the query times, one row each: the tick, or it and those before.
@@ -251,7 +305,7 @@ class Live:
     def counters(self, stream: int) -> LiveCounters:
         """What has become of a stream's samples so far. From any thread."""
         told = _new_counters()
-        _core.rbc_live_get_counters(self._handle, stream, told)
+        _core.rbc_live_get_counters(self._handle, self._index(stream), told)
         return LiveCounters(
             *(getattr(_core, f"LiveCounters_{name}_get")(told) for name in LiveCounters._fields)
         )

@@ -110,6 +110,7 @@ class LiveTest {
   void lateSamplesAndMistakes() {
     LiveStream few = stream(null);
     few.setLateBound(1);
+    few.setMaxAhead(10);
     LiveParams params = new LiveParams();
     params.setDType(DType.FLOAT64);
     Live live = RoboCache.liveCreate(context, new LiveStream[] {few}, params);
@@ -118,14 +119,26 @@ class LiveTest {
     push(live, 0, 1.5, 9, 9, 9); // one is newer
     push(live, 0, 1.2, 7, 7, 7); // two are
     push(live, 0, Double.NaN, 7, 7, 7);
+    push(live, 0, Double.POSITIVE_INFINITY, 7, 7, 7);
+    push(live, 0, 1e9, 7, 7, 7); // far ahead
     LiveCounters counters = new LiveCounters();
     RoboCache.liveGetCounters(live, 0, counters);
     assertEquals(3, counters.getPushed());
     assertEquals(1, counters.getLate());
-    assertEquals(2, counters.getDropped());
+    assertEquals(1, counters.getDropped());
+    assertEquals(2, counters.getInvalid());
+    assertEquals(1, counters.getAhead());
     Tensor out = Tensor.allocate(DType.FLOAT32, 1, CHANNELS);
     RoboCache.liveFuse(context, live, Data.f64(shape(1), 1.25), out, null, null);
     assertArrayEquals(new float[] {5, 5, 5}, Data.floats(out));
+
+    RoboCache.liveReset(live, 0);
+    push(live, 0, 0.5, 4, 4, 4);
+    RoboCache.liveFuse(context, live, Data.f64(shape(1), 0.5), out, null, null);
+    assertArrayEquals(new float[] {4, 4, 4}, Data.floats(out));
+    RoboCache.liveGetCounters(live, 0, counters);
+    assertEquals(3, counters.getForgotten());
+    assertThrows(IllegalArgumentException.class, () -> RoboCache.liveReset(live, 1));
 
     String told =
         assertThrows(IllegalArgumentException.class, () -> push(live, 1, 3, 1, 1, 1)).getMessage();
