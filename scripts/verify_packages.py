@@ -1,8 +1,9 @@
 """Check packages as they lie there, wherever they came from: verify_packages.py [--strict] FOLDER
 
 Their sums, the bills of materials, one for each architecture, the statement of provenance, that
-every package carries the libraries that the bills name alone, and that these are hardened. Nothing
-of the packages is run. With --strict it fails where what knows the schemas of bills is missing.
+every package carries only the libraries that the bills name, and that each binary in any package is
+hardened. Binaries are found by content; a source distribution must not have one. Nothing is run.
+With --strict it fails where what knows the schemas of bills is missing.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import csv
 import io
 import pathlib
 import re
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -21,7 +21,8 @@ import zipfile
 import verify_statements
 from verify_statements import sha256
 
-HARDENING = pathlib.Path(__file__).parent.parent / "tests/source/hardening.py"
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests/source"))
+import hardening  # noqa: E402
 
 
 def check_sums(folder: pathlib.Path) -> list[str]:
@@ -39,16 +40,29 @@ def check_sums(folder: pathlib.Path) -> list[str]:
     return found
 
 
-def files_of(path: pathlib.Path) -> dict[str, bytes]:
-    """Content by name, of any archive; none leads out of the folder that it is unpacked to."""
-    if path.name.endswith(".tar.gz"):
-        with tarfile.open(path) as archive:
-            members = [m for m in archive.getmembers() if m.isfile()]
-            return {m.name: archive.extractfile(m).read() for m in members}
-    if path.suffix in (".whl", ".jar", ".nupkg"):
-        with zipfile.ZipFile(path) as archive:
-            return {name: archive.read(name) for name in archive.namelist()}
-    return {}
+def unpacked(name: str, content: bytes) -> dict[str, bytes]:
+    """Content by name, of an archive, by its first bytes, and of those in it; {} if it is none.
+
+    Files of an inner archive have names of the form "ARCHIVE: NAME".
+    """
+    files: dict[str, bytes] = {}
+    if content.startswith(b"\x1f\x8b") and tarfile.is_tarfile(io.BytesIO(content)):
+        with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+            for member in tar.getmembers():
+                file = tar.extractfile(member) if member.isfile() else None
+                if file is not None:
+                    files[member.name] = file.read()
+    elif content.startswith(b"PK\x03\x04"):
+        with zipfile.ZipFile(io.BytesIO(content)) as zipped:
+            files = {entry: zipped.read(entry) for entry in zipped.namelist()}
+    for outer, inner in list(files.items()):
+        files.update({f"{outer}: {file}": data for file, data in unpacked(outer, inner).items()})
+    return files
+
+
+def binaries_of(name: str, content: bytes) -> dict[str, bytes]:
+    """All ELF files in a package, by name."""
+    return {file: data for file, data in unpacked(name, content).items() if hardening.is_elf(data)}
 
 
 def check_record(name: str, files: dict[str, bytes]) -> list[str]:
@@ -67,13 +81,11 @@ def check_record(name: str, files: dict[str, bytes]) -> list[str]:
     return found
 
 
-def check_library(name: str, content: bytes) -> list[str]:
+def check_hardening(content: bytes) -> list[str]:
     with tempfile.NamedTemporaryFile(suffix=".so") as file:
         file.write(content)
         file.flush()
-        command = [sys.executable, HARDENING, file.name, "--optimized"]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-    return [f"{name}: {line.partition(': ')[2]}" for line in run.stdout.splitlines()]
+        return hardening.problems(file.name, optimized=True, packaged=True)
 
 
 def verify(folder: pathlib.Path) -> list[str]:
@@ -84,24 +96,28 @@ def verify(folder: pathlib.Path) -> list[str]:
         found.append(f"{len(bills)} bills of materials, expected {len(trees)}: one for each tree")
     wrong, named = verify_statements.check_bills(folder)
     found += wrong + verify_statements.check_provenance(folder)
-    hardened = set()
+    problems: dict[str, list[str]] = {}  # by the sum of a binary, which several packages carry
     carriers = 0
     for path in sorted(folder.iterdir()):
-        files = files_of(path)
+        content = path.read_bytes()
+        files = unpacked(path.name, content)
         for name in files:
             if name.startswith("/") or ".." in name.split("/"):
                 found.append(f"{path.name}: {name} leads out of it")
         if path.suffix == ".whl":
             found += check_record(path.name, files)
-        for name, content in files.items():
-            if not re.search(r"librobocache\.so[.\d]*$", name):
-                continue
-            carriers += 1
-            if sha256(content) not in named:
-                found.append(f"{path.name}: {name} is the library of no bill of materials")
-            if sha256(content) not in hardened:
-                hardened.add(sha256(content))
-                found += check_library(f"{path.name}: {name}", content)
+        for name, binary in binaries_of(path.name, content).items():
+            place = f"{path.name}: {name}"
+            digest = sha256(binary)
+            if path.name.endswith(".tar.gz") and path not in trees:
+                found.append(f"{place} is a binary in a source distribution")
+            if digest not in problems:
+                problems[digest] = check_hardening(binary)
+                found += [f"{place}: {problem}" for problem in problems[digest]]
+            if re.search(r"librobocache\.so[.\d]*$", name):
+                carriers += 1
+                if digest not in named:
+                    found.append(f"{place} is a library that no bill of materials names")
     if carriers == 0:
         found.append("no package carries the library")
     return found

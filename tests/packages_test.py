@@ -21,6 +21,7 @@ from elftools.elf.elffile import ELFFile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
+import verify_packages  # noqa: E402
 import verify_statements  # noqa: E402
 
 DIST = ROOT / "dist"
@@ -131,6 +132,12 @@ class AllPackages(unittest.TestCase):
                 else:
                     self.assertEqual(paths, ["$ORIGIN"])
                     self.assertLessEqual(needed, SYSTEM_LIBRARIES | {"librobocache.so.1"})
+
+    def test_binaries_are_hardened(self):
+        for path in sorted(DIST.iterdir()):
+            for name, data in verify_packages.binaries_of(path.name, path.read_bytes()).items():
+                with self.subTest(f"{path.name}: {name}"):
+                    self.assertEqual(verify_packages.check_hardening(data), [])
 
     def test_tell_nothing_of_the_machine(self):
         marks = {str(ROOT), f"{pathlib.Path.home()}/", sys.prefix}

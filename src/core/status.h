@@ -1,10 +1,11 @@
 // Errors inside the library are exceptions; guard() is the one wall where they become a status and
-// a message.
+// a message, and past which nothing depends on how the caller's thread rounds.
 #pragma once
 
 #include <exception>
 #include <new>
 
+#include "float_environment.h"
 #include "robocache/base.h"
 
 namespace rbc {
@@ -32,6 +33,7 @@ void prefixLastError(const char* format, ...) noexcept __attribute__((format(pri
 
 template <class Body>
 rbcStatus_t guard(Body&& body) noexcept {
+  const DefaultFloats floats;
   try {
     body();
     return RBC_STATUS_SUCCESS;

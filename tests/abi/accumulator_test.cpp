@@ -8,6 +8,7 @@
 
 #include "support/accumulator.h"
 #include "support/expect.h"
+#include "support/odd_floats.h"
 #include "support/random.h"
 #include "support/sanitizers.h"
 #include "support/statistics_reference.h"
@@ -225,6 +226,40 @@ TEST_CASE("accumulator: after the first pass quantiles are near, and all else is
             std::abs(exact.sorted().front()) * (wide ? 0x1p-4 : 0x1p-7));
       CHECK(std::abs(result.quantiles[2 + c] - exact.sorted().back()) <=
             std::abs(exact.sorted().back()) * (wide ? 0x1p-4 : 0x1p-7));
+    }
+  }
+}
+
+TEST_CASE("accumulator: results do not depend on the rounding mode of the calling thread") {
+  const Context context = support::cpuContext(1);
+  const std::vector<double> levels = {0.1, 0.3, 0.7};
+  for (const rbcDType dtype : {support::kF32, support::kF64, support::kI16}) {
+    const std::vector<uint64_t> elements = randomElements(dtype, 60, 9);
+    const auto everything = [&](int mode) {
+      const support::OddFloats odd(mode);
+      const Accumulator first = makeAccumulator(context, 2, levels);
+      const Accumulator second = makeAccumulator(context, 2, levels);
+      require(support::update(context, first, samplesOf(dtype, elements, 0, 20)));
+      require(support::update(context, second, samplesOf(dtype, elements, 20, 60)));
+      require(rbcStatisticsAccumulatorMerge(context.get(), first.get(), second.get()));
+      support::AccumulatorResult all = resultOf(first);
+      nextPass(first);
+      CHECK(odd.still());
+      std::vector<double> numbers = all.quantiles;
+      for (const auto* values : {&all.min, &all.max, &all.mean, &all.std}) {
+        numbers.insert(numbers.end(), values->begin(), values->end());
+      }
+      Bytes bytes = exported(first);
+      for (const double number : numbers) {
+        const uint64_t bits = support::bitsOf(number);
+        for (int shift = 0; shift < 64; shift += 8)
+          bytes.push_back(static_cast<uint8_t>(bits >> shift));
+      }
+      return bytes;
+    };
+    const Bytes expected = everything(FE_TONEAREST);
+    for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+      CHECK_MESSAGE(everything(mode) == expected, support::nameOf(dtype), " mode ", mode);
     }
   }
 }

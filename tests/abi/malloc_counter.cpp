@@ -22,6 +22,7 @@ namespace {
 std::atomic<int64_t> of_process{0};
 std::atomic<int64_t> of_library{0};
 std::atomic<int64_t> of_freed{0};
+std::atomic<int64_t> of_failed{0};
 std::atomic<int64_t> fails_at{0};
 
 // Where the library is loaded.
@@ -55,6 +56,7 @@ bool count(const void* caller) noexcept {
     const int64_t number = of_library.fetch_add(1, std::memory_order_relaxed) + 1;
     if (number == fails_at.load(std::memory_order_relaxed)) {
       of_process.fetch_sub(1, std::memory_order_relaxed);
+      of_failed.fetch_add(1, std::memory_order_relaxed);
       return false;
     }
   }
@@ -109,7 +111,9 @@ RBC_TEST_HOOK void* operator new(size_t bytes, std::align_val_t alignment) {
 
 namespace malloc_counter {
 
-Counts counts() noexcept { return {of_process.load(), of_library.load(), of_freed.load()}; }
+Counts counts() noexcept {
+  return {of_process.load(), of_library.load(), of_freed.load(), of_failed.load()};
+}
 
 void failLibraryAt(int64_t n) noexcept { fails_at = n > 0 ? of_library.load() + n : 0; }
 
@@ -119,7 +123,7 @@ void failLibraryAt(int64_t n) noexcept { fails_at = n > 0 ? of_library.load() + 
 
 namespace malloc_counter {
 
-Counts counts() noexcept { return {0, 0, 0}; }
+Counts counts() noexcept { return {0, 0, 0, 0}; }
 
 void failLibraryAt(int64_t) noexcept {}
 

@@ -17,6 +17,7 @@ struct Counts {
   int64_t process;  // by any thread
   int64_t library;  // asked for by librobocache's own code, the CUDA runtime in it included
   int64_t freed;    // by any thread
+  int64_t failed;   // because of failLibraryAt
 };
 
 // Always 0 where nothing is counted.

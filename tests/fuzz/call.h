@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "fuzz/choices.h"
-#include "robocache/robocache.h"
+#include "fuzz/entries.h"
 #include "support/dtypes.h"
 
 namespace fuzz {

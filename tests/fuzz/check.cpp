@@ -67,18 +67,22 @@ class Accumulators {
   }
   Accumulators(const Accumulators&) = delete;
 
-  void exportTo(std::vector<uint8_t>* output) const {
+  // Appends their states. False if there is no memory for one.
+  bool exportTo(std::vector<uint8_t>* output) const {
     for (auto* accumulator : handles.accumulators) {
       size_t bytes = 0;
       rbcContext_t context = machine_.context();
-      if (accumulator == nullptr || rbcStatisticsAccumulatorExport(context, accumulator, nullptr, 0,
-                                                                   &bytes) != RBC_STATUS_SUCCESS) {
-        continue;
+      if (accumulator == nullptr) continue;
+      rbcStatus_t status = rbcStatisticsAccumulatorExport(context, accumulator, nullptr, 0, &bytes);
+      if (status == RBC_STATUS_SUCCESS) {
+        const size_t before = output->size();
+        output->resize(before + bytes);
+        status = rbcStatisticsAccumulatorExport(context, accumulator, output->data() + before,
+                                                bytes, &bytes);
       }
-      const size_t before = output->size();
-      output->resize(before + bytes);
-      rbcStatisticsAccumulatorExport(context, accumulator, output->data() + before, bytes, &bytes);
+      if (status == RBC_STATUS_OUT_OF_MEMORY) return false;
     }
+    return true;
   }
 
   Handles handles;
@@ -264,7 +268,7 @@ Outcome runOnce(Machine& machine, Call& call, const Marks& marks, const Setting&
       }
     }
   }
-  accumulators.exportTo(&outcome.output);
+  if (!accumulators.exportTo(&outcome.output)) outcome.status = RBC_STATUS_OUT_OF_MEMORY;
   return outcome;
 }
 

@@ -152,7 +152,8 @@ void shareLive(Choices& choices) {
   rbcLiveStream stream = rbcLiveStreamInit();
   stream.dtype = support::kF32;
   stream.channels = choices.between(1, 100);
-  stream.capacity = choices.pick<int64_t>({2, 8, 100});
+  stream.capacity = choices.pick<int64_t>({2, 3, 8, 100});
+  stream.late_bound = choices.below(stream.capacity);
   const rbcLiveParams params = rbcLiveParamsInit();
   require(rbcContextCreate(&one, &context), RBC_STATUS_SUCCESS, "rbcContextCreate");
   require(rbcLiveCreate(context, &stream, 1, &params, &live), RBC_STATUS_SUCCESS, "rbcLiveCreate");
@@ -169,7 +170,10 @@ void shareLive(Choices& choices) {
     for (int n = 0; n < 20; ++n) {
       const rbcStatus_t status = pushes ? rbcLivePush(context, live, 0, &t, &v)
                                         : rbcLiveFuse(context, live, &t, &v, nullptr, nullptr);
-      if (status != RBC_STATUS_SUCCESS && status != RBC_STATUS_UNSUPPORTED) wrong = true;
+      const rbcStatus_t reset = pushes ? rbcLiveReset(live, 0) : RBC_STATUS_SUCCESS;
+      for (const rbcStatus_t each : {status, reset}) {
+        if (each != RBC_STATUS_SUCCESS && each != RBC_STATUS_UNSUPPORTED) wrong = true;
+      }
     }
   };
   std::vector<std::thread> threads;

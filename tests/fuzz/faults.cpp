@@ -1,11 +1,15 @@
 // Memory that is not there: the n-th allocation of the caller's allocator, and of the library's own code,
 // fails, for every n of every operation and of programs of calls. Each ends with a clear status, writes
-// nothing, leaks nothing, and leaves a context that works.
+// nothing, leaks nothing, and leaves a context that works. Every exported function is called, and every
+// one that allocates sees a failed allocation.
 //
-//   robocache_faults [CASES]    of each operation and program; 12 if none are told
+//   robocache_faults [CASES]    of each operation and program; 12 if none are given
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <memory>
 #include <thread>
 
 #include "abi/malloc_counter.h"
@@ -22,6 +26,55 @@ using fuzz::Machine;
 struct Tally {
   int64_t calls = 0;
   int64_t failed = 0;  // of them, for want of memory
+};
+
+// Counts the allocations of each function, from the caller's allocator and from the host, and the failed
+// ones.
+class Allocating : public fuzz::Condition {
+ public:
+  void call(int entry, const fuzz::Prepared& prepared) override {
+    const malloc_counter::Counts host = malloc_counter::counts();
+    const int64_t requests = Machine::allocationsOfAll();
+    const int64_t refused = Machine::refusalsOfAll();
+    prepared();
+    const malloc_counter::Counts after = malloc_counter::counts();
+    Function& function = functions_[static_cast<size_t>(entry)];
+    ++function.calls;
+    function.allocations += after.library - host.library + Machine::allocationsOfAll() - requests;
+    function.failures += after.failed - host.failed + Machine::refusalsOfAll() - refused;
+  }
+
+  // Prints the counts and returns the number of defects.
+  int report() const {
+    int defects = 0;
+    int allocating = 0;
+    int64_t calls = 0;
+    int64_t failures = 0;
+    for (size_t i = 0; i < functions_.size(); ++i) {
+      const Function& function = functions_[i];
+      calls += function.calls;
+      failures += function.failures;
+      allocating += function.allocations > 0 ? 1 : 0;
+      const bool lacks_failure = function.allocations > 0 && function.failures == 0;
+      if (function.calls > 0 && !lacks_failure) continue;
+      ++defects;
+      std::fprintf(
+          stderr, "%s: %s\n", fuzz::kEntryNames[i],
+          function.calls == 0 ? "was not called" : "allocates, but none of its allocations failed");
+    }
+    std::printf("%d functions, %d allocate: %lld calls, %lld failed allocations\n",
+                fuzz::kNumEntries, allocating, static_cast<long long>(calls),
+                static_cast<long long>(failures));
+    return defects;
+  }
+
+ private:
+  struct Function {
+    int64_t calls = 0;
+    int64_t allocations = 0;
+    int64_t failures = 0;
+  };
+  std::array<Function, fuzz::kNumEntries> functions_ = {};
 };
 
 rbcContextParams cpu(int32_t threads) {
@@ -80,16 +133,11 @@ bool runsCuda() {
   return runs;
 }
 
-// What the library's code itself allocates: handles, for the most part.
-void failHost(fuzz::Memory& memory, Program program, uint64_t seed, Tally* tally) {
+// Fails each allocation that the library's code makes in play(), one at a time. play() returns whether a
+// call gave OUT_OF_MEMORY. With several threads that is not required: calls work without the threads.
+template <class Play>
+void failHost(Play&& play, int32_t threads, Tally* tally) {
   static const bool has_runtime = runsCuda();
-  Machine machine("host memory fails", cpu(1), memory);
-  const auto play = [&] {
-    fuzz::Transcript transcript;
-    program(machine, Choices(seed), transcript);
-    memory.place({});  // and holds on to nothing of the program
-    return transcript.text().find("RBC_STATUS_OUT_OF_MEMORY") != std::string::npos;
-  };
   play();  // what is made once is made
   const int64_t before = malloc_counter::counts().library;
   play();
@@ -109,9 +157,52 @@ void failHost(fuzz::Memory& memory, Program program, uint64_t seed, Tally* tally
       throw Defect("allocation " + std::to_string(n) + " of the host fails, and " +
                    std::to_string(held() - live) + " others are never given back");
     }
-    if (!told && !has_runtime)
+    if (!told && !has_runtime && threads == 1)
       throw Defect("allocation " + std::to_string(n) + " of the host fails unnoticed");
   }
+}
+
+// The programs allocate handles, for the most part.
+void failProgram(fuzz::Memory& memory, Program program, uint64_t seed, Tally* tally) {
+  Machine machine("host memory fails", cpu(1), memory);
+  failHost(
+      [&] {
+        fuzz::Transcript transcript;
+        program(machine, Choices(seed), transcript);
+        memory.place({});  // and holds on to nothing of the program
+        return transcript.text().find("RBC_STATUS_OUT_OF_MEMORY") != std::string::npos;
+      },
+      1, tally);
+}
+
+// A context without an allocator, whose workspace grows during the call.
+void failWorkspace(fuzz::Memory& memory, int operation, uint64_t seed, Tally* tally) {
+  Choices choices(seed);
+  const auto call = fuzz::makeCallOf(operation, choices);
+  call->size = nullptr;  // so that run() reserves nothing
+  const int32_t threads = seed % 3 == 2 ? 3 : 1;
+  fuzz::Outcome expected;
+  const auto play = [&] {
+    std::unique_ptr<Machine> machine;
+    try {
+      machine = std::make_unique<Machine>("host memory fails", cpu(threads), memory, 0,
+                                          fuzz::Allocator::kLibrary);
+    } catch (const Defect& defect) {  // rbcContextCreate failed
+      if (std::strstr(defect.what(), "host memory is exhausted") == nullptr) throw;
+      return true;
+    }
+    const fuzz::Outcome outcome = fuzz::run(*machine, *call, 0xA5);
+    const bool lacks_memory = outcome.status == RBC_STATUS_OUT_OF_MEMORY;
+    const fuzz::Outcome again = lacks_memory ? fuzz::run(*machine, *call, 0xA5) : outcome;
+    if (expected.output.empty()) expected = again;
+    const bool equal = again.status == expected.status && again.output == expected.output;
+    if (!equal && fuzz::isSpecified(*machine, *call)) {
+      fuzz::report(*machine, *call, "does not work after it: " + again.message);
+    }
+    memory.place({});
+    return lacks_memory;
+  };
+  failHost(play, threads, tally);
 }
 
 }  // namespace
@@ -122,6 +213,8 @@ int main(int argc, char** argv) {
   Tally allocator;
   Tally host;
   int defects = 0;
+  Allocating allocating;
+  fuzz::condition = &allocating;
   const auto guarded = [&](const std::string& what, auto&& body) {
     try {
       body();
@@ -134,12 +227,15 @@ int main(int argc, char** argv) {
     for (int operation = 0; operation < fuzz::numOperations(); ++operation) {
       guarded("operation " + std::to_string(operation) + " seed " + std::to_string(seed),
               [&] { failAllocator(*memory, operation, seed, &allocator); });
+      guarded(
+          "workspace of operation " + std::to_string(operation) + " seed " + std::to_string(seed),
+          [&] { failWorkspace(*memory, operation, seed, &host); });
     }
     int number = 0;
     for (const Program program :
          {fuzz::accumulatorProgram, fuzz::tensorProgram, fuzz::liveProgram, fuzz::contextProgram}) {
       guarded("program " + std::to_string(number++) + " seed " + std::to_string(seed),
-              [&] { failHost(*memory, program, seed, &host); });
+              [&] { failProgram(*memory, program, seed, &host); });
     }
   }
   std::printf(
@@ -151,5 +247,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "nothing failed\n");
     ++defects;
   }
+  defects += allocating.report();
   return defects > 0 ? 1 : 0;
 }

@@ -1,18 +1,28 @@
 #include "fuzz/machine.h"
 
 #include <algorithm>
-#include <mutex>
+#include <atomic>
 
 namespace fuzz {
 namespace {
 constexpr uint8_t kGuard = 0x9D;
 constexpr size_t kGuardBytes = 4096;  // of a workspace, past what a call may use
-std::mutex ledger;                    // allocators are called from any thread
+std::atomic<int64_t> of_all_machines{0};
+std::atomic<int64_t> refused_of_all{0};
 }  // namespace
 
-Machine::Machine(std::string name, rbcContextParams params, Memory& memory, size_t reserved)
+std::mutex& Machine::ledger() {
+  static std::mutex one;  // allocators are called from any thread
+  return one;
+}
+
+int64_t Machine::allocationsOfAll() { return of_all_machines; }
+int64_t Machine::refusalsOfAll() { return refused_of_all; }
+
+Machine::Machine(std::string name, rbcContextParams params, Memory& memory, size_t reserved,
+                 Allocator allocator)
     : name_(std::move(name)), memory_(memory), backend_(params.backend) {
-  params.allocator = {allocate, release, this};
+  if (allocator == Allocator::kOwn) params.allocator = {allocate, release, this};
   if (rbcContextCreate(&params, &context_) != RBC_STATUS_SUCCESS) {
     throw Defect(name_ + ": " + rbcGetLastError());
   }
@@ -28,10 +38,14 @@ Machine::~Machine() {
 
 void* Machine::allocate(void* self, size_t bytes, size_t alignment, void*) {
   auto& machine = *static_cast<Machine*>(self);
-  const std::lock_guard<std::mutex> lock(ledger);
+  const std::lock_guard<std::mutex> lock(ledger());
   ++machine.allocations_;
+  ++of_all_machines;
   if (alignment == 0 || (alignment & (alignment - 1)) != 0) machine.misuse_ = "an odd alignment";
-  if (machine.fail_from_ > 0 && machine.allocations_ >= machine.fail_from_) return nullptr;
+  if (machine.fail_from_ > 0 && machine.allocations_ >= machine.fail_from_) {
+    ++refused_of_all;
+    return nullptr;
+  }
   if (bytes > kMost) return nullptr;
   void* pointer = machine.memory_.allocate(bytes);
   if (pointer != nullptr) machine.live_[pointer] = bytes;
@@ -40,7 +54,7 @@ void* Machine::allocate(void* self, size_t bytes, size_t alignment, void*) {
 
 void Machine::release(void* self, void* pointer, size_t bytes, void*) {
   auto& machine = *static_cast<Machine*>(self);
-  const std::lock_guard<std::mutex> lock(ledger);
+  const std::lock_guard<std::mutex> lock(ledger());
   const auto found = machine.live_.find(pointer);
   if (found == machine.live_.end() || found->second != bytes) {
     machine.misuse_ = "gave back what it did not take";

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -43,10 +44,14 @@ class Defect : public std::exception {
   std::string text_;
 };
 
+// Who gives a context its memory.
+enum class Allocator { kOwn, kLibrary };
+
 class Machine {
  public:
   // `reserved` bytes of workspace are there from the beginning.
-  Machine(std::string name, rbcContextParams params, Memory& memory, size_t reserved = 1 << 20);
+  Machine(std::string name, rbcContextParams params, Memory& memory, size_t reserved = 1 << 20,
+          Allocator allocator = Allocator::kOwn);
   ~Machine();
   Machine(const Machine&) = delete;
 
@@ -73,6 +78,12 @@ class Machine {
   size_t liveBlocks() const { return live_.size(); }
   // The n-th allocation from now fails, and those after it; 0: none.
   void failFrom(int64_t n) { fail_from_ = n > 0 ? allocations_ + n : 0; }
+  // The allocations of all machines, and how many of them have failed by that.
+  static int64_t allocationsOfAll();
+  static int64_t refusalsOfAll();
+
+  // Held while an allocator of any machine runs. A thread that forks takes it before.
+  static std::mutex& ledger();
 
  private:
   static constexpr size_t kMost = size_t{256} << 20;
