@@ -1,19 +1,25 @@
-"""HDF5: robomimic's one file of demonstrations, and ALOHA's one file an episode."""
+"""HDF5: robomimic's one file of demonstrations, and ALOHA's one file an episode.
+
+``_hdf5_process`` reads the files, in another process; here is what their groups and arrays mean.
+"""
 
 from __future__ import annotations
 
-import builtins
 import functools
+import itertools
+import math
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .. import Track
 from ._episodes import About, Episodes, OnDisk, TrackInfo
-from ._errors import Damage, FormatError, LeftOut, needed, some
-from ._files import Folder
-from ._hdf5_links import LeadsNowhere, arrays_below, item_of
+from ._errors import Damage, FormatError, LeftOut, some
+from ._files import Folder, Limit, opened
+from ._hdf5_messages import decoded
+from ._hdf5_process import Failure, File, Piece
 from ._open import Options, head, what_is
 from ._progress import progress
 from ._rows import channel_names, clock_rows, is_number, is_picture, stamps
@@ -23,6 +29,10 @@ _MAGIC = b"\x89HDF\r\n\x1a\n"
 _LEAST_BLOCK, _MOST_BLOCK = 512, 1 << 20  # bytes of a user's block, which double
 _LENGTHS = ("actions", "action", "states", "observations/qpos", "qpos")
 _TIMES = ("timestamp", "timestamps", "time")
+_SUFFIXES = (".hdf5", ".h5")
+_PIECE = 4 << 20  # bytes of rows that are read in one step, where chunks are smaller
+_STAMP = 8  # bytes of the time of a row
+_NAMES, _NAME = 10_000, 32  # names that any file may have, and bytes of a file for each other one
 
 
 def sniff(path: str) -> bool:
@@ -37,7 +47,7 @@ def _is_hdf5(path: str) -> bool:
         return True
     if not os.path.isfile(path):
         return False
-    with builtins.open(path, "rb") as file:
+    with opened(path) as file:
         at = _LEAST_BLOCK
         while at <= _MOST_BLOCK:
             file.seek(at)
@@ -48,6 +58,20 @@ def _is_hdf5(path: str) -> bool:
     return False
 
 
+@dataclass(frozen=True)
+class _Array:
+    """An array that has one row per step."""
+
+    row: tuple[int, ...]  #: the shape of a row
+    dtype: Any
+    step: int  #: rows that are read at once
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one row and its time."""
+        return max(_STAMP, math.prod(self.row) * int(self.dtype.itemsize))
+
+
 @dataclass
 class _Demo:
     """Where an episode is, and what it has."""
@@ -55,60 +79,72 @@ class _Demo:
     file: str
     group: str
     length: int
-    shapes: dict[str, tuple[tuple[int, ...], Any]] = field(default_factory=dict)
+    arrays: dict[str, _Array] = field(default_factory=dict)
 
     @property
     def place(self) -> str:
         return self.group or "/"
 
 
+@dataclass
+class _Notes:
+    """Damage, attributes and omissions, gathered from all files of a data set."""
+
+    damage: Damage
+    limit: Limit
+    info: dict[str, Any] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def leave_out(self, reasons: dict[str, str]) -> None:
+        for name, reason in reasons.items():
+            self.left_out.setdefault(name, reason)
+
+
 def open(path: str, options: Options) -> Episodes:
     import numpy as np
 
-    needed("h5py", "hdf5", "an HDF5 file")
-    files = [path]
+    names, folder = [""], Folder(path, options.follow_links)
     if os.path.isdir(path):
-        folder = Folder(path, options.follow_links)
-        files = [folder.file(name) for name in _files_in(path)]
+        names = _files_in(path)
     demos: list[_Demo] = []
-    info: dict[str, Any] = {}
-    left_out: dict[str, str] = {}
-    for file in files:
+    notes = _Notes(options.damage, options.limit)
+    for name in names:
         try:
-            demos += _look_into(file, options.damage, info, left_out)
+            demos += _look_into(folder.file(name) if name else path, notes)
         except FormatError as error:
-            if len(files) == 1:
+            if len(names) == 1:
                 raise
             options.damage.found(error.path, error.place, error.reason)
     if not demos:
         damaged = "".join(f"; {problem}" for problem in options.damage.problems[:1])
         raise FormatError(path, "", f"has no episodes{damaged}")
-    infos = _tracks_of(demos, options.damage, left_out)
+    infos = _tracks_of(demos, options.damage, notes.left_out)
     clock = _clock_in(infos)
     has_ticks = clock is not None and infos[clock].dtype.startswith(("int", "uint"))
     lengths = np.array([demo.length for demo in demos], np.int64)
-    total = info.get("total")
-    if total is not None and int(total) != int(lengths.sum()):
+    total = notes.info.get("total")
+    if total is not None and not _is(total, int(lengths.sum())):
         text = f"attribute total is {total}, but the demonstrations have {lengths.sum()} steps"
         options.damage.note(path, "data", text)
+    episodes = [demo.group or os.path.basename(demo.file) for demo in demos]
     about = About(
         "HDF5, robomimic's layout" if demos[0].group else "HDF5, ALOHA's layout",
         unit=options.unit if has_ticks else "s",
         rate=options.rate,
-        info={**info, "episodes": [demo.group or os.path.basename(demo.file) for demo in demos]},
-        left_out=tuple(LeftOut(name, reason) for name, reason in left_out.items()),
+        info={**notes.info, "episodes": episodes},
+        left_out=tuple(LeftOut(name, reason) for name, reason in notes.left_out.items()),
         problems=options.damage.problems,
     )
     read = functools.partial(_read, demos, infos, options)
     tracks = {name: told for name, told in infos.items() if name not in _TIMES}
     return Episodes.made(
-        OnDisk(tracks, lengths, read), tasks=_tasks(info, demos), source=path, about=about
+        OnDisk(tracks, lengths, read), tasks=_tasks(notes.info, demos), source=path, about=about
     )
 
 
 def _files_in(path: str) -> list[str]:
     """Names that are those of HDF5 files, in the order of their numbers."""
-    names = [entry.name for entry in os.scandir(path) if entry.name.endswith((".hdf5", ".h5"))]
+    names = [entry.name for entry in os.scandir(path) if entry.name.lower().endswith(_SUFFIXES)]
     return sorted((name for name in names if not name.startswith("._")), key=_by_number)
 
 
@@ -117,116 +153,166 @@ def _by_number(name: str) -> list[Any]:
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
-def _opened(path: str) -> Any:
-    h5py = needed("h5py", "hdf5", "an HDF5 file")
+# ---- what a file has ----------------------------------------------------------------------------
+
+
+def _look_into(path: str, notes: _Notes) -> list[_Demo]:
+    """The episodes of a file."""
     if not _is_hdf5(path):
         raise FormatError(path, "", f"is no HDF5 file, but {what_is(path)}")
-    try:
-        return h5py.File(path, "r")
-    except OSError as error:
-        text = str(error)
-        if "unable to lock" in text:
-            raise FormatError(path, "", "is open for writing elsewhere: close it there") from None
-        reason = re.search(r"\(([^()]*(\([^()]*\)[^()]*)*)\)", text)
-        what = reason[1] if reason else text
-        raise FormatError(path, "", f"is damaged, or cut off: {what}") from None
-
-
-def _look_into(
-    path: str, damage: Damage, info: dict[str, Any], left_out: dict[str, str]
-) -> list[_Demo]:
-    """The episodes of a file."""
-    h5py = needed("h5py", "hdf5", "an HDF5 file")
-    with _opened(path) as file:
-        try:
-            data = item_of(file, "data") if "data" in tuple(file) else None
-        except LeadsNowhere as error:
-            damage.found(path, "data", error.reason)
+    with File(path, notes.limit) as file:
+        answer = file.step("top")
+        if isinstance(answer, Failure):
+            notes.damage.found(path, "data", answer.reason)
             return []
-        if isinstance(data, h5py.Group):
-            info.update({name: _plain(value) for name, value in data.attrs.items()})
-            for name in file:
-                if name != "data":
-                    left_out.setdefault(name, "no part of the demonstrations")
-            groups = _groups(path, data, damage, left_out)
-            demos = [_demo(path, f"data/{n}", groups[n], damage, left_out) for n in groups]
-        else:
-            info.update({name: _plain(value) for name, value in file.attrs.items()})
-            demos = [_demo(path, "", file, damage, left_out)]
-    return [demo for demo in demos if demo is not None]
+        top = answer[0]
+        for name, reason in top["damaged"].items():
+            notes.damage.found(path, name, reason)
+        notes.leave_out(top["left out"])
+        for name in top["others"]:
+            notes.left_out.setdefault(name, "no part of the demonstrations")
+        groups = [""]
+        if top["groups"] is not None:
+            groups = [f"data/{name}" for name in sorted(top["groups"], key=_by_number)]
+        _take_attributes(file, "" if top["groups"] is None else "data", notes)
+        demos: list[_Demo] = []
+        names = 0
+
+        def take(group: str, found: dict[str, Any] | Failure) -> None:
+            nonlocal names
+            if isinstance(found, Failure):
+                notes.damage.found(path, group or "/", found.reason)
+                return
+            names += found["names"]
+            if names > _NAMES + file.size // _NAME:
+                text = "has more names than its size has room for, as links of groups make; write "
+                raise FormatError(path, group or "/", text + "it without such links")
+            demo = _demo(path, group, found, notes)
+            if demo is not None:
+                demos.append(demo)
+
+        file.steps("look", groups, take)
+        _require_room(file, demos)
+    return demos
 
 
-def _groups(path: str, data: Any, damage: Damage, left_out: dict[str, str]) -> dict[str, Any]:
-    """The demonstrations by name."""
-    h5py = needed("h5py", "hdf5", "an HDF5 file")
-    groups: dict[str, Any] = {}
-    for name in sorted(data, key=_by_number):
-        try:
-            item = item_of(data, name)
-        except LeadsNowhere as error:
-            if error.damaged:
-                damage.found(path, f"data/{name}", error.reason)
-            left_out.setdefault(f"data/{name}", error.reason)
-            continue
-        if isinstance(item, h5py.Group):
-            groups[name] = item
-    return groups
+def _take_attributes(file: File, group: str, notes: _Notes) -> None:
+    """The attributes of the group that holds all episodes."""
+    answer = file.step("attributes", group=group)
+    if isinstance(answer, Failure):
+        notes.damage.found(file.path, f"{group or '/'}, attributes", answer.reason)
+        return
+    told, values = answer
+    for name, reason in told["damaged"].items():
+        notes.damage.found(file.path, f"{group or '/'}, attribute {name}", reason)
+    notes.leave_out({f"attribute {name}": reason for name, reason in told["left out"].items()})
+    for name, value in told["attributes"].items():
+        notes.info[name] = decoded(value, values)
 
 
-def _demo(
-    path: str, group: str, opened: Any, damage: Damage, left_out: dict[str, str]
-) -> _Demo | None:
+def _require_room(file: File, demos: Sequence[_Demo]) -> None:
+    """Refuse a file whose arrays have more bytes than one of its size may unpack to."""
+    total, most, place = 0, 0, ""
+    for demo in demos:
+        for name, array in demo.arrays.items():
+            total += demo.length * array.bytes
+            if demo.length * array.bytes > most:
+                most, place = demo.length * array.bytes, f"{demo.place}/{name}"
+    file.limit.require(file.path, place, total, file.size)
+
+
+def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo | None:
     """One episode: its arrays with a row a step."""
-    place = group or "/"
-    arrays = arrays_below(opened, path, place, damage, left_out)
+    import numpy as np
+
+    damage, place = notes.damage, group or "/"
+    if found["refusal"]:
+        raise FormatError(path, place, found["refusal"])
+    for name, reason in found["damaged"].items():
+        damage.found(path, f"{place}/{name}", reason)
+    notes.leave_out(found["left out"])
+    arrays = found["arrays"]
     known = next((name for name in _LENGTHS if name in arrays), None)
-    told = opened.attrs.get("num_samples")
+    told = _number(found["told"])
     if known is not None:
-        length = int(arrays[known].shape[0]) if arrays[known].shape else 0
+        length = int((arrays[known]["shape"] or [0])[0])
     elif told is not None:
-        length = int(told)
+        length = told
     else:
         damage.found(path, place, f"has none of {some(_LENGTHS)}, which tell how long it is")
         return None
-    if told is not None and int(told) != length:
+    if length < 0:
+        damage.found(path, place, f"num_samples is {told}, expected no less than 0")
+        return None
+    if found["told"] is not None and told is None:
+        damage.found(path, place, "num_samples is not a whole number")
+    elif told is not None and told != length:
         damage.found(path, place, f"num_samples is {told}, but {known} has {length} rows")
     if length == 0:
         damage.found(path, place, "has length 0")
     demo = _Demo(path, group, length)
     for name, array in arrays.items():
-        shape = tuple(array.shape)
-        if not is_number(array.dtype):
-            left_out.setdefault(name, f"is of {array.dtype}")
-        elif is_picture(shape, array.dtype):
-            left_out.setdefault(name, f"pictures or clouds, {array.dtype} {list(shape[1:])}")
+        shape = tuple(array["shape"] or ())
+        dtype = np.dtype(array["dtype"]) if array["dtype"] else None
+        if array["shape"] is None:
+            notes.left_out.setdefault(name, "is empty")
+        elif dtype is None or not is_number(dtype):
+            notes.left_out.setdefault(name, f"is of {array['type']}")
+        elif is_picture(shape, dtype):
+            notes.left_out.setdefault(name, f"pictures or clouds, {dtype} {list(shape[1:])}")
         elif not shape or (shape[0] != length and shape[0] <= 1):
-            left_out.setdefault(name, f"has shape {list(shape)}, not a row a step")
+            notes.left_out.setdefault(name, f"has shape {list(shape)}, not a row a step")
         elif shape[0] != length:
             damage.found(path, f"{place}/{name}", f"has {shape[0]} rows, but the episode {length}")
+        elif array["lacking"]:
+            lacking = ", ".join(array["lacking"])
+            text = f"is packed with the filter {lacking}, which is not installed: pip install "
+            notes.left_out.setdefault(name, f"{text}hdf5plugin")
         else:
-            demo.shapes[name] = (shape[1:], array.dtype)
+            if "unpacked" in array:  # HDF5 unpacks a chunk whole, however few rows of it there are
+                size = os.path.getsize(path)
+                notes.limit.require(path, f"{place}/{name}, a chunk", array["unpacked"], size)
+            demo.arrays[name] = _array(shape, dtype, array["chunk"], "unpacked" in array)
     return demo
+
+
+def _array(shape: tuple[int, ...], dtype: Any, chunk: Sequence[int] | None, packed: bool) -> _Array:
+    """An array, which is read by rows of whole chunks: a packed chunk is unpacked only once."""
+    row = max(1, math.prod(shape[1:]) * dtype.itemsize)
+    rows = min(chunk[0], shape[0]) if chunk else 1
+    if not packed and rows * row > _PIECE:
+        rows = 1
+    return _Array(shape[1:], dtype, max(1, rows, _PIECE // row // max(1, rows) * rows))
+
+
+def _number(told: dict[str, Any] | None) -> int | None:
+    """A whole number that an attribute holds."""
+    value = None if told is None else told.get("value")
+    return int(value) if isinstance(value, (int, float)) and value == value // 1 else None
+
+
+def _is(told: Any, number: int) -> bool:
+    """Whether an attribute is a number: it may be a text or an array."""
+    return isinstance(told, (int, float)) and told == number
 
 
 def _tracks_of(
     demos: list[_Demo], damage: Damage, left_out: dict[str, str]
 ) -> dict[str, TrackInfo]:
     """Arrays that all episodes have, alike."""
-    import numpy as np
-
     infos: dict[str, TrackInfo] = {}
-    names = dict.fromkeys(name for demo in demos for name in demo.shapes)
+    names = dict.fromkeys(name for demo in demos for name in demo.arrays)
     for name in names:
-        having = [demo for demo in demos if name in demo.shapes]
-        shape, dtype = having[0].shapes[name]
+        first = next(demo.arrays[name] for demo in demos if name in demo.arrays)
         wrong = None
         for demo in demos:
-            if name not in demo.shapes:
+            own = demo.arrays.get(name)
+            if own is None:
                 wrong = (demo, "is missing, or not a row a step")
-            elif demo.shapes[name][0] != shape:
-                wrong = (demo, f"has rows {list(demo.shapes[name][0])}, others {list(shape)}")
-            elif demo.shapes[name][1] != dtype:
-                wrong = (demo, f"is of {demo.shapes[name][1]}, in others of {dtype}")
+            elif own.row != first.row:
+                wrong = (demo, f"has rows {list(own.row)}, others {list(first.row)}")
+            elif own.dtype != first.dtype:
+                wrong = (demo, f"is of {own.dtype}, in others of {first.dtype}")
             if wrong:
                 break
         if wrong:
@@ -234,8 +320,7 @@ def _tracks_of(
             damage.found(demo.file, f"{demo.place}/{name}", reason)
             left_out[name] = f"{demo.place}: {reason}"
             continue
-        width = int(np.prod(shape, dtype=np.int64))
-        infos[name] = TrackInfo(channel_names(shape), dtype.name, width)
+        infos[name] = TrackInfo(channel_names(first.row), first.dtype.name, math.prod(first.row))
     if not infos:
         raise FormatError(
             demos[0].file, demos[0].place, "has no array of numbers with a row a step"
@@ -246,6 +331,9 @@ def _tracks_of(
 def _clock_in(infos: dict[str, TrackInfo]) -> str | None:
     """The name of the times of all tracks."""
     return next((name for name in _TIMES if name in infos and infos[name].channels == 1), None)
+
+
+# ---- reading ------------------------------------------------------------------------------------
 
 
 def _read(
@@ -261,22 +349,14 @@ def _read(
         name: np.empty((int(offsets[-1]), infos[name].channels), infos[name].dtype)
         for name in wanted
     }
-    file, opened = "", None
-    with progress("Reading HDF5", len(chosen), options.progress) as done:
-        try:
-            for i, e in enumerate(chosen.tolist()):
-                demo = demos[e]
-                if demo.file != file:
-                    if opened is not None:
-                        opened.close()
-                    file, opened = demo.file, _opened(demo.file)
-                for name in wanted:
-                    into = values[name][offsets[i] : offsets[i + 1]]
-                    _copy(opened, demo, name, into, options.damage)
-                done(1)
-        finally:
-            if opened is not None:
-                opened.close()
+    wanted_of: list[tuple[_Demo, dict[str, Any]]] = []
+    for i, e in enumerate(chosen.tolist()):
+        places = {name: values[name][offsets[i] : offsets[i + 1]] for name in wanted}
+        wanted_of.append((demos[e], places))
+    total = sum(each.nbytes for each in values.values())
+    with progress("Reading HDF5", total, options.progress) as done:
+        for path, own in itertools.groupby(wanted_of, key=lambda each: each[0].file):
+            _read_file(path, list(own), options, done)
     times = clock_rows(lengths, options.rate)
     if clock:
         times = in_seconds(stamps(values.pop(clock)[:, 0], demos[0].file, clock), options.unit)
@@ -285,23 +365,50 @@ def _read(
     }
 
 
-def _copy(opened: Any, demo: _Demo, name: str, into: Any, damage: Damage) -> None:
+def _read_file(
+    path: str, wanted: Sequence[tuple[_Demo, dict[str, Any]]], options: Options, done: Any
+) -> None:
+    """Arrays of episodes that are in one file, each into the place that it has."""
     import numpy as np
 
-    try:
-        array = opened[f"{demo.group}/{name}" if demo.group else name][...]
-        into[...] = array.reshape(into.shape)
-    except (OSError, KeyError, ValueError) as error:
-        damage.found(demo.file, f"{demo.place}/{name}", f"cannot be read: {error}")
-        into[...] = np.nan if into.dtype.kind == "f" else 0
+    pieces = []
+    for demo, places in wanted:
+        for name, into in places.items():
+            array = demo.arrays[name]
+            native = array.dtype.newbyteorder("=")
+            for begin in range(0, demo.length, array.step):
+                end = min(begin + array.step, demo.length)
+                owner = (demo, into[begin:end])
+                pieces.append(Piece(demo.group, name, begin, end, array.row, native, owner))
+
+    def take(piece: Piece, values: Any, told: dict[str, Any]) -> None:
+        demo, into = piece.owner
+        place = f"{demo.place}/{piece.name}"
+        if isinstance(values, Failure):
+            stands = "NaN" if into.dtype.kind == "f" else "0"
+            text = f"rows {piece.begin} to {piece.end - 1} cannot be read: {values.reason}"
+            if options.damage.keep:
+                text += f"; {stands} stands for them"
+            options.damage.found(path, place, text)
+            into[...] = np.nan if into.dtype.kind == "f" else 0
+        else:
+            if piece.begin == 0 and told["unwritten"]:
+                options.damage.note(path, place, told["unwritten"])
+            if piece.begin == 0 and told["repeated"]:
+                text = f"the index lists {told['repeated']} chunks more than once"
+                options.damage.found(path, place, text)
+            if into.dtype.kind == "b":  # HDF5 stores it in a byte, which may hold another number
+                into[...] = (values.view(np.uint8) != 0).reshape(into.shape)
+            else:
+                into[...] = values.reshape(into.shape)
+        done(into.nbytes)
+
+    with File(path, options.limit) as file:
+        file.read(pieces, take)
+        file.require_unchanged()
 
 
 def _tasks(info: dict[str, Any], demos: list[_Demo]) -> list[Any] | None:
     """LIBERO tells of the task in words."""
     match = re.search(r'"language_instruction":\s*"([^"]+)"', str(info.get("problem_info", "")))
     return [match[1]] * len(demos) if match else None
-
-
-def _plain(value: Any) -> Any:
-    value = value.item() if hasattr(value, "item") and getattr(value, "size", 2) == 1 else value
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -1,114 +1,156 @@
-"""What the names in an HDF5 file lead to, without ever leaving the file."""
+"""Follows the names in an HDF5 file, without leaving the file. It runs in the worker."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Callable
 
-from ._errors import Damage, FormatError, needed
+import h5py
+
+from ._errors import raise_shortage
 
 _HOPS = 16  # soft links that a name may lead through, as in HDF5 itself
 _MOST = 10_000  # names below a group
+_LETTERS = 16 << 20  # in all paths below a group
+_DEEPEST = 64  # groups within groups
 _OUTSIDE = "a link to another file, which is not followed"
+_ELSEWHERE = "may be kept in another file, which is not followed"
 
 
 class LeadsNowhere(Exception):
-    """A name leads to nothing in this file. ``damaged``: the file is to blame, not a link."""
+    """A name leads to nothing in this file. ``damaged``: because of damage, not of a link."""
 
     def __init__(self, reason: str, damaged: bool = False) -> None:
         super().__init__(reason)
         self.reason, self.damaged = reason, damaged
 
 
-def item_of(group: Any, name: str) -> Any:
-    """The group or data set of a name.
+@dataclass
+class Below:
+    """Everything below a group, by paths from there."""
 
-    Soft links are followed here, name by name: HDF5 itself would go on into another file, and open
-    it, where one leads through a link to that.
+    #: Data sets of this file, with how they were made.
+    arrays: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)  #: the reason of each
+    damaged: dict[str, str] = field(default_factory=dict)
+    names: int = 0  #: that were looked at
+    refusal: str = ""  #: why there are too many of them
+
+    def leave_out(self, name: str, error: LeadsNowhere) -> None:
+        if error.damaged:
+            raise_shortage("")  # that is not damage
+            self.damaged[name] = error.reason
+        self.left_out.setdefault(name, error.reason)
+
+
+def item_of(group: Any, name: str) -> Any:
+    """The group or data set of a name, as h5py's low-level object.
+
+    Soft links are followed here, name by name: HDF5 itself opens another file where a soft link
+    leads through a link to that file.
     """
-    h5py = needed("h5py", "hdf5", "an HDF5 file")
-    item, left, hops = group, name.split("/")[::-1], 0
+    item, left, hops = group, _bytes(name).split(b"/")[::-1], 0
     while left:
         part = left.pop()
-        if part in ("", "."):
+        if part in (b"", b"."):
             continue
-        link = _link(item, part)
-        if isinstance(link, h5py.ExternalLink):
-            raise LeadsNowhere(_OUTSIDE)
-        if isinstance(link, h5py.SoftLink):
+        kind = _kind_of_link(item, part)
+        if kind == h5py.h5l.TYPE_HARD:
+            item = _opened(item, part)
+        elif kind == h5py.h5l.TYPE_SOFT:
             hops += 1
             if hops > _HOPS:
                 raise LeadsNowhere(f"a link through more than {_HOPS} links")
-            if link.path.startswith("/"):
-                item = item.file["/"]
-            left += link.path.split("/")[::-1]
-        elif link is None:
+            target = item.links.get_val(part)
+            if target.startswith(b"/"):
+                item = h5py.h5g.open(h5py.h5i.get_file_id(item), b"/")
+            left += target.split(b"/")[::-1]
+        elif kind is None:
             raise LeadsNowhere("a link to nothing")
-        else:
-            item = _opened(item, part)
+        else:  # to another file, or of a kind that programs define
+            raise LeadsNowhere(_OUTSIDE)
     return item
 
 
-def _link(item: Any, name: str) -> Any:
-    h5py = needed("h5py", "hdf5", "an HDF5 file")
-    if not isinstance(item, h5py.Group):
+def _kind_of_link(item: Any, name: bytes) -> Any:
+    if not isinstance(item, h5py.h5g.GroupID):
         return None
     try:
-        return item.get(name, getlink=True)
-    except TypeError:  # a kind that programs define
-        raise LeadsNowhere(_OUTSIDE) from None
+        return item.links.get_info(name).type
+    except (KeyError, RuntimeError):
+        if item.links.exists(name):
+            raise  # damage
+        return None
 
 
-def _opened(group: Any, name: str) -> Any:
+def _opened(group: Any, name: bytes) -> Any:
     try:
-        return group[name]
-    except (KeyError, OSError, RuntimeError) as error:
-        raise LeadsNowhere(f"cannot be opened: {error}", damaged=True) from None
+        return h5py.h5o.open(group, name)
+    except (KeyError, OSError, RuntimeError, ValueError) as error:
+        raise LeadsNowhere(f"cannot be opened: {error}", damaged=True) from error
 
 
-def arrays_below(
-    group: Any, path: str, place: str, damage: Damage, left_out: dict[str, str]
-) -> dict[str, Any]:
-    """Data sets below a group by their names from there; what is in other files is left out."""
-    found: dict[str, Any] = {}
-    for count, (name, item) in enumerate(_below(group, "", (), path, place, damage, left_out)):
-        if count >= _MOST:
-            text = f"has more than {_MOST} names below it, as links of groups to each other make"
-            raise FormatError(path, place, f"{text}; write it without such links")
-        if item is not None:
-            found[name] = item
+def _bytes(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")
+
+
+def names_in(group: Any) -> Iterator[str]:
+    """The names in a group: also those that are not UTF-8."""
+    for name in group:
+        yield name.decode("utf-8", "surrogateescape")
+
+
+def require_inside(plist: Any) -> None:
+    """Refuse a data set whose values may be in another file: a virtual or an external one."""
+    if plist.get_external_count() or plist.get_layout() == h5py.h5d.VIRTUAL:
+        raise LeadsNowhere(_ELSEWHERE)
+
+
+def below(group: Any, progressed: Callable[[], None]) -> Below:
+    """Everything below a group. ``progressed`` is called for each name."""
+    found = Below()
+    letters = 0
+    waiting: list[Iterator[tuple[str, str, Any]]] = [_names_in(group, "")]
+    above = [group]  # the groups on the way to the present one, itself included
+    while waiting:
+        entry = next(waiting[-1], None)
+        if entry is None:
+            waiting.pop()
+            above.pop()
+            continue
+        own, name, parent = entry
+        progressed()
+        found.names += 1
+        letters += len(name)
+        if found.names > _MOST or letters > _LETTERS:
+            many = f"{_MOST} names" if found.names > _MOST else f"{_LETTERS >> 20} MB of names"
+            found.refusal = (
+                f"has more than {many} below it, as links of groups to each other make; write it "
+                "without such links"
+            )
+            break
+        try:
+            item = item_of(parent, own)
+            if isinstance(item, h5py.h5d.DatasetID):
+                plist = item.get_create_plist()
+                require_inside(plist)
+                found.arrays[name] = (item, plist)
+        except LeadsNowhere as error:
+            found.leave_out(name, error)
+            continue
+        if isinstance(item, h5py.h5g.GroupID):
+            if item in above:
+                found.left_out.setdefault(name, "a link to a group that it is in")
+            elif len(above) >= _DEEPEST:
+                found.left_out.setdefault(name, f"lies deeper than {_DEEPEST} groups")
+            else:
+                waiting.append(_names_in(item, name + "/"))
+                above.append(item)
     return found
 
 
-def _below(
-    group: Any,
-    inside: str,
-    above: tuple[Any, ...],
-    path: str,
-    place: str,
-    damage: Damage,
-    left_out: dict[str, str],
-) -> Iterator[tuple[str, Any]]:
-    """All names below a group, with the data set, or None of what is none."""
-    h5py = needed("h5py", "hdf5", "an HDF5 file")
-    above = (*above, group.id)
-    for own in group:
-        name = f"{inside}/{own}" if inside else own
-        item = None
-        try:
-            item = item_of(group, own)
-        except LeadsNowhere as error:
-            if error.damaged:
-                damage.found(path, f"{place}/{name}", error.reason)
-            left_out.setdefault(name, error.reason)
-        if isinstance(item, h5py.Group):
-            yield name, None
-            if item.id in above:
-                left_out.setdefault(name, "a link to a group that it is in")
-            else:
-                yield from _below(item, name, above, path, place, damage, left_out)
-        elif isinstance(item, h5py.Dataset) and (item.external or item.is_virtual):
-            left_out.setdefault(name, "may be kept in another file, which is not followed")
-            yield name, None
-        else:
-            yield name, item if isinstance(item, h5py.Dataset) else None
+def _names_in(group: Any, prefix: str) -> Iterator[tuple[str, str, Any]]:
+    """Each name in a group, its path, and the group."""
+    for own in names_in(group):
+        yield own, prefix + own, group
