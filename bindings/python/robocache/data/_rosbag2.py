@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ._bags import Bag, BagFile
-from ._errors import Damage, FormatError, needed
-from ._files import Folder
+from ._errors import Damage, FormatError, needed, nothing_of
+from ._files import Folder, opened, special_kind
 from ._mcap import MAGIC, Mcap
 from ._open import Options, head
 from ._recording import Recording
@@ -34,13 +33,20 @@ def open(path: str, options: Options) -> Recording:
     if os.path.isdir(path):
         told = _metadata(path, options.damage)
         files = _parts(Folder(path, options.follow_links), told.files, options.damage)
-    opened = [one for file in files if (one := _opened(file, options.damage, len(files) == 1))]
+    opened = [one for file in files if (one := _opened(file, options, len(files) == 1))]
     if not opened:
-        raise FormatError(path, "", "none of its files can be read")
+        raise FormatError(path, "", nothing_of(options.damage))
     kinds = {"MCAP" if isinstance(file, Mcap) else "sqlite3" for file in opened}
     kind = f"ROS 2 bag ({', '.join(sorted(kinds))})"
     bag = Bag(
-        path, kind, opened, options.damage, options.definitions, told.distribution, told.counts
+        path,
+        kind,
+        opened,
+        options.damage,
+        options.definitions,
+        told.distribution,
+        told.counts,
+        options.limit,
     )
     return Recording(bag, progress=options.progress)
 
@@ -53,19 +59,24 @@ def _parts(folder: Folder, told: Sequence[str], damage: Damage) -> list[str]:
     files = []
     for name in names:
         folder.require_inside(name)
-        if folder.has(name):
-            files.append(folder.file(name))
+        special = special_kind(folder.place(name)) if folder.has(name) else None
+        if special is not None:
+            reason = f"is {special}, expected a regular file: its messages are lost"
+            damage.found(folder.path, name, reason)
+        elif folder.has(name):
+            files.append(folder.place(name))
         else:
             damage.found(folder.path, name, "is missing: its messages are lost")
     return files
 
 
-def _opened(file: str, damage: Damage, alone: bool) -> BagFile | None:
+def _opened(file: str, options: Options, alone: bool) -> BagFile | None:
     """One file; None if it cannot be read, but there are others."""
+    damage = options.damage
     start = head(file, 16)
     try:
         if start.startswith(MAGIC):
-            return Mcap(file, damage)
+            return Mcap(file, damage, options.limit)
         if start == _SQLITE:
             from ._sqlite import Sqlite
 
@@ -83,11 +94,11 @@ def _opened(file: str, damage: Damage, alone: bool) -> BagFile | None:
 
 
 def _files_in(path: str) -> list[str]:
-    """Bag files by name, the parts of a split one in their order."""
+    """Bag files by name, the parts of a split one in their order, also those that are no files."""
     found = [
         entry.name
         for entry in os.scandir(path)
-        if entry.name.endswith((".mcap", ".db3")) and entry.is_file()
+        if entry.name.endswith((".mcap", ".db3")) and not entry.is_dir()
     ]
     return sorted(found, key=lambda name: [int(n) for n in re.findall(r"\d+", name)[-1:]] or [0])
 
@@ -108,12 +119,17 @@ class _Told:
 def _metadata(path: str, damage: Damage) -> _Told:
     """Nothing where there is none, or none that can be read."""
     file = os.path.join(path, _METADATA)
-    if not os.path.isfile(file):
+    if not os.path.lexists(file):
         return _Told()
     yaml = needed("ruamel.yaml", "ros", "a ROS 2 bag").YAML(typ="safe", pure=True)
     try:
-        with builtins.open(file, encoding="utf-8") as text:
-            told = yaml.load(text)["rosbag2_bagfile_information"]
+        text = _text(file)
+    except (FormatError, FileNotFoundError) as error:
+        reason = error.reason if isinstance(error, FormatError) else "is a link to nothing"
+        damage.found(file, "", reason)
+        return _Told()
+    try:
+        told = yaml.load(text.decode("utf-8"))["rosbag2_bagfile_information"]
         topics = told.get("topics_with_message_count") or ()
         return _Told(
             list(dict.fromkeys(map(os.path.basename, told.get("relative_file_paths") or ()))),
@@ -124,6 +140,11 @@ def _metadata(path: str, damage: Damage) -> _Told:
         line = str(error).partition("\n")[0]
         damage.found(file, "", f"cannot be read: {line or type(error).__name__}")
         return _Told()
+
+
+def _text(file: str) -> bytes:
+    with opened(file) as metadata:
+        return metadata.read()
 
 
 def _has_messages(path: str) -> bool:

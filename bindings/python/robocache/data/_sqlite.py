@@ -7,22 +7,31 @@ import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from typing import Any
-from urllib.parse import quote
 
 from ._columns import Rows
-from ._errors import Damage, FormatError
+from ._errors import Damage, FormatError, raise_shortage
 from ._mcap import Channel
+from ._sqlite_files import Database, Text, connect, open_database
+from ._sqlite_rows import Messages, OddRows, has_room, shown
 
-_AT_ONCE = 4 << 20  # bytes of messages
+_TOPICS = ("id", "name", "type", "serialization_format")
+_DEFINITIONS = ("topic_type", "encoding", "encoded_message_definition")
 
 
 def has_messages(path: str) -> bool:
     """Whether it is a bag, not a database of something else."""
     try:
-        with closing(_connect(path)) as database:
-            return {"topics", "messages"} <= _tables(database)
-    except sqlite3.Error:
-        return True  # damaged: opening it tells
+        with closing(connect(os.path.realpath(path))) as connection:
+            if _is_bag(connection):
+                return True  # this may change, but there is no need for a copy
+        database = open_database(path, Damage("keep"), wait=0)
+        with database.connection() as connection:
+            found = _is_bag(connection)
+        database.check()
+        return found
+    except (sqlite3.Error, FormatError):
+        raise_shortage(path)
+        return True  # damaged, or being written: opening it tells
 
 
 class Sqlite:
@@ -30,102 +39,181 @@ class Sqlite:
 
     def __init__(self, path: str, damage: Damage) -> None:
         self.path, self.damage = path, damage
-        self.size = os.path.getsize(path)
         self.indexed = False
         self.channels: dict[int, Channel] = {}
         self.counts: dict[int, int] | None = None  # to count takes to read the whole file
+        self._odd = OddRows(path, damage)
+        self._lost: set[int] = set()  # topics that are not read
+        self._is_compared = False
+        self._database: Database | None = None
+        fault = ""
         try:
-            with closing(_connect(path, damage.keep)) as database:
-                self._read_topics(database)
+            self.size = self.database.size
+            with self.database.connection() as connection:
+                self._read_topics(connection)
+            self.database.check()
+        except MemoryError:
+            if not has_room(os.path.getsize(path)):
+                raise
+            fault = "cannot be read: a value is damaged"
         except sqlite3.Error as error:
+            raise_shortage(path)
+            fault = f"cannot be read: {error}"
+        if fault:
+            self.database.check()
             if not damage.keep:
-                damage.found(path, "table topics", f"cannot be read: {error}")
-            raise FormatError(path, "table topics", f"cannot be read: {error}") from None
+                damage.found(path, "table topics", fault)
+            raise FormatError(path, "table topics", fault)
 
-    def _read_topics(self, database: sqlite3.Connection) -> None:
-        tables = _tables(database)
-        if not {"topics", "messages"} <= tables:
+    @property
+    def database(self) -> Database:
+        if self._database is None:
+            self._database = open_database(self.path, self.damage)
+        return self._database
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy of the database stays with the process that made it."""
+        state = self.__dict__.copy()
+        if self._database is not None and self._database.is_copy:
+            state["_database"] = None
+        return state
+
+    # ---- topics ---------------------------------------------------------------------------------
+
+    def _read_topics(self, connection: sqlite3.Connection) -> None:
+        if not _is_bag(connection):
             raise FormatError(self.path, "", "is no bag: it has no tables topics and messages")
-        definitions = {}
-        if "message_definitions" in tables:
-            definitions = {
-                name: (kind, text)
-                for name, kind, text in database.execute(
-                    "SELECT topic_type, encoding, encoded_message_definition"
-                    " FROM message_definitions"
+        definitions = self._definitions(connection)
+        query = f"SELECT rowid, {', '.join(_TOPICS)} FROM topics NOT INDEXED ORDER BY rowid"  # nosec B608
+        rows: dict[int, int] = {}  # of each topic
+        for row, *values in connection.execute(query):
+            number, texts = values[0], self._texts("topics", row, _TOPICS[1:], values[1:])
+            if type(number) is not int:
+                self._odd.add("topics", row, f"id is {shown(number)}, expected an integer")
+            elif number in rows:
+                self._odd.add("topics", row, f"id {number} is that of row {rows[number]} as well")
+            elif texts is None:
+                self._lost.add(number)
+            else:
+                topic, name, serialization = texts
+                kind, text = definitions.get(name, ("", ""))
+                self.channels[number] = Channel(number, topic, name, kind, text, serialization)
+            if type(number) is int:
+                rows.setdefault(number, row)
+        self._count_lost(connection)
+        self._odd.finish()
+
+    def _definitions(self, connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
+        """The encoding and the text of each type."""
+        if "message_definitions" not in _tables(connection):
+            return {}
+        table, found = "message_definitions", dict[str, tuple[str, str]]()
+        query = f"SELECT rowid, {', '.join(_DEFINITIONS)} FROM {table} NOT INDEXED ORDER BY rowid"  # nosec B608
+        for row, *values in connection.execute(query):
+            texts = self._texts(table, row, _DEFINITIONS, values)
+            if texts is None:
+                continue
+            name, kind, text = texts
+            if found.setdefault(name, (kind, text)) != (kind, text):
+                self._odd.add(
+                    table, row, f"defines {name!r}, which a row before it defines otherwise"
                 )
-            }
-        for number, topic, name, serialization in database.execute(
-            "SELECT id, name, type, serialization_format FROM topics ORDER BY id"
-        ):
-            kind, text = definitions.get(name, ("", ""))
-            self.channels[number] = Channel(number, topic, name, kind, text, serialization)
+        return found
+
+    def _texts(
+        self, table: str, row: int, names: Collection[str], values: list[Any]
+    ) -> list[str] | None:
+        """The texts of a row; None if one of them is none. Bytes are read as UTF-8."""
+        texts = []
+        for name, value in zip(names, values):
+            if not isinstance(value, bytes):
+                self._odd.add(table, row, f"{name} is {shown(value)}, expected a text")
+                return None
+            text = value.decode("utf-8", "backslashreplace")
+            if type(value) is bytes or text.encode() != value:
+                what = "a blob" if type(value) is bytes else "not UTF-8"
+                self._odd.remark(table, row, f"{name} is {what}, and is read as {text!r}")
+            texts.append(text)
+        return texts
+
+    def _count_lost(self, connection: sqlite3.Connection) -> None:
+        for number in sorted(self._lost):
+            query = "SELECT count(*) FROM messages NOT INDEXED WHERE topic_id = ?"
+            try:
+                (count,) = connection.execute(query, [number]).fetchone()
+            except sqlite3.DatabaseError:
+                continue  # reading the messages tells
+            self.damage.found(
+                self.path, f"table topics, id {number}", f"its {count:,} messages are lost"
+            )
+
+    # ---- messages -------------------------------------------------------------------------------
 
     def pieces(self, wanted: Collection[int]) -> Iterator[tuple[Any, Any, int]]:
         import numpy as np
 
-        marks = ",".join("?" * len(wanted))
-        # Question marks alone are put into it.
-        query = f"SELECT topic_id, timestamp, data FROM messages WHERE topic_id IN ({marks})"  # nosec B608
-        with closing(_connect(self.path, self.damage.keep)) as database:
-            try:
-                cursor = database.execute(query + " ORDER BY id", sorted(wanted))
-            except sqlite3.DatabaseError as error:
-                self.damage.found(self.path, "table messages", f"{error}: its messages are lost")
-                return
-            read = 0
-            more = True
-            while more:
-                rows, size, more = self._some(cursor, read)
-                read += len(rows)
-                if not rows:
-                    continue
-                topics, times, contents = zip(*rows)
-                sizes = np.array([len(content) for content in contents], np.int64)
-                starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-                data = np.frombuffer(b"".join(contents), np.uint8)
-                of = Rows(data, starts, sizes, np.array(times, np.int64))
-                yield np.array(topics, np.int64), of, size
-
-    def _some(self, cursor: sqlite3.Cursor, before: int) -> tuple[list[Any], int, bool]:
-        """Messages of some megabytes, their size, and whether there may be more."""
-        rows: list[Any] = []
-        size = 0
+        known = self._lost.union(self.channels)
         try:
-            for row in cursor:
-                rows.append(row)
-                size += len(row[2])
-                if size >= _AT_ONCE:
-                    return rows, size, True
+            with self.database.connection() as connection:
+                messages = Messages(
+                    self.database, connection, self._odd, self.damage, set(wanted), known
+                )
+                for topics, times, contents in messages.blocks():
+                    sizes = np.array([len(content) for content in contents], np.int64)
+                    starts = np.cumsum(sizes) - sizes
+                    data = np.frombuffer(b"".join(contents), np.uint8)
+                    rows = Rows(data, starts, sizes, np.array(times, np.int64))
+                    yield np.array(topics, np.int64), rows, int(sizes.sum())
+                self._compare_with_index(connection)
+        except MemoryError:
+            raise_shortage(self.path)
+            raise
+
+    def _compare_with_index(self, connection: sqlite3.Connection) -> None:
+        """Find rows that a damaged page hides: an index of the table still has them."""
+        if self._is_compared:
+            return
+        self._is_compared = True
+        count = "SELECT count(*) FROM messages"
+        try:
+            listed = "SELECT name FROM pragma_index_list('messages') WHERE partial = 0"
+            names = [name.decode() for (name,) in connection.execute(listed)]
+            if not names:
+                return
+            name = names[0].replace('"', '""')
+            (found,) = connection.execute(f"{count} NOT INDEXED").fetchone()
+        except (sqlite3.DatabaseError, UnicodeDecodeError):
+            raise_shortage(self.path)
+            return  # damage of the table was reported
+        try:
+            (expected,) = connection.execute(f'{count} INDEXED BY "{name}"').fetchone()
         except sqlite3.DatabaseError as error:
-            place = f"table messages, after {before + len(rows)} messages"
-            self.damage.found(self.path, place, f"{error}: the rest is lost")
-        return rows, size, False
+            self.database.check()
+            text = f"its index cannot be read: {error}; some of its {found:,} rows may be wrong"
+            self.damage.found(self.path, "table messages", text)
+            return
+        self.database.check()
+        if found < expected:
+            text = f"has {found:,} of the {expected:,} rows in its index: the others are lost"
+            self.damage.found(self.path, "table messages", text)
+        elif found > expected:
+            text = f"has {found:,} rows, but its index has {expected:,}"
+            self.damage.note(self.path, "table messages", text)
 
 
-def _connect(path: str, recover: bool = False) -> sqlite3.Connection:
-    """For reading alone: nothing is written beside it. A log of writes there is taken into account.
-
-    Who writes a log shares an index of it, "-shm". Where that is missing nobody does, and SQLite
-    would make it and leave it behind; without locks on the file it keeps one in its memory.
-    """
-    logged, shared = (os.path.exists(path + end) for end in ("-wal", "-shm"))
-    mode = "immutable=1" if not logged else "" if shared else "vfs=unix-none"
-    address = f"file:{quote(os.path.abspath(path))}?mode=ro&{mode}"
-    database = sqlite3.connect(address.rstrip("&"), uri=True)
-    if logged and not shared:
-        database.execute("PRAGMA locking_mode=EXCLUSIVE")
-    if recover:  # pages of a file that is cut off, which sqlite refuses to look at else
-        database.execute("PRAGMA writable_schema=ON")
-    return database
+def _is_bag(connection: sqlite3.Connection) -> bool:
+    return {"topics", "messages"} <= _tables(connection)
 
 
-def _tables(database: sqlite3.Connection) -> set[str]:
+def _tables(connection: sqlite3.Connection) -> set[str]:
     """Those that hold what they show: a view, or a column that is computed, may have no end."""
-    names = [
-        name
-        for name, made in database.execute("SELECT name, sql FROM sqlite_master WHERE type='table'")
-        if not (made or "").upper().startswith("CREATE VIRTUAL")
-    ]
-    columns = "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden <> 0"
-    return {name for name in names if database.execute(columns, [name]).fetchone() == (0,)}
+    found = set()
+    for name, made in connection.execute("SELECT name, sql FROM sqlite_master WHERE type='table'"):
+        if not (isinstance(name, Text) and isinstance(made, Text)):
+            continue
+        columns = "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden <> 0"
+        text = name.decode("utf-8", "backslashreplace")
+        is_virtual = made.upper().startswith(b"CREATE VIRTUAL")
+        if not is_virtual and connection.execute(columns, [text]).fetchone() == (0,):
+            found.add(text)
+    return found
