@@ -193,6 +193,15 @@ def test_types_that_are_not_known(tmp_path):
     assert reasons["/short"] == "3 messages: a message of 4 bytes ends within a field"
 
 
+def test_definitions_that_are_given(tmp_path):
+    path = tmp_path / "x.mcap"
+    path.write_bytes(small_mcap([("/p", POINT, None, "cdr"), ("/short", "a/msg/B", "", "cdr")]))
+    recording = data.open(path, definitions={"a/msg/B": "float64[0] x\n"}).load()
+    assert len(recording["/short"]) == 3 and recording["/short"].names == ()
+    with pytest.raises(ValueError, match="cannot be parsed"):
+        data.open(path, definitions={"a/msg/B": "float64[ x\n"})
+
+
 def test_one_topic_of_two_types(tmp_path):
     path = tmp_path / "x.mcap"
     path.write_bytes(small_mcap([("/p", POINT, None, "cdr"), ("/p", POSE, None, "cdr")]))

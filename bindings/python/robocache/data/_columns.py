@@ -5,61 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._layouts import ROS1, CannotDecode, Encoding, Layout, cdr_of, layout_of
+from ._fixed_layouts import Run
+from ._layout_tree import LayoutTree
+from ._layouts import Layout, Layouts
+from ._messages import Rows as Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from typing import Callable
 
     import numpy as np
     from numpy.typing import NDArray
 
 _FIRST = 64  # messages that decide which arrays keep their length
 _FIRST_BYTES = 4 << 20  # or fewer of large ones
-_MOST_LAYOUTS = 256  # that are remembered
+_MOST_REASONS = 20
+_LONGEST_STRING = 1000  # bytes of one that is shown
 _EXACT = 2**53  # integers above are not all float64
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Messages of one topic, as they stand in a piece of a file."""
-
-    data: NDArray[np.uint8]  # the piece
-    starts: NDArray[np.int64]  # where each message begins in it
-    sizes: NDArray[np.int64]
-    times: NDArray[np.int64]  # when they were logged, ns
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def of(self, chosen: Any) -> Rows:
-        return Rows(self.data, self.starts[chosen], self.sizes[chosen], self.times[chosen])
-
-    def alone(self) -> Rows:
-        """The same without the rest of the piece, which may be large."""
-        import numpy as np
-
-        content = b"".join(self.message(i) for i in range(len(self)))
-        starts = np.cumsum(self.sizes) - self.sizes
-        return Rows(np.frombuffer(content, np.uint8), starts, self.sizes, self.times)
-
-    def message(self, i: int) -> bytes:
-        begin = int(self.starts[i])
-        return self.data[begin : begin + int(self.sizes[i])].tobytes()
-
-    def field(self, offset: int, dtype: str) -> Any:
-        """What stands ``offset`` bytes into each message, wherever that is aligned."""
-        return self._at(dtype)[self.starts + offset]
-
-    def records(self, dtype: Any, size: int) -> Any:
-        """Messages of one size as a structured array."""
-        return self._at(f"V{size}")[self.starts].view(dtype)
-
-    def _at(self, dtype: Any) -> Any:
-        import numpy as np
-
-        size = np.dtype(dtype).itemsize
-        count = max(0, len(self.data) - size + 1)
-        return np.ndarray(count, dtype, self.data, strides=(1,))
 
 
 @dataclass(frozen=True)
@@ -75,22 +37,48 @@ class Columns:
 
 @dataclass(frozen=True)
 class _Known:
+    """A layout, and how NumPy reads it."""
+
     layout: Layout
-    dtype: Any
-    encoding: Encoding
+    dtype: Any  # with a field for each run of its channels
+
+    @classmethod
+    def of(cls, layout: Layout) -> _Known:
+        import numpy as np
+
+        runs = layout.runs
+        return cls(
+            layout,
+            np.dtype(
+                {
+                    "names": [f"f{run.offset}" for run in runs],
+                    "formats": [(run.dtype, (run.count,)) for run in runs],
+                    "offsets": [run.offset for run in runs],
+                    "itemsize": layout.size,
+                }
+            ),
+        )
 
 
 class Decoder:
     """Decodes one topic piece by piece."""
 
-    def __init__(self, typename: str, types: dict[str, Any], serialization: str) -> None:
-        self.typename, self.types = typename, types
+    def __init__(
+        self,
+        typename: str,
+        types: Mapping[str, Any],
+        serialization: str,
+        spend: Callable[[int], None],
+    ) -> None:
+        self.typename = typename
         self.ros1 = serialization == "ros1"
+        self.layouts = Layouts(typename, types, self.ros1, spend)
         self.names: tuple[str, ...] | None = None  # once it is known
         self.dtypes: tuple[str, ...] = ()  # of the channels
         self.dtype: Any = None  # that holds all of them
-        self.known: list[_Known] = []  # layouts, the last that fitted first
-        self.varying: dict[str, set[int]] = {}  # arrays that are no channels: lengths
+        self.kept: dict[str, int] = {}  # elements that are channels, by name of an array
+        self.known: LayoutTree[_Known] = LayoutTree()
+        self.lengths: dict[str, tuple[int, int]] = {}  # of arrays without a fixed length
         self.strings: dict[str, set[str] | None] = {}  # None: many
         self.too_long: dict[str, str] = {}
         self.rounded: set[str] = set()  # integers that float64 does not hold
@@ -115,132 +103,125 @@ class Decoder:
     def flush(self) -> list[Columns]:
         """Messages that waited for more."""
         waiting, self.waiting = self.waiting, []
-        if not waiting:
+        if self.names is None and not self._decide(waiting):
             return []
-        if self.names is None:
-            self._decide(waiting)
         return [self._decoded(rows) for rows in waiting]
 
-    def _decide(self, waiting: list[Rows]) -> None:
-        """Which channels there are: by the first messages."""
+    def _decide(self, waiting: list[Rows]) -> bool:
+        """Find which channels there are, by the first messages; False if none can be read."""
         import numpy as np
 
         lengths: dict[str, set[int]] = {}
-        runs = None
-        left = _FIRST
-        for rows in waiting:
-            few = rows.of(slice(left))
-            left -= len(few)
-            for known, _ in self._by_layout(few, {}):
-                runs = known.layout.runs if runs is None else runs
-                for path, count in known.layout.arrays.items():
+        first: bytes | None = None
+        looked = 0
+        failed: dict[str, int] = {}
+        tree: LayoutTree[Layout] = LayoutTree()
+        for few in _first_apart(waiting):
+            if first is not None and looked >= _FIRST:
+                break  # where none can be read, all are looked at
+            looked += len(few)
+            found = []
+            for layout, of in tree.sorted(few, self.layouts.of):
+                if layout.failure is not None:
+                    _count(failed, layout.failure, len(of))
+                    continue
+                found.append(int(of[0]))
+                for path, count in layout.arrays.items():
                     lengths.setdefault(path, set()).add(count)
-        self.varying = {path: counts for path, counts in lengths.items() if len(counts) > 1}
-        kinds = {
-            name: np.dtype(run.dtype).newbyteorder("=")
-            for run in runs or []
-            for name in run.names
-            if not self._varies(name)
-        }
-        self.dtypes = tuple(kind.name for kind in kinds.values())
-        self.dtype = np.result_type(*set(kinds.values())) if kinds else np.dtype("f4")
-        self.names = tuple(kinds)
+            if found and first is None:
+                first = few.message(min(found))
+        if first is None:
+            for reason, count in failed.items():
+                _count(self.failed, reason, count)
+            return False
+        varying = {path for path, counts in lengths.items() if len(counts) > 1}
+        names, self.kept = self.layouts.names(first, varying)
+        layout = self.layouts.of(first, self.kept)
+        kinds = [np.dtype(run.dtype).newbyteorder("=") for run in layout.runs]
+        self.dtypes = tuple(
+            kind.name for kind, run in zip(kinds, layout.runs) for _ in range(run.count)
+        )
+        self.dtype = np.result_type(*set(kinds)) if kinds else np.dtype("f4")
+        self.names = tuple(names)
+        return True
 
-    def _varies(self, name: str) -> bool:
-        return any(name.startswith(path + "[") for path in self.varying)
-
-    def _by_layout(self, rows: Rows, failed: dict[str, int]) -> Iterator[tuple[_Known, Any]]:
-        """Layouts, each with the messages that have it, as a mask; it counts those without."""
-        import numpy as np
-
-        left = np.ones(len(rows), bool)
-        for known in list(self.known):
-            if not left.any():
-                return
-            fits = left & _fits(rows, known.layout)
-            if fits.any():
-                left &= ~fits
-                self.known.remove(known)
-                self.known.insert(0, known)
-                yield known, fits
-        while left.any():
-            i = int(np.argmax(left))
-            try:
-                message = rows.message(i)
-                encoding = ROS1 if self.ros1 else cdr_of(message)
-                layout = layout_of(message, self.typename, self.types, encoding)
-            except CannotDecode as error:
-                failed[str(error)] = failed.get(str(error), 0) + 1
-                left[i] = False
-                continue
-            known = _Known(layout, _dtype(layout), encoding)
-            self.known.insert(0, known)
-            del self.known[_MOST_LAYOUTS:]
-            fits = left & _fits(rows, layout)
-            left &= ~fits
-            yield known, fits
+    def _known_of(self, message: bytes) -> _Known:
+        """The layout of a message. It notes the arrays that are not channels."""
+        layout = self.layouts.of(message, self.kept)
+        if layout.failure is None:
+            self.too_long.update(layout.too_long)
+            for path, count in layout.arrays.items():
+                least, most = self.lengths.get(path, (count, count))
+                self.lengths[path] = min(least, count), max(most, count)
+        return _Known.of(layout)
 
     def _decoded(self, rows: Rows) -> Columns:
         import numpy as np
 
         names = self.names or ()
-        column = {name: i for i, name in enumerate(names)}
         values = np.empty((len(rows), len(names)), self.dtype)
         header = np.zeros(len(rows), np.int64)
         kept = np.zeros(len(rows), bool)
         stamped = False
-        for known, chosen in self._by_layout(rows, self.failed):
+        for known, chosen in self.known.sorted(rows, self._known_of):
             layout = known.layout
-            parts = _parts(layout, column)
-            missing = set(names) - {name for run, _, _ in parts for name in run}
-            if missing:
-                reason = f"no {min(missing)}, which the first messages have"
-                self.failed[reason] = self.failed.get(reason, 0) + int(chosen.sum())
+            if layout.failure is not None:
+                _count(self.failed, layout.failure, len(chosen))
                 continue
-            of = rows.of(chosen)
-            self._note(layout, of)
-            kept |= chosen
-            if parts:
-                records = of.records(known.dtype, layout.size)
-                block = values if chosen.all() else values[chosen]
-                for run, field, source in parts:
-                    self._fill(block, run, column, records[field], source)
-                if block is not values:
-                    values[chosen] = block
+            of = rows if len(chosen) == len(rows) else rows.of(chosen)
             if layout.stamp is not None:
+                stamps, right = _stamps(of, layout)
+                if not right.all():
+                    reason = "its header stamp has 10**9 nanoseconds or more in a second"
+                    _count(self.failed, reason, int((~right).sum()))
+                    stamps, chosen, of = stamps[right], chosen[right], of.of(right)
                 stamped = True
-                header[chosen] = _stamps(of, layout.stamp, known.encoding)
+                header[chosen] = stamps
+            self._note(layout, of)
+            kept[chosen] = True
+            if layout.runs and len(of):
+                records = of.records(known.dtype, layout.size)
+                whole = len(of) == len(rows)
+                block = values if whole else np.empty((len(of), len(names)), self.dtype)
+                for run in layout.runs:
+                    self._fill(block, run, records[f"f{run.offset}"])
+                if not whole:
+                    values[chosen] = block
         if not kept.all():
             values, header, rows = values[kept], header[kept], rows.of(kept)
         return Columns(names, self.dtypes, values, rows.times, header if stamped else None)
 
-    def _fill(self, block: Any, run: Any, column: Any, numbers: Any, source: Any) -> None:
+    def _fill(self, block: Any, run: Run, numbers: Any) -> None:
         """Write the numbers of a run into their channels."""
         import numpy as np
 
-        numbers = numbers.reshape(len(block), -1)[:, source]
+        numbers = numbers.reshape(len(block), -1)
         if block.dtype.kind == "f" and numbers.dtype.kind in "iu" and numbers.dtype.itemsize == 8:
             large = (numbers > _EXACT) | (numbers < -_EXACT if numbers.dtype.kind == "i" else False)
-            self.rounded |= {name for name, is_large in zip(run, large.any(axis=0)) if is_large}
-        begin = column[run[0]]
-        places: Any = [column[name] for name in run]
-        if places == list(range(begin, begin + len(run))):
-            places = slice(begin, begin + len(run))
+            if large.any() and self.names is not None:
+                columns = np.flatnonzero(large.any(axis=0)) + run.column
+                self.rounded |= {self.names[column] for column in columns.tolist()}
         with np.errstate(invalid="ignore"):
-            block[:, places] = numbers
+            block[:, run.column : run.column + run.count] = numbers
 
     def _note(self, layout: Layout, rows: Rows) -> None:
-        """What is no channel."""
+        """Note strings, which are not channels."""
         import numpy as np
 
-        self.too_long.update(layout.too_long)
-        for path, offset, size in layout.strings:
+        for path, offset, size in layout.strings if len(rows) else ():
             known = self.strings.setdefault(path, set())
             if known is None:
                 continue
-            texts = rows.field(offset, f"V{size}") if size else np.zeros(1, "V1")
-            same = size == 0 or bool((texts == texts[0]).all())
-            few = [texts[0]] if same else np.unique(texts[:1000])[:5]
+            if size > _LONGEST_STRING:
+                self.too_long[path] = f"string of {size:,} bytes"
+                continue
+            if size == 0 or len(rows) == 1:
+                begin = int(rows.starts[0]) + offset
+                few = [rows.data[begin : begin + size].tobytes()]
+            else:
+                texts = rows.field(offset, f"V{size}")
+                others = texts[texts != texts[0]]
+                few = [texts[0], *(np.unique(others[:1000])[:5] if len(others) else ())]
             known |= {bytes(text)[:size].decode("utf-8", "replace") for text in few}
             if len(known) > 4:
                 self.strings[path] = None
@@ -249,14 +230,19 @@ class Decoder:
         """Fields that are no channels, and messages that were not read, with the reason."""
         found = []
         for path, values in self.strings.items():
+            if values is not None and not values:  # all of them are too long
+                continue
             if values is None or len(values) > 1:
                 shown = "" if values is None else ": " + ", ".join(map(repr, sorted(values)))
                 found.append((path, f"string, which varies{shown}"))
             else:
                 found.append((path, f"string, always {next(iter(values), '')!r}"))
         found += list(self.too_long.items())
-        for path, counts in self.varying.items():
-            found.append((path, f"array of {min(counts)} to {max(counts)} elements"))
+        for path, (least, most) in self.lengths.items():
+            kept = self.kept.get(path, 0)
+            if least != most and most > kept:
+                first = f"; the first {kept} are channels" if kept else ""
+                found.append((path, f"array of {least} to {most} elements{first}"))
         for name in sorted(self.rounded):
             found.append((name, "64-bit integers above 2**53 among floats: rounded to float64"))
         for reason, count in self.failed.items():
@@ -264,48 +250,28 @@ class Decoder:
         return found
 
 
-def _fits(rows: Rows, layout: Layout) -> Any:
-    """Messages with the size of a layout, and its lengths of strings and arrays."""
+def _first_apart(waiting: list[Rows]) -> Iterator[Rows]:
+    """The messages that decide, and then the others."""
+    left = _FIRST
+    for rows in waiting:
+        parts = rows.of(slice(left)), rows.of(slice(left, None))
+        left = max(0, left - len(rows))
+        yield from (part for part in parts if len(part))
+
+
+def _count(reasons: dict[str, int], reason: str, count: int) -> None:
+    """Count skipped messages by reason; rare reasons are counted as one."""
+    if reason not in reasons and len(reasons) >= _MOST_REASONS:
+        reason = "other reasons"
+    reasons[reason] = reasons.get(reason, 0) + count
+
+
+def _stamps(rows: Rows, layout: Layout) -> tuple[Any, Any]:
+    """Seconds and nanoseconds as int64 nanoseconds, and which of them are times."""
     import numpy as np
 
-    fits = rows.sizes == layout.size
-    order = layout.order
-    for offset, length in layout.lengths:
-        if not fits.any():
-            break
-        chosen = np.flatnonzero(fits)
-        fits[chosen] = rows.of(chosen).field(offset, f"{order}u4") == length
-    return fits
-
-
-def _dtype(layout: Layout) -> Any:
-    import numpy as np
-
-    return np.dtype(
-        {
-            "names": [f"f{run.offset}" for run in layout.runs],
-            "formats": [(run.dtype, (len(run.names),)) for run in layout.runs],
-            "offsets": [run.offset for run in layout.runs],
-            "itemsize": layout.size,
-        }
-    )
-
-
-def _parts(layout: Layout, column: dict[str, int]) -> list[tuple[Any, str, Any]]:
-    """For each run its channels, its field, and which of its numbers they are."""
-    parts = []
-    for run in layout.runs:
-        chosen = [i for i, name in enumerate(run.names) if name in column]
-        if chosen:
-            source: Any = slice(None) if len(chosen) == len(run.names) else chosen
-            parts.append(([run.names[i] for i in chosen], f"f{run.offset}", source))
-    return parts
-
-
-def _stamps(rows: Rows, offset: int, encoding: Encoding) -> Any:
-    """Seconds and nanoseconds as int64 nanoseconds."""
-    import numpy as np
-
-    kind = "u4" if encoding.name == "ros1" else "i4"
-    seconds = rows.field(offset, encoding.order + kind).astype(np.int64)
-    return seconds * 1_000_000_000 + rows.field(offset + 4, f"{encoding.order}u4")
+    # ROS 1 counts seconds without a sign.
+    kind = layout.order + ("u4" if layout.ros1 else "i4")
+    seconds = rows.field(layout.stamp or 0, kind).astype(np.int64)
+    nanoseconds = rows.field((layout.stamp or 0) + 4, f"{layout.order}u4")
+    return seconds * 1_000_000_000 + nanoseconds, nanoseconds < 1_000_000_000

@@ -7,37 +7,27 @@ move what follows, so all messages whose lengths agree with those of one of them
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Callable
 
-MOST_ELEMENTS = 2048  # longer arrays are pictures and clouds, not channels
+from ._fixed_layouts import (
+    MOST_ELEMENTS,
+    PLACEHOLDER,
+    CannotDecode,
+    Encoding,
+    FixedLayouts,
+    Run,
+    Runs,
+    name_of,
+)
 
-_SIZES = {"bool": 1, "byte": 1, "char": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2}
-_SIZES |= {"int32": 4, "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8}
-_DTYPES = {"bool": "?", "byte": "u1", "char": "u1", "int8": "i1", "uint8": "u1", "int16": "i2"}
-_DTYPES |= {"uint16": "u2", "int32": "i4", "uint32": "u4", "float32": "f4", "int64": "i8"}
-_DTYPES |= {"uint64": "u8", "float64": "f8"}
 _DEEPEST = 32  # messages within messages
-_MOST_EMPTY = 10_000  # fields that take no byte
+_MOST_FIELDS = 1 << 18  # of one message; parts that always take the same bytes count as one
 _BASE, _NAME, _ARRAY = 1, 2, 3  # rosbags' Nodetype; what is left is a sequence
 _TIME = "builtin_interfaces/msg/Time"
-_PLACEHOLDER = "structure_needs_at_least_one_member"  # what a message without fields has
-
-
-class CannotDecode(Exception):
-    """The reason why messages of a type, or one message, cannot be read."""
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """How messages are laid out."""
-
-    name: str
-    aligned: int  # the widest alignment; 1: fields follow one another
-    prefix: int  # bytes before the first field, of which alignment does not count
-    order: str  # "<" or ">"
-    terminated: bool  # strings count their final zero
-
+_STAMPS = ("header.stamp", "stamp")
+_APART = ("header", *_STAMPS)  # fields that are looked into for a stamp
 
 ROS1 = Encoding("ros1", aligned=1, prefix=0, order="<", terminated=False)
 _CDR = {
@@ -48,145 +38,245 @@ _CDR = {
 }
 
 
-def cdr_of(message: bytes) -> Encoding:
-    """The kind of CDR that the first bytes of a message tell."""
-    kind = int.from_bytes(message[:2], "big")
-    if len(message) < 4 or kind not in _CDR:
-        raise CannotDecode(
-            f"its messages begin with {message[:4].hex() or 'nothing'}: no plain CDR"
-        )
-    return _CDR[kind]
-
-
-@dataclass(frozen=True)
-class Run:
-    """Numbers of one dtype, one after the other."""
-
-    offset: int
-    dtype: str
-    names: tuple[str, ...]  # of the channels
-
-
 @dataclass
 class Layout:
     """Of one message, and of all with its size and its lengths of strings and arrays."""
 
-    size: int = 0
+    size: int
     order: str = "<"
-    lengths: list[tuple[int, int]] = field(default_factory=list)  # where one stands, what it is
+    lengths: list[tuple[int, str, int]] = field(default_factory=list)  # where, its dtype, value
     runs: list[Run] = field(default_factory=list)
     strings: list[tuple[str, int, int]] = field(default_factory=list)  # name, offset, bytes
-    arrays: dict[str, int] = field(default_factory=dict)  # of no fixed length: elements by name
+    arrays: dict[str, int] = field(default_factory=dict)  # without a fixed length: elements by name
     stamp: int | None = None  # where header.stamp is, or stamp
     too_long: dict[str, str] = field(default_factory=dict)  # arrays that are no channels: why
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(name for run in self.runs for name in run.names)
+    ros1: bool = False
+    failure: str | None = None  # why such messages cannot be read
 
 
-def layout_of(message: bytes, typename: str, types: dict[str, Any], encoding: Encoding) -> Layout:
-    """Follow one message through its definition."""
-    walk = _Walk(message, types, encoding)
-    try:
-        walk.message(typename, "")
-    except struct.error:
-        raise CannotDecode(f"a message of {len(message)} bytes ends within a field") from None
-    # CDR may pad the end to 4 bytes.
-    left = len(message) - walk.at
-    if left < 0 or left > (3 if encoding.prefix else 0):
-        raise CannotDecode(f"a message has {len(message)} bytes, its definition {walk.at}")
-    walk.layout.size = len(message)
-    walk.layout.runs = _joined(walk.layout.runs)
-    return walk.layout
+class Layouts:
+    """Finds the layouts of messages of one type.
+
+    ``spend`` is called with the fields that it took to follow a message.
+    """
+
+    def __init__(
+        self,
+        typename: str,
+        types: Mapping[str, Any],
+        ros1: bool,
+        spend: Callable[[int], None] = lambda fields: None,
+    ) -> None:
+        self.typename, self.types, self.ros1, self.spend = typename, types, ros1, spend
+        self._fixed: dict[Encoding, FixedLayouts] = {}
+
+    def of(self, message: bytes, kept: Mapping[str, int] | None = None) -> Layout:
+        """Follow one message through its definition.
+
+        ``kept`` has, of arrays without a fixed length by name, how many of their elements are
+        channels; None: all. A layout with ``failure`` is of messages that cannot be read.
+        """
+        return self._walked(message, kept, None).layout
+
+    def names(self, message: bytes, varying: Collection[str]) -> tuple[list[str], dict[str, int]]:
+        """The channels of a message that can be read, and the ``kept`` for messages like it.
+
+        ``varying`` are the names of arrays that are no channels.
+        """
+        names: list[str] = []
+        walk = self._walked(message, dict.fromkeys(varying, 0), names)
+        return names, walk.chosen
+
+    def _walked(
+        self, message: bytes, kept: Mapping[str, int] | None, names: list[str] | None
+    ) -> _Walk:
+        walk = _Walk(message, self.types, kept, names)
+        try:
+            encoding = walk.begin(self.ros1)
+            if encoding not in self._fixed:
+                self._fixed[encoding] = FixedLayouts(self.types, encoding)
+            walk.follow(self.typename, encoding, self._fixed[encoding])
+        except CannotDecode as error:
+            walk.layout.failure = str(error)
+        except struct.error:
+            walk.layout.failure = f"a message of {len(message)} bytes ends within a field"
+        self.spend(_MOST_FIELDS - walk.left)
+        return walk
 
 
 class _Walk:
-    def __init__(self, message: bytes, types: dict[str, Any], encoding: Encoding) -> None:
-        self.bytes, self.types, self.encoding = message, types, encoding
+    """Follows one message. What it finds depends on the message's size and lengths only."""
+
+    def __init__(
+        self,
+        message: bytes,
+        types: Mapping[str, Any],
+        kept: Mapping[str, int] | None,
+        names: list[str] | None,
+    ) -> None:
+        self.bytes, self.types = message, types
+        self.kept, self.names = kept, names
+        self.chosen: dict[str, int] = {}  # elements that are channels, by name of an array
+        self.layout = Layout(len(message))
+        self.runs = Runs()
+        self.left = _MOST_FIELDS
+
+    def begin(self, ros1: bool) -> Encoding:
+        """The encoding, which the first bytes of CDR tell."""
+        self.layout.ros1 = ros1
+        if ros1:
+            return ROS1
+        kind = int.from_bytes(self.bytes[:2], "big")
+        if len(self.bytes) >= 4:
+            self.layout.lengths.append((0, "<u4", int.from_bytes(self.bytes[:4], "little")))
+        if len(self.bytes) < 4 or kind not in _CDR:
+            start = self.bytes[:4].hex() or "nothing"
+            raise CannotDecode(f"its messages begin with {start}: no plain CDR")
+        return _CDR[kind]
+
+    def follow(self, typename: str, encoding: Encoding, fixed: FixedLayouts) -> None:
+        self.encoding, self.fixed = encoding, fixed
         self.at = encoding.prefix
-        self.layout = Layout(order=encoding.order)
         self.u32 = struct.Struct(f"{encoding.order}I")
-        # A number takes a byte at least, and is as deep as messages may be; others take none.
-        self.left = (_DEEPEST + 2) * len(message) + _MOST_EMPTY
-        if encoding.prefix:  # the kind of CDR, which has to be the same
-            self.layout.lengths.append((0, self.u32.unpack_from(message, 0)[0]))
+        self.layout.order = encoding.order
+        self.message(typename, "", True, 0)
+        # CDR may pad the end to 4 bytes.
+        left = len(self.bytes) - self.at
+        if left < 0 or left > (3 if encoding.prefix else 0):
+            raise CannotDecode(f"a message has {len(self.bytes)} bytes, its definition {self.at}")
+        self.layout.runs = self.runs.made
 
-    def align(self, size: int) -> None:
-        width = min(size, self.encoding.aligned)
-        self.at += -(self.at - self.encoding.prefix) % width
+    @property
+    def phase(self) -> int:
+        return (self.at - self.encoding.prefix) % self.encoding.aligned
 
-    def message(self, typename: str, path: str, depth: int = 0) -> None:
+    def message(self, typename: str, path: str, keep: bool, depth: int) -> None:
+        """A message within; ``keep``: its numbers are channels."""
         if typename not in self.types:
             raise CannotDecode(f"no definition of {typename}")
         if depth > _DEEPEST:
             raise CannotDecode(f"{typename} contains itself")
         for name, description in self.types[typename][1]:
-            inner = f"{path}.{name}" if path else name
-            self.field(inner, description, depth)
+            inner = (f"{path}.{name}" if path else name) if keep else ""
+            self.field(inner, description, keep and name != PLACEHOLDER, depth)
 
-    def field(self, path: str, description: Any, depth: int) -> None:
-        kind, what = int(description[0]), description[1]
-        self.left -= 1
-        if self.left < 0:
-            raise CannotDecode(f"{path} has too many fields without content")
-        if kind == _BASE:
-            self.base(path, what[0], 1, [path])
+    def field(self, path: str, description: Any, keep: bool, depth: int) -> None:
+        kind, what = description[0], description[1]
+        self.spend(1)
+        if not (kind == _NAME and path in _APART) and self.fixed.has(description):
+            self.part(path, description, keep)
+        elif kind == _BASE:
+            self.string(path, what[0], keep)
         elif kind == _NAME:
-            if what == _TIME and path in ("header.stamp", "stamp"):
-                self.align(4)
+            if what == _TIME and path in _STAMPS:
+                self.skip(-self.phase % min(4, self.encoding.aligned))
                 self.layout.stamp = self.at
                 self.skip(8)
             else:
-                self.message(what, path, depth + 1)
+                self.message(what, path, keep, depth + 1)
         elif kind == _ARRAY:
             inner, count = what
-            self.elements(path, inner, count, depth)
+            self.elements(path, inner, count, count if keep else 0, depth)
         else:
             count = self.length()
-            self.layout.arrays[path] = count
-            self.elements(path, what[0], count, depth)
+            self.elements(path, what[0], count, self.choose(path, count) if keep else 0, depth)
 
-    def elements(self, path: str, inner: Any, count: int, depth: int) -> None:
-        if int(inner[0]) == _BASE and inner[1][0] != "string":
-            self.base(path, inner[1][0], count, None)
+    def choose(self, path: str, count: int) -> int:
+        """The number of elements of an array without a fixed length that are channels."""
+        self.layout.arrays[path] = count
+        if self.names is None and self.kept is not None:
+            chosen = self.kept.get(path, 0)
+            if count < chosen:
+                raise CannotDecode(f"no {path}[{count}], which the first messages have")
+        else:
+            chosen = 0 if self.kept and path in self.kept or count > MOST_ELEMENTS else count
+        self.chosen[path] = chosen
+        return chosen
+
+    def part(self, path: str, description: Any, keep: bool) -> None:
+        part = self.fixed.part(description, self.phase)
+        begin = self.at
+        self.skip(part.size)
+        if not keep or path == "header.seq":
             return
-        if count > len(self.bytes):
-            raise CannotDecode(f"{path} says that it has {count} elements")
-        for i in range(count):
-            self.field(f"{path}[{i}]", inner, depth)
+        self.runs.add_part(begin, part)
+        for inner, reason in part.too_long:
+            self.layout.too_long[path + inner] = reason
+        if self.names is not None:
+            self.names += self.fixed.names(description, path)
 
-    def base(self, path: str, name: str, count: int, names: list[str] | None) -> None:
-        """One or more numbers, or a string."""
-        if name == "string":
-            size = self.length()
+    def elements(self, path: str, inner: Any, count: int, chosen: int, depth: int) -> None:
+        """Follow the elements of an array. The first ``chosen`` are channels."""
+        if count > MOST_ELEMENTS and path:
+            self.layout.too_long[path] = f"array of {count:,} {name_of(inner)}"
+            chosen = min(chosen, MOST_ELEMENTS) if path in self.chosen else 0
+        if not self.fixed.has(inner):
+            if count > len(self.bytes):
+                raise CannotDecode(f"{path or 'an array'} says that it has {count} elements")
+            for i in range(chosen):
+                self.field(f"{path}[{i}]", inner, True, depth)
+            if count > chosen:
+                self.pass_over(inner, count - chosen, depth)
+            return
+        begin, phase = self.at, self.phase
+        self.skip(self.fixed.extent(inner, count, phase))
+        if inner[0] == _BASE:
+            part = self.fixed.numbers(inner[1][0], chosen, phase)
+            self.runs.add_part(begin, part)
+        else:
+            for _ in range(chosen):
+                part = self.fixed.part(inner, phase)
+                self.runs.add_part(begin, part)
+                begin += part.size
+                phase = (phase + part.size) % self.encoding.aligned
+            for inner_path, reason in part.too_long if chosen else ():
+                self.layout.too_long[f"{path}[]{inner_path}"] = reason
+        if self.names is not None:
+            self.names += self.fixed.names_of_elements(inner, chosen, path)
+
+    def pass_over(self, inner: Any, count: int, depth: int) -> None:
+        """Pass over elements of various sizes that are not channels."""
+        steps = self.fixed.steps(inner)
+        if steps is None:  # there are arrays of such elements in them
+            for _ in range(count):
+                self.field("", inner, False, depth)
+            return
+        self.spend(len(steps) * count)
+        message, order, lengths = self.bytes, f"{self.encoding.order}u4", self.layout.lengths
+        read, part = self.u32.unpack_from, self.fixed.part
+        at, prefix, aligned = self.at, self.encoding.prefix, self.encoding.aligned
+        width = min(4, aligned)
+        for _ in range(count):
+            for step in steps:
+                if step is None:  # a string
+                    at += -(at - prefix) % width
+                    (size,) = read(message, at)
+                    lengths.append((at, order, size))
+                    at += 4 + size
+                else:
+                    at += part(step, (at - prefix) % aligned).size
+        self.at = at
+        self.skip(0)
+
+    def spend(self, fields: int) -> None:
+        self.left -= fields
+        if self.left < 0:
+            self.left = 0
+            raise CannotDecode(f"a message has more than {_MOST_FIELDS:,} fields of any length")
+
+    def string(self, path: str, name: str, keep: bool) -> None:
+        if name != "string":
+            raise CannotDecode(f"{path or 'an element'} is a {name}, which is not read")
+        size = self.length()
+        if keep:
             terminated = self.encoding.terminated and size > 0
             self.layout.strings.append((path, self.at, size - terminated))
-            self.skip(size)
-            return
-        if name == "byte" and self.encoding is ROS1:
-            name = "int8"  # which ROS 2 has without a sign
-        if name not in _SIZES:
-            raise CannotDecode(f"{path} is a {name}, which is not read")
-        if count == 0:
-            return
-        size = _SIZES[name]
-        self.align(size)
-        begin = self.at
-        self.skip(size * count)
-        if path.endswith(_PLACEHOLDER) or path == "header.seq":
-            return
-        if count > MOST_ELEMENTS:
-            self.layout.too_long[path] = f"array of {count:,} {name}"
-            return
-        names = names or [f"{path}[{i}]" for i in range(count)]
-        dtype = self.encoding.order + _DTYPES[name] if size > 1 else _DTYPES[name]
-        self.layout.runs.append(Run(begin, dtype, tuple(names)))
+        self.skip(size)
 
     def length(self) -> int:
-        self.align(4)
+        self.skip(-self.phase % min(4, self.encoding.aligned))
         value: int = self.u32.unpack_from(self.bytes, self.at)[0]
-        self.layout.lengths.append((self.at, value))
+        self.layout.lengths.append((self.at, f"{self.encoding.order}u4", value))
         self.at += 4
         return value
 
@@ -194,20 +284,3 @@ class _Walk:
         self.at += size
         if self.at > len(self.bytes):
             raise CannotDecode(f"a message of {len(self.bytes)} bytes ends within a field")
-
-
-def _joined(runs: list[Run]) -> list[Run]:
-    """Neighbours of one dtype as one."""
-    joined: list[Run] = []
-    for run in runs:
-        last = joined[-1] if joined else None
-        if last and last.dtype == run.dtype:
-            width = _DTYPE_SIZES[last.dtype[-2:].strip("<>")]
-            if last.offset + width * len(last.names) == run.offset:
-                joined[-1] = Run(last.offset, last.dtype, last.names + run.names)
-                continue
-        joined.append(run)
-    return joined
-
-
-_DTYPE_SIZES = {dtype: _SIZES[name] for name, dtype in _DTYPES.items()}

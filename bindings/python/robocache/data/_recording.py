@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import Report, Stream, report
+from .._printable import printable
 from .._text_table import text_table
 from ._check_times import header_is_good
 from ._errors import LeftOut, Problem, reading, some
@@ -104,15 +105,18 @@ class Recording:
         progress: bool | None = None,
         left_out: Collection[LeftOut] = (),
         path: str | None = None,
+        problems: Sequence[Problem] = (),
     ) -> None:
         self._source = source
         self._loaded: dict[str, RecordedStream] = dict(streams or {})
         if chosen is None:
             chosen = list(self._loaded) if source is None else list(source.streams)
         self._chosen = tuple(chosen)
+        self._names = frozenset(self._chosen)
         self._progress = progress
         self._left_out = tuple(left_out)
         self._path = path
+        self._problems = problems
 
     @classmethod
     def of(cls, streams: Collection[RecordedStream], path: str | None = None) -> Recording:
@@ -159,12 +163,13 @@ class Recording:
         """
         if self._source is None:
             return self._left_out
-        return tuple(self._source.left_out)
+        with reading(self._source.path):
+            return tuple(self._source.left_out)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Damage that was read around, of what was read so far."""
-        return () if self._source is None else tuple(self._source.damage.problems)
+        return tuple(self._problems if self._source is None else self._source.damage.problems)
 
     @property
     def unit(self) -> str | None:
@@ -177,14 +182,15 @@ class Recording:
         return len(self._chosen)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._chosen
+        return isinstance(name, str) and name in self._names
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._chosen)
 
     def __repr__(self) -> str:
         if self._source is not None:
-            self._source.look()
+            with reading(self._source.path):
+                self._source.look()
         rows = [["stream", "samples", "channels", "type"]]
         for name in self._chosen:
             info = self.info(name)
@@ -227,7 +233,7 @@ class Recording:
                 yield from self._source.pieces(unread, self._progress)
 
     def _require(self, name: object) -> None:
-        if name not in self._chosen:
+        if name not in self:
             raise KeyError(f"stream: is {name!r}, expected one of {some(self._chosen)}")
 
     def _read(self, names: list[str]) -> None:
@@ -237,9 +243,9 @@ class Recording:
         with reading(self._source.path):
             for piece in self._source.pieces(names, self._progress):
                 pieces[piece.stream].append(piece)
+            streams = self._source.streams
             for name in names:
-                info = self._source.streams[name]
-                self._loaded[name] = _joined(info, pieces.pop(name), self._source.unit)
+                self._loaded[name] = _joined(streams[name], pieces.pop(name), self._source.unit)
 
     # ---- what is done with it -------------------------------------------------------------------
 
@@ -272,7 +278,13 @@ class Recording:
         if channels is None and begin is None and end is None:
             loaded = {name: self._loaded[name] for name in chosen if name in self._loaded}
             return Recording(
-                self._source, loaded, chosen=chosen, progress=self._progress, path=self._path
+                self._source,
+                loaded,
+                chosen=chosen,
+                progress=self._progress,
+                left_out=self._left_out,
+                path=self._path,
+                problems=self._problems,
             )
         self.load(chosen)
         clock = self.clock(chosen) if clock is None else clock
@@ -284,7 +296,13 @@ class Recording:
                 rows = times >= (begin if begin is not None else times.min(initial=0))
                 stream = stream.select(rows if end is None else rows & (times < end))
             taken.append(stream)
-        return Recording(None, {s.name: s for s in taken}, left_out=self.left_out, path=self.path)
+        return Recording(
+            None,
+            {stream.name: stream for stream in taken},
+            left_out=self.left_out,
+            path=self.path,
+            problems=self.problems,
+        )
 
     def clock(self, names: Collection[str] | None = None) -> str:
         """The clock that :meth:`report` and :meth:`align` take: "header", "log" or "time".
@@ -330,7 +348,7 @@ class Recording:
 def clock_of(stream: RecordedStream, clock: str) -> str:
     """The clock, or what a stream without it has in its place."""
     if not stream.clocks:
-        raise ValueError(f"{stream.name}: has no times; choose streams that have some")
+        raise ValueError(f"{printable(stream.name)}: has no times; choose streams that have some")
     if clock in stream.clocks:
         return clock
     return "log" if "log" in stream.clocks else next(iter(stream.clocks))

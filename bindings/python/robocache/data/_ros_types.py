@@ -6,10 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ._errors import needed
+from ._errors import needed, raise_shortage
 
 _DEFAULT = "humble"
+_NAME, _ARRAYS = 2, (3, 4)  # rosbags' Nodetype
 _SEPARATOR = "=" * 80 + "\n"
+_LONGEST = 256 << 10  # characters of a definition, without comments; the parser takes 2 µs for each
+_SHOWN = 1000  # characters of what the parser says
+_NOTHING = re.compile(r"^[ \t\r]*(#.*)?\n", re.MULTILINE)  # lines with no field
 
 
 class Types:
@@ -19,9 +23,10 @@ class Types:
         self.typesys = needed("rosbags.typesys", "ros", "a ROS bag")
         stores = self.typesys.Stores
         self.builtin = dict(self.typesys.get_typestore(stores.EMPTY).fielddefs)
+        self.parsed: dict[tuple[str, str, str], dict[str, Any] | str] = {}  # or why it cannot be
         self.given: dict[str, Any] = {}
         for name, text in (extra or {}).items():
-            self.given.update(self._parsed("ros2msg", text, normalized(name), "definitions"))
+            self.given.update(self._parsed("ros2msg", text, normalized(name)))
         self.distribution: dict[str, Any] | None = None
 
     def of(self, name: str, kind: str, text: str, distribution: str | None) -> dict[str, Any]:
@@ -34,7 +39,7 @@ class Types:
         """
         name = normalized(name)
         if text:
-            return {**self.builtin, **self._parsed(kind, text, name, name), **self.given}
+            return {**self.builtin, **self._parsed(kind, text, name), **self.given}
         if name in self.given:
             return {**self._of_distribution(distribution), **self.given}
         known = self._of_distribution(distribution)
@@ -55,8 +60,28 @@ class Types:
             self.distribution = dict(self.typesys.get_typestore(stores(name)).fielddefs)
         return self.distribution
 
-    def _parsed(self, kind: str, text: str, name: str, where: str) -> dict[str, Any]:
+    def _parsed(self, kind: str, text: str, name: str) -> dict[str, Any]:
+        """The types of a definition, which many topics may share."""
+        key = (kind, text, name)
+        if key not in self.parsed:
+            try:
+                self.parsed[key] = self._parse(kind, text, name)
+            except ValueError as error:
+                raise_shortage("a definition")
+                self.parsed[key] = str(error)
+        known = self.parsed[key]
+        if isinstance(known, str):
+            raise ValueError(known)
+        return known
+
+    def _parse(self, kind: str, text: str, name: str) -> dict[str, Any]:
         types: dict[str, Any] = {}
+        if kind in ("ros2msg", "ros1msg"):
+            text = _NOTHING.sub("", text if text.endswith("\n") else f"{text}\n")
+        if len(text) > _LONGEST:
+            raise ValueError(
+                f"its definition has {len(text):,} characters, expected at most {_LONGEST:,}"
+            )
         try:
             if kind in ("ros2msg", "ros1msg"):
                 types.update(self.typesys.get_types_from_msg(text, name))
@@ -66,10 +91,30 @@ class Types:
             else:
                 raise ValueError(f"its definition is in {kind!r}, which is not read")
         except self.typesys.TypesysError as error:
-            raise ValueError(f"its definition cannot be parsed: {error}") from None
+            reason = str(error)[:_SHOWN]  # it repeats the definition
+            raise ValueError(f"its definition cannot be parsed: {reason}") from None
         except (RecursionError, AssertionError, KeyError, IndexError) as error:
             raise ValueError(f"its definition cannot be parsed: {type(error).__name__}") from None
         return types
+
+
+def fingerprint(name: str, types: dict[str, Any] | str) -> str:
+    """The fields of a type and of the types in it, or why they cannot be read."""
+    if isinstance(types, str):
+        return types
+    fields: dict[str, str] = {}
+    left = [name]
+    while left:
+        name = left.pop()
+        if name in fields:
+            continue
+        fields[name] = repr(types[name][1]) if name in types else ""
+        for _, description in types[name][1] if name in types else ():
+            while description[0] in _ARRAYS:
+                description = description[1][0]
+            if description[0] == _NAME:
+                left.append(description[1])
+    return repr(sorted(fields.items()))
 
 
 def normalized(name: str) -> str:

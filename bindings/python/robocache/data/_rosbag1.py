@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import builtins
 import itertools
 import os
 import struct
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from ._bags import Bag
-from ._columns import Rows
 from ._errors import Damage, FormatError, needed
-from ._mcap import Channel, broken_off
+from ._files import Limit, opened
+from ._mcap import AT_ONCE, LONGEST_NAME, Channel, broken_off
+from ._messages import Rows, present
 from ._open import Options, head
 from ._recording import Recording
 from ._ros_types import normalized
-from ._unpacking import ahead, decompressed
+from ._unpacking import Budget, CannotUnpack, ahead, decompressed
 
 MAGIC = b"#ROSBAG V"
 _START = b"#ROSBAG V2.0\n"
 _MESSAGE, _HEADER, _INDEX, _CHUNK, _CHUNK_INFO, _CONNECTION = range(2, 8)
 _U32 = struct.Struct("<I")
+_LONGEST_HEAD = LONGEST_NAME + 4096  # bytes
+_MOST_CONNECTIONS = 1 << 16
+_MOST_KINDS = 8  # of heads of one size that are compared at once
+_WIDTHS = {"op": 1, "conn": 4, "time": 8}  # bytes of the fields of a message's head
 
 
 def sniff(path: str) -> bool:
@@ -31,13 +35,21 @@ def sniff(path: str) -> bool:
 
 def open(path: str, options: Options) -> Recording:
     needed("rosbags", "ros", "a ROS bag")
-    bag = Bag(path, "ROS 1 bag", [Ros1(path, options.damage)], options.damage, options.definitions)
+    bag = Bag(
+        path,
+        "ROS 1 bag",
+        [Ros1(path, options.damage, options.limit)],
+        options.damage,
+        options.definitions,
+        limit=options.limit,
+    )
     return Recording(bag, progress=options.progress)
 
 
 @dataclass(frozen=True)
 class _Chunk:
-    at: int  # of its data
+    record: int  # where it begins
+    at: int  # where its data begin
     size: int
     compression: str
     unpacked: int
@@ -45,43 +57,108 @@ class _Chunk:
     whole: bool = True
 
 
-class Ros1:
-    """One file. It holds its index alone."""
+class _Unreadable(Exception):
+    """Why an index cannot be read."""
 
-    def __init__(self, path: str, damage: Damage) -> None:
-        self.path, self.damage = path, damage
+
+class Ros1:
+    """One file. Only its index is in memory."""
+
+    def __init__(self, path: str, damage: Damage, limit: Limit | None = None) -> None:
+        self.path, self.damage, self.limit = path, damage, limit or Limit()
         self.size = os.path.getsize(path)
         self.channels: dict[int, Channel] = {}
+        self.unclear: set[int] = set()  # connections that were declared in several ways
         self.counts: dict[int, int] | None = None
         self.chunks: list[_Chunk] = []
         self.indexed = True
-        with builtins.open(path, "rb") as file:
+        with opened(path) as file:
             if file.read(len(_START)) != _START:
                 raise FormatError(path, "byte 0", "is no bag of version 2.0")
             if not self._read_index(file):
                 self._walk(file)
+        for number in self.unclear:
+            self.channels.pop(number, None)
+        known = frozenset(self.channels)
+        # Chunks with messages that nothing declares are read in each pass, which counts these.
+        self.chunks = [
+            replace(chunk, channels=None) if chunk.channels and chunk.channels - known else chunk
+            for chunk in self.chunks
+        ]
 
     # ---- the index ------------------------------------------------------------------------------
 
     def _read_index(self, file: BinaryIO) -> bool:
-        """Whether the end of the file tells of all chunks."""
-        told = self._record(file, len(_START))
-        if told is None or told[0].get("op") != bytes([_HEADER]):
-            self.damage.found(self.path, f"byte {len(_START)}", "has no header of a bag")
+        """Whether there is an index at the end that agrees with the file."""
+        place = f"byte {len(_START)}"
+        header = self._record(file, len(_START))
+        if header is None or header[0].get("op") != bytes([_HEADER]):
+            self.damage.found(self.path, place, "has no header of a bag")
             return False
-        fields = told[0]
+        fields, begin, size = header
         try:
-            (at,) = struct.unpack("<Q", fields["index_pos"])
+            (index,) = struct.unpack("<Q", fields["index_pos"])
             connections, chunks = (_number(fields, key) for key in ("conn_count", "chunk_count"))
         except (KeyError, struct.error):
-            self.damage.found(self.path, f"byte {len(_START)}", "its header cannot be read")
+            self.damage.found(self.path, place, "its header cannot be read")
             return False
-        if at == 0 or at > self.size:
+        if index == 0 or index > self.size:
             self.damage.found(
                 self.path, "its header", "has no index: it was not closed or is cut off"
             )
             return False
+        try:
+            found = self._follow(file, begin + size, index)
+            self.counts = self._parsed(file, index, connections, chunks, found)
+        except _Unreadable as error:
+            self.damage.found(self.path, f"byte {index}", str(error))
+            return False
+        return True
+
+    def _follow(self, file: BinaryIO, at: int, end: int) -> dict[int, dict[int, int] | None]:
+        """The chunks of the file by their places, each with its messages by connection.
+
+        The message indexes that follow a chunk count them; None without such records.
+        """
+        found: dict[int, dict[int, int] | None] = {}
+        last = -1
+        while at < end:
+            record = self._record(file, at)
+            if record is None or record[1] + record[2] > end:
+                raise _Unreadable(
+                    f"its index is here, but byte {at} is not a whole record before it"
+                )
+            fields, begin, size = record
+            op = fields.get("op", b"")
+            try:
+                if op == bytes([_CHUNK]):
+                    self._chunk(file, at, None)
+                    found[at], last = None, at
+                elif op == bytes([_INDEX]) and last >= 0:
+                    counts = found[last] or {}
+                    number = _number(fields, "conn")
+                    counts[number] = counts.get(number, 0) + _number(fields, "count")
+                    found[last] = counts
+                elif op == bytes([_CONNECTION]):
+                    self._connection(file, at)
+                elif op == bytes([_MESSAGE]):
+                    self.damage.found(self.path, f"byte {at}", "has a message outside of chunks")
+            except (KeyError, struct.error, IndexError):
+                raise _Unreadable(f"the record at byte {at} cannot be read") from None
+            at = begin + size
+        return found
+
+    def _parsed(
+        self,
+        file: BinaryIO,
+        at: int,
+        connections: int,
+        chunks: int,
+        found: dict[int, dict[int, int] | None],
+    ) -> dict[int, int]:
+        """Messages by connection, as the index counts them, where it agrees with the file."""
         counts: dict[int, int] = {}
+        listed: dict[int, frozenset[int]] = {}
         try:
             for _ in range(connections):
                 at = self._connection(file, at)
@@ -91,21 +168,37 @@ class Ros1:
                     raise KeyError("op")
                 fields, begin, size = record
                 file.seek(begin)
-                own = dict(struct.iter_unpack("<II", file.read(min(size, self.size))))
+                own: dict[int, int] = {}
+                for number, count in struct.iter_unpack("<II", file.read(min(size, self.size))):
+                    own[number] = own.get(number, 0) + count
                 (place,) = struct.unpack("<Q", fields["chunk_pos"])
-                self._chunk(file, place, frozenset(own))
+                if place in listed:
+                    raise _Unreadable(f"its index lists the chunk at byte {place} several times")
+                if place not in found:
+                    raise _Unreadable(
+                        f"its index lists a chunk at byte {place}, where there is none"
+                    )
+                if found[place] not in (None, own):
+                    raise _Unreadable(f"its index and the chunk at byte {place} count differently")
+                listed[place] = frozenset(own)
                 for number, count in own.items():
                     counts[number] = counts.get(number, 0) + count
                 at = begin + size
         except (KeyError, struct.error, IndexError):
-            self.damage.found(self.path, f"byte {at}", "its index cannot be read")
-            return False
-        self.counts = counts
-        return True
+            raise _Unreadable("its index cannot be read") from None
+        left_out = found.keys() - listed.keys()
+        if left_out:
+            raise _Unreadable(f"its index omits the chunk at byte {min(left_out)}")
+        if at != self.size:
+            raise _Unreadable(f"its index ends at byte {at} of {self.size}")
+        self.chunks = [replace(chunk, channels=listed[chunk.record]) for chunk in self.chunks]
+        return counts
 
     def _walk(self, file: BinaryIO) -> None:
         """Record by record: chunks, and the connections in them."""
         self.channels, self.chunks, self.counts = {}, [], None
+        self.unclear = set()
+        budget = Budget(self.limit, self.path, self.size)
         at = len(_START)
         while at < self.size:
             record = self._record(file, at)
@@ -114,24 +207,26 @@ class Ros1:
                 return
             fields, begin, size = record
             try:
-                self._take(file, at, fields.get("op", b""))
+                self._take(file, at, fields.get("op", b""), budget)
             except (KeyError, struct.error, IndexError):
                 self.damage.found(self.path, f"byte {at}", "has a record that cannot be read")
             at = begin + size
         if at > self.size:
             self.damage.found(self.path, f"byte {self.size}", "is cut off within a record")
 
-    def _take(self, file: BinaryIO, at: int, op: bytes) -> None:
+    def _take(self, file: BinaryIO, at: int, op: bytes, budget: Budget) -> None:
         """What a record tells of topics and messages."""
         if op == bytes([_CONNECTION]):
             self._connection(file, at)
         elif op == bytes([_CHUNK]):
             self._chunk(file, at, None)
-            content = self._content(file, self.chunks[-1])
-            if content is None:
-                self.chunks.pop()
-            else:
-                self._connections_in(content)
+            chunk = self.chunks.pop()
+            (content,) = self._contents(map(_unpacked, _packed(file, [chunk], budget)), budget)
+            if content[1] is not None:
+                seen = self._look_into(chunk, content[1], budget)
+                self.chunks.append(replace(chunk, channels=seen))
+        elif op == bytes([_MESSAGE]):
+            self.damage.found(self.path, f"byte {at}", "has a message outside of chunks")
 
     def _record(self, file: BinaryIO, at: int) -> tuple[dict[str, bytes], int, int] | None:
         """The fields of a record's head, where its data begin, and their size."""
@@ -142,7 +237,7 @@ class Ros1:
         if len(start) < 4:
             return None
         (size,) = _U32.unpack(start)
-        text = file.read(size + 4) if size <= self.size - at else b""
+        text = file.read(size + 4) if size <= min(self.size - at, _LONGEST_HEAD) else b""
         if len(text) < size + 4:
             return None
         return _fields(text[:size]), at + 8 + size, _U32.unpack_from(text, size)[0]
@@ -157,13 +252,24 @@ class Ros1:
         return begin + size
 
     def _declare(self, fields: dict[str, bytes], data: bytes) -> None:
+        """Take a connection. One that repeats the number of another has to agree with it."""
         told = _fields(data)
         number = _number(fields, "conn")
         topic = fields["topic"].decode("utf-8", "replace")
         topic = ("/" if topic.startswith("/") else "") + "/".join(filter(None, topic.split("/")))
-        name = normalized(told["type"].decode("utf-8", "replace"))
+        name = normalized(told["type"][:LONGEST_NAME].decode("utf-8", "replace"))
         definition = told.get("message_definition", b"").decode("utf-8", "replace")
-        self.channels[number] = Channel(number, topic, name, "ros1msg", definition, "ros1")
+        channel = Channel(number, topic, name, "ros1msg", definition, "ros1")
+        known = self.channels.setdefault(number, channel)
+        if known != channel and number not in self.unclear:
+            self.unclear.add(number)
+            how = f"is declared as {known.topic!r} and as {topic!r}"
+            if known.topic == topic:
+                how = f"{topic!r}, is declared as {known.typename!r} and as {name!r}"
+            self.damage.found(self.path, f"connection {number}", f"{how}: its messages are lost")
+        if len(self.channels) > _MOST_CONNECTIONS:
+            reason = f"declares more than {_MOST_CONNECTIONS:,} connections"
+            raise FormatError(self.path, "connections", reason)
 
     def _chunk(self, file: BinaryIO, at: int, channels: frozenset[int] | None) -> None:
         record = self._record(file, at)
@@ -174,101 +280,153 @@ class Ros1:
         left = max(0, self.size - begin)
         unpacked = _number(fields, "size")
         whole = size <= left
-        self.chunks.append(_Chunk(begin, min(size, left), compression, unpacked, channels, whole))
+        size = min(size, left)
+        self.chunks.append(_Chunk(at, begin, size, compression, unpacked, channels, whole))
 
-    def _connections_in(self, content: bytes) -> None:
-        for at, size, data, length in _records(content):
+    def _look_into(self, chunk: _Chunk, content: bytes, budget: Budget) -> frozenset[int] | None:
+        """Take the connections of a chunk, and return those that have messages in it."""
+        seen = set()
+        for count, (at, size, data, length) in enumerate(_records(content), 1):
+            if count % AT_ONCE == 0:
+                budget.charge(f"chunk at byte {chunk.at}", AT_ONCE, 0)
             fields = _fields(content[at : at + size])
-            if fields.get("op") == bytes([_CONNECTION]):
-                self._declare(fields, content[data : data + length])
+            op = fields.get("op")
+            try:
+                if op == bytes([_CONNECTION]):
+                    self._declare(fields, content[data : data + length])
+                elif op == bytes([_MESSAGE]):
+                    seen.add(fields["conn"])
+            except (KeyError, struct.error, IndexError):
+                self.damage.found(self.path, "a connection", "cannot be read")
+        if any(len(number) != 4 for number in seen):
+            return None
+        return frozenset(_U32.unpack(number)[0] for number in seen)
 
     # ---- messages -------------------------------------------------------------------------------
 
     def pieces(self, wanted: Collection[int]) -> Iterator[tuple[Any, Any, int]]:
-        import numpy as np
+        """Messages of some connections, and others in the same chunks, and bytes read.
 
-        ids = np.array(sorted(wanted), np.uint32)
-        with builtins.open(self.path, "rb") as file:
-            chosen_chunks = (
+        Connections may be taken out of ``wanted`` meanwhile: chunks without others are skipped.
+        """
+        budget = Budget(self.limit, self.path, self.size)
+        strange: dict[int, int] = {}
+        late: dict[int, int] = {}
+        with opened(self.path) as file:
+            chosen = (
                 chunk
                 for chunk in self.chunks
                 if chunk.channels is None or not chunk.channels.isdisjoint(wanted)
             )
-            packed = ((chunk, _packed(file, chunk)) for chunk in chosen_chunks)
+            packed = _packed(file, chosen, budget)
             # bz2 takes longer than all the rest, and lets other threads run.
             slow = any(chunk.compression == "bz2" for chunk in self.chunks)
-            for chunk, unpacked in ahead(_unpacked, packed) if slow else map(_unpacked, packed):
-                content = self._whole(chunk, unpacked)
-                if content is None:
-                    continue
-                channels, rows = self._messages(chunk, content)
-                chosen = np.isin(channels, ids)
-                yield channels[chosen], rows.of(chosen), chunk.size
+            unpacked = ahead(_unpacked, packed) if slow else map(_unpacked, packed)
+            for chunk, content in self._contents(unpacked, budget):
+                read = chunk.size
+                for channels, rows, nanoseconds in self._messages(chunk, content or b"", budget):
+                    for number in present(channels):
+                        if number not in self.channels:
+                            _add(strange, number, channels == number)
+                    right = nanoseconds < 1_000_000_000
+                    if not right.all():
+                        for number in present(channels[~right]):
+                            _add(late, number, channels[~right] == number)
+                        channels, rows = channels[right], rows.of(right)
+                    yield channels, rows, read
+                    read = 0
+        for number, count in sorted(strange.items()):
+            reason = f"has {count:,} messages, and nothing declares it clearly: they are lost"
+            self.damage.found(self.path, f"connection {number}", reason)
+        for number, count in sorted(late.items()):
+            if number in self.channels:
+                place = f"topic {self.channels[number].topic}"
+                reason = f"{count:,} messages have log times of 10**9 nanoseconds or more"
+                self.damage.found(self.path, place, f"{reason} in a second: they are lost")
 
-    def _messages(self, chunk: _Chunk, content: bytes) -> tuple[Any, Rows]:
-        """All messages of a chunk. Heads of one size have their fields at the same places."""
+    def _messages(
+        self, chunk: _Chunk, content: bytes, budget: Budget
+    ) -> Iterator[tuple[Any, Rows, Any]]:
+        """All messages of a chunk: their connections, they, and the nanoseconds of their times."""
         import numpy as np
 
-        flat = itertools.chain.from_iterable(_records(content))
-        table = np.fromiter(flat, np.int64).reshape(-1, 4)
-        end = int(table[-1, 2] + table[-1, 3]) if len(table) else 0
+        data = np.frombuffer(content, np.uint8)
+        records = _records(content)
+        end = 0
+        while True:
+            flat = itertools.chain.from_iterable(itertools.islice(records, AT_ONCE))
+            table = np.fromiter(flat, np.int64).reshape(-1, 4)
+            if not len(table):
+                break
+            end = int(table[-1, 2] + table[-1, 3])
+            budget.charge(f"chunk at byte {chunk.at}", len(table), end - int(table[0, 0]))
+            numbers = np.zeros((len(table), 3), np.uint32)  # connection, s, ns
+            kept = np.zeros(len(table), bool)
+            for size in np.unique(table[:, 1]).tolist():
+                own = np.flatnonzero(table[:, 1] == size)
+                heads = Rows(data, table[own, 0], table[own, 1], own)
+                for places, which in _by_head(heads, content):
+                    of = Rows(data, table[own[which], 0], own[which], own[which])
+                    numbers[own[which], 0] = of.field(places["conn"], "<u4")
+                    numbers[own[which], 1] = of.field(places["time"], "<u4")
+                    numbers[own[which], 2] = of.field(places["time"] + 4, "<u4")
+                    kept[own[which]] = True
+            table, numbers = table[kept], numbers[kept]
+            times = numbers[:, 1].astype(np.int64) * 1_000_000_000 + numbers[:, 2]
+            yield numbers[:, 0], Rows(data, table[:, 2], table[:, 3], times), numbers[:, 2]
         if chunk.whole and end != len(content):
             self.damage.found(self.path, f"chunk at byte {chunk.at}", broken_off(end, len(content)))
-        data = np.frombuffer(content, np.uint8)
-        channels, times = np.zeros(len(table), np.uint32), np.zeros(len(table), np.int64)
-        kept = np.zeros(len(table), bool)
-        sizes = table[:, 1]
-        for size in np.unique(sizes).tolist():
-            left = np.flatnonzero(sizes == size)
-            while len(left):
-                first = int(table[left[0], 0])
-                own = content[first : first + size]
-                heads = Rows(data, table[left, 0], sizes[left], times[left])
-                places = _places(own)
-                if not {"op", "conn", "time"} <= set(places) or own[places["op"]] != _MESSAGE:
-                    left = left[1:]
-                    continue
-                same = _like(heads, own, places)
-                of = heads.of(same)
-                channels[left[same]] = of.field(places["conn"], "<u4")
-                seconds = of.field(places["time"], "<u4").astype(np.int64)
-                nanoseconds = of.field(places["time"] + 4, "<u4")
-                times[left[same]] = seconds * 1_000_000_000 + nanoseconds
-                kept[left[same]] = True
-                left = left[~same]
-        table = table[kept]
-        return channels[kept], Rows(data, table[:, 2], table[:, 3], times[kept])
 
-    def _content(self, file: BinaryIO, chunk: _Chunk) -> bytes | None:
-        return self._whole(*_unpacked((chunk, _packed(file, chunk))))
-
-    def _whole(self, chunk: _Chunk, unpacked: bytes | ValueError) -> bytes | None:
-        """What was unpacked of a chunk; None if that failed."""
-        place = f"chunk at byte {chunk.at}"
-        if not chunk.whole:
-            self.damage.found(self.path, place, "is cut off")
-            return None if isinstance(unpacked, ValueError) else unpacked
-        if isinstance(unpacked, ValueError):
-            self.damage.found(self.path, place, f"{unpacked}: its messages are lost")
-            return None
-        return unpacked
+    def _contents(
+        self, unpacked: Iterable[tuple[_Chunk, bytes | CannotUnpack]], budget: Budget
+    ) -> Iterator[tuple[_Chunk, bytes | None]]:
+        """Chunks with what they hold; None of damaged ones."""
+        for chunk, content in unpacked:
+            place = f"chunk at byte {chunk.at}"
+            if isinstance(content, CannotUnpack):
+                budget.correct(chunk.unpacked, content)
+                reason = f"{content}: its messages are lost" if chunk.whole else "is cut off"
+                self.damage.found(self.path, place, reason)
+                yield chunk, None
+                continue
+            if not chunk.whole:
+                self.damage.found(self.path, place, "is cut off")
+            yield chunk, content
 
 
-def _packed(file: BinaryIO, chunk: _Chunk) -> bytes:
-    file.seek(chunk.at)
-    left = os.fstat(file.fileno()).st_size - chunk.at
-    return file.read(max(min(chunk.size, left), 0))
+def _packed(
+    file: BinaryIO, chunks: Iterable[_Chunk], budget: Budget
+) -> Iterator[tuple[_Chunk, bytes | CannotUnpack]]:
+    """Chunks with their packed data, as far as the budget allows to unpack them."""
+    for chunk in chunks:
+        file.seek(chunk.at)
+        content = file.read(chunk.size)
+        if chunk.whole or chunk.compression != "none":
+            try:
+                budget.spend(
+                    f"chunk at byte {chunk.at}", content, chunk.compression, chunk.unpacked
+                )
+            except CannotUnpack as error:
+                yield chunk, error
+                continue
+        yield chunk, content
 
 
-def _unpacked(packed: tuple[_Chunk, bytes]) -> tuple[_Chunk, bytes | ValueError]:
+def _unpacked(
+    packed: tuple[_Chunk, bytes | CannotUnpack],
+) -> tuple[_Chunk, bytes | CannotUnpack]:
     """What a chunk holds, or why that is lost; one that is cut off is read if not compressed."""
     chunk, content = packed
-    if not chunk.whole and chunk.compression == "none":
-        return chunk, content
+    if isinstance(content, CannotUnpack) or not chunk.whole and chunk.compression == "none":
+        return packed
     try:
         return chunk, decompressed(content, chunk.compression, chunk.unpacked)
-    except ValueError as error:
+    except CannotUnpack as error:
         return chunk, error
+
+
+def _add(counts: dict[int, int], number: int, which: Any) -> None:
+    counts[number] = counts.get(number, 0) + int(which.sum())
 
 
 def _records(content: bytes) -> Iterator[tuple[int, int, int, int]]:
@@ -292,12 +450,41 @@ def _places(own: bytes) -> dict[str, int]:
     at = 0
     while at + 4 <= len(own):
         (size,) = _U32.unpack_from(own, at)
-        name, sign, _ = own[at + 4 : at + 4 + size].partition(b"=")
+        name, sign, value = own[at + 4 : at + 4 + size].partition(b"=")
         if not sign:
             break
-        places[name.decode("ascii", "replace")] = at + 5 + len(name)
+        key = name.decode("ascii", "replace")
+        if len(value) >= _WIDTHS.get(key, 0):
+            places[key] = at + 5 + len(name)
         at += 4 + size
     return places
+
+
+def _by_head(heads: Rows, content: bytes) -> Iterator[tuple[dict[str, int], Any]]:
+    """Heads of messages by where their fields are, each time with those that have them there.
+
+    All heads have one size. A few kinds of them are compared at once, others one by one.
+    """
+    import numpy as np
+
+    size = int(heads.sizes[0])
+    left = np.arange(len(heads))
+    kinds = 0
+    while len(left):
+        begin = int(heads.starts[left[0]])
+        own = content[begin : begin + size]
+        places = _places(own)
+        if not {"op", "conn", "time"} <= set(places) or own[places["op"]] != _MESSAGE:
+            left = left[1:]
+            continue
+        if kinds < _MOST_KINDS:
+            same = _like(heads.of(left), own, places)
+            yield places, left[same]
+            left = left[~same]
+        else:
+            yield places, left[:1]
+            left = left[1:]
+        kinds += 1
 
 
 def _like(heads: Rows, own: bytes, places: dict[str, int]) -> Any:

@@ -1,0 +1,245 @@
+"""Types of ROS messages that always take the same bytes: where their numbers are.
+
+Such a part of a message is placed once and used wherever it is met, so that an array of a million
+poses takes no longer to place than one pose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MOST_ELEMENTS = 2048  # longer arrays are pictures and clouds, not channels
+MOST_NUMBERS = 1 << 17  # channels of one message
+
+_SIZES = {"bool": 1, "byte": 1, "char": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2}
+_SIZES |= {"int32": 4, "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8}
+_DTYPES = {"bool": "?", "byte": "u1", "char": "u1", "int8": "i1", "uint8": "u1", "int16": "i2"}
+_DTYPES |= {"uint16": "u2", "int32": "i4", "uint32": "u4", "float32": "f4", "int64": "i8"}
+_DTYPES |= {"uint64": "u8", "float64": "f8"}
+_WIDTHS = {dtype: _SIZES[name] for name, dtype in _DTYPES.items()}
+_DEEPEST = 32  # messages within messages
+_BASE, _NAME, _ARRAY = 1, 2, 3  # rosbags' Nodetype; what is left is a sequence
+PLACEHOLDER = "structure_needs_at_least_one_member"  # what a message without fields has
+
+
+class CannotDecode(Exception):
+    """The reason why messages of a type, or one message, cannot be read."""
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How messages are laid out."""
+
+    name: str
+    aligned: int  # the widest alignment; 1: fields follow one another
+    prefix: int  # bytes before the first field; alignment counts from there
+    order: str  # "<" or ">"
+    terminated: bool  # strings count their final zero
+
+
+@dataclass(frozen=True)
+class Run:
+    """Numbers of one dtype, one after the other, which become channels one after the other."""
+
+    offset: int
+    dtype: str
+    column: int  # of the first one
+    count: int
+
+
+class Runs:
+    """Runs in the making: neighbours become one."""
+
+    def __init__(self) -> None:
+        self.made: list[Run] = []
+        self.columns = 0
+
+    def add(self, offset: int, dtype: str, count: int) -> None:
+        self._append(offset, dtype, count)
+        if self.columns > MOST_NUMBERS:
+            raise CannotDecode(f"a message has more than {MOST_NUMBERS:,} numbers")
+
+    def add_part(self, offset: int, part: Part) -> None:
+        for run in part.runs:
+            self.add(offset + run.offset, run.dtype, run.count)
+
+    def _append(self, offset: int, dtype: str, count: int) -> None:
+        last = self.made[-1] if self.made else None
+        if last and last.dtype == dtype:
+            width = _WIDTHS[dtype.lstrip("<>")]
+            if last.offset + width * last.count == offset:
+                self.made[-1] = Run(last.offset, dtype, last.column, last.count + count)
+                self.columns += count
+                return
+        self.made.append(Run(offset, dtype, self.columns, count))
+        self.columns += count
+
+
+@dataclass(frozen=True)
+class Part:
+    """Fields that take the same bytes in all messages, counted from before they are aligned."""
+
+    size: int
+    runs: tuple[Run, ...] = ()
+    too_long: tuple[tuple[str, str], ...] = ()  # arrays that are no channels: name, why
+
+
+class FixedLayouts:
+    """Parts by their type, for one encoding."""
+
+    def __init__(self, types: Mapping[str, Any], encoding: Encoding) -> None:
+        self.types, self.encoding = types, encoding
+        self._fixed: dict[str, bool] = {}
+        self._numbers: dict[tuple[str, int], Part] = {}
+        self._messages: dict[tuple[str, int], Part | CannotDecode] = {}
+
+    def has(self, description: Any, depth: int = 0) -> bool:
+        """Whether all that a description allows takes the same bytes."""
+        kind, what = description[0], description[1]
+        if kind == _BASE:
+            return what[0] in _SIZES
+        if kind == _ARRAY:
+            return self.has(what[0], depth)
+        return kind == _NAME and self._has_message(what, depth)
+
+    def _has_message(self, name: str, depth: int) -> bool:
+        known = self._fixed.get(name)
+        if known is None:
+            self._fixed[name] = False  # one that contains itself is none
+            known = name in self.types and depth < _DEEPEST
+            known = known and all(self.has(of, depth + 1) for _, of in self.types[name][1])
+            self._fixed[name] = known
+        return known
+
+    def steps(self, description: Any, depth: int = 0) -> list[Any] | None:
+        """The fields of an element in their order: None is a string, others are parts.
+
+        The result is None if an element contains arrays without a fixed length or unknown types.
+        """
+        if self.has(description):
+            return [description]
+        kind, what = description[0], description[1]
+        if kind == _BASE:
+            return [None] if what[0] == "string" else None
+        if kind != _NAME or what not in self.types or depth > _DEEPEST:
+            return None
+        made: list[Any] = []
+        for _, inner in self.types[what][1]:
+            steps = self.steps(inner, depth + 1)
+            if steps is None or len(made) > MOST_ELEMENTS:
+                return None
+            made += steps
+        return made
+
+    def part(self, description: Any, phase: int) -> Part:
+        """The part that begins ``phase`` bytes after a place that is aligned."""
+        kind, what = description[0], description[1]
+        if kind == _BASE:
+            known = self._numbers.get((what[0], phase))
+            if known is None:
+                known = self._numbers[what[0], phase] = self.numbers(what[0], 1, phase)
+            return known
+        if kind == _ARRAY:
+            return self._array(what[0], what[1], phase)
+        return self._message(what, phase)
+
+    def numbers(self, name: str, count: int, phase: int) -> Part:
+        """One number, or an array of them."""
+        if count == 0:
+            return Part(0)
+        size = _SIZES[name]
+        skipped = -phase % min(size, self.encoding.aligned)
+        if count > MOST_ELEMENTS:
+            return Part(skipped + size * count, (), (("", f"array of {count:,} {name}"),))
+        if name == "byte" and self.encoding.name == "ros1":
+            name = "int8"  # which ROS 2 has without a sign
+        dtype = self.encoding.order + _DTYPES[name] if size > 1 else _DTYPES[name]
+        return Part(skipped + size * count, (Run(skipped, dtype, 0, count),))
+
+    def _message(self, name: str, phase: int) -> Part:
+        known = self._messages.get((name, phase))
+        if known is None:
+            try:
+                known = self._made(name, phase)
+            except CannotDecode as error:
+                known = error
+            self._messages[name, phase] = known
+        if isinstance(known, CannotDecode):
+            raise CannotDecode(str(known))
+        return known
+
+    def _made(self, name: str, phase: int) -> Part:
+        at, runs, too_long = 0, Runs(), []
+        for field, description in self.types[name][1]:
+            part = self.part(description, (phase + at) % self.encoding.aligned)
+            if field != PLACEHOLDER:
+                runs.add_part(at, part)
+            too_long += [(f".{field}{path}", reason) for path, reason in part.too_long]
+            at += part.size
+            if len(too_long) > MOST_ELEMENTS:
+                raise CannotDecode(f"{name} has more than {MOST_ELEMENTS:,} long arrays")
+        return Part(at, tuple(runs.made), tuple(too_long))
+
+    def _array(self, inner: Any, count: int, phase: int) -> Part:
+        if inner[0] == _BASE:
+            return self.numbers(inner[1][0], count, phase)
+        size = self.extent(inner, count, phase)
+        if count > MOST_ELEMENTS:
+            return Part(size, (), (("", f"array of {count:,} {name_of(inner)}"),))
+        at, runs = 0, Runs()
+        too_long: tuple[tuple[str, str], ...] = ()
+        for _ in range(count):
+            part = self.part(inner, (phase + at) % self.encoding.aligned)
+            runs.add_part(at, part)
+            too_long = part.too_long
+            at += part.size
+        return Part(size, tuple(runs.made), tuple((f"[]{path}", why) for path, why in too_long))
+
+    def extent(self, inner: Any, count: int, phase: int) -> int:
+        """The bytes that an array takes. The alignment of its elements repeats itself."""
+        if inner[0] == _BASE:
+            size: int = _SIZES[inner[1][0]]
+            return count and -phase % min(size, self.encoding.aligned) + size * count
+        at = 0
+        seen: dict[int, int] = {}  # the first element that begins so
+        ends: list[int] = []  # of the elements
+        aligned = self.encoding.aligned
+        for i in range(count):
+            now = (phase + at) % aligned
+            if now in seen:
+                first = seen[now]
+                begin = ends[first - 1] if first else 0
+                rounds, more = divmod(count - first, i - first)
+                rest = ends[first + more - 1] - begin if more else 0
+                return begin + rounds * (at - begin) + rest
+            seen[now] = i
+            at += self.part(inner, now).size
+            ends.append(at)
+        return at
+
+    def names(self, description: Any, path: str) -> Iterator[str]:
+        """The names of the channels of a part, in their order."""
+        kind, what = description[0], description[1]
+        if kind == _BASE:
+            yield path
+        elif kind == _ARRAY:
+            yield from self.names_of_elements(what[0], what[1], path)
+        else:
+            for field, inner in self.types[what][1]:
+                if field != PLACEHOLDER:
+                    yield from self.names(inner, f"{path}.{field}")
+
+    def names_of_elements(self, inner: Any, count: int, path: str) -> Iterator[str]:
+        if count <= MOST_ELEMENTS:
+            for i in range(count):
+                yield from self.names(inner, f"{path}[{i}]")
+
+
+def name_of(description: Any) -> str:
+    """The name of a type as messages show it."""
+    kind, what = description[0], description[1]
+    if kind == _BASE:
+        return str(what[0])
+    return str(what) if kind == _NAME else "arrays"
