@@ -256,7 +256,7 @@ def test_an_episode_twice(tmp_path):
     path.write_text(path.read_text() + path.read_text().splitlines()[1] + "\n")
     refused(tmp_path / "x", "is there twice", "episode 1")
     path.write_text(path.read_text() + "no json\n")
-    refused(tmp_path / "x", "is no episode", "line 5")
+    refused(tmp_path / "x", "is not an episode", "line 5")
     assert len(data.open(tmp_path / "x", damaged="keep")) == 3
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 from collections.abc import Mapping
@@ -18,9 +17,16 @@ _COLUMN = re.compile(r"stats/(.+)/(min|max|mean|std|count|q\d\d)")
 
 def files_in(folder: str) -> list[str]:
     """Of a data set, by their numbers."""
-    found = glob.glob(os.path.join(glob.escape(folder), "meta", "episodes", "**", "*.parquet"))
-    found += glob.glob(os.path.join(glob.escape(folder), "meta", "episodes", "*.parquet"))
-    return sorted(set(found), key=lambda path: [int(n) for n in re.findall(r"\d+", path)])
+    from .data._files import walked
+
+    top = os.path.join(folder, "meta", "episodes")
+    found = [
+        os.path.join(base, name)
+        for base, _, names in (walked(top) if os.path.isdir(top) else ())
+        for name in names
+        if name.endswith(".parquet")
+    ]
+    return sorted(found, key=lambda path: [int(n) for n in re.findall(r"\d+", path[len(top) :])])
 
 
 def columns_of(results: Mapping[str, StatisticsResult]) -> dict[str, Any]:
@@ -51,41 +57,36 @@ def _lists(pyarrow: Any, array: Any) -> Any:
 
 def read(paths: list[str]) -> dict[int, dict[str, StatisticsResult]]:
     """Of each episode, by its index."""
-    import pyarrow
-    import pyarrow.parquet
+    from .data._parquet import read_table, schema_and_rows, whole_numbers
 
     episodes: dict[int, dict[str, StatisticsResult]] = {}
     for path in paths:
-        try:
-            with pyarrow.parquet.ParquetFile(path) as file:
-                names = [n for n in file.schema_arrow.names if _COLUMN.fullmatch(n)]
-                if "episode_index" not in file.schema_arrow.names:
-                    raise ValueError(f"{path}: episode_index: is missing")
-                table = file.read(columns=["episode_index", *names])
-        except pyarrow.ArrowException as error:
-            raise ValueError(f"{path}: is no Parquet file, or damaged: {error}") from None
-        indices = table["episode_index"].to_pylist()
+        schema, _ = schema_and_rows(path)
+        names = [name for name in schema.names if _COLUMN.fullmatch(name)]
+        if "episode_index" not in schema.names:
+            raise ValueError(f"{path}: episode_index: is missing")
+        table = read_table(path, ["episode_index", *names])
+        indices = whole_numbers(path, table, "episode_index").tolist()
         for index in indices:
             if index in episodes:
                 raise ValueError(f"{path}: episode_index: is {index} once more")
             episodes[index] = {}
-        columns = {name: _array(table[name], f"{path}: {name}") for name in names}
-        features = dict.fromkeys(match[1] for match in map(_COLUMN.fullmatch, names) if match)
-        for feature in features:
+        features: dict[str, dict[str, Any]] = {}
+        for name in names:
+            match = _COLUMN.fullmatch(name)
+            if match:
+                own = features.setdefault(match[1], {})
+                own[match[2]] = _array(path, name, table[name])
+        for feature, columns in features.items():
             for index, result in zip(indices, _results(feature, columns, path)):
                 episodes[index][feature] = result
     return episodes
 
 
-def _results(feature: str, columns: dict[str, Any], path: str) -> list[StatisticsResult]:
+def _results(feature: str, own: dict[str, Any], path: str) -> list[StatisticsResult]:
     """Of one feature, an episode each."""
     import numpy as np
 
-    own = {}
-    for name, array in columns.items():
-        match = _COLUMN.fullmatch(name)
-        if match and match[1] == feature:
-            own[match[2]] = array
     for key in (*_MOMENTS, "count"):
         if key not in own:
             raise ValueError(f"{path}: stats/{feature}/{key}: is missing")
@@ -96,7 +97,7 @@ def _results(feature: str, columns: dict[str, Any], path: str) -> list[Statistic
             raise ValueError(
                 f"{path}: stats/{feature}/{key}: has shape {own[key].shape}, mean has {shape}"
             )
-    counts = own["count"][:, 0].astype(np.int64)
+    counts = _counts(path, f"stats/{feature}/count", own["count"])
     results = []
     for e in range(shape[0]):
         told: dict[str, Any] = {key: own[key][e] for key in _MOMENTS}
@@ -110,21 +111,28 @@ def _results(feature: str, columns: dict[str, Any], path: str) -> list[Statistic
     return results
 
 
-def _array(column: Any, where: str) -> Any:
+def _array(path: str, name: str, column: Any) -> Any:
     """Lists of one length as float64 [E,D]; those of images, (C,1,1), as [C]."""
     import numpy as np
-    import pyarrow
 
-    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if isinstance(array, pyarrow.ChunkedArray):
-        array = pyarrow.array([], column.type)
-    rows = len(array)
-    while pyarrow.types.is_list(array.type) or pyarrow.types.is_fixed_size_list(array.type):
-        if array.null_count:
-            raise ValueError(f"{where}: is null in a row")
-        array = array.flatten()
-    if array.null_count or (rows and len(array) % rows):
-        raise ValueError(f"{where}: has lists of different lengths, or null")
-    flat = array.cast(pyarrow.float64()) if not pyarrow.types.is_boolean(array.type) else array
-    values = np.asarray(flat.to_numpy(zero_copy_only=False), np.float64)
-    return values.reshape(rows, -1) if rows else values.reshape(0, 0)
+    from .data._parquet import numbers_of
+
+    values = numbers_of(path, name, column)
+    rows = len(values)
+    return values.reshape(rows, -1).astype(np.float64) if rows else np.zeros((0, 0))
+
+
+def _counts(path: str, name: str, values: Any) -> Any:
+    """One count of each episode: int64 [E]."""
+    import numpy as np
+
+    if len(values) and values.shape[1] != 1:
+        raise ValueError(
+            f"{path}: {name}: has {values.shape[1]} numbers per row, expected one count"
+        )
+    counts = values.reshape(-1)
+    fits = (counts >= 0) & (counts < 2.0**53) & (counts == np.floor(counts))
+    if not fits.all():
+        row = int(np.argmin(fits))
+        raise ValueError(f"{path}: {name}, row {row}: is {counts[row]}, expected a count")
+    return counts.astype(np.int64)

@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from .. import Track
 from ._episodes import About, Episodes
 from ._errors import FormatError, LeftOut
-from ._files import Folder
-from ._open import FORMATS, Options, format_of, head, what_is
+from ._files import Folder, is_folder, walked
+from ._npy import MAGIC, StoredArray, stored_array
+from ._open import FORMATS, Options, format_of, head
 from ._recording import Recording
 from ._rows import channel_names, clock_rows, is_number, is_picture, stamps
 from ._source import Piece, StreamInfo
 from ._units import in_seconds
 
-_MAGIC = b"\x93NUMPY"
 _CLOCK = re.compile(r"(^|[._-])(t|times?|timestamps?|stamps?)$")
 _EPISODE = "episode_index"
 _MOST = 10_000  # files
+_MOST_EMPTY = 1024  # columns of an array without rows
 
 
 def sniff(path: str) -> bool:
     if os.path.isfile(path):
-        return head(path, len(_MAGIC)) == _MAGIC
+        return head(path, len(MAGIC)) == MAGIC
     if any(name.endswith(".npy") for name in os.listdir(path)):
         return _has_some(path)
     others = [name for name in FORMATS if name != __name__.rpartition(".")[2]]
     for entry in os.scandir(path):  # a folder of data sets is none itself
-        if not entry.is_dir():
+        if not is_folder(entry):
             continue
         is_set = os.path.exists(os.path.join(entry.path, f"{_EPISODE}.npy"))
         if is_set or format_of(entry.path, others) is not None:
@@ -42,7 +44,7 @@ def sniff(path: str) -> bool:
 
 def open(path: str, options: Options) -> Recording | Episodes:
     if os.path.isfile(path):
-        array, linked = _load(path), []
+        array, linked = stored_array(path), []
         if not is_number(array.dtype):
             raise FormatError(path, "", f"holds no numbers, but {array.dtype}")
         name = os.path.basename(path).removesuffix(".npy")
@@ -52,9 +54,11 @@ def open(path: str, options: Options) -> Recording | Episodes:
         linked = _linked_folders(path, folder)
         arrays = {}
         for file in sorted(_files_in(path)):
-            file_path = folder.file(file)
+            folder.require_inside(file)
+            file_path = folder.place(file)
             try:
-                arrays[file.replace(os.sep, "/").removesuffix(".npy")] = _load(file_path)
+                folder.file(file)
+                arrays[file.replace(os.sep, "/").removesuffix(".npy")] = stored_array(file_path)
             except FormatError as error:
                 options.damage.found(file_path, "", error.reason)
     left_out = [LeftOut(name, "a link to a folder, which is not followed") for name in linked]
@@ -66,7 +70,14 @@ def open(path: str, options: Options) -> Recording | Episodes:
     left_out += [
         LeftOut(name, f"pictures or clouds, {array.dtype} {list(array.shape)}")
         for name, array in arrays.items()
-        if is_number(array.dtype) and is_picture(array.shape, array.dtype)
+        if is_number(array.dtype)
+        and is_picture(array.shape, array.dtype)
+        and not _is_empty(array.shape)
+    ]
+    left_out += [
+        LeftOut(name, f"no numbers, {array.dtype} {list(array.shape)}")
+        for name, array in arrays.items()
+        if is_number(array.dtype) and _is_empty(array.shape)
     ]
     left_out += [LeftOut(name, "a single number") for name, a in arrays.items() if a.ndim == 0]
     names = {each.place for each in left_out}
@@ -83,18 +94,23 @@ def open(path: str, options: Options) -> Recording | Episodes:
     return Recording(_Arrays(path, arrays, options, left_out), progress=options.progress)
 
 
+def _is_empty(shape: tuple[int, ...]) -> bool:
+    """Whether there is no number in many places: they take no byte of a file."""
+    return 0 in shape and math.prod(filter(None, shape)) > _MOST_EMPTY
+
+
 def _has_some(path: str) -> bool:
-    return any(_is_npy(os.path.join(path, name)) for name in _files_in(path))
+    return any(_is_npy(os.path.join(path, name)) for name in _files_in(path, os.walk))
 
 
 def _is_npy(path: str) -> bool:
-    return head(path, len(_MAGIC)) == _MAGIC
+    return head(path, len(MAGIC)) == MAGIC
 
 
-def _files_in(path: str) -> Iterator[str]:
+def _files_in(path: str, walk: Callable[[str], Any] = walked) -> Iterator[str]:
     """Names of .npy files below a folder; links to folders are not followed."""
     count = 0
-    for base, directories, names in os.walk(path):
+    for base, directories, names in walk(path):
         directories.sort()
         for name in sorted(names):
             if name.endswith(".npy") and not name.startswith("._"):
@@ -107,29 +123,12 @@ def _files_in(path: str) -> Iterator[str]:
 def _linked_folders(path: str, folder: Folder) -> list[str]:
     """Names of links to folders. One out of the data set is an error, unless links are followed."""
     found = []
-    for base, directories, _ in os.walk(path):
+    for base, directories, _ in walked(path):
         for name in sorted(directories):
             if os.path.islink(os.path.join(base, name)):
                 found.append(os.path.relpath(os.path.join(base, name), path))
                 folder.file(found[-1])
     return found
-
-
-def _load(path: str) -> Any:
-    """A view of a file."""
-    import numpy as np
-
-    if not _is_npy(path):
-        raise FormatError(path, "", f"is no .npy file, but {what_is(path)}")
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        line = str(error).partition("\n")[0]
-        if "pickle" in line or "object" in line.lower():
-            line = "holds Python objects, which are not unpickled"
-        else:
-            line = f"is damaged, or cut off: {line}"
-        raise FormatError(path, "", line) from None
 
 
 # ---- episodes -----------------------------------------------------------------------------------
@@ -139,7 +138,7 @@ def _by_index(path: str, arrays: Any, options: Options, left_out: list[LeftOut])
     """One array tells which episode each row is of."""
     import numpy as np
 
-    index = np.asarray(arrays.pop(_EPISODE))
+    index = arrays.pop(_EPISODE).read()
     numbers, begins, lengths = np.unique(index, return_index=True, return_counts=True)
     if (np.diff(index) < 0).any():
         at = int(np.argmax(np.diff(index) < 0)) + 1
@@ -154,7 +153,7 @@ def _by_index(path: str, arrays: Any, options: Options, left_out: list[LeftOut])
     clock = next((name for name, a in rows.items() if a.ndim == 1 and _CLOCK.search(name)), None)
     times = clock_rows(lengths, options.rate)
     if clock is not None:
-        times = in_seconds(stamps(rows.pop(clock), path, f"{clock}.npy"), options.unit)
+        times = in_seconds(stamps(rows.pop(clock).read(), path, f"{clock}.npy"), options.unit)
     tracks = {
         name: Track(_table(array), offsets, times=times, names=channel_names(array.shape[1:]))
         for name, array in rows.items()
@@ -173,7 +172,7 @@ def _padded(path: str, arrays: Any, options: Options, left_out: list[LeftOut]) -
     times = clock_rows(np.full(episodes, steps), options.rate)
     tracks = {
         name: Track(
-            _native(array).reshape(episodes * steps, math.prod(array.shape[2:])),
+            array.read().reshape(episodes * steps, math.prod(array.shape[2:])),
             offsets,
             times=times,
             names=channel_names(array.shape[2:]),
@@ -241,7 +240,7 @@ class _Arrays:
         )
         return best, beside[best]
 
-    @property
+    @functools.cached_property
     def streams(self) -> dict[str, StreamInfo]:
         return {
             self.names[name]: StreamInfo(self.names[name], "npy", len(array), self._channels(array))
@@ -263,7 +262,7 @@ class _Arrays:
                 clocks = {}
                 clock = self.clocks[name]
                 if clock is not None:
-                    clocks["time"] = stamps(clock[1], self.path, f"{clock[0]}.npy")
+                    clocks["time"] = stamps(clock[1].read(), self.path, f"{clock[0]}.npy")
                 yield Piece(self.names[name], self._channels(array), _table(array), clocks)
 
 
@@ -285,13 +284,6 @@ def _is_clock(name: str, array: Any) -> bool:
     )
 
 
-def _table(array: Any) -> Any:
+def _table(array: StoredArray) -> Any:
     """[n,D] in memory."""
-    return _native(array).reshape(len(array), math.prod(array.shape[1:]))
-
-
-def _native(array: Any) -> Any:
-    """A copy in memory, with the bytes of numbers in the order of this machine."""
-    import numpy as np
-
-    return np.array(array, array.dtype.newbyteorder("="), order="C")
+    return array.read().reshape(len(array), math.prod(array.shape[1:]))

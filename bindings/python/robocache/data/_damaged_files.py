@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from ._files import is_file
 from ._open import what_is
 
 _KINDS = {
@@ -23,7 +24,7 @@ def faults_in(path: str) -> Iterator[str]:
     """Each file that no reader takes, and why."""
     for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
         suffix = os.path.splitext(entry.name)[1].lower()
-        if not entry.is_file() or entry.name.startswith("."):
+        if not is_file(entry) or entry.name.startswith("."):
             continue
         if suffix in _TABLES:
             from ._table_columns import fault_of

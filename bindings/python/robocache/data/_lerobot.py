@@ -10,6 +10,7 @@ from .. import Track
 from ._episodes import About, Episodes, OnDisk, TrackInfo
 from ._errors import Damage, FormatError, LeftOut, needed
 from ._files import Folder
+from ._lerobot_data import require_room
 from ._lerobot_meta import Feature, Info, episodes_of, info_of, listed_in
 from ._open import Options
 
@@ -24,21 +25,21 @@ _STAMPS = "robocache.stamps"  # what float32 cannot hold of the times of episode
 
 
 def sniff(path: str) -> bool:
-    return os.path.isfile(os.path.join(path, "meta", "info.json"))
+    return os.path.lexists(os.path.join(path, "meta", "info.json"))
 
 
 def open(path: str, options: Options) -> Episodes:
     needed("pyarrow.parquet", "lerobot", "a LeRobot data set")
     folder = Folder(path, options.follow_links)
     info = info_of(folder)
-    plan = episodes_of(folder, info, options.damage)
+    plan = episodes_of(folder, info, options.damage, options.limit)
+    require_room(info, plan, options.limit)
     infos, left_out = _tracks_of(info)
     left_out += _missing_videos(info, plan)
     if not infos:
         raise FormatError(info.path, "features", "has no feature of numbers, and no video")
     read = functools.partial(_read, info, plan, options, infos)
-    own = info.told.get("robocache") or {}
-    tasks = plan.tasks if own.get("tasks", True) else None
+    tasks = plan.tasks if info.own.tasks else None
     about = About(
         format=f"LeRobot {info.version}",
         unit="s",
@@ -53,18 +54,17 @@ def open(path: str, options: Options) -> Episodes:
 
 def _tracks_of(info: Info) -> tuple[dict[str, TrackInfo], list[LeftOut]]:
     infos, left_out = {}, []
-    own = info.told.get("robocache") or {}
-    renamed = own.get("names") or {}
+    own = info.own
     for name, feature in info.features.items():
         if feature.is_video:
             infos[name] = TrackInfo(None, "", 0)
-        elif name in (_TIME, _STAMPS) or (name == _TASK and not own.get(_TASK, True)):
+        elif name in (_TIME, _STAMPS) or (name == _TASK and not own.task_index):
             continue
         elif name in _BOOKKEEPING:
             left_out.append(LeftOut(name, "the order of rows, which the episodes tell"))
         elif feature.is_number:
             told = TrackInfo(feature.names, feature.dtype, feature.channels)
-            infos[renamed.get(name, name)] = told
+            infos[own.names.get(name, name)] = told
         else:
             left_out.append(LeftOut(name, f"is of {feature.dtype}"))
     return infos, left_out
@@ -73,7 +73,7 @@ def _tracks_of(info: Info) -> tuple[dict[str, TrackInfo], list[LeftOut]]:
 def _missing_videos(info: Info, plan: Plan) -> list[LeftOut]:
     """Frames are referred to whether their files are there or not; it is told if not."""
     found = []
-    listed: dict[str, dict[str, bool]] = {}
+    listed: dict[str, dict[str, str]] = {}
     for name, feature in info.features.items():
         if not feature.is_video:
             continue
@@ -84,14 +84,15 @@ def _missing_videos(info: Info, plan: Plan) -> list[LeftOut]:
     return found
 
 
-def _is_there(folder: Folder, name: str, listed: dict[str, dict[str, bool]]) -> bool:
+def _is_there(folder: Folder, name: str, listed: dict[str, dict[str, str]]) -> bool:
     """Whether a file of the folder is there, by one listing of each directory."""
     directory, _, base = name.rpartition("/")
     if directory not in listed:
         listed[directory] = listed_in(folder, directory)
-    if listed[directory].get(base):  # a link
+    kind = listed[directory].get(base)
+    if kind == "link":
         folder.require_inside(name)
-    return base in listed[directory]
+    return kind is not None and (kind == "file" or os.path.isfile(folder.place(name)))
 
 
 def _read(
@@ -102,8 +103,8 @@ def _read(
 
     from ._lerobot_data import read_columns
 
-    own = info.told.get("robocache") or {}
-    renamed = {value: key for key, value in (own.get("names") or {}).items()}
+    own = info.own
+    renamed = {value: key for key, value in own.names.items()}
     features = {name: info.features[renamed.get(name, name)] for name in names}
     clock = _STAMPS if _STAMPS in info.features else _TIME
     numbers: list[Feature] = [feature for feature in features.values() if not feature.is_video]
@@ -113,7 +114,7 @@ def _read(
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     times = columns.pop(clock, None)
     if times is not None:
-        times = _times(times[:, 0], own.get("stamps")) if own.get("times", True) else None
+        times = _times(times[:, 0], own.stamps) if own.times else None
     tracks = {}
     for name, feature in features.items():
         if feature.is_video:
@@ -141,9 +142,11 @@ def _stored(folder: Folder, damage: Damage) -> dict[str, Any]:
     name = "meta/stats.json"
     if not folder.has(name):
         return {}
-    file = folder.file(name)
+    folder.require_inside(name)
+    file = folder.place(name)
     try:
         return read_lerobot(file)
     except (ValueError, TypeError) as error:
-        damage.found(file, "", str(error))
+        text = error.reason if isinstance(error, FormatError) else str(error)
+        damage.found(file, "", text)
         return {}

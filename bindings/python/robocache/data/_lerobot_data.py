@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from ._errors import Damage, FormatError
-from ._parquet import column, read_table
+from ._errors import Damage, FormatError, raise_shortage, require_memory
+from ._files import Limit
+from ._parquet import column, read_table, whole_numbers
 from ._progress import progress
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def read_columns(
     pieces: dict[int, dict[str, Any]] = {}
     lengths = np.zeros(len(plan.lengths), np.int64)
     # Ahead of reading only if info.json and the episodes agree on the number of rows.
-    whole = _Whole(features, plan.lengths if plan.adds_up else np.zeros_like(lengths), chosen)
+    whole = _Whole(features, plan.readable if plan.adds_up else np.zeros_like(lengths), chosen)
 
     def read(file: int) -> Any:
         name = plan.files[file]
@@ -42,14 +44,14 @@ def read_columns(
         if name in plan.missing:
             return file, path, None
         try:
-            return file, path, read_table(path, wanted)
+            return file, path, read_table(path, wanted, (), options.limit)
         except FormatError as error:
             return file, path, error
 
     sizes = [_size(info, plan, file) for file in files]
     with (
         progress("Reading LeRobot", sum(sizes), options.progress) as done,
-        ThreadPoolExecutor(2) as pool,
+        _two_threads(info.folder.path) as pool,
     ):
         for file, path, table in _ahead(pool, read, files, sizes):
             if isinstance(table, FormatError):
@@ -59,6 +61,45 @@ def read_columns(
                 whole.keep(pieces)
             done(_size(info, plan, file))
     return whole.result(pieces, lengths), lengths[chosen]
+
+
+def _two_threads(path: str) -> ThreadPoolExecutor:
+    """Threads that run before memory is taken: Python waits for ever for one that cannot start."""
+    require_memory(path)
+    pool, gate = ThreadPoolExecutor(2), threading.Event()
+    try:
+        for _ in range(2):
+            pool.submit(gate.wait)
+    except BaseException:
+        raise_shortage(path)
+        raise
+    finally:
+        gate.set()
+    return pool
+
+
+def require_room(info: Info, plan: Plan, limit: Limit) -> None:
+    """Refuse shapes of info.json with which the episodes are larger than their files may be.
+
+    Raises
+    ------
+    FormatError
+        They are; the message names info.json and the feature.
+    """
+    import numpy as np
+
+    rows = max(1, int(plan.readable.sum())) if plan.adds_up else 1
+    size: int | None = None
+    unpacked = 0
+    for feature in info.features.values():
+        if not feature.is_number:
+            continue
+        unpacked += rows * feature.channels * np.dtype(feature.dtype).itemsize
+        if unpacked > limit.least:
+            if size is None:
+                size = sum(_size(info, plan, file) for file in range(len(plan.files)))
+            place = f"features.{feature.name}.shape {list(feature.shape)}, {rows:,} rows"
+            limit.require(info.path, place, unpacked, size)
 
 
 def _ahead(
@@ -104,7 +145,12 @@ def _take(
         except FormatError as error:
             damage.found(error.path, error.place, error.reason)
             return
-    numbers = column(path, table, _EPISODE) if _EPISODE in table.column_names else None
+    try:
+        known = _EPISODE in table.column_names
+        numbers = whole_numbers(path, table, _EPISODE) if known else None
+    except FormatError as error:
+        damage.found(error.path, error.place, error.reason)
+        return
     if numbers is None:  # nothing but meta tells
         ends = np.cumsum(plan.lengths[episodes])
         rows = int(ends[-1]) if len(ends) else 0
@@ -112,7 +158,6 @@ def _take(
             damage.found(path, "", f"has {table.num_rows} rows, but its episodes {rows} in meta")
         counts = np.diff(np.minimum(ends, table.num_rows), prepend=0)
         numbers = np.repeat(plan.numbers[episodes], counts)
-    numbers = numbers.reshape(-1)
     if (np.diff(numbers) < 0).any():
         at = int(np.argmax(np.diff(numbers) < 0)) + 1
         damage.found(path, f"row {at}", "episode_index goes back; rows are sorted by it")

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
 
+from .._printable import printable
 from ._errors import Damage, FormatError, reading
-from ._files import Limit, opened, special_kind
+from ._files import Limit, is_file, is_folder, opened, special_kind
 
 if TYPE_CHECKING:
     from ._clouds import PointCloud
@@ -51,7 +52,7 @@ class Options:
 
 
 def open(
-    path: str | os.PathLike[str],
+    path: str | bytes | os.PathLike[Any],
     *,
     damaged: str = "refuse",
     unit: str | None = None,
@@ -72,7 +73,8 @@ def open(
     Parameters
     ----------
     path
-        A file or a folder.
+        A file or a folder. Names that are not UTF-8 may be bytes, or strings as :func:`os.fsdecode`
+        returns them; control characters in them are escaped in all output.
     damaged
         "refuse": damage is an error, that says where it is. "keep": what can be read is, and
         ``problems`` tells what could not.
@@ -106,7 +108,7 @@ def open(
     OSError
         It cannot be read.
     """
-    given = os.fspath(path)
+    given = os.fsdecode(path)
     options = Options(
         Damage(damaged),
         progress,
@@ -117,7 +119,7 @@ def open(
         Limit(max_unpacked),
     )
     if not os.path.exists(given):
-        raise FileNotFoundError(f"{given}: does not exist")
+        raise FileNotFoundError(f"{printable(given)}: does not exist")
     special = special_kind(given)
     if special is not None:
         raise FormatError(given, "", f"is {special}, expected a file or a folder")
@@ -143,7 +145,7 @@ def _unknown(path: str) -> str:
     inside = sorted(
         entry.name
         for entry in os.scandir(path)
-        if (entry.is_file() or entry.is_dir()) and format_of(entry.path, FORMATS) is not None
+        if (is_file(entry) or is_folder(entry)) and format_of(entry.path, FORMATS) is not None
     )
     if inside:
         return f"is a folder of several: open one of {', '.join(inside)}"
@@ -161,13 +163,14 @@ def head(path: str, size: int) -> bytes:
     if not os.path.isfile(path):
         return b""
     with opened(path) as file:
-        return file.read(size)
+        return file.read(size) or b""  # a system file that would wait returns None
 
 
 def what_is(path: str) -> str:
     """What a file is that is not what its name tells."""
     if os.path.isdir(path):
         return "a folder"
-    if os.path.exists(path) and os.path.getsize(path) == 0:
-        return "a file of 0 bytes"
-    return f"a file that begins with {head(path, 8)!r}"
+    special = special_kind(path) if os.path.exists(path) else None
+    if special is not None:
+        return special
+    return f"a file that begins with {begin!r}" if (begin := head(path, 8)) else "a file of 0 bytes"

@@ -2,97 +2,166 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any, TypeVar
 
-from ._errors import FormatError, needed, some
+from ._errors import FormatError, needed, raise_shortage, require_memory, some
+from ._files import Limit, reopened
+from ._open import head
+from ._parquet_footer import groups_of
+from ._parquet_size import columns_of_leaves, require_bounded
 
 _WHAT = "a Parquet file"
+_MAGIC = b"PAR1"
+_BY_SIZE = Limit()
+_WIDEST = 1 << 16  # numbers per row, in a column without rows
+_T = TypeVar("_T")
 
 
-def schema_of(path: str) -> Any:
-    """pyarrow's schema of a file."""
-    parquet = needed("pyarrow.parquet", "lerobot", _WHAT)
-    arrow = needed("pyarrow", "lerobot", _WHAT)
-    try:
-        return parquet.read_schema(path)
-    except (arrow.ArrowException, OSError) as error:
-        raise _damaged(path, error) from None
+def is_parquet(path: str) -> bool:
+    return head(path, len(_MAGIC)) == _MAGIC
 
 
-def read_table(path: str, wanted: Sequence[str], optional: Collection[str] = ()) -> Any:
-    """Columns of a file; those that are optional where it has them."""
-    parquet = needed("pyarrow.parquet", "lerobot", _WHAT)
-    arrow = needed("pyarrow", "lerobot", _WHAT)
-    try:
-        with parquet.ParquetFile(path) as file:
-            there = file.schema_arrow.names
-            missing = [name for name in wanted if name not in there]
-            if missing:
-                raise FormatError(path, missing[0], f"is missing; its columns are {some(there)}")
-            names = [*wanted, *(name for name in optional if name in there)]
-            return file.read(columns=names)
-    except (arrow.ArrowException, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise _damaged(path, error) from None
+def read_table(
+    path: str, wanted: Sequence[str], optional: Collection[str] = (), limit: Limit = _BY_SIZE
+) -> Any:
+    """Columns of a file; those that are optional where it has them. Texts are in dictionaries."""
+
+    def read(file: Any) -> Any:
+        there = file.schema_arrow.names
+        known = set(there)
+        missing = next((name for name in wanted if name not in known), None)
+        if missing is not None:
+            raise FormatError(path, missing, f"is missing; its columns are {some(there)}")
+        names = [*wanted, *(name for name in optional if name in known)]
+        texts = require_bounded(path, file, names, limit)
+        if texts:
+            parquet = needed("pyarrow.parquet", "lerobot", _WHAT)
+            with reopened(path) as own:
+                with parquet.ParquetFile(
+                    own, metadata=file.metadata, read_dictionary=texts
+                ) as again:
+                    return again.read(columns=names).select(names)
+        return file.read(columns=names).select(names)
+
+    return with_file(path, read, limit)
 
 
-def table_without_nulls(path: str) -> tuple[Any, int]:
-    """An empty table of a file's columns, and its rows: it tells all of them but the values.
+def schema_and_rows(path: str, limit: Limit = _BY_SIZE) -> tuple[Any, int]:
+    """pyarrow's schema of a file, and the rows it says that it has."""
+    return with_file(path, lambda file: (file.schema_arrow, file.metadata.num_rows), limit)
 
-    None in its place where numbers may be null, or lists of any length.
+
+def table_without_nulls(
+    path: str, names: Collection[str] | None = None, limit: Limit = _BY_SIZE
+) -> tuple[Any, int]:
+    """An empty table with the columns of a file, and the number of rows in the file.
+
+    The table is None if numbers may be null, or lists may have different lengths. ``names``
+    chooses columns; None: all.
     """
-    parquet = needed("pyarrow.parquet", "tables", _WHAT)
     arrow = needed("pyarrow", "tables", _WHAT)
-    try:
-        with parquet.ParquetFile(path) as file:
-            schema, told = file.schema_arrow, file.metadata
-            for kind in schema.types:
-                if arrow.types.is_list(kind) or arrow.types.is_large_list(kind):
+
+    def read(file: Any) -> tuple[Any, int]:
+        schema, told = file.schema_arrow, file.metadata
+        chosen = set(schema.names if names is None else names)
+        fields = [field for field in schema if field.name in chosen]
+        owners = columns_of_leaves(file)
+        if owners is None or not told.num_rows:
+            return None, told.num_rows
+        require_bounded(path, file, chosen, limit)
+        for field in fields:
+            if arrow.types.is_list(field.type) or arrow.types.is_large_list(field.type):
+                return None, told.num_rows
+        for group in groups_of(path):
+            for owner, chunk in zip(owners, group.chunks):
+                if owner in chosen and chunk.nulls != 0:
                     return None, told.num_rows
-            for g in range(told.num_row_groups):
-                group = told.row_group(g)
-                for c in range(group.num_columns):
-                    known = group.column(c).statistics
-                    if known is None or not known.has_null_count or known.null_count:
-                        return None, told.num_rows
-            if not told.num_rows:
-                return None, 0
-            columns = [arrow.nulls(0, kind) for kind in schema.types]
-            return arrow.table(columns, schema=schema), told.num_rows
-    except (arrow.ArrowException, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise _damaged(path, error) from None
+        columns = [arrow.nulls(0, field.type) for field in fields]
+        return arrow.table(columns, schema=arrow.schema(fields)), told.num_rows
+
+    return with_file(path, read, limit)
 
 
-def batches_of(path: str, columns: Sequence[str], rows: int) -> Iterator[Any]:
-    """Columns of a file, as tables of so many rows."""
+def batches_of(
+    path: str, columns: Sequence[str], rows: int, limit: Limit = _BY_SIZE
+) -> Iterator[Any]:
+    """Columns of a file, as tables of at most ``rows`` rows. Texts are in dictionaries."""
     parquet = needed("pyarrow.parquet", "tables", _WHAT)
     arrow = needed("pyarrow", "tables", _WHAT)
-    try:
-        with parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(rows, columns=list(columns)):
-                yield arrow.Table.from_batches([batch])
-    except (arrow.ArrowException, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise _damaged(path, error) from None
+    names = list(columns)
+    texts = with_file(path, lambda file: require_bounded(path, file, names, limit), limit)
+    with reopened(path) as own, ExitStack() as stack:
+        batches: Iterator[Any] | None = None
+        while True:
+            try:
+                if batches is None:
+                    file = parquet.ParquetFile(own, read_dictionary=texts)
+                    batches = stack.enter_context(file).iter_batches(rows, columns=names)
+                batch = next(batches, None)
+            except (arrow.ArrowException, OSError) as error:
+                fault = _fault(path, error, limit)
+            else:
+                if batch is None:
+                    return
+                yield arrow.Table.from_batches([batch]).select(names)
+                continue
+            raise fault
 
 
-def _damaged(path: str, error: Exception) -> FormatError:
+def with_file(path: str, read: Callable[[Any], _T], limit: Limit = _BY_SIZE) -> _T:
+    """Call a function with an open file. Errors of pyarrow name the file."""
+    parquet = needed("pyarrow.parquet", "lerobot", _WHAT)
+    arrow = needed("pyarrow", "lerobot", _WHAT)
+    require_memory(path)
+    with reopened(path) as own:
+        try:
+            with parquet.ParquetFile(own) as file:
+                return read(file)
+        except (arrow.ArrowException, OSError) as error:
+            fault = _fault(path, error, limit)
+    raise fault  # here, so that Damage.found does not see the error of pyarrow as its cause
+
+
+_ASKED = re.compile(r"(?:malloc|realloc)\D* of size (\d+)|size (\d+) failed")
+
+
+def _fault(path: str, error: Exception, limit: Limit) -> FormatError:
+    """Convert an error of pyarrow to one of damage. Call it while the error is handled.
+
+    Raises
+    ------
+    MemoryError, OSError
+        Memory, threads or descriptors are short, or the system does not read the file.
+    """
+    size = os.path.getsize(path)
     line = str(error).partition("\n")[0]
+    asked = _ASKED.search(line)
+    if asked and int(asked[1] or asked[2]) > limit.of(size):
+        # A damaged header may ask for any number of bytes: that is not a lack of memory.
+        number = int(asked[1] or asked[2])
+        text = f"is damaged: asks for {number:,} bytes at once, but the file has {size:,}"
+        return FormatError(path, "", text)
+    raise_shortage(path)
+    if isinstance(error, OSError) and error.errno is not None:
+        raise OSError(error.errno, os.strerror(error.errno), path) from error
     return FormatError(path, "", f"is no Parquet file, or damaged: {line}")
 
 
 def column(path: str, table: Any, name: str) -> Any:
     """A column of numbers: [n]; of lists of one length [n,D], of lists of lists likewise."""
+    return numbers_of(path, name, table[name])
+
+
+def numbers_of(path: str, name: str, chunked: Any) -> Any:
+    """The same of an array in chunks."""
     import numpy as np
 
     arrow = needed("pyarrow", "lerobot", _WHAT)
-    chunked = table[name]
-    rows = table.num_rows
+    rows = len(chunked)
     array = chunked.combine_chunks() if chunked.num_chunks != 1 else chunked.chunk(0)
     if isinstance(array, arrow.ChunkedArray):  # of no rows
         array = arrow.nulls(0, chunked.type)
@@ -121,9 +190,57 @@ def column(path: str, table: Any, name: str) -> Any:
     if not (arrow.types.is_integer(kind) or arrow.types.is_floating(kind)) and not (
         arrow.types.is_boolean(kind)
     ):
+        kind = kind.value_type if arrow.types.is_dictionary(kind) else kind
         raise FormatError(path, name, f"is of {kind}, expected numbers")
     flat = _numbers(array)
-    return flat if table[name].type == kind else flat.reshape(rows, width)
+    if chunked.type == kind:
+        return flat
+    if rows == 0 and width > _WIDEST:
+        raise FormatError(path, name, f"would have {width:,} numbers per row, and has no rows")
+    return flat.reshape(rows, width)
+
+
+def whole_numbers(path: str, table: Any, name: str) -> Any:
+    """A column of whole numbers as int64 [n]; floats without a fraction are such.
+
+    Raises
+    ------
+    FormatError
+        It is of other numbers, or of lists, or one is beyond int64.
+    """
+    import numpy as np
+
+    values = column(path, table, name)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1 or values.dtype.kind not in "iuf":
+        raise FormatError(path, name, f"is of {table[name].type}, expected whole numbers")
+    if values.dtype.kind == "f":
+        fits = (np.abs(values) < 2.0**53) & (values == np.floor(values))  # False of NaN
+    else:
+        fits = values <= np.iinfo(np.int64).max
+    if not fits.all():
+        row = int(np.argmin(fits))
+        raise FormatError(path, f"{name}, row {row}", f"is {values[row]}, expected a whole number")
+    return values.astype(np.int64, copy=False)
+
+
+def texts(array: Any) -> list[Any]:
+    """Texts, or lists of them, of an array; equal ones are one string."""
+    arrow = needed("pyarrow", "lerobot", _WHAT)
+    if isinstance(array, arrow.ChunkedArray):
+        return [text for chunk in array.chunks for text in texts(chunk)]
+    kind = array.type
+    if arrow.types.is_dictionary(kind):
+        words = array.dictionary.to_pylist()
+        return [None if i is None else words[i] for i in array.indices.to_pylist()]
+    if arrow.types.is_list(kind) or arrow.types.is_large_list(kind):
+        ends, inner = array.offsets.to_pylist(), texts(array.values)
+        there = array.is_valid().to_pylist()
+        return [
+            inner[begin:end] if valid else None for begin, end, valid in zip(ends, ends[1:], there)
+        ]
+    return list(array.to_pylist())
 
 
 def _numbers(array: Any) -> Any:

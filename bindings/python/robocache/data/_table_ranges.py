@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection
 from typing import Any
 
-from ._errors import needed
+from ._parquet import with_file
+from ._parquet_footer import groups_of
+from ._parquet_size import columns_of_leaves
 
 
-def integer_ranges(path: str) -> dict[str, tuple[int, int]] | None:
-    """The least and the largest by column, 0 within; None where the file does not tell some."""
-    parquet = needed("pyarrow.parquet", "tables", "a Parquet file")
-    ranges: dict[str, tuple[int, int]] = {}
-    with parquet.ParquetFile(path) as file:
-        names, told = file.schema_arrow.names, file.metadata
-        for g in range(told.num_row_groups):
-            group = told.row_group(g)
-            for c in range(group.num_columns):
-                own = group.column(c)
-                if own.physical_type != "INT64" or not group.num_rows:
+def integer_ranges(path: str, names: Collection[str]) -> dict[str, tuple[int, int]] | None:
+    """The least and the largest value of each column, and 0; None if the file lacks some."""
+
+    def read(file: Any) -> dict[str, tuple[int, int]] | None:
+        ranges: dict[str, tuple[int, int]] = {}
+        owners, chosen = columns_of_leaves(file), set(names)
+        if owners is None:
+            return None
+        for group in groups_of(path):
+            for leaf, (name, chunk) in enumerate(zip(owners, group.chunks)):
+                if name not in chosen or chunk.kind != "INT64" or not group.rows:
                     continue
-                if own.statistics is None or not own.statistics.has_min_max:
+                if chunk.range is None or set(map(len, chunk.range)) != {8}:
                     return None
-                name = _top_of(own.path_in_schema, names)
+                signed = json.loads(file.schema.column(leaf).logical_type.to_json()).get(
+                    "isSigned", True
+                )
+                least, most = (int.from_bytes(x, "little", signed=signed) for x in chunk.range)
                 low, high = ranges.get(name, (0, 0))
-                least, most = _range_of(own.statistics)
                 ranges[name] = min(low, least), max(high, most)
-    return ranges
+        return ranges
 
-
-def _top_of(path: str, names: Sequence[str]) -> str:
-    """The column that a leaf, such as "pose.list.element", is of."""
-    above = [name for name in names if path == name or path.startswith(f"{name}.")]
-    return max(above, key=len, default=path)
-
-
-def _range_of(known: Any) -> tuple[int, int]:
-    """Of statistics; those of dates and the like as they are stored."""
-    if known.logical_type.type in ("INT", "NONE"):
-        return int(known.min), int(known.max)
-    return int(known.min_raw), int(known.max_raw)
+    return with_file(path, read)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 from ._errors import FormatError, LeftOut
-from ._parquet import table_without_nulls
-from ._table_columns import Column, is_parquet, numbers
+from ._files import Limit
+from ._parquet import is_parquet, schema_and_rows, table_without_nulls
+from ._table_columns import Column, numbers, opened, unread
 from ._table_ranges import integer_ranges
 from ._table_texts import OddText, odd_text_of, odd_texts_in
 
@@ -21,6 +23,7 @@ _TIME = re.compile(
 )
 _UNITS = {"sec": "s", "seconds": "s", "nanoseconds": "ns", "microseconds": "us"}
 _UNITS["milliseconds"] = "ms"
+_MARKS = 10
 _EXACT = 2**53  # integers above are not all float64
 
 
@@ -57,22 +60,44 @@ class Table:
     odd: list[OddText] = field(default_factory=list)  # in columns that were left out for them
 
 
-def told(stem: str, path: str) -> Table | None:
+def told(stem: str, path: str, limit: Limit) -> Table | None:
     """The streams of a Parquet file by what it tells of itself; None where that is not enough."""
     if not is_parquet(path):
         return None
     try:
-        empty, rows = table_without_nulls(path)
+        schema, _ = schema_and_rows(path, limit)
+        names = [field.name for field in schema if not unread(field.type)]
+        empty, rows = table_without_nulls(path, names, limit)
     except FormatError:  # which reading it tells better
         return None
-    ranges = None if empty is None or "" in empty.column_names else integer_ranges(path)
+    known = empty is not None and "" not in names and len(set(schema.names)) == len(schema)
+    ranges = integer_ranges(path, names) if known else None
     if ranges is None:
         return None
     large = {name for name, (low, high) in ranges.items() if low < -_EXACT or high > _EXACT}
     table = streams_of(stem, path, empty, large)
     table.rows = rows
-    table.odd = odd_texts_in(path, empty)
+    _note_unread(table, stem, path, schema, limit)
     return table
+
+
+def read(stem: str, path: str, limit: Limit) -> Table:
+    """Read all columns of numbers of a file, and make streams of them."""
+    table = streams_of(stem, path, opened(path, limit))
+    if is_parquet(path):
+        _note_unread(table, stem, path, schema_and_rows(path, limit)[0], limit)
+    return table
+
+
+def _note_unread(table: Table, stem: str, path: str, schema: Any, limit: Limit) -> None:
+    """Note the columns of a Parquet file whose types are not numbers."""
+    place = {f"{stem}: {name}": i for i, name in enumerate(schema.names)}
+    for name, kind in zip(schema.names, schema.types):
+        reason = unread(kind)
+        if reason is not None:
+            table.left_out.append(LeftOut(f"{stem}: {name}", reason))
+    table.left_out.sort(key=lambda each: place[each.place])
+    table.odd = odd_texts_in(path, schema, limit)
 
 
 def streams_of(stem: str, path: str, table: Any, large: Collection[str] | None = None) -> Table:
@@ -82,19 +107,15 @@ def streams_of(stem: str, path: str, table: Any, large: Collection[str] | None =
     """
     import numpy as np
 
-    there = table.column_names
-    again = [c for c in there if there.count(c) > 1]
-    if again:
-        raise FormatError(path, repr(again[0]), "is the name of two columns")
     left_out: list[LeftOut] = []
     odd: list[OddText | None] = []
     used: list[str] = []
     columns: dict[str, Column] = {}
-    for own in there:
-        column = numbers(path, table, own)
+    for own, chunked in zip(table.column_names, table.columns):
+        column = numbers(path, own, chunked)
         if isinstance(column, str):
             left_out.append(LeftOut(f"{stem}: {own}", column))
-            odd.append(odd_text_of(path, table, own))
+            odd.append(odd_text_of(path, own, chunked))
             continue
         used.append(own)
         columns.update(column.channels())
@@ -109,14 +130,18 @@ def streams_of(stem: str, path: str, table: Any, large: Collection[str] | None =
     groups: dict[bytes, list[str]] = {}
     for own, column in columns.items():
         groups.setdefault(np.packbits(column.mask).tobytes(), []).append(own)
+    again: Counter[str] = Counter()
     for members in groups.values():
         name = stem if len(groups) == 1 else f"{stem}: {_common(members)}"
         apart = _apart(members, columns, large)
-        rest = [own for own in members if not any(own in group for group in apart)]
+        elsewhere = {own for group in apart for own in group}
+        rest = [own for own in members if own not in elsewhere]
         for i, group in enumerate(filter(None, (rest, *apart))):
-            stream = f"{stem}: {_common(group)}" if i else name
+            common = f"{stem}: {_common(group)}" if i else name
+            stream = common
             while stream in streams:
-                stream += "'"
+                again[common] += 1
+                stream = f"{common}{_mark(again[common])}"
             streams[stream] = _stream([columns[own] for own in group], group, times)
     if not groups and times is not None:
         streams[stem] = ([], np.zeros((len(times), 0), np.float32), {"time": times}, [])
@@ -206,6 +231,11 @@ def _stacked(columns: list[Any]) -> Any:
 
     dtype = np.result_type(*{values.dtype for values in columns})
     return np.stack([values.astype(dtype) for values in columns], axis=1)
+
+
+def _mark(number: int) -> str:
+    """The end of a name that another stream has already."""
+    return "'" * number if number < _MARKS else f"'{number}"
 
 
 def _common(names: list[str]) -> str:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._errors import FormatError, needed
-from ._parquet import batches_of, column, read_table
+from ._files import Limit
+from ._parquet import batches_of, numbers_of, present_in, read_table
 
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf|infinity)\s*$"
 _LOOK = 1024  # rows of a Parquet file, whose columns of texts are mostly no numbers
@@ -33,44 +34,73 @@ class OddText:
         return f"is {shown!r} among numbers{more}"
 
 
-def odd_text_of(path: str, table: Any, name: str) -> OddText | None:
+def odd_text_of(path: str, name: str, texts: Any) -> OddText | None:
     """Of a column of texts; None where most are no numbers, and of other columns."""
     import numpy as np
 
-    fits = _are_numbers(path, table, name)
+    fits = _are_numbers(path, name, texts)
     if fits is None or fits.all():
         return None
     row = int(np.argmin(fits))
-    return OddText(name, row, table[name][row].as_py(), int((~fits).sum()))
+    return OddText(name, row, texts[row].as_py(), int((~fits).sum()))
 
 
-def odd_texts_in(path: str, empty: Any) -> list[OddText]:
+def odd_texts_in(path: str, schema: Any, limit: Limit) -> list[OddText]:
     """Of a Parquet file with such columns. Those whose first rows are no numbers are not read."""
+    names = [field.name for field in schema if _is_text(field.type)]
     found = []
-    for name in filter(lambda name: _is_text(empty, name), empty.column_names):
-        try:
-            first = next(batches_of(path, [name], _LOOK), None)
-            if first is not None and _are_numbers(path, first, name) is not None:
-                found.append(odd_text_of(path, read_table(path, [name]), name))
-        except FormatError:  # of a column that is left out
-            continue
+    for name, first in _first_rows(path, names, limit).items():
+        if _are_numbers(path, name, first) is not None:
+            try:
+                whole = read_table(path, [name], (), limit)[name]
+            except FormatError:  # the column is skipped anyway
+                continue
+            found.append(odd_text_of(path, name, whole))
     return [odd for odd in found if odd is not None]
 
 
-def _is_text(table: Any, name: str) -> bool:
+def _first_rows(path: str, names: list[str], limit: Limit) -> dict[str, Any]:
+    """The first texts of columns, by name, of those that can be read."""
+    if not names:
+        return {}
+    try:
+        first = next(batches_of(path, names, _LOOK, limit), None)
+    except FormatError:  # one column fails: try each half
+        if len(names) == 1:
+            return {}
+        middle = len(names) // 2
+        found = _first_rows(path, names[:middle], limit)
+        return found | _first_rows(path, names[middle:], limit)
+    return {} if first is None else dict(zip(first.column_names, first.columns))
+
+
+def _is_text(kind: Any) -> bool:
     arrow = needed("pyarrow", "tables", "a table")
-    kind = table.schema.field(name).type
+    if arrow.types.is_dictionary(kind):
+        kind = kind.value_type
     return bool(arrow.types.is_string(kind) or arrow.types.is_large_string(kind))
 
 
-def _are_numbers(path: str, table: Any, name: str) -> Any:
+def _are_numbers(path: str, name: str, texts: Any) -> Any:
     """Which texts of a column are numbers, or nothing; None unless most are numbers."""
-    if not _is_text(table, name):
+    import numpy as np
+
+    if not _is_text(texts.type):
         return None
-    arrow = needed("pyarrow", "tables", "a table")
-    compute = needed("pyarrow.compute", "tables", "a table")
-    texts = table[name]
-    told = compute.match_substring_regex(texts, _NUMBER, ignore_case=True).fill_null(True)
-    fits = column(path, arrow.table({name: told}), name)
+    parts = [_matches(path, name, chunk) for chunk in texts.chunks]
+    fits = np.concatenate([np.zeros(0, bool), *parts])
     count = int(fits.sum()) - texts.null_count
     return fits if count > len(texts) - texts.null_count - count else None
+
+
+def _matches(path: str, name: str, texts: Any) -> Any:
+    arrow = needed("pyarrow", "tables", "a table")
+    compute = needed("pyarrow.compute", "tables", "a table")
+    if not arrow.types.is_dictionary(texts.type):
+        told = compute.match_substring_regex(texts, _NUMBER, ignore_case=True).fill_null(True)
+        return numbers_of(path, name, arrow.chunked_array([told]))
+    if len(texts.dictionary) == 0:  # all are null
+        return ~present_in(texts)
+    known = _matches(path, name, texts.dictionary)
+    places = numbers_of(path, name, arrow.chunked_array([texts.indices.fill_null(0)]))
+    return known[places] | ~present_in(texts)

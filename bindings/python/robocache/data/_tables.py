@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 
 from ._errors import FormatError, LeftOut, needed
-from ._files import Folder
+from ._files import Folder, is_file, is_folder, special_kind
 from ._open import Options
 from ._parquet import batches_of
 from ._progress import progress
 from ._recording import Recording
 from ._source import Piece, StreamInfo
-from ._table_columns import fault_of, is_table, opened
-from ._table_streams import Table, streams_of, told
+from ._table_columns import fault_of, is_table
+from ._table_streams import Table, read, streams_of, told
 from ._table_units import Scale, scales_of
 
 _ROWS = 1 << 16  # of a piece
@@ -24,7 +26,7 @@ _SURE = re.compile(r"\.(csv|tsv|parquet|pq)$", re.IGNORECASE)  # suffixes of tab
 
 def sniff(path: str) -> bool:
     if os.path.isdir(path):
-        return any(is_table(entry.path) for entry in os.scandir(path) if entry.is_file())
+        return any(is_table(entry.path) for entry in os.scandir(path) if is_file(entry))
     return is_table(path)
 
 
@@ -40,9 +42,12 @@ def open(path: str, options: Options) -> Recording:
 def _files_in(path: str, options: Options) -> tuple[dict[str, str], list[LeftOut]]:
     """Tables by name; a file that has the suffix of one and is none is damage, or left out."""
     folder = Folder(path, options.follow_links)
-    files, left_out = {}, []
+    files: dict[str, str] = {}
+    left_out: list[LeftOut] = []
     for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
-        if not entry.is_file():
+        if not is_file(entry):
+            if _SURE.search(entry.name) and not entry.name.startswith("."):
+                _note_no_file(entry, folder, options, left_out)
             continue
         if is_table(entry.path):
             files[entry.name] = folder.file(entry.name)
@@ -55,12 +60,26 @@ def _files_in(path: str, options: Options) -> tuple[dict[str, str], list[LeftOut
     return files, left_out
 
 
+def _note_no_file(
+    entry: os.DirEntry[str], folder: Folder, options: Options, left_out: list[LeftOut]
+) -> None:
+    """Note an entry that has the suffix of a table but is not a file."""
+    folder.require_inside(entry.name)
+    if is_folder(entry):
+        left_out.append(LeftOut(entry.name, "is a folder: open it on its own"))
+    elif not os.path.exists(entry.path):
+        options.damage.found(entry.path, "", "is a link to nothing")
+    else:
+        kind = special_kind(entry.path)
+        options.damage.found(entry.path, "", f"is {kind}, expected a regular file")
+
+
 def _stems(names: Collection[str]) -> dict[str, str]:
     """Names of files without suffix; with it where two would be the same."""
     stems = {name: _SUFFIX.sub("", name) for name in names}
-    taken = list(stems.values())
+    taken = Counter(stems.values())
     return {
-        name: stem if taken.count(stem) == 1 and (stem == name or stem not in stems) else name
+        name: stem if taken[stem] == 1 and (stem == name or stem not in stems) else name
         for name, stem in stems.items()
     }
 
@@ -78,13 +97,14 @@ class _Tables:
         self, path: str, files: dict[str, str], options: Options, left_out: list[LeftOut]
     ) -> None:
         self.path, self.files, self.damage = path, files, options.damage
+        self.limit = options.limit
         self.stems = _stems(files)
         self._left_out = left_out
         self.tables: dict[str, Table] = {}
         for name, file in files.items():
             stem = self.stems[name]
             try:
-                table = told(stem, file) or streams_of(stem, file, opened(file))
+                table = told(stem, file, self.limit) or read(stem, file, self.limit)
             except FormatError as error:
                 if len(files) == 1:
                     raise
@@ -117,7 +137,7 @@ class _Tables:
     def left_out(self) -> list[LeftOut]:
         return self._left_out + [each for t in self.tables.values() for each in t.left_out]
 
-    @property
+    @functools.cached_property
     def streams(self) -> dict[str, StreamInfo]:
         return {
             stream: StreamInfo(
@@ -161,7 +181,7 @@ class _Tables:
             return
         path, begin = self.files[name], 0
         try:
-            for rows in batches_of(path, table.columns, _ROWS):
+            for rows in batches_of(path, table.columns, _ROWS, self.limit):
                 part = streams_of(self.stems[name], path, rows, table.large)
                 if part.untimed is not None:
                     part.untimed.first += begin
