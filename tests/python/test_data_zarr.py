@@ -131,7 +131,7 @@ def test_a_damaged_head(tmp_path):
     for name in ("zarr.json", ".zgroup"):
         if (tmp_path / "x" / name).exists():
             (tmp_path / "x" / name).write_text("{")
-    refused(tmp_path / "x", "is no Zarr group, or damaged")
+    refused(tmp_path / "x", "is not a Zarr group, or is damaged")
 
 
 def test_links_out_of_a_store(tmp_path):

@@ -199,5 +199,5 @@ def test_links_in_a_circle(tmp_path):
 def test_metadata_that_are_none(tmp_path, text):
     path = v2_store(tmp_path / "x")
     (path / ".zmetadata").write_text(text)
-    with pytest.raises(data.FormatError, match=r"\.zmetadata: is no Zarr group, or damaged"):
+    with pytest.raises(data.FormatError, match=r"\.zmetadata: is not a Zarr group, or is damaged"):
         data.open(path)

@@ -9,7 +9,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ..data import FormatError
-from .common import check_kind
+from .common import text_of
 
 _NAMES = ("fx", "fy", "cx", "cy")
 # Where distortion stands, in lower case: in ROS, OpenCV, RealSense, Kalibr, COLMAP.
@@ -90,13 +90,18 @@ def _require_pinhole(given: dict[str, Any], path: Path) -> None:
             raise FormatError(str(path), name, text)
 
 
-def _is_any_not_zero(value: Any) -> bool:
+def _is_any_not_zero(given: Any) -> bool:
     """Of a number, lists of them, or what OpenCV writes: rows, cols and data."""
-    if isinstance(value, dict):
-        value = value["data"] if "data" in value else list(value.values())
-    if isinstance(value, list):
-        return any(map(_is_any_not_zero, value))
-    return type(value) in (int, float) and value != 0
+    waiting = [given]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [value["data"]] if "data" in value else value.values()
+        elif isinstance(value, list):
+            waiting += value
+        elif type(value) in (int, float) and value != 0:
+            return True
+    return False
 
 
 def _of_matrix(k: Any, path: Path) -> list[float]:
@@ -123,7 +128,7 @@ def _numbers(given: Any) -> Any:
     """Lists of numbers as an array; None of anything else."""
     try:
         made = np.array(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return None
     return made.astype(np.float64) if made.dtype.kind in "iuf" else None
 
@@ -143,8 +148,8 @@ def _words(row: Any) -> str:
 
 
 def _json(path: Path) -> Any:
-    check_kind(path)
+    text = text_of(path)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise FormatError(str(path), "", f"is no JSON: {error}") from None

@@ -116,7 +116,8 @@ def cloud(
     out = show.Page()
     head = ("file", "pixels", "inside", "points")
     out.print(show.table(head, [list(row.values()) for row in rows]))
-    out.print(f"\nwrote {output}", wrap=False)
+    out.print()
+    out.print(f"wrote {output}", wrap=False)
 
 
 def _few(points: Any, voxel_size: Optional[float], most: Optional[int]) -> dict[str, Any]:

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..data import FormatError
+from ..data._errors import raise_shortage
+from ..data._files import Limit, opened, require_regular
 from .common import Failure, check_kind
 
 DEPTHS = (".png", ".tif", ".tiff", ".pgm", ".npy")
 COLORS = (".png", ".jpg", ".jpeg", ".ppm", ".npy")
+_FORMATS = ("PNG", "TIFF", "PPM", "JPEG")  # Pillow runs programs for some others
 _BETWEEN = rb"(?:\s|#[^\r\n]*[\r\n])+"
 _PGM = re.compile(rb"P([25])" + 3 * (_BETWEEN + rb"(\d{1,9})") + rb"\s")
 
@@ -78,32 +81,57 @@ def _numbers(name: str) -> list[int]:
 def _image(path: Path) -> Any:
     check_kind(path)
     if path.suffix.lower() == ".npy":
-        try:
-            return np.load(path, allow_pickle=False)
-        except (ValueError, EOFError) as error:
-            raise FormatError(str(path), "", str(error)) from None
-    with path.open("rb") as file:
+        return _npy(path)
+    with opened(str(path)) as file:
         if file.read(2) in (b"P2", b"P5"):  # Pillow scales what is below 65535 to that
-            return _pgm(path)
+            file.seek(0)
+            return _pgm(path, file.read())
     try:
-        from PIL import Image
+        from PIL import Image, UnidentifiedImageError
     except ModuleNotFoundError:
         raise Failure(f"{path}: reading images needs Pillow: pip install pillow") from None
     try:
-        with Image.open(path) as image:
+        with opened(str(path)) as file, Image.open(file, formats=_FORMATS) as image:
+            _require_size(path, image.size)
             pages = getattr(image, "n_frames", 1)
             if pages > 1 and image.format != "MPO":  # a photo with its preview
                 raise ValueError(f"has {pages} pages, expected one; save each as a file")
             return np.asarray(image)
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
+    except UnidentifiedImageError:
+        raise FormatError(str(path), "", "is not a PNG, TIFF, PPM or JPEG image") from None
+    except Exception as error:  # Pillow's readers have no common class
+        raise_shortage(path)
+        if isinstance(error, FormatError) or (isinstance(error, OSError) and error.errno):
+            raise
+        raise FormatError(str(path), "", str(error) or type(error).__name__) from None
+
+
+def _npy(path: Path) -> Any:
+    """An array, which its file holds whole."""
+    require_regular(str(path))
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # also of an archive, which numpy reads too
+        raise_shortage(path)
+        if isinstance(error, OSError) and error.errno:
             raise
         raise FormatError(str(path), "", str(error)) from None
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise FormatError(str(path), "", "is an archive of arrays, expected one array")
+    return np.array(array)
 
 
-def _pgm(path: Path) -> Any:
+def _require_size(path: Path, size: tuple[int, int]) -> None:
+    """A small file may ask for gigabytes of pixels."""
+    in_memory, in_file = 4 * size[0] * size[1], os.path.getsize(path)
+    if in_memory > Limit().of(in_file):
+        text = f"has {size[0]} x {size[1]} pixels, too many for a file of {in_file} bytes"
+        raise FormatError(str(path), "", text)
+
+
+def _pgm(path: Path, content: bytes) -> Any:
     """The numbers of a PGM file as they are."""
-    content = path.read_bytes()
     head = _PGM.match(content)
     if head is None:
         raise FormatError(str(path), "", "has no head of a PGM: P5 or P2, width, height, maximum")

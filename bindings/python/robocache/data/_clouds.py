@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable, overload
 
-from ._errors import FormatError, some
+from ._errors import FormatError, reading, some
 from ._files import Folder
 from ._open import Options, what_is
 
@@ -78,7 +78,9 @@ class PointClouds(Sequence[PointCloud]):
     def __getitem__(self, index: int | slice) -> PointCloud | PointClouds:
         if isinstance(index, slice):
             return PointClouds(self.path, self.names[index], self._read)
-        return self._read(os.path.join(self.path, self.names[index]))
+        path = os.path.join(self.path, self.names[index])
+        with reading(path):
+            return self._read(path)
 
     def __repr__(self) -> str:
         return f"PointClouds({self.path!r}, {len(self)} files)"

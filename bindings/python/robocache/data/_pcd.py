@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import builtins
+import functools
 import os
 from typing import Any
 
 from ._clouds import PointCloud, PointClouds, folder_of, has_clouds
 from ._errors import FormatError
+from ._files import Limit, opened
 from ._open import Options, head, what_is
 
 _KINDS = {"F": "f", "U": "u", "I": "i"}
 _KEYS = ("FIELDS", "SIZE", "TYPE", "WIDTH", "HEIGHT", "POINTS", "DATA")
 _HEADER = 1 << 14  # bytes, at most
 _MOST = 1 << 31  # points
+_LZF_RATIO = 88  # 264 bytes are packed into 3 at best
 _EXACT = 1 << 53  # integers below it are exact in float64
 
 
@@ -25,8 +27,9 @@ def sniff(path: str) -> bool:
 
 def open(path: str, options: Options) -> PointCloud | PointClouds:
     if os.path.isdir(path):
-        return PointClouds(path, folder_of(path, _is_pcd, ".pcd", "PCD file", options), read)
-    return read(path)
+        names = folder_of(path, _is_pcd, ".pcd", "PCD file", options)
+        return PointClouds(path, names, functools.partial(read, limit=options.limit))
+    return read(path, options.limit)
 
 
 def _is_pcd(path: str) -> bool:
@@ -36,13 +39,13 @@ def _is_pcd(path: str) -> bool:
     )
 
 
-def read(path: str) -> PointCloud:
+def read(path: str, limit: Limit) -> PointCloud:
     """One file."""
     import numpy as np
 
     if not _is_pcd(path):
         raise FormatError(path, "", f"is no PCD file, but {what_is(path)}")
-    with builtins.open(path, "rb") as file:
+    with opened(path) as file:
         content = file.read()
     told, begin = _header(path, content)
     try:
@@ -72,7 +75,7 @@ def read(path: str) -> PointCloud:
     elif data == "binary":
         records = _binary(path, body, dtype, points)
     elif data == "binary_compressed":
-        records = _compressed(path, body, dtype, points)
+        records = _compressed(path, body, dtype, points, limit)
     else:
         raise FormatError(path, "header", f"has DATA {data}, expected ascii or binary")
     fields = {
@@ -194,7 +197,7 @@ def _binary(path: str, body: Any, dtype: Any, points: int) -> dict[str, Any]:
     return {name: np.ascontiguousarray(records[name]) for name in dtype.names}
 
 
-def _compressed(path: str, body: Any, dtype: Any, points: int) -> dict[str, Any]:
+def _compressed(path: str, body: Any, dtype: Any, points: int, limit: Limit) -> dict[str, Any]:
     """Fields one after the other, packed by LZF."""
     import numpy as np
 
@@ -203,6 +206,10 @@ def _compressed(path: str, body: Any, dtype: Any, points: int) -> dict[str, Any]
         raise FormatError(path, "points", f"are cut off: {len(body)} of {8 + packed} bytes")
     if size != points * dtype.itemsize:
         raise FormatError(path, "points", f"are {size} bytes, expected {points * dtype.itemsize}")
+    limit.require(path, "points", size, len(body))
+    if size > packed * _LZF_RATIO:
+        text = f"are {packed} bytes, which unpack to {packed * _LZF_RATIO} at most, expected {size}"
+        raise FormatError(path, "points", text)
     try:
         content = _lzf(bytes(body[8 : 8 + packed]), size)
     except (IndexError, ValueError):
@@ -224,6 +231,8 @@ def _lzf(packed: bytes, size: int) -> bytes:
     while at < end:
         control = packed[at]
         at += 1
+        if len(out) > size:
+            raise ValueError
         if control < 32:
             out += packed[at : at + control + 1]
             at += control + 1

@@ -10,7 +10,8 @@ from typing import Any
 
 from ._clouds import PointCloud, PointClouds, folder_of, has_clouds
 from ._errors import FormatError
-from ._open import Options
+from ._files import opened
+from ._open import Options, head
 
 _WHAT = "sweep of x y z intensity (ring) in float32"
 _LOOK = 4096  # points
@@ -42,16 +43,17 @@ def read(path: str) -> PointCloud:
     width = _width(path)
     if width is None:
         raise FormatError(path, "", f"is no {_WHAT}")
-    table = np.fromfile(path, "<f4").reshape(-1, width)
+    with opened(path) as file:
+        table = np.frombuffer(file.read(), "<f4").reshape(-1, width)
     fields = {name: np.ascontiguousarray(table[:, i]) for i, name in enumerate(_FIELDS[width])}
     return PointCloud(path, fields, len(table), 1)
 
 
 def _width(path: str) -> int | None:
     """How many numbers a point has; None of what is no sweep."""
-    size = os.path.getsize(path)
-    if size == 0 or not os.path.isfile(path):
+    if not os.path.isfile(path) or os.path.getsize(path) == 0:
         return None
+    size = os.path.getsize(path)
     for width in (5, 4):
         if size % (4 * width) == 0 and _is_plausible(path, width):
             return width
@@ -61,7 +63,7 @@ def _width(path: str) -> int | None:
 def _is_plausible(path: str, width: int) -> bool:
     import numpy as np
 
-    table: Any = np.fromfile(path, "<f4", _LOOK * width).reshape(-1, width)
+    table: Any = np.frombuffer(head(path, 4 * _LOOK * width), "<f4").reshape(-1, width)
     if not np.isfinite(table).all() or (np.abs(table[:, :3]) > _FAR).any():
         return False
     tiny = (table[:, :3] != 0) & (np.abs(table[:, :3]) < 1e-20)  # what integers look like

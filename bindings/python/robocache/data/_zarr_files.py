@@ -12,67 +12,80 @@ from typing import Any
 
 from .. import Track
 from ._episodes import About, Episodes, OnDisk, TrackInfo
-from ._errors import FormatError, LeftOut, needed
+from ._errors import FormatError, LeftOut, needed, raise_shortage
+from ._files import opened
 from ._flat import Data, distinct, flattened, restored
 from ._open import Options
 from ._recording import Recording
 from ._rows import channel_names, clock_rows, is_picture
+from ._zarr_arrays import Store, first_line
+from ._zarr_calls import in_one_thread, open_group
 from ._zarr_metadata import require_harmless
+from ._zarr_store import files_of, group_of, is_old
 
 KIND = "Zarr"
 _HEADS = (".zgroup", "zarr.json")
 _ENDS = "episode_ends"
 _TIMES = "timestamp"
 _DESCRIPTION = "robocache"
-_NUMBERS = "fiubmM"  # kinds of dtypes
 _MOST_ROWS = 1 << 62  # which int64 holds, and no array has
 
 
 def sniff(path: str) -> bool:
     if os.path.isdir(path):
-        return any(os.path.isfile(os.path.join(path, name)) for name in _HEADS)
-    if not zipfile.is_zipfile(path):
-        return False
+        heads = [os.path.join(path, name) for name in _HEADS]
+        return any(os.path.exists(head) and not os.path.isdir(head) for head in heads)
     try:
-        with zipfile.ZipFile(path) as archive:
-            return any(name in archive.namelist() for name in _HEADS)
-    except zipfile.BadZipFile:
+        with opened(path) as file, zipfile.ZipFile(file) as archive:
+            return any(name in archive.NameToInfo for name in _HEADS)
+    except Exception:  # zipfile's, struct's and those of texts
+        raise_shortage(path)
         return False
 
 
 def open(path: str, options: Options) -> Recording | Episodes:
-    zarr = needed("zarr", "zarr", "a Zarr store")
-    require_harmless(path, options.follow_links)
-    store: Any = path
-    if not os.path.isdir(path):
-        store = zarr.storage.ZipStore(path, mode="r")  # read by key: nothing is unpacked
+    needed("zarr", "zarr", "a Zarr store")
+    files = files_of(path, options.follow_links, options.limit)
+    require_harmless(files, options.follow_links)
     try:
-        group = zarr.open_group(store, mode="r")
+        group = group_of(files)
         told = dict(group.attrs).get(_DESCRIPTION)
     except Exception as error:  # zarr's errors have no common class
-        raise FormatError(path, "", f"is no Zarr group, or damaged: {_line(error)}") from None
+        raise_shortage(path)
+        text = f"is not a Zarr group, or is damaged: {first_line(error)}"
+        raise FormatError(path, "", text) from None
+    store = Store(path, group, files, options)
     if isinstance(told, dict) and "robocache" in told:
         try:
-            return restored(told, _reader(path, group, options, told), path, "robocache Zarr")
-        except (KeyError, TypeError, IndexError) as error:
+            problems = options.damage.problems
+            return restored(told, _reader(store, told), path, "robocache Zarr", problems)
+        except FormatError:
+            raise
+        except Exception as error:  # of a description that does not fit its arrays
+            raise_shortage(path)
+            if isinstance(error, OSError):
+                raise
             raise FormatError(path, _DESCRIPTION, f"is not whole: {error!r}") from None
-    return _replay_buffer(path, group, options)
+    return _replay_buffer(store, options)
 
 
-def _replay_buffer(path: str, group: Any, options: Options) -> Episodes:
+def _replay_buffer(store: Store, options: Options) -> Episodes:
     """``data`` of rows, ``meta/episode_ends`` of where episodes end."""
     import numpy as np
 
+    path, group = store.path, store.group
     if "data" not in group or "meta" not in group or _ENDS not in group["meta"]:
         raise FormatError(path, f"meta/{_ENDS}", "is missing: it is no replay buffer")
-    ends = _array(path, group, options, f"meta/{_ENDS}")
+    ends = store.read(f"meta/{_ENDS}", complete=True)
     if ends.dtype.kind not in "iu":
         raise FormatError(path, f"meta/{_ENDS}", f"is of {ends.dtype}, expected integers")
     if ends.ndim != 1 or (ends[:1] < 0).any() or (ends[1:] < ends[:-1]).any():
         raise FormatError(path, f"meta/{_ENDS}", "is no list of rows that ascend")
     ends = ends.clip(max=_MOST_ROWS).astype(np.int64)
-    for e in np.flatnonzero(np.diff(ends, prepend=0) == 0).tolist():
-        options.damage.found(path, f"episode {e}", "has length 0")
+    empty = np.flatnonzero(np.diff(ends, prepend=0) == 0)
+    if len(empty):
+        text = "has length 0" + (f", as {len(empty) - 1} more have" if len(empty) > 1 else "")
+        options.damage.found(path, f"episode {empty[0]}", text)
     total = int(ends[-1]) if len(ends) else 0
     infos, left_out = {}, []
     for name, array in sorted(group["data"].arrays()):
@@ -86,16 +99,21 @@ def _replay_buffer(path: str, group: Any, options: Options) -> Episodes:
             options.damage.found(path, f"data/{name}", f"has {rows} rows, but episodes {total}")
             left_out.append(LeftOut(name, f"has {rows} rows, but the episodes {total}"))
         else:
+            store.require_limit(f"data/{name}", array)
             if shape[0] > total:
                 text = f"has {shape[0]} rows, but the episodes end at {total}: the rest is of none"
                 options.damage.note(path, f"data/{name}", text)
             names = channel_names(shape[1:])
             width = int(np.prod(shape[1:], dtype=np.int64))
             infos[name] = TrackInfo(names, array.dtype.name, width)
+    for name in sorted(group["data"].group_keys()):
+        left_out.append(LeftOut(name, "a group, expected an array with a row a step"))
+    for name in store.without_metadata("data", {*infos, *(each.place for each in left_out)}):
+        options.damage.found(path, f"data/{name}", "holds chunks, but no metadata of an array")
     if not infos:
         raise FormatError(path, "data", "has no array of numbers with a row a step")
     lengths = np.diff(ends, prepend=0).clip(min=0)
-    read = functools.partial(_read, path, group, options, infos, lengths)
+    read = functools.partial(_read, store, options, infos, lengths)
     about = About(
         KIND,
         rate=options.rate,
@@ -110,58 +128,31 @@ def _replay_buffer(path: str, group: Any, options: Options) -> Episodes:
 
 
 def _read(
-    path: str, group: Any, options: Options, infos: Any, lengths: Any, names: Any, chosen: Any
+    store: Store, options: Options, infos: Any, lengths: Any, names: Any, chosen: Any
 ) -> dict[str, Track]:
     import numpy as np
 
     own = lengths[chosen]
-    begins = (np.cumsum(lengths) - lengths)[chosen]
     offsets = np.concatenate([[0], np.cumsum(own)]).astype(np.int64)
-    rows = np.repeat(begins - offsets[:-1], own) + np.arange(offsets[-1])
-    whole = len(rows) == int(lengths.sum()) and bool((np.diff(rows) == 1).all())
+    count = int(offsets[-1])
+    rows: Any = slice(0, count)
+    if not np.array_equal(chosen, np.arange(len(lengths))):
+        begins = (np.cumsum(lengths) - lengths)[chosen]
+        rows = np.repeat(begins - offsets[:-1], own) + np.arange(count)
 
     def taken(name: str) -> Any:
-        values = _array(path, group, options, f"data/{name}")
-        values = values[: len(rows)] if whole else values[rows]
-        return values.reshape(len(rows), math.prod(values.shape[1:]))
+        values = store.read(f"data/{name}")[rows]
+        return values.reshape(count, math.prod(values.shape[1:]))
 
     times = clock_rows(own, options.rate)
-    if _TIMES in group["data"] and _TIMES not in infos:
+    if _TIMES in store.group["data"] and _TIMES not in infos:
         times = taken(_TIMES)[:, 0]
     return {
         name: Track(taken(name), offsets, times=times, names=infos[name].names) for name in names
     }
 
 
-def _array(path: str, group: Any, options: Options, name: str) -> Any:
-    """All of an array; of a damaged one, what can be read, where damage is kept."""
-    import numpy as np
-
-    try:
-        array = group[name]
-    except KeyError:
-        raise FormatError(path, name, "is missing") from None
-    if not hasattr(array, "dtype"):
-        raise FormatError(path, name, "is a group, expected an array")
-    if array.dtype.kind not in _NUMBERS:
-        raise FormatError(path, name, f"is of {array.dtype}, expected numbers")
-    try:
-        if array.size == 0:
-            return np.zeros(array.shape, array.dtype.newbyteorder("="))
-        missing = array.nchunks - array.nchunks_initialized
-        values = None if missing else np.asarray(array[...])
-    except Exception as error:
-        options.damage.found(path, name, f"a chunk cannot be read: {_line(error)}")
-        return _around(array)
-    if values is None:
-        # zarr itself leaves out chunks that hold nothing else.
-        text = f"{missing} of {array.nchunks} chunks are not there, and read as {array.fill_value}"
-        options.damage.note(path, name, text)
-        values = np.asarray(array[...])
-    return values.astype(values.dtype.newbyteorder("="), copy=False)
-
-
-def _reader(path: str, group: Any, options: Options, told: dict[str, Any]) -> Any:
+def _reader(store: Store, told: dict[str, Any]) -> Any:
     """The way to the arrays of a description."""
     import numpy as np
 
@@ -169,45 +160,26 @@ def _reader(path: str, group: Any, options: Options, told: dict[str, Any]) -> An
 
     def read(name: str) -> Any:
         if places[name]:
-            return _array(path, group, options, places[name])
-        ends = _array(path, group, options, f"meta/{_ENDS}")
+            return store.read(places[name])
+        ends = store.read(f"meta/{_ENDS}", complete=True)
         return np.concatenate([[0], ends]).astype(np.int64)
 
     return read
 
 
-def _around(array: Any) -> Any:
-    """Rows whose chunks can be read; NaN, or 0 of integers, in the others."""
-    import numpy as np
-
-    fill = np.nan if array.dtype.kind == "f" else 0
-    values = np.full(array.shape, fill, array.dtype.newbyteorder("="))
-    step = array.chunks[0]
-    for begin in range(0, array.shape[0], step):
-        try:
-            values[begin : begin + step] = array[begin : begin + step]
-        except Exception:
-            continue
-    return values
-
-
-def _line(error: Exception) -> str:
-    return str(error).partition("\n")[0] or type(error).__name__
-
-
 # ---- writing ------------------------------------------------------------------------------------
 
 
+@in_one_thread()
 def write(given: Data, part: str) -> Collection[LeftOut]:
     """Episodes whose tracks have the same rows as a replay buffer, all else as named arrays."""
     import numpy as np
 
     zarr = needed("zarr", "zarr", "a Zarr store")
     os.mkdir(part)  # so that an error of it is the system's
-    try:
-        group = zarr.open_group(part, mode="w", zarr_format=2)
-    except TypeError:  # zarr 2 has no other
-        group = zarr.open_group(part, mode="w")
+    group = (
+        zarr.open_group(part, mode="w") if is_old(zarr) else open_group(part, "w", zarr_format=2)
+    )
     told, arrays = flattened(given)
     places = _places(told)
     if isinstance(given, Episodes):
@@ -216,7 +188,8 @@ def write(given: Data, part: str) -> Collection[LeftOut]:
     for name, array in arrays:
         if places[name]:
             _put(group, places[name], np.ascontiguousarray(array))
-    group.attrs[_DESCRIPTION] = json.loads(json.dumps(told))
+    described = {_DESCRIPTION: json.loads(json.dumps(told))}
+    group.attrs.update(described) if is_old(zarr) else group.update_attributes(described)
     return ()
 
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from collections.abc import Iterator
 from typing import Any
 
 from ._errors import FormatError
 from ._files import Folder
+from ._zarr_store import Files, FolderFiles, ZipFiles, folders_below
 
 _FILES = (".zgroup", ".zarray", ".zmetadata", "zarr.json")
 _MOST = 64 << 20  # bytes of one file of metadata
+_LEAST = 16 << 20  # bytes that the metadata in a zip file may have, however small it is
 
 # What turns bytes or numbers into others, and does nothing else.
 _HARMLESS = {"zlib", "gzip", "bz2", "lzma", "lz4", "zstd", "blosc", "snappy", "zfpy", "pcodec"}
@@ -27,28 +28,32 @@ _HARMLESS |= {"bytes", "endian", "transpose", "sharding_indexed"}  # of version 
 _PICTURES = "imagecodecs_"
 
 
-def require_harmless(path: str, follow_links: bool) -> None:
+def require_harmless(files: Files, follow_links: bool) -> None:
     """No link leads out of a store, and no codec of it can run code."""
-    files = _folder_files(path, follow_links) if os.path.isdir(path) else _zip_files(path)
-    for place, text in files:
+    path = files.path
+    if isinstance(files, FolderFiles):
+        metadata = _folder_files(files, follow_links)
+    else:
+        metadata = _zip_files(files)
+    for place, text in metadata:
         try:
             told = json.loads(text)
             codecs = list(_codecs(told))
         except (ValueError, RecursionError) as error:
-            raise FormatError(path, place, f"is no Zarr group, or damaged: {error}") from None
+            raise FormatError(path, place, f"is not a Zarr group, or is damaged: {error}") from None
         for codec in codecs:
             if not _is_harmless(codec):
                 raise FormatError(path, place, _refusal(codec))
 
 
 def _refusal(codec: Any) -> str:
-    if _names(codec) == ["pickle"]:
+    if codec_names(codec) == ["pickle"]:
         return (
             "packs its array with pickle, which can run any code, and is not read; write the array "
             "anew, as numbers"
         )
     return (
-        f"packs its array with {(_names(codec) or [codec])[0]!r}, which is not known to be "
+        f"packs its array with {(codec_names(codec) or [codec])[0]!r}, which is not known to be "
         "harmless; write the array anew, with zstd or blosc"
     )
 
@@ -56,36 +61,32 @@ def _refusal(codec: Any) -> str:
 # ---- files --------------------------------------------------------------------------------------
 
 
-def _folder_files(path: str, follow_links: bool) -> Iterator[tuple[str, bytes]]:
+def _folder_files(files: FolderFiles, follow_links: bool) -> Iterator[tuple[str, bytes]]:
     """Names and contents of the files of metadata."""
+    path = files.path
     folder = Folder(path, follow_links)
-    seen: set[str] = set()
-    for base, directories, names in os.walk(path, followlinks=follow_links):
-        if follow_links:  # which may lead in a circle
-            real = os.path.realpath(base)
-            if real in seen:
-                directories.clear()
-                continue
-            seen.add(real)
+    for base, directories, names in folders_below(path, follow_links):
         for name in (*directories, *names):
             file = os.path.join(base, name)
             place = os.path.relpath(file, path)
             if not follow_links and os.path.islink(file) and not folder.holds(file):
                 reason = "is a link out of the store; follow_links=True follows it"
                 raise FormatError(path, place, reason)
-            if name.lower() in _FILES and os.path.isfile(file):
-                with open(file, "rb") as opened:
-                    yield place, _limited(path, place, opened.read(_MOST + 1))
+            if name.lower() in _FILES and name in names and os.path.exists(file):
+                yield place, _limited(path, place, files.part(place, 0, _MOST + 1))
 
 
-def _zip_files(path: str) -> Iterator[tuple[str, bytes]]:
+def _zip_files(files: ZipFiles) -> Iterator[tuple[str, bytes]]:
     """The same of a zipped store, also of members that have the same name."""
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
-            if member.filename.rpartition("/")[2].lower() in _FILES:
-                with archive.open(member) as opened:
-                    text = opened.read(_MOST + 1)
-                yield member.filename, _limited(path, member.filename, text)
+    total = 0
+    for member in files.members:
+        if member.filename.rpartition("/")[2].lower() in _FILES:
+            total += member.file_size
+            if total > max(_LEAST, files.limit.RATIO * files.total):
+                reason = f"and the metadata before it have {total} bytes, too many for a file of "
+                raise FormatError(files.path, member.filename, f"{reason}{files.total} bytes")
+            text = files.content(member, min(member.file_size, _MOST + 1))
+            yield member.filename, _limited(files.path, member.filename, text)
 
 
 def _limited(path: str, place: str, text: bytes) -> bytes:
@@ -135,7 +136,7 @@ def _nested(codec: Any) -> Iterator[Any]:
             waiting += given if isinstance(given, list) else [given] if given else []
 
 
-def _names(codec: Any) -> list[str]:
+def codec_names(codec: Any) -> list[str]:
     """What it is called: by its id in version 2, by its name in version 3."""
     if isinstance(codec, dict):
         named = [codec[key] for key in ("id", "name") if key in codec]
@@ -146,5 +147,5 @@ def _names(codec: Any) -> list[str]:
 
 
 def _is_harmless(codec: Any) -> bool:
-    names = _names(codec)
+    names = codec_names(codec)
     return bool(names) and all(name in _HARMLESS or name.startswith(_PICTURES) for name in names)
