@@ -31,6 +31,7 @@ import numpy as np
 
 import data_files
 from robocache import data
+from robocache._printable import printable
 
 MEMORY = 2 << 30
 SECONDS = 30
@@ -274,7 +275,8 @@ def problem(path: Path, damaged: str) -> tuple[str, bool]:
             warnings.simplefilter("ignore")
             read(path, damaged)
     except data.FormatError as error:
-        return "" if str(error).startswith(error.path) else f"no path in {error}", True
+        named = str(error).startswith(printable(error.path))
+        return "" if named else f"no path in {error}", True
     except BaseException as error:  # a MemoryError too is a defect here
         place = error.__traceback__
         while place.tb_next is not None:

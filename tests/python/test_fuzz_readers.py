@@ -58,3 +58,23 @@ def test_damage_that_was_another_exception(tmp_path, kind, file, before, after):
     with pytest.raises(data.FormatError) as caught:
         fuzz_readers.read(sample, "refuse")
     assert caught.value.path.startswith(str(sample))
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [("sqlite3", 3002863), ("sqlite3", 3009170), ("sqlite3-with-log", 3022015)],
+)
+def test_sqlite_files_that_took_long_or_seemed_to_lack_memory(tmp_path, name, seed):
+    (tmp_path / "sample").mkdir()
+    sample = fuzz_readers.FORMATS[name](tmp_path / "sample")
+    outcome = fuzz_readers.in_child(name, sample, tmp_path, range(seed, seed + 1))
+    assert outcome.defects == [] and outcome.count == 1
+
+
+@pytest.mark.parametrize("seed", [572, 1000534, 1000553, 2000794, 2001252])
+def test_parquet_files_that_ended_the_process(tmp_path, seed):
+    """Types, codecs and histograms that differ within the footer: pyarrow called terminate()."""
+    (tmp_path / "sample").mkdir()
+    sample = fuzz_readers.FORMATS["parquet"](tmp_path / "sample")
+    outcome = fuzz_readers.in_child("parquet", sample, tmp_path, range(seed, seed + 1))
+    assert outcome.defects == [] and outcome.count == 1

@@ -1,0 +1,176 @@
+"""Calls in forked processes, where a hang, a crash or a limit on resources harms no other call.
+
+Fork from a process without threads: one that has only imported what the calls need.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import io
+import itertools
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import threading
+import time
+
+PATIENCE = 2.0  # seconds between a signal and the end of a process
+
+
+def call(function, *arguments, seconds=10.0, limits=None, user=None):
+    """What a function returns in a process of its own, or how that ended.
+
+    A dictionary with "result"; "error", the names of the error's classes, with "text", "number" and
+    "file"; "ended", the status of a process that died; or "hung", and whether SIGTERM ended it.
+    ``limits``: a function that is called before, and may lower soft limits.
+    """
+    report, write_to = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(report)
+        _answer(write_to, function, arguments, limits, user)
+    os.close(write_to)
+    content = bytearray()
+    end = time.monotonic() + seconds
+    done = False
+    while not done:
+        left = end - time.monotonic()
+        ready, _, _ = select.select([report], [], [], max(0.0, left))
+        if not ready:
+            break
+        part = os.read(report, 1 << 16)
+        content += part
+        done = not part
+    os.close(report)
+    if not done or not _has_ended(child, PATIENCE):
+        return _stopped(child)
+    if content:
+        return json.loads(content)
+    return {"ended": _STATUS.pop(child)}
+
+
+_STATUS: dict[int, int] = {}
+
+
+def _has_ended(child, seconds):
+    end = time.monotonic() + seconds
+    while True:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            _STATUS[child] = os.waitstatus_to_exitcode(status)
+            return True
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.002)
+
+
+def _stopped(child):
+    os.kill(child, signal.SIGTERM)
+    ended = _has_ended(child, PATIENCE)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return {"hung": True, "ended by SIGTERM": ended}
+
+
+def _answer(write_to, function, arguments, limits, user):
+    """Ends the process as Python ends: threads are waited for."""
+    told = {}
+    try:
+        quiet = os.open(os.devnull, os.O_RDWR)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        os.close(quiet)
+        if user is not None and os.geteuid() == 0:
+            os.setuid(user)
+        before = {kind: resource.getrlimit(kind) for kind in KINDS.values()}
+        try:
+            if limits is not None:
+                limits()
+            result = function(*arguments)
+        finally:
+            for kind, soft_and_hard in before.items():
+                resource.setrlimit(kind, soft_and_hard)
+        told = {"result": result}
+    except BaseException as error:
+        number = error.errno if isinstance(error, OSError) else None
+        told = {"error": [kind.__name__ for kind in type(error).__mro__], "text": str(error)[:400],
+                "number": number, "file": str(getattr(error, "filename", None) or "")}  # fmt: skip
+    with contextlib.suppress(BaseException):
+        content = json.dumps(told).encode()
+        while content:
+            content = content[os.write(write_to, content) :]
+        threading._shutdown()
+        atexit._run_exitfuncs()
+    os._exit(0)
+
+
+# ---- limits -------------------------------------------------------------------------------------
+
+KINDS = {
+    "memory": resource.RLIMIT_AS,
+    "files": resource.RLIMIT_NOFILE,
+    "threads": resource.RLIMIT_NPROC,
+    "file size": resource.RLIMIT_FSIZE,
+}
+NOBODY = 65534  # root has no limit on threads
+
+
+def limited(kind, amount):
+    """A function that lets the process have so much more of something: bytes, files, threads."""
+
+    def limit():
+        most = amount
+        if kind == "memory":
+            with open("/proc/self/statm", encoding="ascii") as file:
+                most += int(file.read().split()[0]) * resource.getpagesize()
+        elif kind == "files":
+            used = set(map(int, os.listdir("/proc/self/fd")[:-1]))
+            free = (number for number in itertools.count() if number not in used)
+            most = next(itertools.islice(free, amount, None))
+        resource.setrlimit(KINDS[kind], (most, resource.getrlimit(KINDS[kind])[1]))
+
+    return limit
+
+
+# ---- the command line ---------------------------------------------------------------------------
+
+
+def command(*arguments):
+    """The exit code and the output of `robocache` in this process."""
+    from robocache._cli.app import run
+
+    out, errors = io.StringIO(), io.StringIO()
+    sys.stdout, sys.stderr = out, errors
+    try:
+        code = run([str(argument) for argument in arguments])
+    finally:
+        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+    return [code, out.getvalue(), errors.getvalue()]
+
+
+def with_modules(function, *arguments):
+    """What a function returns, and which modules it imported."""
+    result = function(*arguments)
+    return [result, sorted(name for name in sys.modules if not name.startswith("__"))]
+
+
+def good(function, *arguments):
+    """The result without a limit, and the modules, which must be there."""
+    outcome = call(with_modules, function, *arguments, seconds=60)
+    assert "result" in outcome, outcome
+    return outcome["result"]
+
+
+def import_all(names):
+    """Else a process that lacks memory or files fails where it imports."""
+    import importlib
+
+    for name in names:
+        if name not in sys.modules:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)

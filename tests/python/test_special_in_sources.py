@@ -1,0 +1,69 @@
+"""Pipes, sockets and devices in place of any file of any source: special_sources.py, whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import data_sources
+import special_sources
+
+
+@pytest.fixture(scope="module")
+def found():
+    """What is wrong, by format: of one process, which forks for each file."""
+    script = Path(special_sources.__file__)
+    run = subprocess.run(
+        [sys.executable, script], capture_output=True, encoding="utf-8", timeout=600, check=False
+    )
+    assert run.stdout, run.stderr
+    return json.loads(run.stdout)
+
+
+@pytest.mark.parametrize("name", list(data_sources.SOURCES))
+def test_every_file_of_a_source(found, name):
+    assert found[name] == []
+
+
+def test_the_harness_finds_what_it_looks_for():
+    """A hang that SIGTERM ends, one that it does not end, and the end of the process."""
+    code = """
+import os, signal, time, forked
+
+def deaf():
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    while True:
+        time.sleep(10)
+
+forked.PATIENCE = 0.2
+print(forked.call(time.sleep, 10, seconds=0.2))
+print(forked.call(deaf, seconds=0.2))
+print(forked.call(os._exit, 7))
+print(forked.call(os.abort))
+print(forked.call(int, "x")["error"][:2])
+print(forked.call(open, "x" * 300)["number"], forked.call(int, "7"))
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", env=environment,
+        timeout=60, check=True,
+    )  # fmt: skip
+    assert run.stdout.splitlines() == [
+        "{'hung': True, 'ended by SIGTERM': True}",
+        "{'hung': True, 'ended by SIGTERM': False}",
+        "{'ended': 7}",
+        "{'ended': -6}",
+        "['ValueError', 'Exception']",
+        "36 {'result': 7}",
+    ]
+    assert special_sources.fault({"result": ["a"]}, "pipe", ["a"]) == ""
+    assert special_sources.fault({"result": ["b"]}, "pipe", ["a"])
+    told = {"error": ["FormatError"], "text": "x: is a pipe", "number": None, "file": ""}
+    assert special_sources.fault(told, "pipe", ["a"]) == ""
+    assert special_sources.fault(told, "socket", ["a"])
+    assert special_sources.fault({**told, "error": ["OSError"]}, "pipe", ["a"])
