@@ -7,6 +7,8 @@ import re
 import zipfile
 from collections.abc import Iterator
 
+from ._printable import printable
+
 _LEROBOT = re.compile(
     r"meta/(\w+_)?stats\.json|meta/info\.json|meta/tasks\.parquet"
     r"|(data|meta/episodes)/chunk-\d+/file-\d+\.parquet"
@@ -23,26 +25,48 @@ def check_replaceable(path: str, part: str | None = None) -> None:
     FileExistsError
         It is a device or the like, a folder with files of others, or the current one.
     """
+    while True:
+        before = _identity(path)
+        try:
+            return _check(path, part)
+        except OSError:
+            if _identity(path) == before:
+                raise
+            # Another writer replaced the folder in the middle of the check.
+
+
+def _identity(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_ctime_ns
+
+
+def _check(path: str, part: str | None) -> None:
     if not os.path.isdir(path):
         if os.path.exists(path) and not os.path.isfile(path):
             text = "is a device, a pipe or a socket, expected a place for a file"
-            raise FileExistsError(f"{path}: {text}")
+            raise FileExistsError(f"{printable(path)}: {text}")
         return
     if os.path.islink(path):
-        raise FileExistsError(f"{path}: is a link to a folder; name the folder itself")
+        raise FileExistsError(f"{printable(path)}: is a link to a folder; name the folder itself")
     if _holds_current(path):
-        raise FileExistsError(f"{path}: is or holds the current folder; choose another place")
+        raise FileExistsError(
+            f"{printable(path)}: is or holds the current folder; choose another place"
+        )
     other = _of_others(path)
     if other is not None:
         raise FileExistsError(
-            f"{path}: holds {other}, which RoboCache does not write there, and overwrite=True "
+            f"{printable(path)}: holds {printable(other)}, which RoboCache "
+            "does not write there, and overwrite=True "
             "would delete it; choose another place, or delete the folder yourself"
         )
     if part is not None and os.path.isdir(part) and os.listdir(path):
         if _is_data_set(path) != _is_data_set(part):
             what = "a data set" if _is_data_set(path) else "point clouds"
             raise FileExistsError(
-                f"{path}: holds {what}, which this does not write; write elsewhere"
+                f"{printable(path)}: holds {what}, which this does not write; write elsewhere"
             )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from ._errors import shown
 from ._host import on_host
+from ._printable import printable
 from ._statistics_result import UNKNOWN, StatisticsResult
 from ._writing import written_beside
 
@@ -38,12 +39,14 @@ def parsed(text: str, where: str) -> Any:
 
 
 def text_of(path: Path) -> str:
-    with open(path, "rb") as file:
+    from .data._files import opened
+
+    with opened(os.fspath(path)) as file:
         data = file.read()
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{os.fspath(path)}: is no text in UTF-8: {error}") from None
+        raise ValueError(f"{printable(os.fsdecode(path))}: is no text in UTF-8: {error}") from None
 
 
 def entry(given: Any, where: str) -> dict[str, Any]:
@@ -239,7 +242,7 @@ def key_of(level: float, where: str) -> str:
 
 def replace(path: Path, text: str) -> None:
     """Write a file so that whoever opens it finds the old text or the new one, never a part."""
-    target = os.path.realpath(os.fspath(path))
+    target = os.fsdecode(path)
     if os.path.isdir(target):  # which is not to be replaced as a file is
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target)
     with written_beside(target, overwrite=True) as part:

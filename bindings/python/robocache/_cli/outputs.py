@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Optional
 
-from .._replacing import check_replaceable, lies_in
+from .._replacing import lies_in
+from .._writing import require_place
 from .common import Failure
 
 
@@ -31,10 +32,7 @@ def check_output(
             raise Failure(
                 f"{option}: {output} lies in {given}, which is read, and exists; write elsewhere"
             )
-    if os.path.lexists(output):
-        if not overwrite:
-            raise FileExistsError(f"{output}: exists; --overwrite replaces it")
-        check_replaceable(os.path.abspath(output))
+    require_place(str(output), overwrite)
 
 
 def _belongs(output: Path, within: Optional[str]) -> bool:

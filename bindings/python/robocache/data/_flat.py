@@ -13,7 +13,7 @@ from typing import Any, Callable, Union
 from .. import Track
 from ._episode_tools import host_of
 from ._episodes import About, Episodes
-from ._errors import LeftOut
+from ._errors import FormatError, LeftOut, Problem
 from ._recording import RecordedStream, Recording
 
 VERSION = 1
@@ -83,24 +83,39 @@ def _episodes(given: Episodes) -> tuple[dict[str, Any], Iterator[tuple[str, Any]
 
 
 def restored(
-    told: dict[str, Any], array: Callable[[str], Any], path: str, kind: str
+    told: dict[str, Any],
+    array: Callable[[str], Any],
+    path: str,
+    kind: str,
+    problems: Sequence[Problem] = (),
 ) -> Recording | Episodes:
-    """What was flattened, of its description and a way to its arrays."""
+    """A recording or episodes, from their description and a function that reads their arrays.
+
+    ``problems``: a list to which that function adds while it reads.
+    """
     left_out = [LeftOut(place, reason) for place, reason in told.get("left_out", [])]
     if told["robocache"] == "recording":
         streams = {}
         for i, of in enumerate(told["streams"]):
             clocks = {clock: array(f"s{i}_{clock}") for clock in of["clocks"]}
+            values, names = array(f"s{i}_values"), tuple(of["names"])
+            if values.ndim != 2 or values.shape[1] != len(names):
+                text = f"has the shape {list(values.shape)}, but {len(names)} channels"
+                raise FormatError(path, f"s{i}_values", text)
+            for clock, times in clocks.items():
+                if times.shape != values.shape[:1]:
+                    text = f"has the shape {list(times.shape)}, expected {len(values)} times"
+                    raise FormatError(path, f"s{i}_{clock}", text)
             streams[of["name"]] = RecordedStream(
                 of["name"],
                 of["kind"],
-                tuple(of["names"]),
-                array(f"s{i}_values"),
+                names,
+                values,
                 clocks,
                 of["unit"],
                 None if of["dtypes"] is None else tuple(of["dtypes"]),
             )
-        return Recording(None, streams, left_out=left_out, path=path)
+        return Recording(None, streams, left_out=left_out, path=path, problems=problems)
     tracks = {}
     for i, of in enumerate(told["tracks"]):
         times = None
@@ -116,7 +131,7 @@ def restored(
             names=of["names"],
             files=None if files is None else [_tuple(file) for file in files],
         )
-    about = About(kind, told["unit"], told["rate"], left_out=tuple(left_out))
+    about = About(kind, told["unit"], told["rate"], left_out=tuple(left_out), problems=problems)
     tasks = None if told["tasks"] is None else [_tuple(task) for task in told["tasks"]]
     return Episodes.made(tracks, tasks=tasks, source=path, about=about)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Union
 
-from .._writing import written_beside
+from .._writing import require_place, written_beside
 
 if TYPE_CHECKING:
     from ._episodes import Episodes
@@ -56,9 +56,8 @@ def report_html(
     from ._page import page
     from ._report_facts import facts_of
 
-    target = os.fspath(path)
-    if os.path.lexists(target) and not overwrite:
-        raise FileExistsError(f"{target}: exists; overwrite=True replaces it")
+    target = os.fsdecode(path)
+    require_place(target, overwrite)
     facts = facts_of(given, max_gap, jitter, unit)
     with written_beside(target, overwrite) as part:
         with open(part, "w", encoding="utf-8") as file:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Union
 
-from .._writing import written_beside
+from .._writing import require_place, written_beside
 from ._align import VALID, align
 from ._episode_tools import host_of
 from ._errors import needed
@@ -55,9 +55,8 @@ def save_rerun(
         There is something, and ``overwrite`` is not set.
     """
     rr = needed("rerun", "rerun", "a file for Rerun")
-    target = os.fspath(path)
-    if os.path.lexists(target) and not overwrite:
-        raise FileExistsError(f"{target}: exists; overwrite=True replaces it")
+    target = os.fsdecode(path)
+    require_place(target, overwrite)
     recorded = given if isinstance(given, Recording) else given.select(slice(0, _EPISODES))
     aligned = align(recorded, rate, **options)
     with written_beside(target, overwrite) as part:

@@ -63,6 +63,6 @@ def save(
         raise ValueError(f"format: is {format!r}, expected one of {names}")
     writer: Any = importlib.import_module(f".{_WRITERS[format]}", __package__)
     given.load()
-    with written_beside(os.fspath(path), overwrite) as part:
+    with written_beside(os.fsdecode(path), overwrite) as part:
         left_out = writer.write(given, part)
     return tuple(left_out or ())
