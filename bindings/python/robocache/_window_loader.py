@@ -13,8 +13,7 @@ from ._options import count
 from ._window_batches import Ahead, Cutter, Direct, WindowBatch
 from ._window_sampler import Sampler, checked_weights
 from ._window_spec import WindowSpec
-
-_VERSION = 1  # of a state
+from ._window_state import StateChecks, checked_int
 
 
 class WindowLoader:
@@ -108,9 +107,9 @@ class WindowLoader:
             raise TypeError(f"spec: is a {type(spec).__name__}, expected a robocache.WindowSpec")
         self._batch_size = count(batch_size, "batch_size")
         self._world_size = count(world_size, "world_size")
-        if not 0 <= rank < self._world_size:
+        self._rank, self._seed = checked_int(rank, "rank:"), checked_int(seed, "seed:")
+        if not 0 <= self._rank < self._world_size:
             raise ValueError(f"rank: is {rank}, expected 0 to {self._world_size - 1}")
-        self._rank, self._seed = int(rank), int(seed)
         self._shuffle, self._drop_last = shuffle, drop_last
         counts = spec.counts(episodes)
         weights = checked_weights(weights, counts)
@@ -131,6 +130,7 @@ class WindowLoader:
                 f"device: is {shown(device)}, but the episodes are on {cutter.device}; "
                 f"pass episodes.to({str(device)!r})"
             )
+        self._checks = StateChecks(episodes, spec, int(counts.sum()), bool(shuffle), weights)
         self._sampler = Sampler(counts, spec.anchors[0], weights, cutter.device)
         if len(self) == 0:
             raise ValueError(
@@ -153,49 +153,35 @@ class WindowLoader:
 
     def set_epoch(self, epoch: int) -> None:
         """Begin this epoch with the next iteration."""
-        self._epoch, self._position = int(epoch), 0
+        number = checked_int(epoch, "epoch:")
+        if number < 0:
+            raise ValueError(f"epoch: is {number}, expected 0 or more")
+        self._epoch, self._position = number, 0
         self._turn += 1
 
     def state_dict(self) -> dict[str, int]:
-        """Where the next batch is, in a few numbers, the same on all ranks."""
-        return {
-            "version": _VERSION,
-            "seed": self._seed,
-            "epoch": self._epoch,
-            "position": self._position,
-            "num_samples": self._sampler.size,
-        }
+        """Return the position of the next batch in a few ints, the same on all ranks.
+
+        They are the position, the seed and ``shuffle``, and digests of the weights, of the spec
+        and of the lengths, channels and dtypes of the episodes.
+        """
+        return self._checks.state(self._seed, self._epoch, self._position)
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Go on where another loader of the same episodes was.
+        """Go on where another loader of the same episodes, spec, weights and shuffling was.
 
-        Batch size and number of ranks may be others: the samples that are left are the same.
+        The seed is that of the state. Batch size, ``drop_last``, ranks and device may differ: the
+        samples that are left are the same. Values of the episodes are not compared.
 
         Raises
         ------
         ValueError
-            The state is of other samples, or none.
+            A loader with other arguments saved the state, or it lacks a number, or one is out
+            of range. This loader is unchanged.
+        TypeError
+            The state is not a mapping, or holds something other than ints.
         """
-        own = self.state_dict()
-        for name in own:
-            if name not in state:
-                raise ValueError(f"state: lacks {name!r}, expected what state_dict gave")
-        if state["version"] != _VERSION:
-            raise ValueError(f"state: has version {state['version']}, expected {_VERSION}")
-        if state["num_samples"] != self._sampler.size:
-            raise ValueError(
-                f"state: is of {state['num_samples']} samples, but this loader has "
-                f"{self._sampler.size}; the episodes or the spec are not the same"
-            )
-        seed, epoch, position = (int(state[name]) for name in ("seed", "epoch", "position"))
-        if epoch < 0:
-            raise ValueError(f"state: epoch is {epoch}, expected 0 or more")
-        if not 0 <= position <= self._sampler.size:
-            raise ValueError(
-                f"state: position is {position}, expected 0 to {self._sampler.size}, the samples "
-                "of an epoch"
-            )
-        self._seed, self._epoch, self._position = seed, epoch, position
+        self._seed, self._epoch, self._position = self._checks.position(state)
         self._turn += 1
 
     def __len__(self) -> int:
