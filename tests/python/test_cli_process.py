@@ -92,7 +92,7 @@ def test_completion(bad):
         "COMP_CWORD": "1",
     }
     assert robocache(environment=environment).stdout.split() == ["inspect"]
-    environment["COMP_WORDS"], environment["COMP_CWORD"] = "robocache inspect --max", "2"
+    environment["COMP_WORDS"], environment["COMP_CWORD"] = "robocache inspect --max-g", "2"
     assert robocache(environment=environment).stdout.split() == ["--max-gap"]
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ._arrays import LIBRARY_TYPES
 from ._errors import REFUSALS, shown
 from ._host import on_host
+from ._printable import printable
 from ._stream import Stream
 from ._units import Unit, require_one_unit, ticks_of, unit_named
 
@@ -105,7 +106,9 @@ def named_streams(streams: Any) -> dict[str, Any]:
         named = {f"streams[{n}]": stream for n, stream in enumerate(streams)}
     for name, stream in named.items():
         if not isinstance(stream, Stream):
-            raise TypeError(f"{name}: is a {type(stream).__name__}, expected a robocache.Stream")
+            raise TypeError(
+                f"{printable(name)}: is a {type(stream).__name__}, expected a robocache.Stream"
+            )
     if not named:
         raise ValueError("streams: are 0, expected 1 or more")
     return dict(named)
@@ -116,13 +119,15 @@ def common_unit(named: dict[str, Any], unit: str | None) -> Unit | None:
     first_name, first = next(iter(named.items()))
     units: dict[str, Unit | None] = {name: stream._unit for name, stream in named.items()}
     for name, own in units.items():
-        require_one_unit(own, f"{name}.times", first._unit, f"{first_name}.times")
+        require_one_unit(
+            own, f"{printable(name)}.times", first._unit, f"{printable(first_name)}.times"
+        )
     if unit is None:
         return units[first_name]
     told = unit_named(unit)
     own = units[first_name]
     if own is not None and (own.name, own.count) != (told.name, 1):
-        raise ValueError(f"unit: is {unit!r}, but {first_name}.times is {own}")
+        raise ValueError(f"unit: is {unit!r}, but {printable(first_name)}.times is {own}")
     return own or told
 
 
@@ -140,15 +145,17 @@ def _ends(stream: Any, name: str) -> tuple[Any, Any]:
     """First and last time, on the clock of the queries: an int, or a float."""
     times = stream._native[2]
     if len(times.shape) != 1 or stream.offsets is not None or len(stream._native[1].shape) != 2:
-        raise ValueError(f"{name}: has a batch, expected one recording: values [S,D], times [S]")
+        raise ValueError(
+            f"{printable(name)}: has a batch, expected one recording: values [S,D], times [S]"
+        )
     if times.shape[0] == 0:
-        raise ValueError(f"{name}: has no samples")
-    edges = on_host(times[:: max(1, times.shape[0] - 1)][:2], f"{name}.times")
+        raise ValueError(f"{printable(name)}: has no samples")
+    edges = on_host(times[:: max(1, times.shape[0] - 1)][:2], f"{printable(name)}.times")
     offset = offset_of(stream)
     first, last = edges[0].item() + offset, edges[-1].item() + offset
     for end, edge in (("begins", first), ("ends", last)):
         if not math.isfinite(edge):
-            raise ValueError(f"{name}: {end} at {edge}, expected a finite time")
+            raise ValueError(f"{printable(name)}: {end} at {edge}, expected a finite time")
     return first, last
 
 

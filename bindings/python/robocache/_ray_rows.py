@@ -9,6 +9,7 @@ from . import data
 from ._context import Context
 from ._devices import moved
 from ._errors import shown
+from ._printable import printable
 from ._track import Track
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ class Worker:
                 yield path, [0], found
                 continue
             if not isinstance(found, data.Episodes):
-                raise ValueError(f"{path}: is a point cloud, expected a recording or a data set")
+                raise ValueError(
+                    f"{printable(path)}: is a point cloud, expected a recording or a data set"
+                )
             chosen = list(range(len(found))) if numbers is None else numbers
             for begin in range(0, len(chosen), AT_ONCE):
                 part = chosen[begin : begin + AT_ONCE]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ._printable import printable
+
 
 def text_table(rows: Iterable[Sequence[str]], right: bool = True) -> str:
     """Rows in columns, of which the first is flush left and the others flush right, or left."""
-    cells = [list(row) for row in rows]
+    cells = [list(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells)]
     lines = []
     for first, *others in cells:

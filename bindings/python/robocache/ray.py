@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import data
 from ._options import count
+from ._printable import printable
 from ._ray_rows import EPISODE, PATH
 from ._ray_stages import Align, Windows
 from ._ray_statistics import Statistics, statistics
@@ -64,7 +65,9 @@ def episodes(
     for path in map(os.path.abspath, paths):
         found = data.open(path, **options)
         if not isinstance(found, (data.Episodes, data.Recording)):
-            raise ValueError(f"{path}: is a point cloud, expected a recording or a data set")
+            raise ValueError(
+                f"{printable(path)}: is a point cloud, expected a recording or a data set"
+            )
         numbers = range(len(found)) if isinstance(found, data.Episodes) else [0]
         rows += [{PATH: path, EPISODE: number} for number in numbers]
     blocks = min(len(rows), 256) if num_blocks is None else count(num_blocks, "num_blocks")

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from . import _statistics_parquet
+from ._printable import printable
 from ._statistics_json import (
     Path,
     count_of,
@@ -137,7 +138,7 @@ def read_lerobot_episodes(path: Path) -> dict[int, dict[str, StatisticsResult]]:
         if not line.strip():
             continue
         where = f"line {number}"
-        episode = entry(parsed(line, f"{file}: {where}"), where)
+        episode = entry(parsed(line, f"{printable(file)}: {where}"), where)
         index = member(episode, "episode_index", where)
         if not isinstance(index, int) or isinstance(index, bool) or index < 0:
             raise TypeError(f"{where}.episode_index: is {index!r}, expected an index")
@@ -145,7 +146,7 @@ def read_lerobot_episodes(path: Path) -> dict[int, dict[str, StatisticsResult]]:
             raise ValueError(f"{where}.episode_index: is {index} once more")
         stats = entry(member(episode, "stats", where), f"{where}.stats")
         episodes[index] = {
-            name: read_feature(feature, f"{where}.stats.{name}", _LEROBOT)
+            name: read_feature(feature, f"{where}.stats.{printable(name)}", _LEROBOT)
             for name, feature in stats.items()
         }
     return episodes
@@ -229,7 +230,7 @@ def read_openpi(path: Path) -> dict[str, StatisticsResult]:
     top = entry(parsed(text_of(file), file), file)
     keys = entry(member(top, "norm_stats", file), "norm_stats")
     return {
-        name: read_feature(each, f"norm_stats.{name}", ("mean", "std"), ("q01", "q99"))
+        name: read_feature(each, f"norm_stats.{printable(name)}", ("mean", "std"), ("q01", "q99"))
         for name, each in keys.items()
     }
 

@@ -19,7 +19,9 @@ def state_and_action(
 ) -> tuple[str, str]:
     """The names of the tracks: as they were asked for, or as data sets mostly have them."""
     if not isinstance(given, Episodes):
-        raise Failure(f"{option}: takes episodes, and this is {given.format}")
+        raise Failure(
+            f"{option}: takes episodes, and this is {getattr(given, 'format', 'a point cloud')}"
+        )
     known = [name for name in given.tracks if given.track_info(name).channels]
     found = []
     for asked, usual, what in ((state, _STATES, "--state"), (action, _ACTIONS, "--action")):

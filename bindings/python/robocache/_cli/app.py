@@ -4,13 +4,16 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from inspect import cleandoc
 from typing import Annotated, Any, Callable
 
 import typer
+from typer.core import TyperGroup
 
 from .. import __version__
+from .._printable import printable
 from . import common
 from .cloud import cloud
 from .info import info
@@ -22,8 +25,33 @@ from .sync import sync
 from .voxelize import voxelize
 from .windows import windows
 
+
+class _Group(TyperGroup):
+    """The commands; errors of usage quote arguments, which may be names of files, escaped."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        with _escaped_errors():
+            return super().make_context(*args, **options)
+
+    def invoke(self, context: Any) -> Any:
+        with _escaped_errors():
+            return super().invoke(context)
+
+
+@contextmanager
+def _escaped_errors() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "format_message"):
+            text = printable(error.format_message())
+            error.format_message = lambda: text
+        raise
+
+
 app = typer.Typer(
     name="robocache",
+    cls=_Group,
     help="Robot recordings and data sets: what is wrong with them, statistics that are right, and "
     "arrays for a model.",
     no_args_is_help=True,

@@ -14,10 +14,11 @@ import typer
 
 from .. import data as _data
 from .. import info
-from ..data._files import special_kind
-from .show import visible
+from .._printable import printable
+from ..data._files import opened, special_kind
 from .words import in_cli_words
 
+_MOST_TEXT = 4 << 20  # bytes
 debug = False  # whether errors come with their tracebacks
 
 DataPath = Annotated[
@@ -100,8 +101,7 @@ def open_data(
         name, equals, file = definition.partition("=")
         if not equals:
             raise typer.BadParameter(f"{definition!r} is not TYPE=FILE", param_hint="--definition")
-        check_kind(Path(file))
-        texts[name] = Path(file).read_text(encoding="utf-8")
+        texts[name] = text_of(Path(file))
     check_kind(path)
     return _data.open(
         path,
@@ -121,6 +121,20 @@ def check_kind(path: Path) -> None:
         raise Failure(f"{path}: is {special}, expected a file or a folder")
 
 
+def text_of(path: Path) -> str:
+    """The text of a small file that an option names: of a camera, a pose, a definition."""
+    check_kind(path)
+    with opened(str(path)) as file:
+        content = file.read(_MOST_TEXT + 1)
+    if len(content) > _MOST_TEXT:
+        text = f"has more than {_MOST_TEXT >> 20} MiB, expected the text of a camera, a pose or a "
+        raise _data.FormatError(str(path), "", text + "definition")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _data.FormatError(str(path), "", f"is not text in UTF-8: {error}") from None
+
+
 def check_clock(clock: Optional[str]) -> None:
     """That --clock is one of those there are."""
     if clock not in (None, "header", "log"):
@@ -137,7 +151,7 @@ def of_recordings(given: Any, options: Mapping[str, Any]) -> None:
 def tell_problems(*given: Any) -> None:
     """What --damaged keep left out."""
     for problem in dict.fromkeys(str(p) for each in given for p in getattr(each, "problems", ())):
-        print(f"robocache: warning: {visible(problem)}", file=sys.stderr)
+        print(f"robocache: warning: {printable(problem)}", file=sys.stderr)
 
 
 def chosen(names: Optional[list[str]], known: Any) -> list[str]:
@@ -176,10 +190,10 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
             if debug or hasattr(error, "exit_code"):  # those of Typer: usage, exit
                 raise
             text = _with_option(one_line(error, options), options)
-            path = str(options.get("path", ""))
+            path = printable(options.get("path", ""))
             if not isinstance(error, _TOLD) and path not in text:  # of a library that knows no file
                 text = f"{path}: {text}"
-            print(f"robocache: error: {visible(text)}", file=sys.stderr)
+            print(f"robocache: error: {printable(text)}", file=sys.stderr)
             raise typer.Exit(1) from None
 
     return told
@@ -202,16 +216,21 @@ _TOLD = (Failure, ValueError, KeyError, TypeError, ImportError, OSError, MemoryE
 def one_line(error: BaseException, known: Optional[Mapping[str, Any]] = None) -> str:
     """What an error says, without a line break."""
     if isinstance(error, OSError) and error.strerror is not None:
-        place = "" if error.filename is None else f"{os.fspath(error.filename)}: "
+        place = "" if error.filename is None else f"{printable(os.fsdecode(error.filename))}: "
         return f"{place}{error.strerror}"
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, MemoryError):
         text = f"memory gave out{': ' + text if text else ''}"
     elif not isinstance(error, _TOLD):
         text = f"{type(error).__name__}: {text}"
+    if isinstance(error, Failure):  # one line, whose names may hold line breaks
+        return in_cli_words(text, known)
+    for value in (known or {}).values():  # names of files keep their spaces and line breaks
+        if isinstance(value, (str, Path)) and str(value).strip():
+            text = text.replace(str(value), printable(value))
     return " ".join(in_cli_words(text, known).split()) or type(error).__name__
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
     text = " ".join(in_cli_words(str(message)).split())
-    print(f"robocache: warning: {visible(text)}", file=sys.stderr)
+    print(f"robocache: warning: {printable(text)}", file=sys.stderr)

@@ -126,7 +126,8 @@ def _print(told: dict[str, Any], everything: bool) -> None:
             out.print("times are in ticks of an unknown unit: pass --unit ns, us, ms or s")
     most = None if everything else _MOST
     if told["left_out"]:
-        out.print(f"\nleft out: {len(told['left_out'])}", style="bold")
+        out.print()
+        out.print(f"left out: {len(told['left_out'])}", style="bold")
         out.print(
             show.listed(
                 ("  -", "", _cut(f"{o['place']}: {o['reason']}", most))

@@ -171,4 +171,5 @@ def _print(told: Any) -> None:
     if lines:
         out.print()
         out.print(show.listed(lines))
-    out.print(f"\nwrote {told['output']} ({told['format']})", wrap=False)
+    out.print()
+    out.print(f"wrote {told['output']} ({told['format']})", wrap=False)

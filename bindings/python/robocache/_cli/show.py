@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,21 +11,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from .._printable import UNSAFE, printable
 from ..data._words import plain
 
 _WIDEST = 120
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
-# What steers a terminal, or turns the order of what one reads.
-_STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-
-
-def visible(text: str) -> str:
-    """A text, of a file maybe, with what steers a terminal told in its place."""
-    return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def _cell(value: Any) -> Text:
-    return Text(visible(str(value)).replace("\n", "\\n"))
+    return Text(printable(value))
 
 
 class Page:
@@ -36,8 +30,8 @@ class Page:
         self.console.width = min(self.console.width, _WIDEST)
 
     def print(self, what: Any = "", style: str | None = None, wrap: bool = True) -> None:
-        """A text, a table or another renderable of Rich, without spaces at the ends of lines."""
-        what = visible(what) if isinstance(what, str) else what
+        """Print a line, a table or another renderable of Rich, without spaces at ends of lines."""
+        what = printable(what) if isinstance(what, str) else what
         with self.console.capture() as captured:
             self.console.print(what, style=style, soft_wrap=not wrap)
         print("\n".join(line.rstrip() for line in captured.get().split("\n")), end="")
@@ -56,7 +50,7 @@ class Page:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> Table:
     """Names flush left and folded where they are long, numbers flush right."""
-    head = [visible(title) for title in head]
+    head = [printable(title) for title in head]
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     made.show_header = any(head)
     for i, title in enumerate(head):
@@ -80,6 +74,13 @@ def listed(lines: Iterable[tuple[str, str, str]]) -> Table:
 
 
 def print_json(value: Any) -> None:
-    """Strict JSON: what is not finite is null, and nothing in it steers a terminal."""
-    text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False, indent=2)
-    print(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    """Print strict JSON: null for numbers that are not finite, and no character that steers."""
+    value = plain(value)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+    lines = text.split("\n")
+    text = "\n".join(UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1], each) for each in lines)
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:  # backslashreplace would write escapes that JSON lacks
+        text = json.dumps(value, allow_nan=False, indent=2)
+    print(text)

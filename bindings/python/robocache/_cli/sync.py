@@ -181,9 +181,8 @@ def _print(result: Any, b: str, weak: bool) -> None:
     rows.append(("correlation", f"{result.correlation:.3f}", ""))
     rows.append(("overlap", f"{result.overlap:.1f} s", ""))
     out.print(show.table(("", "", ""), rows))
-    out.print(
-        f"\nadd the offset to the times of {b}: clock_offset={result.offset:.6f} of its Stream"
-    )
+    out.print()
+    out.print(f"add the offset to the times of {b}: clock_offset={result.offset:.6f} of its Stream")
     if weak:
         out.print(
             "weak: the two have little motion in common, do not rely on it",

@@ -88,7 +88,8 @@ def voxelize(
         head = ("file", "points", "voxels", "points outside")
         shown = [[r["file"], r["points"], r["voxels"], r["outside"]] for r in rows]
         out.print(show.table(head, shown))
-        out.print(f"\nwrote {output}", wrap=False)
+        out.print()
+        out.print(f"wrote {output}", wrap=False)
 
 
 def _survey(given: Any) -> tuple[Any, Any, list[str]]:

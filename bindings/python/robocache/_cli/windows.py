@@ -170,10 +170,12 @@ def _waiting(episodes: Any) -> Callable[[], None]:
 
 def _print(spec: WindowSpec, told: dict[str, Any]) -> None:
     out = show.Page()
-    out.print(str(spec))
+    for line in str(spec).split("\n"):
+        out.print(line)
     part = "" if told["valid"] is None else f"; {told['valid']:.1%} of all actions are in them"
+    out.print()
     out.print(
-        f"\n{told['samples']} samples of {told['episodes']} episodes, {told['whole']} of them whole"
+        f"{told['samples']} samples of {told['episodes']} episodes, {told['whole']} of them whole"
         f" within their episodes{part}"
     )
     if "bench" in told:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from .. import Stream, Track, clock
+from .._printable import printable
 from ._episode_tools import host_of
 from ._episodes import About, Episodes
 from ._errors import LeftOut
@@ -118,7 +119,9 @@ def _times_of(stream: RecordedStream, clock_name: str, unit: str | None) -> Any:
     own = clock_of(stream, clock_name)
     times = stream.times(own)
     if (times[1:] < times[:-1]).any():
-        raise ValueError(f"{stream.name}: its {own} times go back; take another clock=, or sort it")
+        raise ValueError(
+            f"{printable(stream.name)}: its {own} times go back; take another clock=, or sort it"
+        )
     return _with_unit(in_seconds(times, unit), unit)
 
 
@@ -201,7 +204,9 @@ def _even(streams: Mapping[str, Stream[Any]], rate: Any, span: Any, where: str =
         good = np.isfinite(times)
         if not good.all():
             at = int(np.argmin(good))
-            raise ValueError(f"{where}{name}: its time of sample {at} is {times[at]}; leave it out")
+            raise ValueError(
+                f"{where}{printable(name)}: its time of sample {at} is {times[at]}; leave it out"
+            )
         ends.append(_seconds(times[[0, -1]]))
     first, last = (max, min) if span == "intersection" else (min, max)
     length = last(end for _, end in ends) - first(begin for begin, _ in ends)

@@ -9,6 +9,7 @@ from .. import Episodes as InMemory
 from .. import Stream, Track, Transform, Window, WindowSpec, report
 from .. import statistics as exact
 from .._options import count
+from .._printable import printable
 
 if TYPE_CHECKING:
     from .. import Report, StatisticsResult
@@ -112,7 +113,7 @@ def statistics(
     for name in names if tracks is None else tracks:
         track = episodes[name]
         if track.values is None:
-            raise ValueError(f"tracks: {name} has no values: they are in files")
+            raise ValueError(f"tracks: {printable(name)} has no values: they are in files")
         told[name] = exact_of(track, quantiles=quantiles, per_episode=per_episode)
     return told
 

@@ -28,7 +28,7 @@ class About:
     rate: float | None = None  # frames a second, as the data set says
     info: Mapping[str, Any] = field(default_factory=dict)  # what its files tell: the robot, ...
     left_out: tuple[LeftOut, ...] = ()
-    problems: list[Problem] = field(default_factory=list)
+    problems: Sequence[Problem] = ()  # of a reader: it adds to them while it reads
     stored: Callable[[], Mapping[str, Any]] | None = None  # reads the statistics that it holds
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import importlib
+import mmap
 import opcode
 import os
 import re
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+from .._printable import printable
 
 
 class FormatError(ValueError):
@@ -28,13 +33,17 @@ class FormatError(ValueError):
     """
 
     def __init__(self, path: Any, place: str, reason: str) -> None:
-        self.path = os.fspath(path)
+        self.path = os.fsdecode(path)
         self.place = place
         self.reason = reason
-        super().__init__(f"{self.path}: {place + ': ' if place else ''}{reason}")
+        super().__init__(_line(self.path, place, reason))
 
     def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, str]]:
         return type(self), (self.path, self.place, self.reason)
+
+
+def _line(path: str, place: str, text: str) -> str:
+    return printable(f"{path}: {place + ': ' if place else ''}{text}")
 
 
 @dataclass(frozen=True)
@@ -46,7 +55,7 @@ class Problem:
     text: str  #: what is wrong, and what was lost
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.place + ': ' if self.place else ''}{self.text}"
+        return _line(self.path, self.place, self.text)
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,7 @@ class LeftOut:
     reason: str  #: why, and what it was
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.reason}"
+        return printable(f"{self.place}: {self.reason}")
 
 
 _KEEP = "damaged='keep' reads the rest"
@@ -71,6 +80,7 @@ class Damage:
             raise ValueError(f"damaged: is {mode!r}, expected 'refuse' or 'keep'")
         self.keep = mode == "keep"
         self.problems: list[Problem] = []
+        self._noted: set[Problem] = set()
 
     def found(self, path: Any, place: str, text: str) -> None:
         """Raise, or note it once.
@@ -84,9 +94,16 @@ class Damage:
 
     def note(self, path: Any, place: str, text: str) -> None:
         """Keep what may be right or wrong, once."""
-        problem = Problem(os.fspath(path), place, text)
-        if problem not in self.problems:
+        problem = Problem(os.fsdecode(path), place, text)
+        if problem not in self._noted:
+            self._noted.add(problem)
             self.problems.append(problem)
+
+
+def nothing_of(damage: Damage) -> str:
+    """The reason that nothing of a source is read, with the first problem that was kept."""
+    first = f"; {damage.problems[0]}" if damage.problems else ""
+    return f"none of its files can be read{first}"
 
 
 @contextmanager
@@ -130,7 +147,7 @@ _TEXTS = (
     (
         re.compile(
             r"out of memory|not enough memory|can(no|')t allocate memory|bad_alloc"
-            r"|memory allocation failed|unable to allocate",
+            r"|memory allocation failed|unable to allocate|allocation_failed",
             re.I,
         ),
         errno.ENOMEM,
@@ -143,14 +160,15 @@ def raise_shortage(path: Any) -> None:
 
     It is raised with the file's name: as MemoryError, or as OSError with its number.
     """
+    shown = printable(os.fsdecode(path))
     error = sys.exc_info()[1]
     while error is not None:
         number = _lacking(error)
         if number == errno.ENOMEM:
-            if isinstance(error, MemoryError) and str(error).startswith(os.fspath(path)):
+            if isinstance(error, MemoryError) and str(error).startswith(shown):
                 raise error
             text = str(error) or "out of memory"
-            raise MemoryError(f"{os.fspath(path)}: {text}: too little memory") from error
+            raise MemoryError(f"{shown}: {text}: too little memory") from error
         if number is not None:
             if isinstance(error, OSError) and error.filename is not None:
                 raise error
@@ -168,6 +186,52 @@ def _lacking(error: BaseException) -> int | None:
         return None
     text = str(error)
     return next((number for pattern, number in _TEXTS if pattern.search(text)), None)
+
+
+_ROOM = 64 << 20  # bytes of address space, which hold the stacks and heaps of a few threads
+
+
+def require_memory(path: Any) -> None:
+    """Refuse to begin if this process has almost no memory left.
+
+    Libraries end the process, or wait for ever, if a new thread has no memory.
+
+    Raises
+    ------
+    MemoryError
+        Less than 64 MiB is left.
+    """
+    try:
+        mmap.mmap(-1, _ROOM).close()
+    except (OSError, MemoryError) as error:
+        text = f"{os.fspath(path)}: less than {_ROOM >> 20} MiB of memory is left"
+        raise MemoryError(text) from error
+
+
+def require_thread(path: Any) -> None:
+    """Refuse to begin if no thread can start: libraries may end the process.
+
+    Raises
+    ------
+    OSError
+        No thread can start.
+    """
+    before = _threads()
+    try:
+        _thread.start_new_thread(int, ())
+    except RuntimeError as error:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), os.fspath(path)) from error
+    for _ in range(1000):  # until the thread has ended
+        if _threads() <= before:
+            return
+        time.sleep(1e-4)
+
+
+def _threads() -> int:
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return 0
 
 
 def needed(module: str, extra: str, what: str) -> Any:

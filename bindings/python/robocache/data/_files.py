@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, TextIO
 
@@ -50,6 +52,47 @@ def opened_text(path: str, errors: str = "strict") -> TextIO:
     return io.TextIOWrapper(opened(path), encoding="utf-8", errors=errors)
 
 
+@contextmanager
+def reopened(path: str) -> Iterator[str]:
+    """Give a path by which a library may open a regular file, even if the file is replaced.
+
+    Raises
+    ------
+    FormatError, OSError
+        As :func:`opened`.
+    """
+    with opened(path) as file:
+        descriptor_path = f"/proc/self/fd/{file.fileno()}"
+        yield descriptor_path if os.path.exists(descriptor_path) else path
+
+
+def walked(path: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Go through a folder as ``os.walk`` does, but with an error for a folder that cannot be read.
+
+    Links to folders are not followed.
+
+    Raises
+    ------
+    OSError
+        A folder cannot be read; ``os.walk`` skips it without an error.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    return os.walk(path, onerror=refuse)
+
+
+def is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry of a folder is a regular file, or a link to one."""
+    return entry.is_file() if not entry.is_symlink() else os.path.isfile(entry.path)
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry of a folder is a folder, or a link to one."""
+    return entry.is_dir() if not entry.is_symlink() else os.path.isdir(entry.path)
+
+
 def require_regular(path: str) -> None:
     """Refuse a path that is not a regular file: for libraries that open files by their path.
 
@@ -85,6 +128,11 @@ class Limit:
     def __post_init__(self) -> None:
         if self.given is not None and (type(self.given) is not int or self.given < 0):
             raise ValueError(f"max_unpacked: is {self.given!r}, expected a number of bytes or None")
+
+    @property
+    def least(self) -> int:
+        """The bytes that a source of any size may unpack to."""
+        return self.of(0)
 
     def of(self, size: int) -> int:
         """The bytes that a source of ``size`` bytes may unpack to."""

@@ -6,6 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from .._printable import printable
+
 SEVERITIES = ("error", "warning", "note")
 
 
@@ -25,7 +27,7 @@ class Finding:
 
     def __str__(self) -> str:
         where = " ".join(part for part in (self.stream, self.place) if part)
-        return f"{self.severity}: {where + ': ' if where else ''}{self.text}"
+        return printable(f"{self.severity}: {where + ': ' if where else ''}{self.text}")
 
 
 def sorted_findings(findings: list[Finding]) -> list[Finding]:

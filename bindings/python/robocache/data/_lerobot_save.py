@@ -8,6 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 from .. import statistics_files
+from .._printable import printable
 from ._episode_tools import exact_of, host_of
 from ._episodes import Episodes
 from ._errors import LeftOut, needed
@@ -43,6 +44,12 @@ class _Writer:
         task_tuples = [_words(task) for task in given.tasks or [None] * len(given)]
         self.task_tuples = task_tuples
         self.tasks = list(dict.fromkeys(task for tasks in task_tuples for task in tasks))
+        for task in self.tasks:
+            if not task.isprintable() and task != task.encode("utf-8", "replace").decode():
+                raise ValueError(
+                    f"tasks: {task!r} holds half of a surrogate pair, which Parquet cannot hold; "
+                    "rename it, or take 'npz'"
+                )
         self.has_tasks = given.tasks is not None
         tracks = list(given.tracks.items())
         for feature, (name, track) in zip(self._features(given), tracks):
@@ -59,8 +66,9 @@ class _Writer:
         for name, track in self.tracks.items():
             if not np.array_equal(track.lengths, first.lengths):
                 raise ValueError(
-                    f"format: 'lerobot' has one clock, but {self.names[name]} has other rows than "
-                    f"{self.names[first_name]}; align them, or take 'npz'"
+                    f"format: 'lerobot' has one clock, but {printable(self.names[name])} "
+                    "has other rows than "
+                    f"{printable(self.names[first_name])}; align them, or take 'npz'"
                 )
         self.lengths = first.lengths
         self.offsets = host_of(first.episode_offsets)
@@ -109,8 +117,9 @@ class _Writer:
         for name, times in told[1:]:
             if not np.array_equal(times, told[0][1]):
                 raise ValueError(
-                    f"format: 'lerobot' has one clock, but {self.names[name]} has other times than "
-                    f"{self.names[told[0][0]]}; align them, or take 'npz'"
+                    f"format: 'lerobot' has one clock, but {printable(self.names[name])} "
+                    "has other times than "
+                    f"{printable(self.names[told[0][0]])}; align them, or take 'npz'"
                 )
         return told[0][1] if told else None
 
@@ -227,7 +236,8 @@ class _Writer:
         if empty and len(self.lengths):
             name = self.names.get(feature, feature)
             raise ValueError(
-                f"format: 'lerobot' has statistics of all channels, but {name} has no finite value "
+                "format: 'lerobot' has statistics of all channels, but "
+                f"{printable(name)} has no finite value "
                 f"in channel {empty[0]}; select the other tracks, or take 'npz'"
             )
 

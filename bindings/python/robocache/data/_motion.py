@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .._printable import printable
+
 KINDS = ("values", "change", "rotation_xyzw", "rotation_wxyz")
 _ANGULAR = re.compile(r"(^|[._])angular([._]?(velocity|rate))?[._][xyz]$|(^|[._])gyro", re.I)
 _GYRO = re.compile(r"angular_?(velocity|rate)|(^|[/_.])gyro$", re.I)
@@ -54,7 +56,7 @@ def motion_of(rows: Sequence[tuple[Any, Any]], kind: str, name: str) -> Motion:
     ordered = [_ordered(times, values) for times, values in rows]
     steps = np.concatenate([np.diff(times) for times, _ in ordered])
     if len(steps) == 0:
-        raise ValueError(f"{name}: has fewer than 2 samples at different times")
+        raise ValueError(f"{printable(name)}: has fewer than 2 samples at different times")
     period = float(np.median(steps))
     gap = max(_GAP * period, 1.5 * float(np.percentile(steps, 98)))
     if kind == "change":
@@ -62,7 +64,9 @@ def motion_of(rows: Sequence[tuple[Any, Any]], kind: str, name: str) -> Motion:
     elif kind.startswith("rotation"):
         width = ordered[0][1].shape[1]
         if width != 4:
-            raise ValueError(f"{name}: has {width} channels, expected the 4 of a quaternion")
+            raise ValueError(
+                f"{printable(name)}: has {width} channels, expected the 4 of a quaternion"
+            )
         order = [0, 1, 2, 3] if kind == "rotation_xyzw" else [1, 2, 3, 0]
         ordered = [_rates(times, q[:, order], gap, _turns) for times, q in ordered]
     values = _normalized([values for _, values in ordered])

@@ -14,12 +14,14 @@ from ._units import per_second
 from .checks import Survey
 
 _EPOCH_FROM = 946_684_800.0  # s: earlier times, before 2000, are since something else
+_EPOCH_TO = 253_402_300_800.0  # s: the year 10000
 _REGULAR = (
     *("rate", "period", "jitter", "jitter_p99", "repeats", "disorder"),
     *("gaps", "gap_limit", "longest_gap", "coverage"),
 )
 
 
+@np.errstate(invalid="ignore", over="ignore")  # times may be infinite
 def overview(given: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
     """Of a recording or episodes after a survey of them."""
     clock = survey_clock(survey)
@@ -68,18 +70,23 @@ def disk_size(path: Any) -> int | None:
     return total
 
 
+def finite(times: Any) -> Any:
+    """Return the times [n] that are finite numbers: others have no place on a time line."""
+    return times[np.isfinite(times)] if times.dtype.kind == "f" else times
+
+
 def _span(survey: Survey, clock: str | None) -> dict[str, Any]:
     """The first and the last time of all streams."""
     ticks = per_second(survey.unit)
     ends = []
     for stream in survey.streams.values():
         rows = stream.clocks.get(clock or "") or next(iter(stream.clocks.values()), [])
-        ends += [(row.min().item(), row.max().item()) for row in rows if len(row)]
+        ends += [(row.min().item(), row.max().item()) for row in map(finite, rows) if len(row)]
     if not ends:
         return {"begin": None, "duration": None, "begin_utc": None}
     begin, end = min(e[0] for e in ends), max(e[1] for e in ends)
     utc = None
-    if survey.unit is not None and begin / ticks > _EPOCH_FROM:
+    if survey.unit is not None and _EPOCH_FROM < begin / ticks < _EPOCH_TO:
         utc = str(np.datetime64(int(begin / ticks), "s")).replace("T", " ")
     return {"begin": begin, "duration": (end - begin) / ticks, "begin_utc": utc}
 

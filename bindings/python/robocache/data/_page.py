@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from .. import __version__
+from .._printable import printable
 from ._check_statistics import check_statistics
 from ._page_style import STYLE
 from ._report_facts import Facts, Intervals, StreamFacts
@@ -66,7 +67,7 @@ class _Room:
 
 
 def _text(value: Any) -> str:
-    return escape(str(value), quote=True)
+    return escape(printable(value), quote=True)
 
 
 def _chips(pairs: Iterable[tuple[str, str]]) -> str:
@@ -131,7 +132,7 @@ def _timelines(facts: Facts) -> str:
             channels = of.told["channels"]
             kind = of.told["type"]
             width = "" if channels is None else f", {plural(channels, 'channel')}"
-            middle = f"<span>{kind}{width}</span>"
+            middle = f"<span>{_text(kind)}{width}</span>"
         link = f'<a href="#s{i}">{_text(of.name)}</a>'
         rows.append(f'<div class="row">{link}{middle}<span>{_rate(of, ticks)}</span></div>')
     if facts.lengths is not None:
@@ -261,7 +262,7 @@ def _channels(of: StreamFacts, facts: Facts, room: _Room) -> str:
     for i, c in enumerate(moving[:rows]):
         plot = "<span></span>"
         if i < plots:
-            places = (first + last) / 2
+            places = first / 2 + last / 2
             label = f"{names[c]} over time"
             plot = band(places, low[:, c], high[:, c], breaks, extent, label)
         parts.append(
@@ -307,7 +308,7 @@ def _numbers(of: StreamFacts, c: int) -> str:
     return f'<div class="numbers">{"<br>".join(parts)}</div>'
 
 
-def _fewer(envelope: tuple[Any, Any, Any, Any], most: int) -> tuple[Any, Any, Any, Any]:
+def _fewer(envelope: tuple[Any, ...], most: int) -> tuple[Any, ...]:
     """An envelope of at most so many stretches."""
     import numpy as np
 

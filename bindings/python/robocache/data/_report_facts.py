@@ -10,13 +10,14 @@ from . import checks
 from ._envelopes import Envelope
 from ._episode_tools import host_of
 from ._episodes import Episodes
-from ._overview import overview, survey_clock
+from ._overview import finite, overview, survey_clock
 from ._recording import Recording
 from ._source import Piece
 from ._units import per_second
 
 _BUCKETS = 256  # of an envelope at least, once there are so many samples
 _BINS = 60  # of a histogram
+_LONGEST = 1e300  # a time between samples whose histogram does not overflow
 
 
 @dataclass
@@ -39,7 +40,7 @@ class StreamFacts:
     extent: tuple[float, float] | None = None  # s or ticks since the begin of all
     gaps: list[tuple[float, float]] = field(default_factory=list)
     intervals: Intervals | None = None
-    envelope: tuple[Any, Any, Any, Any] | None = None
+    envelope: tuple[Any, ...] | None = None  # first and last time, low, high of each stretch
     exact: StatisticsResult | None = None
     stored: StatisticsResult | None = None
 
@@ -71,7 +72,8 @@ class _Watch:
             self.accumulators[piece.stream] = StatisticsAccumulator(len(piece.names), ())
         clocks = piece.clocks
         times = next(iter(clocks.values())) if clocks else np.arange(len(piece))
-        self.envelopes[piece.stream].add(times, piece.values)
+        placed = np.isfinite(times)
+        self.envelopes[piece.stream].add(times[placed], piece.values[placed])
         self.accumulators[piece.stream].update(np.ascontiguousarray(piece.values))
 
 
@@ -79,12 +81,15 @@ def facts_of(
     given: Any, max_gap: float | None = None, jitter: float = 0.2, unit: str | None = None
 ) -> Facts:
     """Of a recording or episodes, in one pass."""
+    import numpy as np
+
     watch = _Watch()
     survey = checks.survey(given, max_gap=max_gap, jitter=jitter, unit=unit, watch=watch)
     told = overview(given, survey, unit)
-    if isinstance(given, Recording):
-        return _of_recording(given, survey, watch, told, max_gap)
-    return _of_episodes(given, survey, told, max_gap)
+    with np.errstate(invalid="ignore", over="ignore"):  # times may be infinite
+        if isinstance(given, Recording):
+            return _of_recording(given, survey, watch, told, max_gap)
+        return _of_episodes(given, survey, told, max_gap)
 
 
 def _of_recording(
@@ -104,19 +109,20 @@ def _of_recording(
             continue
         none: list[Any] = []
         rows = seen.clocks.get(clock or "") or next(iter(seen.clocks.values()), none)
-        if rows and len(rows[0]):
-            since = (rows[0] - origin) / ticks
+        since = finite((finite(rows[0]) - origin) / ticks) if rows else np.zeros(0)
+        if len(since):
             facts.extent = (float(np.min(since)), float(np.max(since)))
             limit = facts.told["gap_limit"] if max_gap is None else max_gap
             facts.gaps, facts.intervals = _regularity([since], limit)
         if name in watch.envelopes:
             first, last, low, high = watch.envelopes[name].result()
             # Of its first clock, which the extent may not be of: they are near each other.
-            own = next(iter(seen.clocks.values()), [np.zeros(1)])[0]
+            own = finite(next(iter(seen.clocks.values()), [np.zeros(1)])[0])
             base = own.min() if len(own) else 0
             shift = 0.0 if facts.extent is None else facts.extent[0]
             since_first, since_last = ((x - base) / ticks + shift for x in (first, last))
-            facts.envelope = (since_first, since_last, low, high)
+            placed = np.isfinite(since_first) & np.isfinite(since_last)
+            facts.envelope = tuple(x[placed] for x in (since_first, since_last, low, high))
             facts.exact = watch.accumulators[name].result()
     ends = [facts.extent for facts in streams if facts.extent is not None]
     whole = (0.0, max([e[1] for e in ends], default=1.0))
@@ -137,7 +143,7 @@ def _of_episodes(given: Episodes, survey: Any, told: dict[str, Any], max_gap: An
         limit = facts.told["gap_limit"] if max_gap is None else max_gap
         if rows and limit is not None:
             ticks = per_second(survey.unit) if rows[0].dtype.kind == "i" else 1.0
-            _, facts.intervals = _regularity([row / ticks for row in rows], limit)
+            _, facts.intervals = _regularity([finite(row) / ticks for row in rows], limit)
         if track.values is not None and track.num_rows:
             values = host_of(track.values)
             envelope = Envelope(_BUCKETS)
@@ -161,6 +167,7 @@ def _regularity(rows: list[Any], limit: float) -> tuple[list[tuple[float, float]
         at = np.flatnonzero(np.diff(times) > limit)
         gaps += list(zip(times[at].tolist(), times[at + 1].tolist()))
     steps = np.concatenate([np.diff(times) for times in rows] or [np.zeros(0)])
+    steps = steps[np.abs(steps) < _LONGEST]
     if len(steps) == 0:
         return gaps, None
     end = float(np.percentile(steps, 99.5))

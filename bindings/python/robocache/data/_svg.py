@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from .._printable import printable
+
 WIDE, HIGH = 1000, 100  # of all plots, which are then stretched to the page
 
 
@@ -13,7 +15,7 @@ def svg(body: str, css: str, label: str) -> str:
     """A picture as wide as the page allows; ``label`` is what it shows, in words."""
     return (
         f'<svg class="{css}" viewBox="0 0 {WIDE} {HIGH}" preserveAspectRatio="none" role="img" '
-        f'aria-label="{escape(label, quote=True)}">{body}</svg>'
+        f'aria-label="{escape(printable(label), quote=True)}">{body}</svg>'
     )
 
 
@@ -73,11 +75,13 @@ def band(
     good = np.isfinite(low) & np.isfinite(high)
     if not good.any():
         return svg("", "plot", label)
+    if max(np.abs(low[good]).max(), np.abs(high[good]).max()) > 1e300:  # sums would overflow
+        low, high = low / 4, high / 4
     bottom, top = float(low[good].min()), float(high[good].max())
     room = (top - bottom) or 1.0
     x = np.rint((places - extent[0]) * (WIDE / max(extent[1] - extent[0], 1e-30))).astype(int)
-    y_low = np.rint(95 - 90 * (np.where(good, low, bottom) - bottom) / room).astype(int)
-    y_high = np.rint(95 - 90 * (np.where(good, high, bottom) - bottom) / room).astype(int)
+    y_low = np.rint(95 - 90 * ((np.where(good, low, bottom) - bottom) / room)).astype(int)
+    y_high = np.rint(95 - 90 * ((np.where(good, high, bottom) - bottom) / room)).astype(int)
     if top == bottom:
         y_low[:] = y_high[:] = HIGH // 2
     pieces = np.cumsum(breaks | ~good)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
 
 from .. import Track
+from .._printable import printable
 from ._check_times import header_is_good
 from ._check_values import quaternions_of
 from ._motion import Motion, kind_of, motion_of
@@ -213,21 +214,23 @@ def _sensor(given: Any, kind: str, name: str, clock: str | None, unit: str | Non
 
         times, values, names = given.times, given.values, given.names
         if times is None or values is None:
-            raise ValueError(f"{name}: has no times or no values")
+            raise ValueError(f"{printable(name)}: has no times or no values")
         times, values = host_of(times), host_of(values)
         cuts = host_of(given.episode_offsets)[1:-1]
         unit = unit_of(given) or unit
     else:
         times, values = (np.asarray(array) for array in given)
     if times is None or times.shape != values.shape[:1] or values.ndim != 2:
-        raise ValueError(f"{name}: expected times [n] and values [n,D]")
+        raise ValueError(f"{printable(name)}: expected times [n] and values [n,D]")
     if times.dtype.kind in "mM":
         unit = np.datetime_data(times.dtype)[0]
         times = times.view(np.int64)
     if times.dtype.kind == "f":
         unit = None
     elif unit is None:
-        raise ValueError(f"{name}: its times are integers; pass their unit, such as unit='us'")
+        raise ValueError(
+            f"{printable(name)}: its times are integers; pass their unit, such as unit='us'"
+        )
     if kind == "auto":
         quaternions = quaternions_of(names, values.shape[1], label)
         kind, chosen = kind_of(label, names, quaternions)
@@ -281,7 +284,7 @@ def _alive(motion: Motion, name: str) -> list[int]:
     every = np.concatenate(motion.values)
     alive: list[int] = np.flatnonzero(np.ptp(every, axis=0) > 0).tolist() if len(every) else []
     if not alive:
-        raise ValueError(f"{name}: does not move: none of its channels ever changes")
+        raise ValueError(f"{printable(name)}: does not move: none of its channels ever changes")
     return alive
 
 

@@ -129,13 +129,16 @@ def survey(
 
     ``watch`` is called with each piece of a recording, for what else is to be known of it.
     """
+    import numpy as np
+
     limits = Limits(max_gap, jitter)
-    if isinstance(given, Recording):
-        return _of_recording(given, limits, unit, watch)
-    if not isinstance(given, Episodes):
-        told = f"a {type(given).__name__}"
-        raise TypeError(f"given: is {told}, expected a Recording or Episodes of robocache.data")
-    return _of_episodes(given, limits, unit)
+    with np.errstate(invalid="ignore", over="ignore"):  # times and values may be infinite
+        if isinstance(given, Recording):
+            return _of_recording(given, limits, unit, watch)
+        if isinstance(given, Episodes):
+            return _of_episodes(given, limits, unit)
+    told = f"a {type(given).__name__}"
+    raise TypeError(f"given: is {told}, expected a Recording or Episodes of robocache.data")
 
 
 def _of_recording(
