@@ -72,8 +72,8 @@ def test_a_cut_off_database(tmp_path):
     error = refused(path)
     assert error.place == "table topics" and "damaged='keep'" in str(error)
     part = data.open(path, damaged="keep").load()
-    assert part.problems[0].place.startswith("table messages, after ")
-    assert "the rest is lost" in part.problems[0].text
+    lost = [problem for problem in part.problems if "the rest is lost" in problem.text]
+    assert lost and lost[-1].place.startswith("table messages, after "), part.problems
     stream = part["/imu"]
     assert 20 < len(stream) < len(whole["/imu"])
     there = np.isin(whole["/imu"].log_times, stream.log_times)  # a page that is cut loses some

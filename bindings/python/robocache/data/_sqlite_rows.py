@@ -124,7 +124,7 @@ class Messages:
         """Messages of the topics that are wanted."""
         start: int | None = _FIRST
         while start is not None:
-            failed = None
+            failed: sqlite3.DatabaseError | None = None
             cursor = self._connection.cursor()
             try:
                 more = True
