@@ -24,6 +24,7 @@ from sqlite_states import BATCH, BATCHES, add, connected, edited, flipped, uncha
 pytest.importorskip("rosbags")
 
 FRAME = 24 + 1024
+JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")  # pragma: allowlist secret
 
 
 @pytest.fixture(autouse=True)
@@ -292,7 +293,7 @@ def test_a_journal_that_names_a_file(tmp_path):
     lock_page = (1 << 30) // 1024 + 1
     with path.with_name("bag.db3-journal").open("ab") as journal:
         journal.write(struct.pack(">I", lock_page) + name)
-        journal.write(struct.pack(">2I", len(name), sum(name)) + bytes.fromhex("d9d505f920a163d7"))
+        journal.write(struct.pack(">2I", len(name), sum(name)) + JOURNAL_MAGIC)
     with unchanged(victim.parent):
         refused(path, "bag.db3-journal: names a super-journal")
         check_prefix(load(path, "keep")["/a"], BATCH * BATCHES)

@@ -67,7 +67,7 @@ static class LiveTest {
         Expect.Equal((long)Samples, counters.Pushed);
         Expect.Equal((long)(Samples - Kept), counters.Overwritten);
         Expect.Equal(0L, counters.Dropped);
-        Expect.Equal(2.98 - TimeOf(n, Samples - 1), ages[n]);
+        Expect.Equal(2.98 - TimeOf(n, Samples - 2 - n), ages[n]);  // the newest up to the query
       }
       live.Dispose();
 

@@ -94,8 +94,8 @@ class LiveTest {
         assertEquals(0, counters.getDropped());
       }
     }
-    assertEquals(2.98 - timeOf(0, SAMPLES - 1), ages.getBuffer().getDouble(0));
-    assertEquals(2.98 - timeOf(1, SAMPLES - 1), ages.getBuffer().getDouble(8));
+    assertEquals(2.98 - timeOf(0, SAMPLES - 2), ages.getBuffer().getDouble(0));
+    assertEquals(2.98 - timeOf(1, SAMPLES - 3), ages.getBuffer().getDouble(8));
 
     Tensor offline = Tensor.allocate(DType.FLOAT32, 3, 2 * CHANNELS);
     Tensor offlineMask = Tensor.allocate(DType.BOOL, 3, 2);
