@@ -389,6 +389,16 @@ def test_a_footer_that_is_damaged(tmp_path, cut):
         groups_of(str(path))
 
 
+def test_a_footer_of_lists_within_lists(tmp_path):
+    from robocache.data._parquet_footer import groups_of
+
+    path = tmp_path / "x.parquet"
+    footer = b"\x49" + b"\x19" * 100_000
+    path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(rbc.data.FormatError, match="its footer cannot be read"):
+        groups_of(str(path))
+
+
 def test_lists_of_any_width_without_rows(tmp_path):
     width = 2**31 - 1
     path = tmp_path / "x.parquet"

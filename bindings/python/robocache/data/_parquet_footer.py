@@ -68,7 +68,7 @@ def groups_of(path: str) -> list[Group]:
             raise FormatError(path, "", "is no Parquet file, or damaged: it has no footer")
         data = os.pread(file.fileno(), length, size - 8 - length)
     try:
-        footer = Thrift(data).struct()
+        footer, _ = struct_at(data, 0)
         return [_group(group) for group in footer.get(4, [])]
     except (IndexError, KeyError, TypeError, AttributeError, UnicodeDecodeError):
         raise FormatError(path, "", "is damaged: its footer cannot be read") from None
@@ -85,7 +85,7 @@ def _chunk(fields: Fields) -> Chunk:
     pages = [at for at in (fields[9], fields.get(11, 0)) if at > 0]
     return Chunk(
         kind=_KINDS[kind] if 0 <= kind < len(_KINDS) else "",
-        path=".".join(name.decode() for name in fields[3]),
+        path=b".".join(fields[3]).decode(),
         codec=int(fields[4]),
         values=int(fields[5]),
         packed=int(fields[7]),
@@ -95,71 +95,76 @@ def _chunk(fields: Fields) -> Chunk:
     )
 
 
-class Thrift:
-    """The compact protocol of Thrift: structs as dicts of their fields by number.
+def struct_at(data: bytes, at: int, depth: int = 0) -> tuple[Fields, int]:
+    """A struct of the compact protocol of Thrift: its fields by number, and where it ends.
 
     An IndexError says that the bytes end within a value, a KeyError that there is no such value.
     """
+    if depth > _DEEPEST:
+        raise KeyError(depth)
+    found: Fields = {}
+    field = 0
+    while True:
+        first = data[at]
+        at += 1
+        if first == 0:
+            return found, at
+        kind = first & 15
+        if first >> 4:
+            field += first >> 4
+        else:
+            number, at = _varint(data, at)
+            field = (number >> 1) ^ -(number & 1)
+        if kind == 5 or kind == 6 or kind == 4:
+            value = data[at]
+            at += 1
+            if value > 127:
+                value, at = _varint(data, at - 1)
+            found[field] = (value >> 1) ^ -(value & 1)
+        elif kind == 1 or kind == 2:
+            found[field] = kind == 1
+        else:
+            found[field], at = _value(kind, data, at, depth)
 
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
 
-    def struct(self, depth: int = 0) -> Fields:
-        if depth > _DEEPEST:
-            raise KeyError(depth)
-        found: Fields = {}
-        field = 0
-        while True:
-            first = self._byte()
-            if first == 0:
-                return found
-            kind, step = first & 15, first >> 4
-            field = field + step if step else self._number()
-            found[field] = kind == 1 if kind in (1, 2) else self._value(kind, depth)
+def _value(kind: int, data: bytes, at: int, depth: int) -> tuple[Any, int]:
+    if depth > _DEEPEST:
+        raise KeyError(depth)
+    if kind == 12:
+        return struct_at(data, at, depth + 1)
+    if kind in (4, 5, 6):
+        number, at = _varint(data, at)
+        return (number >> 1) ^ -(number & 1), at
+    if kind in (1, 2, 3):  # of a list: a bool takes a byte there
+        return data[at], at + 1
+    if kind in (7, 8):
+        size, at = (8, at) if kind == 7 else _varint(data, at)
+        if size > len(data) - at:
+            raise IndexError(size)
+        return data[at : at + size], at + size
+    if kind in (9, 10):
+        count, inner = data[at] >> 4, data[at] & 15
+        at += 1
+        if count == 15:
+            count, at = _varint(data, at)
+        if count > len(data) - at:  # each takes a byte at least
+            raise IndexError(count)
+        values = []
+        for _ in range(count):
+            value, at = _value(inner, data, at, depth + 1)
+            values.append(value)
+        return values, at
+    raise KeyError(kind)  # maps, which Parquet does not use
 
-    def _value(self, kind: int, depth: int) -> Any:
-        if kind in (4, 5, 6):
-            return self._number()
-        if kind in (1, 2, 3):  # of a list: a bool takes a byte there
-            return self._byte()
-        if kind == 7:
-            return self._bytes(8)
-        if kind == 8:
-            return self._bytes(self._varint())
-        if kind in (9, 10):
-            first = self._byte()
-            count, inner = first >> 4, first & 15
-            if count == 15:
-                count = self._varint()
-            if count > len(self.data) - self.at:  # each takes a byte at least
-                raise IndexError(count)
-            return [self._value(inner, depth + 1) for _ in range(count)]
-        if kind == 12:
-            return self.struct(depth + 1)
-        raise KeyError(kind)  # maps, which Parquet does not use
 
-    def _byte(self) -> int:
-        value = self.data[self.at]
-        self.at += 1
-        return value
-
-    def _bytes(self, count: int) -> bytes:
-        begin, self.at = self.at, self.at + count
-        if self.at > len(self.data):
-            raise IndexError(self.at)
-        return self.data[begin : self.at]
-
-    def _varint(self) -> int:
-        value = shift = 0
-        while True:
-            octet = self._byte()
-            value |= (octet & 127) << shift
-            if octet < 128:
-                return value
-            shift += 7
-            if shift > 63:
-                raise KeyError(shift)
-
-    def _number(self) -> int:
-        value = self._varint()
-        return (value >> 1) ^ -(value & 1)
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        octet = data[at]
+        at += 1
+        value |= (octet & 127) << shift
+        if octet < 128:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise KeyError(shift)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ._errors import FormatError, needed
 from ._files import Limit, opened
-from ._parquet_footer import Chunk, Thrift, groups_of
+from ._parquet_footer import Chunk, groups_of, struct_at
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 8}
 _TEXT = 32  # bytes of a text, which is read as its number in a dictionary
@@ -111,9 +111,8 @@ def _header(descriptor: int, at: int, end: int) -> tuple[int, int, int] | None:
     while True:
         data = os.pread(descriptor, min(look, end - at), at)
         try:
-            header = Thrift(data)
-            fields = header.struct()
-            return int(fields[2]), int(fields[3]), header.at
+            fields, length = struct_at(data, 0)
+            return int(fields[2]), int(fields[3]), length
         except (KeyError, TypeError):
             return None
         except IndexError:  # it is longer
