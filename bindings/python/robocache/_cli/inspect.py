@@ -5,6 +5,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from ..data import PointCloud, PointClouds, checks
+from ..data._findings import MEANINGS
 from ..data._overview import overview
 from ..data._words import duration, number, plural, size
 from . import show
@@ -21,23 +22,7 @@ from .common import (
 )
 from .words import in_cli_words
 
-KINDS = (
-    "clock",
-    "constant",
-    "drift",
-    "empty",
-    "gaps",
-    "jitter",
-    "latency",
-    "nan",
-    "order",
-    "quaternion",
-    "rate",
-    "repeats",
-    "span",
-    "statistics",
-    "zero_stamps",
-)
+KINDS = tuple(kind for kind in MEANINGS if kind != "damage")
 _MOST = 12  # of a list
 _LONG = 150  # characters of one of its items
 

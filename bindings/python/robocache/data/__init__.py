@@ -16,7 +16,7 @@ from ._align import align
 from ._clouds import PointCloud, PointClouds
 from ._episode_tools import statistics
 from ._episodes import Episodes, TrackInfo
-from ._errors import FormatError, LeftOut, Problem
+from ._errors import FormatError, LeftOut, Problem, Unread
 from ._open import open
 from ._recording import RecordedStream, Recording
 from ._report_html import report_html
@@ -38,6 +38,7 @@ __all__ = [
     "StreamInfo",
     "SyncResult",
     "TrackInfo",
+    "Unread",
     "align",
     "checks",
     "open",

@@ -7,12 +7,12 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from .. import Track
 from ._episodes import About, Episodes
-from ._errors import FormatError, LeftOut
+from ._errors import FormatError, LeftOut, Unread
 from ._files import Folder, is_folder, walked
 from ._npy import MAGIC, StoredArray, stored_array
 from ._open import FORMATS, Options, format_of, head
@@ -252,6 +252,8 @@ class _Arrays:
         names = channel_names(array.shape[1:])
         count = math.prod(array.shape[1:])
         return names if names is not None else tuple(f"[{i}]" for i in range(count))
+
+    unread: Sequence[Unread] = ()
 
     def look(self) -> None:
         pass

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ._columns import Columns, Decoder
-from ._errors import Damage, LeftOut, raise_shortage
+from ._errors import Damage, LeftOut, Unread, raise_shortage
 from ._files import Limit
 from ._mcap import Channel
 from ._messages import present
@@ -198,6 +198,10 @@ class Bag:
             for field, reason in topic.decoder.left_out():
                 found.append(LeftOut(f"{name}: {field}" if field else name, reason))
         return found
+
+    @property
+    def unread(self) -> list[Unread]:
+        return []
 
     def look(self) -> None:
         """Read the first messages of topics whose channels are not known yet, within limits.

@@ -69,6 +69,23 @@ class LeftOut:
         return printable(f"{self.place}: {self.reason}")
 
 
+@dataclass(frozen=True)
+class Unread:
+    """Messages or rows of a source that were not read, and why."""
+
+    place: str  #: the topic or the file
+    type: str  #: of the messages, or of the file; "" if that is not known
+    messages: int | None  #: how many, or rows of a table; None: not known
+    bytes: int | None  #: their size in the file; None: not known
+    reason: str  #: a whole sentence, with what to do
+    loses_numbers: bool = True  #: False where there is no numeric field, as in texts
+
+    def __str__(self) -> str:
+        count = "" if self.messages is None else f"{self.messages:,} messages "
+        kind = f"of {self.type} " if self.type else ""
+        return printable(f"{self.place}: {count}{kind}were not read: {self.reason}")
+
+
 _KEEP = "damaged='keep' reads the rest"
 
 

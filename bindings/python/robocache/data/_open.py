@@ -49,6 +49,8 @@ class Options:
     definitions: Mapping[str, str] = field(default_factory=dict)
     follow_links: bool = False
     limit: Limit = field(default_factory=Limit)
+    time: str | None = None  # COLUMN[:UNIT] of the times of tables
+    kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by stream and channels
 
 
 def open(

@@ -10,7 +10,7 @@ from .. import Report, Stream, report
 from .._printable import printable
 from .._text_table import text_table
 from ._check_times import header_is_good
-from ._errors import LeftOut, Problem, reading, some
+from ._errors import LeftOut, Problem, Unread, reading, some
 from ._source import Piece, Source, StreamInfo
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ class Recording:
         left_out: Collection[LeftOut] = (),
         path: str | None = None,
         problems: Sequence[Problem] = (),
+        unread: Collection[Unread] = (),
     ) -> None:
         self._source = source
         self._loaded: dict[str, RecordedStream] = dict(streams or {})
@@ -117,6 +118,7 @@ class Recording:
         self._left_out = tuple(left_out)
         self._path = path
         self._problems = problems
+        self._unread = tuple(unread)
 
     @classmethod
     def of(cls, streams: Collection[RecordedStream], path: str | None = None) -> Recording:
@@ -165,6 +167,17 @@ class Recording:
             return self._left_out
         with reading(self._source.path):
             return tuple(self._source.left_out)
+
+    @property
+    def unread(self) -> tuple[Unread, ...]:
+        """Topics or files whose messages or rows were not read, with the reason.
+
+        It reads the first messages of each topic.
+        """
+        if self._source is None:
+            return self._unread
+        with reading(self._source.path):
+            return tuple(self._source.unread)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -285,6 +298,7 @@ class Recording:
                 left_out=self._left_out,
                 path=self._path,
                 problems=self._problems,
+                unread=self._unread,
             )
         self.load(chosen)
         clock = self.clock(chosen) if clock is None else clock
@@ -302,6 +316,7 @@ class Recording:
             left_out=self.left_out,
             path=self.path,
             problems=self.problems,
+            unread=self.unread,
         )
 
     def clock(self, names: Collection[str] | None = None) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ._errors import Damage, LeftOut
+from ._errors import Damage, LeftOut, Unread
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,9 @@ class Source(Protocol):
 
     @property
     def left_out(self) -> list[LeftOut]: ...
+
+    @property
+    def unread(self) -> Sequence[Unread]: ...
 
     def look(self) -> None:
         """Read as much as it takes to know the channels."""
