@@ -349,6 +349,9 @@ void* bufferAddress(JNIEnv* env, jobject buffer);
 %javamethodmodifiers rbcChannelGroup::rbcChannelGroup(int64_t, int64_t, int32_t) "
   /** Channels {@code begin} to {@code begin + count - 1}, by a method of {@link RoboCache}. */
   public"
+%javamethodmodifiers rbcChannelGroup::rbcChannelGroup(int64_t, int64_t, int32_t, int32_t) "
+  /** Channels by {@code METHOD_ANGLE}, of a unit and a range of {@link RoboCache}: {@code PERIOD_...}. */
+  public"
 %extend rbcChannelGroup {
   rbcChannelGroup(int64_t begin, int64_t count, int32_t method) {
     rbcChannelGroup* made = (rbcChannelGroup*)calloc(1, sizeof *made);
@@ -356,6 +359,16 @@ void* bufferAddress(JNIEnv* env, jobject buffer);
       made->begin = begin;
       made->count = count;
       made->method = method;
+    }
+    return made;
+  }
+  rbcChannelGroup(int64_t begin, int64_t count, int32_t method, int32_t period) {
+    rbcChannelGroup* made = (rbcChannelGroup*)calloc(1, sizeof *made);
+    if (made != NULL) {
+      made->begin = begin;
+      made->count = count;
+      made->method = method;
+      made->period = period;
     }
     return made;
   }

@@ -24,7 +24,15 @@ extern "C" {
 #define RBC_METHOD_CUBIC 4    /* Catmull-Rom spline at the samples' own times */
 #define RBC_METHOD_PCHIP 5    /* monotone cubic: no overshoot */
 #define RBC_METHOD_SLERP 6    /* each 4 channels are a quaternion, in any order of components */
-#define RBC_METHOD_ANGLE 7    /* radians, by the shorter way round */
+#define RBC_METHOD_ANGLE 7    /* by the shorter way round; radians, or the group's period */
+
+/* rbcChannelGroup.period: the unit and the range of angles */
+#define RBC_PERIOD_RADIANS 0          /* [-pi, pi], both rounded to the compute dtype */
+#define RBC_PERIOD_DEGREES 1          /* [-180, 180) */
+#define RBC_PERIOD_TURNS 2            /* [-0.5, 0.5) */
+#define RBC_PERIOD_RADIANS_POSITIVE 3 /* [0, 2 pi), with 2 pi rounded to the dtype of out */
+#define RBC_PERIOD_DEGREES_POSITIVE 4 /* [0, 360) */
+#define RBC_PERIOD_TURNS_POSITIVE 5   /* [0, 1) */
 
 /* rbcResampleParams.bounds: queries outside a row's first and last time */
 #define RBC_BOUNDS_HOLD 0        /* write the edge sample, mask 0 */
@@ -42,10 +50,10 @@ extern "C" {
 
 /* Channels begin .. begin + count - 1 and how they are interpolated. */
 typedef struct rbcChannelGroup {
-  int64_t begin;    /* the first channel */
-  int64_t count;    /* how many channels; slerp: a multiple of 4 */
-  int32_t method;   /* RBC_METHOD_... */
-  int32_t reserved; /* 0 */
+  int64_t begin;  /* the first channel */
+  int64_t count;  /* how many channels; slerp: a multiple of 4 */
+  int32_t method; /* RBC_METHOD_... */
+  int32_t period; /* angle: RBC_PERIOD_...; other methods: 0 */
 } rbcChannelGroup;
 
 /* How to resample one stream. */
@@ -120,7 +128,9 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  *
  * Methods, for the samples v1 at t1 and v2 at t2 around q, v0 before and v3 after these, and
  * w = (q - t1) / (t2 - t1):
- *   linear   fma(w, v2 - v1, v1).
+ *   linear   fma(w, d, v1) with d = v2 - v1. Where that is NaN and no sample is, from the other side:
+ *            fma(w - 1, d, v2); where that is NaN too and v1 = v2, v1: as numpy.interp has infinite
+ *            samples. Finite samples whose difference overflows: fma(w, v2, (1 - w) v1).
  *   cubic    the Hermite cubic whose slope at a sample is that of the parabola through it and its
  *            two neighbours: the non-uniform Catmull-Rom spline (Catmull and Rom, 1974; Barry and
  *            Goldman, "A recursive evaluation algorithm for a class of Catmull-Rom splines", 1988).
@@ -132,8 +142,15 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  *            result continues the sign of v1. A quaternion of zeros, or with a NaN or an infinity,
  *            is no rotation: where a sample that counts is one (v1, and v2 unless w = 0; with rules
  *            2 and 4 the one that would be written), these four channels are invalid.
- *   angle    v1 plus w times the difference wrapped to [-pi, pi], wrapped to [-pi, pi] itself.
- *            Samples that are written as they are stay as they are.
+ *   angle    v1 plus w times the difference wrapped to [-P/2, P/2], wrapped to the range of the
+ *            period: r = fma(w, wrap(v2 - v1), v1), less whole turns P. P is 2 pi, 360 or 1, and the
+ *            range [-P/2, P/2) or [0, P); without groups, and with period 0, [-pi, pi]. With any
+ *            other period no result lies outside of the range, in the dtype of out either: what
+ *            would round to its end becomes the largest number below (before mean and inv_std,
+ *            where they are given, in the compute dtype). A difference of half a turn
+ *            goes in its own direction. Samples that are written as they are keep their value,
+ *            inside of the range or not; one inside does not round to the end either. In degrees and
+ *            turns all steps but fma and rounding are exact.
  * At an end of the row, and beside a pair of equal times, where v0 or v3 has no place, cubic takes
  * the parabola through the three samples that exist, and pchip takes SciPy's one-sided slope. With
  * two samples both give a line.
@@ -142,9 +159,10 @@ static inline rbcResampleParams rbcResampleParamsInit(void) {
  *
  * Arithmetic: differences of times in their dtype (i64 exactly), one division a query in that dtype
  * (i64: f64), w rounded to the compute dtype: f64 for values of f64 and of 32 and 64-bit integers,
- * else f32; results rounded to nearest even. w = 0 gives v1 itself. NaN and infinite values
- * propagate, but for slerp; any NaN written is the positive quiet NaN with all payload bits set (0x7fffffff in
- * f32). CPU and CUDA agree bit for bit, in slerp and angle as well: polynomials take the place of
+ * else f32; results rounded to nearest even. w = 0 gives v1 itself. NaN propagates, but for slerp;
+ * cubic gives NaN or an infinity where any of its four samples is infinite, pchip NaN where v1 or v2
+ * is, but of two samples in all what linear gives. Any NaN written is the positive quiet NaN with all payload bits set (0x7fffffff in f32). CPU
+ * and CUDA agree bit for bit, in slerp and angle as well: polynomials take the place of
  * transcendental functions, with an error of a few units in the last place of 1.
  * max_gap and tolerance are rounded to the dtype of times (i64: down); above 0 and below one tick of
  * i64 they are INVALID_ARGUMENT: seconds, most likely, where ticks are meant.

@@ -24,6 +24,16 @@ enum class Method : int32_t {
   kAngle = RBC_METHOD_ANGLE,
 };
 
+// The unit and the range of angles: see RBC_PERIOD_... in resample.h.
+enum class Period : int32_t {
+  kRadians = RBC_PERIOD_RADIANS,
+  kDegrees = RBC_PERIOD_DEGREES,
+  kTurns = RBC_PERIOD_TURNS,
+  kRadiansPositive = RBC_PERIOD_RADIANS_POSITIVE,
+  kDegreesPositive = RBC_PERIOD_DEGREES_POSITIVE,
+  kTurnsPositive = RBC_PERIOD_TURNS_POSITIVE,
+};
+
 // What queries before the first and after the last time get.
 enum class Bounds : int32_t {
   kHold = RBC_BOUNDS_HOLD,
@@ -31,9 +41,11 @@ enum class Bounds : int32_t {
   kExtrapolate = RBC_BOUNDS_EXTRAPOLATE,
 };
 
-// Channels begin .. begin + count - 1 by a method of their own, for StreamOptions::groups.
-inline rbcChannelGroup channels(int64_t begin, int64_t count, Method method) noexcept {
-  return {begin, count, static_cast<int32_t>(method), 0};
+// Channels begin .. begin + count - 1 by a method of their own, for StreamOptions::groups. Only
+// Method::kAngle has a period.
+inline rbcChannelGroup channels(int64_t begin, int64_t count, Method method,
+                                Period period = Period::kRadians) noexcept {
+  return {begin, count, static_cast<int32_t>(method), static_cast<int32_t>(period)};
 }
 
 // How one stream is resampled: see rbcResampleParams in resample.h. Tensors are optional.

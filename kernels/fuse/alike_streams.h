@@ -12,7 +12,7 @@ inline rows::Kind kindOf(const FuseStream& s, Method method) {
   if (takesFour(method)) return rows::Kind::kFourRows;
   if (method == Method::kSlerp) return rows::Kind::kQuaternions;
   const bool affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
-  return affine || method == Method::kAngle ? rows::Kind::kTwoRows : rows::Kind::kLine;
+  return affine || isAngle(method) ? rows::Kind::kTwoRows : rows::Kind::kLine;
 }
 
 // Whether the stream's kernel may be that of all.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "element_of.h"
+#include "fuse/angle_in_turn.cuh"
 #include "fuse/fuse_any_access.cuh"
 #include "interpolate.h"
 #include "slerp.h"
@@ -18,11 +19,13 @@ __device__ __forceinline__ bool take(const typename Access::Raw& raw,
   return true;
 }
 
-// Returns whether there is a value: quaternions may be none.
+// Returns whether there is a value: quaternions may be none. kMethod is the method, but kAngle all
+// angles.
 template <Method kMethod, class Access, class Number, bool kMasked>
 __device__ __forceinline__ bool interpolate(const Access& access,
                                             const Query<Number, kMasked>& query, int64_t step,
-                                            int v, Number (&out)[Access::kCount]) {
+                                            int v, Method method, DType angle_dtype,
+                                            Number (&out)[Access::kCount]) {
   constexpr int kCount = Access::kCount;
   const Weights<Number>& k = query.weights;
   const char* source = query.source;
@@ -51,6 +54,16 @@ __device__ __forceinline__ bool interpolate(const Access& access,
     if (k.w == 0) return take<Access>(v1, out);
     slerp(q1, q2, k.w, out);
   } else {
+    if constexpr (kMethod == Method::kAngle) {
+      if (isInTurn(method)) {
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) {
+          out[i] =
+              angleInTurn(Access::number(v1, i), Access::number(v2, i), k.w, method, angle_dtype);
+        }
+        return true;
+      }
+    }
     if (k.w == 0) return take<Access>(v1, out);
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
@@ -91,17 +104,19 @@ __device__ __forceinline__ void normalize(const StreamTask& task, int64_t channe
 }
 
 template <Method kMethod, class Access, class Out, class Form>
-__device__ __forceinline__ void writeBy(const Part<Form>& part) {
+__device__ __forceinline__ void writeBy(const Part<Form>& part, Method method = kMethod) {
   using Number = typename Access::Number;
   constexpr int kCount = Access::kCount;
   const FuseStream& s = part.task.stream;
   const Access access(part);
   const int64_t step = s.values_stride[1] * part.task.value_bytes;
   const bool affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
+  const DType angle_dtype = affine ? DType::F64 : kDTypeOf<Out>;
   visitItems<Number>(part, [&](const Query<Number, Form::kMasked>& query, int v, bool* mask) {
     AlignedVec<Out, kCount> result;
     Number values[kCount];
-    if (query.source != nullptr && interpolate<kMethod>(access, query, step, v, values)) {
+    if (query.source != nullptr &&
+        interpolate<kMethod>(access, query, step, v, method, angle_dtype, values)) {
       if (affine) normalize<kCount>(part.task, part.channel + v * kCount, values);
       result = narrowVec<Out>(values);
     } else {
@@ -155,9 +170,13 @@ __device__ __forceinline__ void writeAny(const Part<Form>& part, Method method) 
   switch (method) {
     case Method::kCubic: return writeBy<Method::kCubic, Channel, Out>(part);
     case Method::kPchip: return writeBy<Method::kPchip, Channel, Out>(part);
-    case Method::kAngle: return writeBy<Method::kAngle, Channel, Out>(part);
     case Method::kSlerp: return writeBy<Method::kSlerp, Quaternion, Out>(part);
-    default: return writeBy<Method::kLinear, Channel, Out>(part);
+    default: break;
+  }
+  if (isAngle(method)) {
+    writeBy<Method::kAngle, Channel, Out>(part, method);
+  } else {
+    writeBy<Method::kLinear, Channel, Out>(part);
   }
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "element_of.h"
+#include "fuse/angle_in_turn.cuh"
 #include "fuse/copy_row.cuh"
 #include "fuse/fuse_mixed_arguments.cuh"
 #include "fuse/search_shared.cuh"
@@ -168,6 +169,21 @@ struct Answer {
     }
   }
 
+  // Angles in a turn.
+  __device__ __forceinline__ void putAngles(const Segment<Time>& segment,
+                                            const Position<Time>& position) const {
+    const auto w = static_cast<float>(position.weight);
+    const Around rows = around(position, w);
+    const DType angle_dtype = task.has_affine ? DType::F64 : kDTypeOf<Out>;
+#pragma unroll 1
+    for (int32_t c = segment.begin; c < segment.end; ++c) {
+      const char* const at = rows.at + c * read.size;
+      const float v1 = read(at);
+      const float v2 = read(at + rows.right);
+      put(c, angleInTurn(v1, v2, w, segment.rules.method, angle_dtype));
+    }
+  }
+
   // Returns whether all quaternions are rotations.
   __device__ __forceinline__ bool putQuaternions(const Segment<Time>& segment,
                                                  const Position<Time>& position) const {
@@ -223,7 +239,12 @@ struct Answer {
                     return pchip(a, b, c, d, k);
                   });
         break;
-      default: putLines(segment, position, [](float a, float b, float w) { return lerp(a, b, w); });
+      default:
+        if (isInTurn(segment.rules.method)) {
+          putAngles(segment, position);
+        } else {
+          putLines(segment, position, [](float a, float b, float w) { return lerp(a, b, w); });
+        }
     }
     return position.mask;
   }

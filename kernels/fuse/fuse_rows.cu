@@ -35,7 +35,7 @@ Common commonOf(const FuseProblem& p) {
     const ChannelSegment& all = p.segments[s.first_segment];
     common.kind = std::max(common.kind, kindOf(s, all.method));
     quaternions |= all.method == Method::kSlerp;
-    angles |= all.method == Method::kAngle;
+    angles |= isAngle(all.method);
     const auto suits = [&](int bytes) {
       return s.channels > 0 && suitsVecs(p, s, all, std::max(bytes / largest, 1));
     };

@@ -125,14 +125,17 @@ struct Item {
     if (valid) {
       Number values[kCount];
       bool sure = true;
+      const bool affine = kKind != Kind::kLine && (task.mean != nullptr || task.inv_std != nullptr);
+      const DType angle_dtype = affine ? DType::F64 : kDTypeOf<Out>;
       if constexpr (kKind == Kind::kQuaternions) {
-        sure =
-            blend(rows, task.rules.method, weight, values) || task.rules.method != Method::kSlerp;
+        sure = blend(rows, task.rules.method, weight, angle_dtype, values) ||
+               task.rules.method != Method::kSlerp;
+      } else if constexpr (kKind == Kind::kTwoRows) {
+        blend(rows, task.rules.method, weight, angle_dtype, values);
       } else {
         blend(rows, task.rules.method, weight, values);
       }
-      if (kKind != Kind::kLine && (task.mean != nullptr || task.inv_std != nullptr))
-        normalize(task.mean, task.inv_std, channel, values);
+      if (affine) normalize(task.mean, task.inv_std, channel, values);
       result = narrowVec<Out>(values);
       if constexpr (kKind == Kind::kQuaternions) {
 #pragma unroll

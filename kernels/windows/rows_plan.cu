@@ -93,7 +93,7 @@ class RowsPlan {
     bool steps = false;
     for (int32_t i = 0; i < s.num_methods; ++i) {
       const Method method = p_.methods[s.first_method + i].method;
-      if (takesFour(method)) return false;
+      if (takesFour(method) || isInTurn(method)) return false;
       quaternions += method == Method::kSlerp ? 1 : 0;
       steps |= isStep(method);
     }

@@ -21,7 +21,7 @@ constexpr int64_t kQuaternion = 4;
 void checkGroup(const rbcChannelGroup& group, int i, int64_t channels) {
   char method[32];
   std::snprintf(method, sizeof method, "groups[%d].method", i);
-  const bool slerp = methodOf(group.method, method) == Method::kSlerp;
+  const Method own = methodOf(group.method, method);
   if (group.count < 1) {
     fail(RBC_STATUS_INVALID_ARGUMENT, "groups[%d].count: is %" PRId64 ", expected 1 or more", i,
          group.count);
@@ -32,20 +32,34 @@ void checkGroup(const rbcChannelGroup& group, int i, int64_t channels) {
          ", which are not all of the %" PRId64 " channels of values",
          i, group.begin, group.count, channels);
   }
-  if (slerp && group.count % kQuaternion != 0) {
+  if (own == Method::kSlerp && group.count % kQuaternion != 0) {
     fail(RBC_STATUS_INVALID_ARGUMENT,
          "groups[%d].count: is %" PRId64 ", expected a multiple of 4 for slerp", i, group.count);
   }
-  if (group.reserved != 0) {
-    fail(RBC_STATUS_INVALID_ARGUMENT, "groups[%d]: reserved is not 0", i);
+  if (group.period < 0 || group.period >= kPeriods) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "groups[%d].period: is %d, expected RBC_PERIOD_RADIANS, _DEGREES, _TURNS, "
+         "_RADIANS_POSITIVE, _DEGREES_POSITIVE or _TURNS_POSITIVE",
+         i, group.period);
   }
+  if (group.period != 0 && own != Method::kAngle) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "groups[%d].period: is %d, expected 0 for method %s; only angle has a period", i,
+         group.period, kNames[group.method]);
+  }
+}
+
+// The method of a group that checkGroup() accepts.
+Method methodOf(const rbcChannelGroup& group) {
+  return static_cast<Method>(group.method + group.period);
 }
 
 }  // namespace
 
 const char* MethodSet::interpolating() const {
-  for (int i = 0; i < kMethods; ++i) {
-    if (has(static_cast<Method>(i)) && !isStep(static_cast<Method>(i))) return kNames[i];
+  for (int i = 0; i < kMethods + kPeriods - 1; ++i) {
+    const auto method = static_cast<Method>(i);
+    if (has(method) && !isStep(method)) return kNames[std::min(i, kMethods - 1)];
   }
   return nullptr;
 }
@@ -102,7 +116,7 @@ int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment
     }
     if (group.begin > covered) break;
     covered += group.count;
-    const auto own = static_cast<Method>(group.method);
+    const Method own = methodOf(group);
     methods->add(own);
     if (count > 0 && segments[count - 1].method == own) {
       segments[count - 1].count += group.count;

@@ -212,6 +212,7 @@ void FuseBuilder::finish(int mask_rank) {
   p.out_stride[1] = out_.strides[out_.ndim - 2];
   p.out_stride[2] = out_.strides[out_.ndim - 1];
   p.out_dtype = out_.dtype;
+  p.angle_dtype = out_.dtype;
   if (mask_ != nullptr) {
     const View& mask = *mask_;
     requireShape(mask, "mask", mask_rank - skip, mask_shape + skip);

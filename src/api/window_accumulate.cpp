@@ -39,6 +39,7 @@ class Block {
     }
     WindowStream& s = streams_[a.stream];
     s.shift = s.scale = s.bias = s.low = s.high = s.neutral = {};
+    s.angle_dtype = DType::F64;
     if (s.pad == WindowPad::kNeutral) s.pad = WindowPad::kHold;
     const int64_t row = s.num_offsets * s.out_channels;
     ScratchLayout layout(data);

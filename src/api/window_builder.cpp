@@ -153,7 +153,9 @@ void WindowBuilder::finishStream(int32_t n) {
     if (segments_[i].kind == WindowKind::kCopy) continue;
     s.in_double |= computesInDouble(streams_[segments_[i].reference_stream].values_dtype);
   }
+  s.angle_dtype = DType::F64;
   if (given_[n].has_out) {
+    if (copies(s) && !s.normalizes() && !s.clips()) s.angle_dtype = s.out.dtype;
     const bool as_it_is = copies(s) && !s.normalizes() && !s.clips() && s.neutral.data == nullptr;
     requireOutDtype(s, s.out.dtype, as_it_is, "out");
     s.fill_bits = elementBits(given_[n].fill_value, s.out.dtype, "fill_value");

@@ -6,6 +6,7 @@
 #if !defined(RBC_MATH_HERMITE_H) || defined(RBC_FORMULAS_AGAIN)
 #define RBC_MATH_HERMITE_H
 
+#include "interpolate.h"
 #include "number.h"
 #include "weights.h"
 
@@ -60,7 +61,7 @@ template <class V>
 RBC_HD V pchipAtEnd(V v0, V v1, V v2, V v3, const Weights<Scalar<V>>& k) {
   using S = Scalar<V>;
   const V d = v2 - v1;
-  if (!k.before && !k.after) return mulAdd(V(k.w), d, v1);
+  if (!k.before && !k.after) return RBC_FORMULAS::lerp(v1, v2, V(k.w));
   const V zero = V(S(0));
   const S f = k.before ? k.c[2] : k.c[3];
   const S a = (1 + f) / 3;

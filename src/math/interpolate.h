@@ -3,23 +3,48 @@
 #define RBC_MATH_INTERPOLATE_H
 
 #include "number.h"
+#include "turn.h"
 
 namespace RBC_FORMULAS {
 
-// v1 + w (v2 - v1), rounded once at the end. Where w = 0, v1 is meant, whatever v2 is: that is the
-// caller's to see to.
+// lerp() where v1 + w d is not finite, d = v2 - v1. Infinite samples as numpy.interp has them: from
+// v2 if that gives a number, else v1 if both are equal. Finite samples whose difference overflows:
+// the weighted sum.
 template <class V>
-RBC_HD V lerp(V v1, V v2, V w) {
-  return mulAdd(w, v2 - v1, v1);
+RBC_HD V lerpNotFinite(V v1, V v2, V w, V d, V sum) {
+  const V one = V(Scalar<V>(1));
+  const V from_right = mulAdd(w - one, d, v2);
+  const V better = select(sum == sum, sum, from_right);
+  const V best = select(better == better, better, select(v1 == v2, v1, better));
+  const V weighted = mulAdd(w, v2, (one - w) * v1);
+  // x - x is 0 for a finite x, else NaN, which equals nothing.
+  const V of_finite = select(d - d == d - d, best, weighted);
+  return select(v1 - v1 == v2 - v2, of_finite, best);
 }
 
-// x less the nearest multiple of 2 pi, which is taken in two parts (Cody and Waite, "Software
-// manual for the elementary functions", 1980): to [-pi, pi].
-RBC_HD float twoPiHigh(float) { return 6.28318548f; }
-RBC_HD float twoPiLow(float) { return -1.74845553e-7f; }
-RBC_HD double twoPiHigh(double) { return 6.283185307179586; }
-RBC_HD double twoPiLow(double) { return 2.4492935982947064e-16; }
+// v1 + w (v2 - v1), rounded once at the end; for samples that are not finite see lerpNotFinite(). A
+// weight of 0 means v1, whatever v2 is: the caller handles it.
+template <class V>
+RBC_HD V lerp(V v1, V v2, V w) {
+  const V d = v2 - v1;
+  const V sum = mulAdd(w, d, v1);
+  return allFinite(sum) ? sum : RBC_FORMULAS::lerpNotFinite(v1, v2, w, d, sum);
+}
 
+// v1 + w (v2 - v1) of some pairs. Returns whether all are finite; else lerp() has to give them.
+template <int kCount, class V>
+RBC_HD bool lerpFinite(const V (&v1)[kCount], const V (&v2)[kCount], V w, V (&out)[kCount]) {
+  V even = V(0);  // NaN if a sum is not finite
+  V odd = V(0);
+  for (int i = 0; i < kCount; ++i) {
+    out[i] = mulAdd(w, v2[i] - v1[i], v1[i]);
+    V& zero = i % 2 == 0 ? even : odd;
+    zero = mulAdd(out[i], V(0), zero);
+  }
+  return even == odd;
+}
+
+// x less the nearest multiple of 2 pi: to [-pi, pi].
 template <class V>
 RBC_HD V wrapAngle(V x) {
   using S = Scalar<V>;
@@ -27,10 +52,64 @@ RBC_HD V wrapAngle(V x) {
   return mulAdd(turns, V(-twoPiLow(S())), mulAdd(turns, V(-twoPiHigh(S())), x));
 }
 
-// From one angle to another by the shorter way round.
+// From one angle in radians to another by the shorter way round.
 template <class V>
 RBC_HD V lerpAngle(V v1, V v2, V w) {
   return wrapAngle(mulAdd(w, wrapAngle(v2 - v1), v1));
+}
+
+// x less whole turns: the nearest one, or with a shift of 0.5 the one below. Exact in degrees and
+// turns. Beside an end it may be off by a turn, since the quotient is rounded: see movedInto().
+template <class V>
+RBC_HD V lessTurns(V x, Scalar<V> shift, const Turn<Scalar<V>>& turn) {
+  const V turns = roundEven(mulAdd(x, V(turn.inverse), V(-shift)));
+  return mulAdd(turns, V(-turn.rest), mulAdd(turns, V(-turn.length), x));
+}
+
+// x a turn further where it lies outside of [low, high].
+template <class V>
+RBC_HD V movedInto(V x, Scalar<V> low, Scalar<V> high, const Turn<Scalar<V>>& turn) {
+  const V above = (x + V(turn.length)) + V(turn.rest);
+  const V below = (x - V(turn.length)) - V(turn.rest);
+  return select(x < V(low), above, select(x > V(high), below, x));
+}
+
+// An angle that may lie any number of turns from 0, near it. Each step leaves some 2^-21 of f32, 2^-50
+// of f64.
+template <class V>
+RBC_HD V nearZero(V x, const Turn<Scalar<V>>& turn) {
+  using S = Scalar<V>;
+  constexpr int kSteps = sizeof(S) == 4 ? 6 : 22;
+  for (int i = 0; i < kSteps; ++i) {
+    const V less = RBC_FORMULAS::lessTurns(x, S(0), turn);
+    x = select(x > V(turn.far), less, select(x < V(-turn.far), less, x));
+  }
+  return x;
+}
+
+// From one angle to another by the shorter way round; of half a turn in the direction of the
+// difference. The result lies in the turn's range. A weight of 0 means v1 as it is, but that no
+// rounding brings it out of the range either.
+template <class V>
+RBC_HD V lerpInTurn(V v1, V v2, V w, const Turn<Scalar<V>>& turn) {
+  using S = Scalar<V>;
+  V from = v1;
+  V to = v2;
+  if (!areWithin(v1, v2, turn.far)) {
+    from = RBC_FORMULAS::nearZero(v1, turn);
+    to = RBC_FORMULAS::nearZero(v2, turn);
+  }
+  const S half = turn.length * S(0.5);
+  const V way =
+      RBC_FORMULAS::movedInto(RBC_FORMULAS::lessTurns(to - from, S(0), turn), -half, half, turn);
+  const V wrapped = RBC_FORMULAS::movedInto(
+      RBC_FORMULAS::lessTurns(mulAdd(w, way, from), turn.shift, turn), turn.begin, turn.last, turn);
+  const V top = V(turn.top);
+  // 2 pi itself may come out a little below 0, as it is rounded.
+  const V begin = V(turn.begin);
+  const V between = select(wrapped > top, top, select(wrapped < begin, begin, wrapped));
+  const V sample = select(v1 > top, select(v1 > V(turn.last), v1, top), v1);
+  return select(w == V(S(0)), sample, between);
 }
 
 // Per channel, after interpolation.

@@ -10,32 +10,11 @@
 #include <type_traits>
 
 #include "hermite.h"
+#include "method.h"
 #include "times.h"
 #include "valid_samples.h"
 
 namespace rbc {
-
-enum class Method : int32_t {
-  kLinear = 0,
-  kNearest = 1,
-  kPrevious = 2,
-  kNext = 3,
-  kCubic = 4,
-  kPchip = 5,
-  kSlerp = 6,
-  kAngle = 7,
-};
-inline constexpr int kMethods = 8;
-
-// Whether a method takes one sample as it is; only these know a tolerance.
-RBC_HD bool isStep(Method method) {
-  return method == Method::kNearest || method == Method::kPrevious || method == Method::kNext;
-}
-
-// Whether a method looks at the samples beside the two around a query.
-RBC_HD bool takesFour(Method method) {
-  return method == Method::kCubic || method == Method::kPchip;
-}
 
 enum class Bounds : int32_t { kHold = 0, kFill = 1, kExtrapolate = 2 };
 

@@ -43,6 +43,18 @@ RBC_HD double roundEven(double x) { return rint(x); }
 RBC_HD float select(bool condition, float yes, float no) { return condition ? yes : no; }
 RBC_HD double select(bool condition, double yes, double no) { return condition ? yes : no; }
 
+// Whether x, or each number of a vector, is neither infinite nor NaN.
+RBC_HD bool allFinite(float x) { return fabsf(x) < INFINITY; }
+RBC_HD bool allFinite(double x) { return fabs(x) < static_cast<double>(INFINITY); }
+
+// Whether both are, and no further from 0 than a limit.
+RBC_HD bool areWithin(float x, float y, float limit) {
+  return fabsf(x) <= limit && fabsf(y) <= limit;
+}
+RBC_HD bool areWithin(double x, double y, double limit) {
+  return fabs(x) <= limit && fabs(y) <= limit;
+}
+
 // x kept between two numbers; NaN stays.
 template <class V>
 RBC_HD V clamp(V x, V low, V high) {

@@ -88,6 +88,9 @@ struct FuseProblem {
   uint8_t* mask;  // may be null
   int64_t mask_stride[3];
   DType out_dtype;
+  // No rounding to it brings an angle out of its range: see turn.h. F64 stands for the compute type,
+  // and so it is of streams that are normalized, whose results have no range.
+  DType angle_dtype;
   DType time_dtype;  // F32, F64 or I64
 
   // In the caller's memory: a kernel gets a copy.

@@ -121,6 +121,11 @@ RBC_HD bool channelAt(const WindowStream& s, const WindowPlace& place, Method me
   }
   const Number v1 = read(place.row, channel);
   *value = v1;
+  if (isInTurn(method)) {
+    const Number v2 = k.w != 0 ? read(place.right, channel) : v1;
+    *value = lerpInTurn(v1, v2, k.w, turnOf<Number>(method, s.angle_dtype));
+    return true;
+  }
   if (k.w == 0) return true;
   const Number v2 = read(place.right, channel);
   switch (method) {

@@ -102,6 +102,7 @@ struct WindowStream {
   int32_t first_method;
   int32_t num_methods;  // 0 unless it interpolates; then 1 at least, as in FuseStream
   DType values_dtype;
+  DType angle_dtype;  // FuseProblem's
   WindowPad pad;
   bool interpolates;
   bool in_double;  // the type that transforms and normalization compute in

@@ -115,6 +115,7 @@ std::vector<Case> readCases(const std::filesystem::path& path) {
     } else if (word == "group") {
       rbcChannelGroup group = {};
       words >> group.begin >> group.count >> group.method;
+      if (!(words >> group.period)) group.period = 0;
       part->groups.push_back(group);
       part->numbers["num_groups"] = static_cast<double>(part->groups.size());
     } else if (word == "transform") {

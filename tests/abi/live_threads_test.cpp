@@ -11,6 +11,7 @@
 #include "abi/live_model.h"
 #include "support/random.h"
 #include "support/sanitizers.h"
+#include "support/share.h"
 
 namespace {
 
@@ -100,7 +101,7 @@ bool wasThere(const std::vector<Event>& events, const Seen& seen) {
 TEST_CASE("live: rings of one to three samples, with late ones and resets, among threads") {
   constexpr int32_t kStreams = 4;
   constexpr int64_t kChannels = 67;  // so that looks meet pushes
-  const int64_t samples = factor() * (support::kSanitized ? 20000 : 150000);
+  const int64_t samples = support::shareOf(factor() * (support::kSanitized ? 20000 : 150000));
   rbcResampleParams params = rbcResampleParamsInit();
   params.method = RBC_METHOD_PREVIOUS;
   std::vector<rbcLiveStream> streams;

@@ -1,4 +1,6 @@
 // What rbcResample must refuse of methods, groups of channels and the affine part.
+#include <cstdint>
+#include <iterator>
 #include <limits>
 
 #include "abi/resample_call.h"
@@ -115,9 +117,31 @@ TEST_CASE("method errors: groups that reach outside the channels") {
   refusedGroups("groups[0]", {group(-kMost - 1, 4)});
   refusedGroups("groups[1].count: is 0, expected 1 or more", {group(0, 4), group(4, 0)});
   refusedGroups("groups[0].count: is -4", {group(4, -4), group(0, 4)});
-  std::vector<rbcChannelGroup> reserved = {group(0, 2), group(2, 2)};
-  reserved[1].reserved = 1;
-  refusedGroups("groups[1]: reserved is not 0", reserved);
+}
+
+TEST_CASE("method errors: a period is one of those there are, and of angles") {
+  for (const int32_t period : {-1, 6, 7, INT32_MAX, INT32_MIN}) {
+    std::vector<rbcChannelGroup> groups = {group(0, 2), group(2, 2, RBC_METHOD_ANGLE)};
+    groups[1].period = period;
+    refusedGroups("groups[1].period: is " + std::to_string(period) +
+                      ", expected RBC_PERIOD_RADIANS..._DEGREES..._TURNS_POSITIVE",
+                  groups);
+  }
+  for (size_t m = 0; m < std::size(kMethods); ++m) {
+    for (int32_t period = 0; period < 6; ++period) {
+      std::vector<rbcChannelGroup> groups = {group(0, 4, kMethods[m])};
+      groups[0].period = period;
+      if (period != 0 && kMethods[m] != RBC_METHOD_ANGLE) {
+        refusedGroups("groups[0].period: is " + std::to_string(period) +
+                          ", expected 0 for method " + kNames[m] + "; only angle has a period",
+                      groups);
+      } else {
+        Call call;
+        call.regroup(groups);
+        CHECK_SUCCEEDS(call.run());
+      }
+    }
+  }
 }
 
 TEST_CASE("method errors: slerp takes whole quaternions") {

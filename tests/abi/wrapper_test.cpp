@@ -257,6 +257,21 @@ TEST_CASE("wrapper: channel groups and an affine part") {
   for (int i = 0; i < 9; ++i) CHECK(std::abs(out[i]) == doctest::Approx(expected[i]));
 }
 
+TEST_CASE("wrapper: angles by their period") {
+  const Context context = Context::cpu(1);
+  const double times[] = {0, 1};
+  const double query[] = {0.5};
+  const float values[] = {350, 0.875f, 20, 0.25f};
+  float out[2] = {};
+  ResampleOptions options;
+  options.groups = {channels(0, 1, robocache::Method::kAngle, robocache::Period::kDegreesPositive),
+                    channels(1, 1, robocache::Method::kAngle, robocache::Period::kTurns)};
+  robocache::resample(context, {values, {2, 2}}, {times, {2}}, {query, {1}}, {out, {1, 2}},
+                      options);
+  CHECK(out[0] == 5);
+  CHECK(out[1] == 0.0625f);
+}
+
 TEST_CASE("wrapper: fuse, with every option") {
   const Context context = Context::cpu(2);
   const std::vector<double> joint_times = {0, 1, 2, 9};

@@ -42,7 +42,8 @@ std::vector<rbcChannelGroup> anyGroups(Choices& choices, int64_t channels, bool 
       if (channels - begin < 4) method = RBC_METHOD_CUBIC;
       count = method == RBC_METHOD_SLERP ? 4 : count;
     }
-    groups.push_back({begin, count, method, 0});
+    const bool angles = method == RBC_METHOD_ANGLE;
+    groups.push_back({begin, count, method, angles ? static_cast<int32_t>(choices.below(6)) : 0});
     begin += count;
   }
   if (choices.chance(30)) std::reverse(groups.begin(), groups.end());
@@ -141,8 +142,8 @@ std::unique_ptr<Call> makeResample(Choices& choices) {
   const Stream s = anyStream(*call, choices, clock, true);
   call->checking = s.params;
   // Now and then as many that a call is cut into parts for its threads.
-  const int64_t queries = choices.bits() % 100 == 0 ? choices.between(2000, 6000)
-                                                    : anyExtent(choices, 30);
+  const int64_t queries =
+      choices.bits() % 100 == 0 ? choices.between(2000, 6000) : anyExtent(choices, 30);
   Tensor* query_times = anyQueries(*call, choices, clock, queries);
   std::vector<int64_t> shape = outShape(clock, queries);
   Tensor* mask = choices.chance(60)

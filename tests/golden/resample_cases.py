@@ -90,6 +90,14 @@ def cases():
         np.array([[0.5, 1, 1.5, 2, 2.5, 3, 3.25]], np.float32),
         "f32",
     )
+    most = 1.5 * 2.0**1023
+    yield resample(
+        "linear f64, infinite values, differences that overflow",
+        np.array([[[np.inf, 1, -most], [np.inf, np.inf, most], [1, -np.inf, most / 2]]]),
+        np.arange(3, dtype=np.float64)[None],
+        np.array([[0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2]]),
+        "f64",
+    )
     yield resample(
         "linear f32 to bf16, packed by offsets, with an empty row",
         dyadic(random, (9, 2), "f32"),
@@ -275,3 +283,27 @@ def missing_cases():
             method=method,
             lengths=np.array([9, 7], np.int32),
         )
+    # Across the ends of the ranges, at an end, by half a turn either way, and from any turn.
+    turns = np.array([0.4375, -0.4375, 0.0, 0.5, -0.5, 0.25, 0.75, 2.875, -3.0, 0.9990234375])
+    for dtype, out_dtype in (("f32", "f32"), ("f64", "f64"), ("f64", "bf16"), ("f32", "f16")):
+        yield resample(
+            f"angles of all periods in groups {dtype} to {out_dtype}",
+            np.stack([360 * turns, turns, 360 * turns, turns], axis=-1).astype(DTYPES[dtype]),
+            np.arange(len(turns)) * 1.0,
+            np.arange(0, len(turns), 0.25) - 0.5,
+            out_dtype,
+            method=[
+                (0, 1, "angle_deg"),
+                (1, 1, "angle_turn"),
+                (2, 1, "angle_deg_positive"),
+                (3, 1, "angle_turn_positive"),
+            ],
+        )
+    yield resample(
+        "angles from 0 to 2 pi, f64 to f32",
+        np.array([[0.5], [6.0], [3.0], [-20.0], [2.0]]),
+        np.arange(5.0),
+        np.array([0, 0.25, 0.5, 0.875, 1.5, 2.25, 2.75, 3.5, 4]),
+        "f32",
+        method=[(0, 1, "angle_positive")],
+    )

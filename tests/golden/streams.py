@@ -6,8 +6,17 @@ from vectors import DTYPES, rounded
 import reference
 
 METHODS = ["linear", "nearest", "previous", "next", "cubic", "pchip", "slerp", "angle"]
+PERIODS = [  # of angles
+    "angle",
+    "angle_deg",
+    "angle_turn",
+    "angle_positive",
+    "angle_deg_positive",
+    "angle_turn_positive",
+]
 BOUNDS = ["hold", "fill", "extrapolate"]
 EXACT = {"linear", "nearest", "previous", "next"}  # on the inputs of vectors.py
+EXACT |= {name for name in PERIODS if "deg" in name or "turn" in name}
 STREAM_CHOICES = {"method": METHODS, "bounds": BOUNDS}
 
 
@@ -30,6 +39,10 @@ def interpolated(values, times, query_times, dtype, **options):
     if "slerp" in str(method):
         exact &= out == options.get("fill_value", 0.0)
     bound[exact] = 0
+    for begin, count, name in [(0, None, method)] if isinstance(method, str) else method:
+        if name in reference.TURNS:
+            part = slice(begin, None if count is None else begin + count)
+            out[..., part] = _below_the_end(out[..., part], name, out_dtype)
     for apart in (out - bound, out + bound):
         np.testing.assert_array_equal(rounded(apart, out_dtype), rounded(out, out_dtype))
     computed_in_f64 = values.dtype in (np.float64, np.int32, np.int64)
@@ -42,13 +55,30 @@ def put_stream(case, options):
     if isinstance(method, str):
         case.set(method=METHODS.index(method))
     else:
-        case.lines += [f"group {begin} {n} {METHODS.index(name)}" for begin, n, name in method]
+        case.lines += [f"group {begin} {n} {_codes(name)}" for begin, n, name in method]
     if "bounds" in options:
         case.set(bounds=BOUNDS.index(options["bounds"]))
     case.set(**{k: options[k] for k in ("fill_value", "max_gap", "tolerance") if k in options})
     case.input(**{k: options.get(k) for k in ("lengths", "offsets", "mean", "sample_mask")})
     if "std" in options:
         case.input(inv_std=1 / options["std"])
+
+
+def _below_the_end(angles, method, dtype):
+    """What would round to the end of the range is the last number of the dtype before it."""
+    start, length = reference.TURNS[method]
+    end = start + length
+    digits = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}[dtype.name]
+    spacing = 2.0 ** (np.ceil(np.log2(end)) - digits)
+    top = (np.ceil(end / spacing) - 1) * spacing
+    return np.where(angles < end, np.minimum(angles, top), angles)
+
+
+def _codes(method):
+    """The method's number, and the period's where it is not 0."""
+    if method in METHODS:
+        return METHODS.index(method)
+    return f"{METHODS.index('angle')} {PERIODS.index(method)}"
 
 
 def quaternions(random, shape, dtype):

@@ -189,6 +189,7 @@ def good_calls() -> dict[str, Callable[[], Call]]:
         "fuse": lambda: (rbc.fuse, [streams(), queries], {}),
         "clock": lambda: (rbc.clock, [streams()], {"rate": 10}),
         "report": lambda: (rbc.report, [streams()], {}),
+        "asof": lambda: (rbc.asof, [times, [0.5, 2.0]], {"tolerance": 1.0}),
         "voxelize": lambda: (rbc.voxelize, [points], dict(grid)),
         "voxelize_sparse": lambda: (rbc.voxelize_sparse, [points], dict(grid)),
         "unproject": lambda: (rbc.unproject, [depth, [2, 2, 1, 1]], {}),

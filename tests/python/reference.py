@@ -155,17 +155,50 @@ def _weighed(values, times, q, left, right, method):
 def _between(values, times, left, right, w, method):
     v1, v2 = values[left], values[right]
     if method == "linear":
-        return v1 + w * (v2 - v1)
+        return _line(v1, v2, w)
     if method == "angle":
         return _wrapped(v1 + w * _wrapped(v2 - v1))
+    if method in TURNS:
+        begin, length = TURNS[method]
+        way = np.remainder(v2 - v1, length)
+        # Half a turn goes in the direction of the difference.
+        way = np.where((way > length / 2) | ((way == length / 2) & (v2 < v1)), way - length, way)
+        angle = np.remainder(v1 + w * way - begin, length) + begin
+        return np.where(angle < begin + length, angle, begin)
     if method == "slerp":
         runs = [slice(i, i + 4) for i in range(0, len(v1), 4)]
         return np.concatenate([_slerp(v1[run], v2[run], w) for run in runs] or [v1])
     return _hermite(values, times, left, right, w, method)
 
 
+def _line(v1, v2, w):
+    """Between samples that are not finite what numpy.interp gives; it does not extrapolate."""
+    v1, v2 = np.asarray(v1, np.float64), np.asarray(v2, np.float64)
+    line = v1 + w * (v2 - v1)
+    odd = ~np.isfinite(v1) | ~np.isfinite(v2)
+    if 0 <= w <= 1:
+        for i in np.argwhere(odd):
+            i = tuple(i)
+            line[i] = np.interp(w, [0.0, 1.0], [v1[i], v2[i]])
+    else:  # the line from one sample to the other, wherever one of the two forms has a number
+        line = np.where(np.isnan(line), v2 + (w - 1) * (v2 - v1), line)
+        line = np.where(np.isnan(line) & (v1 == v2), v1, line)
+    far = ~odd & np.isinf(v2 - v1)
+    return np.where(far, (1 - w) * v1 + w * v2, line)
+
+
 def _wrapped(angle):
     return angle - 2 * math.pi * np.round(angle / (2 * math.pi))
+
+
+# Where the range of angles begins, and how long it is.
+TURNS = {
+    "angle_deg": (-180, 360),
+    "angle_turn": (-0.5, 1),
+    "angle_positive": (0, 2 * math.pi),
+    "angle_deg_positive": (0, 360),
+    "angle_turn_positive": (0, 1),
+}
 
 
 def _rotations(values):
@@ -281,7 +314,8 @@ def error_bound(values, times, expected, out_dtype, method="linear"):
         least = 1.0 if name == "slerp" else 0.0  # it normalizes
         largest = np.max(finite, where=np.isfinite(finite), initial=least)
         size = np.abs(np.nan_to_num(expected[..., part], posinf=0.0, neginf=0.0))
-        way = _ROUNDINGS.get(name, 8) * compute * (largest + size)
+        with np.errstate(over="ignore"):
+            way = _ROUNDINGS.get(name, 8) * compute * (largest + size)
         bound[..., part] = way + _EPS[out_dtype] * size + _TINY[out_dtype]
     return bound
 
@@ -292,7 +326,10 @@ def distance(got, expected, method="linear"):
     with np.errstate(invalid="ignore"):
         apart = got - expected
         for begin, count, name in groups:
+            part = slice(begin, begin + count)
             if name == "angle":
-                part = slice(begin, begin + count)
                 apart[..., part] = _wrapped(apart[..., part])
+            elif name in TURNS:
+                length = TURNS[name][1]
+                apart[..., part] -= length * np.round(apart[..., part] / length)
     return np.abs(apart)

@@ -16,7 +16,7 @@ sys.path.insert(0, str(FOLDER))
 pytest.importorskip("ml_dtypes")  # bfloat16
 
 import generate  # noqa: E402
-from streams import METHODS  # noqa: E402
+from streams import METHODS, PERIODS  # noqa: E402
 from vectors import DTYPES  # noqa: E402
 
 import rotation_reference  # noqa: E402
@@ -52,8 +52,9 @@ def read(path):
         elif word == "set":
             part.settings[fields[0]] = float(fields[1])
         elif word == "group":
-            begin, count, method = map(int, fields)
-            part.groups.append((begin, count, METHODS[method]))
+            begin, count, method, *period = map(int, fields)
+            name = PERIODS[period[0]] if period else METHODS[method]
+            part.groups.append((begin, count, name))
         elif word == "transform":
             part.transforms.append(list(map(int, fields)))
         elif word == "grid":

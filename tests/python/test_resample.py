@@ -318,6 +318,37 @@ def test_empty(values, times, queries, shape):
     assert (out == 3).all() and not mask.any() or values == (2, 4, 0)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("channels", [1, 3, 16, 67])
+def test_linear_between_infinite_values_as_numpy(dtype, channels):
+    """In rows of all lengths, beside finite channels, in both directions of time."""
+    odd = [0.0, -0.0, 1.5, -2.0, math.inf, -math.inf, math.nan]
+    pairs = [(a, b) for a in odd for b in odd]
+    rng = np.random.default_rng(channels)
+    values = np.array(pairs, dtype).T[:, :, None]  # [2,49,1]
+    values = np.where(rng.random((2, 49, channels)) < 0.7, values, dtype == "float64")
+    queries = np.array([0, 0.25, 0.5, 0.75, 1])
+    for samples in (values, values[::-1]):
+        for n in range(len(pairs)):
+            out = rbc.resample(samples[:, n].astype(dtype), np.array([0.0, 1.0]), queries)
+            for c in range(channels):
+                with np.errstate(invalid="ignore"):
+                    right = np.interp(queries, [0.0, 1.0], samples[:, n, c].astype(np.float64))
+                np.testing.assert_array_equal(out[:, c], right.astype(out.dtype))
+    fused = rbc.fuse([rbc.Stream(values[:, 5].astype(dtype), [0.0, 1.0])] * 2, queries)
+    alone = rbc.resample(values[:, 5].astype(dtype), [0.0, 1.0], queries)
+    np.testing.assert_array_equal(fused, np.hstack([alone, alone]).astype(fused.dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_linear_where_the_difference_overflows(dtype):
+    most = np.finfo(dtype).max
+    values = np.array([[-most, most, most], [most, -most, most]], dtype)
+    out = rbc.resample(values, [0.0, 1.0], [0.25, 0.5, 0.75])
+    right = [[-most / 2, most / 2, most], [0, 0, most], [most / 2, -most / 2, most]]
+    np.testing.assert_allclose(out, np.array(right, dtype), rtol=np.finfo(dtype).eps)
+
+
 def test_nan_and_infinite_values_propagate():
     values = np.array([[0, math.nan, 0, math.inf], [1, 1, math.nan, 1], [2, 2, 2, 2]], np.float32)
     out, mask = rbc.resample(
@@ -325,7 +356,7 @@ def test_nan_and_infinite_values_propagate():
     )
     expected = [
         [0, math.nan, 0, math.inf],
-        [0.5, math.nan, math.nan, math.nan],
+        [0.5, math.nan, math.nan, math.inf],
         [1, 1, math.nan, 1],
         [1.5, 1.5, math.nan, 1.5],
     ]
@@ -1001,7 +1032,7 @@ def test_strides_that_are_no_multiple_of_the_element():
 
 def test_doctests():
     modules = ("", "._resample", "._stream", "._fuse", "._context", "._info")
-    for name in (*modules, "._clock", "._report", "._associate", "._frames", "._masks"):
+    for name in (*modules, "._clock", "._report", "._associate", "._asof", "._frames", "._masks"):
         module = importlib.import_module(f"robocache{name}")
         if name == "._frames":
             pytest.importorskip("pandas")

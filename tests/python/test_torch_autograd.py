@@ -1,6 +1,7 @@
 """rbc.torch.resample: gradients with respect to the values, on the CPU and on CUDA."""
 
 import doctest
+import math
 import subprocess
 import sys
 
@@ -354,3 +355,15 @@ def test_torch_is_imported_when_it_is_asked_for():
 def test_doctests():
     failed, tried = doctest.testmod(rbc.torch)
     assert tried > 0 and failed == 0
+
+
+@on_each_device
+def test_the_gradient_beside_infinite_values_is_the_weights(device):
+    """The sum of both weights is 1 whatever the values are, in every row and with missing ones."""
+    rows = [[math.inf, 1.0], [2.0, math.inf], [-math.inf, math.inf]]
+    values = torch.tensor(rows, dtype=torch.float64, device=device, requires_grad=True)
+    times = torch.arange(3.0, dtype=torch.float64, device=device)
+    out = rbc.torch.resample(values, times, [0.25, 1.75])
+    assert out[0].tolist() == [math.inf, math.inf]
+    (got,) = torch.autograd.grad(out, values, torch.ones_like(out))
+    assert got.tolist() == [[0.75, 0.75], [0.5, 0.5], [0.75, 0.75]]

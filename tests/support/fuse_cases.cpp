@@ -242,6 +242,29 @@ std::vector<FuseCase> fuseCases() {
           });
     }
   }
+  // Angles of all periods in streams, which CUDA has kernels for.
+  for (const int streams : {1, 3, 9, 20}) {
+    for (const int64_t channels : {3, 64}) {
+      for (const rbcDType out : {kF32, kBF16, kF16}) {
+        for (const bool four : {false, true}) {
+          add("streams of angles with a period", [&](auto& c) {
+            c.queries = 70;
+            c.out = out;
+            c.streams.assign(static_cast<size_t>(streams), {});
+            for (int n = 0; n < streams; ++n) {
+              StreamCase& stream = c.streams[static_cast<size_t>(n)];
+              stream.channels = channels;
+              if (!four || n != 1) stream.setAngles(channels, (n + 1) % kPeriods);
+              if (four && n == 1) stream.method = RBC_METHOD_CUBIC;
+              if (n == 2) stream.method = RBC_METHOD_LINEAR, stream.groups.clear();
+              stream.mean = n % 4 == 3;
+              stream.values = out;
+            }
+          });
+        }
+      }
+    }
+  }
   for (const int32_t method : {RBC_METHOD_CUBIC, RBC_METHOD_ANGLE, RBC_METHOD_LINEAR}) {
     for (const int streams : {2, 8, 9}) {
       add("odd streams of a formula", [&](auto& c) {

@@ -168,6 +168,8 @@ std::vector<FuseCase> mixedFuseCases() {
                  {9, RBC_METHOD_LINEAR},
                  {4, RBC_METHOD_SLERP},
                  {2, RBC_METHOD_ANGLE},
+                 {3, angleBy(RBC_PERIOD_DEGREES)},
+                 {2, angleBy(RBC_PERIOD_TURNS_POSITIVE)},
                  {5, RBC_METHOD_NEXT}});
     s.mean = s.inv_std = true;
   });

@@ -180,7 +180,10 @@ namespace {
 
 // Some thousand elements to draw from.
 std::vector<uint64_t> valueTable(const StreamCase& c, bool specials, Random& random) {
-  const double reach = c.uses(RBC_METHOD_ANGLE) ? 8 : 2;  // more than one turn
+  double reach = c.uses(RBC_METHOD_ANGLE) ? 8 : 2;  // more than one turn
+  for (const rbcChannelGroup& group : c.groups) {
+    if (group.period % 3 == RBC_PERIOD_DEGREES) reach = 800;
+  }
   std::vector<uint64_t> table;
   for (int i = 0; i < 4096; ++i) {
     if (!isFloat(c.values)) {

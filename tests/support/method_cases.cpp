@@ -112,6 +112,40 @@ std::vector<ResampleCase> methodCases() {
     });
   }
 
+  // Angles with a period, on each path of the library: by dtypes, widths, layouts and what comes after.
+  for (int32_t period = 1; period < kPeriods; ++period) {
+    const auto addAngles = [&](const std::string& name, int64_t channels, auto&& edit) {
+      add("angle of period " + std::to_string(period) + ", " + name, [&](auto& c) {
+        c.setAngles(channels, period);
+        c.queries = 60;
+        c.order = QueryOrder::kRandom;
+        edit(c);
+      });
+    };
+    for (const rbcDType dtype : kFloatDTypes) {
+      for (const rbcDType out : kFloatDTypes) {
+        for (const int64_t channels : {7, 64}) {
+          addAngles(nameOf(dtype) + " to " + nameOf(out), channels, [&](auto& c) {
+            c.values = dtype;
+            c.out = out;
+            c.times = same(dtype, kF64) ? kF64 : kF32;
+            c.specials = channels == 7;
+            if (channels == 7) c.order = QueryOrder::kAtSamples;
+          });
+        }
+      }
+    }
+    for (const int64_t channels : {1, 3, 8, 15, 16, 36, 640}) {
+      for (const Layout layout : {Layout::kContiguous, Layout::kMisaligned, Layout::kStrided}) {
+        addAngles(std::to_string(channels) + " channels " + nameOf(layout), channels, [&](auto& c) {
+          c.values_layout = c.out_layout = layout;
+          c.mean = c.inv_std = channels == 36;
+          c.missing = channels == 8 ? 0.3 : 0;
+        });
+      }
+    }
+  }
+
   // Integers become floats.
   for (const rbcDType dtype : kIntegerDTypes) {
     for (const rbcDType out : kFloatDTypes) {
@@ -251,6 +285,15 @@ std::vector<ResampleCase> methodCases() {
   };
   const std::vector<std::pair<int64_t, int32_t>> pose = {
       {3, RBC_METHOD_LINEAR}, {4, RBC_METHOD_SLERP}, {1, RBC_METHOD_PREVIOUS}};
+  // Channels of each period, and groups that may not become one.
+  const std::vector<std::pair<int64_t, int32_t>> angles = {
+      {2, angleBy(RBC_PERIOD_DEGREES)},
+      {3, angleBy(RBC_PERIOD_DEGREES_POSITIVE)},
+      {1, angleBy(RBC_PERIOD_RADIANS)},
+      {4, angleBy(RBC_PERIOD_RADIANS_POSITIVE)},
+      {1, angleBy(RBC_PERIOD_TURNS)},
+      {17, angleBy(RBC_PERIOD_TURNS_POSITIVE)},
+      {2, RBC_METHOD_LINEAR}};
   const std::vector<std::pair<int64_t, int32_t>> everything = {
       {5, RBC_METHOD_ANGLE}, {8, RBC_METHOD_SLERP},   {3, RBC_METHOD_CUBIC}, {1, RBC_METHOD_NEXT},
       {7, RBC_METHOD_PCHIP}, {2, RBC_METHOD_NEAREST}, {9, RBC_METHOD_LINEAR}};
@@ -264,6 +307,11 @@ std::vector<ResampleCase> methodCases() {
         c.max_gap = 2;
         c.tolerance = 0.4;  // of the gripper alone
         c.fill_value = 0.25;
+      });
+      addGroups("angles of all periods " + nameOf(dtype), angles, [&](auto& c) {
+        c.values = c.out = dtype;
+        c.times = time;
+        c.order = QueryOrder::kAtSamples;
       });
       addGroups("all methods " + nameOf(dtype), everything, [&](auto& c) {
         c.values = c.out = dtype;

@@ -218,6 +218,7 @@ std::vector<FuseCase> missingFuseCases() {
           }
           c.streams[1].method = RBC_METHOD_NEAREST;
           c.streams[1].lengths = true;
+          if (method == RBC_METHOD_ANGLE) c.streams[0].setAngles(64, RBC_PERIOD_DEGREES_POSITIVE);
           c.streams[2].packed = true;
         });
       }

@@ -207,7 +207,9 @@ void RandomWindows::addMethods(Stream* s, int64_t channels) {
       const int32_t m = method(left >= 4);
       const int64_t count =
           m == RBC_METHOD_SLERP ? 4 * (1 + random_.below(left / 4)) : 1 + random_.below(left);
-      s->groups.push_back({begin, count, m, 0});
+      const bool angles = m == RBC_METHOD_ANGLE;
+      const auto period = static_cast<int32_t>(angles ? random_.below(6) : 0);
+      s->groups.push_back({begin, count, m, period});
       note(m);
       begin += count;
     }

@@ -54,6 +54,7 @@ class Elements {
     const int64_t i2 = placeOf(answer.sample[1]);
     if (!isFloat(shared_.out)) return differs(raw(b, i1, d), actual);
     const long double v1 = value(b, i1, d);
+    if (group.period != 0) return angleError(answer, group, v1, i2, d, b, actual);
     if (answer.kind == Kind::kSample) return differs(finished(v1, d), actual);
 
     const bool before = answer.exact.before > 0;
@@ -78,9 +79,11 @@ class Elements {
     const int last = two ? 2 : 3;
     if (anyNaN(v, first, last)) return differs(formatOf(shared_.out).nan(), actual);
     if (!allModerate(v, first, last)) return "";
+    constexpr Bounds (*plainAngleBounds)(const long double(&)[4], const Between&,
+                                         const Precision&) = angleBounds;
     const auto boundsOf = group.method == RBC_METHOD_CUBIC   ? cubicBounds
                           : group.method == RBC_METHOD_PCHIP ? pchipBounds
-                                                             : angleBounds;
+                                                             : plainAngleBounds;
     return outside(boundsOf(v, answer.exact, precision_), d, actual);
   }
 
@@ -133,7 +136,16 @@ class Elements {
     if (w == 0) return v1;
     const auto a = static_cast<Compute>(v1);
     const auto b = static_cast<Compute>(v2);
-    return std::fma(w, static_cast<Compute>(b - a), a);
+    const Compute difference = b - a;
+    if (std::isfinite(a) && std::isfinite(b) && !std::isfinite(difference)) {
+      return std::fma(w, b, static_cast<Compute>(static_cast<Compute>(1 - w) * a));
+    }
+    if (std::isnan(a) || std::isnan(b)) return a + b;
+    // From the left, from the right, or what both are.
+    const Compute from_left = std::fma(w, difference, a);
+    if (!std::isnan(from_left)) return from_left;
+    const Compute from_right = std::fma(static_cast<Compute>(w - 1), difference, b);
+    return std::isnan(from_right) && a == b ? a : from_right;
   }
   long double stated(long double v1, long double v2, double weight) const {
     return double_ ? statedIn<double>(v1, v2, weight) : statedIn<float>(v1, v2, weight);
@@ -156,6 +168,45 @@ class Elements {
   uint64_t finished(long double v, int64_t d) const {
     return encodeFloat(shared_.out,
                        double_ ? normalizedIn<double>(v, d) : normalizedIn<float>(v, d));
+  }
+
+  // 2 pi rounded to f64 is out of the range too.
+  static long double endOf(const AngleRange& range) {
+    return static_cast<double>(range.begin + range.length);
+  }
+  // The range of a period, of which neither the compute type nor that of out may leave the end out.
+  AngleRange rangeOf(int32_t period) const {
+    constexpr long double kTurns[] = {6.283185307179586476925286766559L, 360, 1};
+    AngleRange range = {0, kTurns[period % 3], 0};
+    if (period < RBC_PERIOD_RADIANS_POSITIVE) range.begin = -range.length / 2;
+    const long double end = endOf(range);
+    const auto below = [&](rbcDType dtype) {
+      uint64_t bits = encodeFloat(dtype, end);
+      while (decodeFloat(dtype, bits) >= end) --bits;
+      return decodeFloat(dtype, bits);
+    };
+    // What is normalized is rounded later, and has no range.
+    const bool none = in_.mean.ndim() == 0 && in_.inv_std.ndim() == 0;
+    range.top = below(double_ ? kF64 : kF32);
+    if (none) range.top = std::fmin(range.top, below(shared_.out));
+    return range;
+  }
+
+  std::string angleError(const Answer& answer, const rbcChannelGroup& group, long double v1,
+                         int64_t i2, int64_t d, int64_t b, uint64_t actual) const {
+    const AngleRange range = rangeOf(group.period);
+    const long double end = endOf(range);
+    const double w = double_ ? answer.weight : static_cast<float>(answer.weight);
+    if (answer.kind == Kind::kSample || w == 0) {
+      return differs(finished(v1 < end ? std::fmin(v1, range.top) : v1, d), actual);
+    }
+    const long double v[4] = {v1, v1, value(b, i2, d), v1};
+    if (anyNaN(v, 1, 2)) return differs(formatOf(shared_.out).nan(), actual);
+    const long double got = decodeFloat(shared_.out, actual);
+    const bool none = in_.mean.ndim() == 0 && in_.inv_std.ndim() == 0;
+    if (none && (got < range.begin || got >= end)) return " is outside of the range of its period";
+    if (!allModerate(v, 1, 2)) return "";
+    return outside(angleBounds(v, answer.exact, precision_, range), d, actual);
   }
 
   std::string slerpError(const Answer& answer, const rbcChannelGroup& group, int64_t b, int64_t d,

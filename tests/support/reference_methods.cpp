@@ -169,6 +169,31 @@ Bounds angleBounds(const long double (&v)[4], const Between& t, const Precision&
   return bounds;
 }
 
+Bounds angleBounds(const long double (&v)[4], const Between& t, const Precision& p,
+                   const AngleRange& range) {
+  Bounds bounds;
+  const long double length = range.length;
+  const long double d = v[2] - v[1];
+  const long double turn = std::remainder(d, length);
+  const long double turn_error = p.unit * (2 * absolute(d) + length);
+  const auto add = [&](long double value, long double error) {
+    bounds.add(std::fmin(value, range.top), error);
+  };
+  const auto addTurn = [&](long double way) {
+    const long double x = v[1] + t.weight * way;
+    const long double wrapped = x - length * std::floor((x - range.begin) / length);
+    const long double error = absolute(t.weight) * turn_error + weightError(t, p) * length / 2 +
+                              p.unit * (2 * absolute(x) + 2 * length) + 8 * p.smallest;
+    add(wrapped, error);
+    if (wrapped - range.begin < 2 * error) add(wrapped + length, error);
+    if (range.begin + length - wrapped < 2 * error) add(wrapped - length, error);
+  };
+  addTurn(turn);
+  if (length / 2 - absolute(turn) < 2 * turn_error)
+    addTurn(turn > 0 ? turn - length : turn + length);
+  return bounds;
+}
+
 Bounds slerpBounds(const long double (&q1)[4], const long double (&q2)[4], int i, const Between& t,
                    const Precision& p) {
   Bounds bounds;

@@ -44,6 +44,16 @@ Bounds cubicBounds(const long double (&v)[4], const Between& t, const Precision&
 Bounds pchipBounds(const long double (&v)[4], const Between& t, const Precision& p);
 Bounds angleBounds(const long double (&v)[4], const Between& t, const Precision& p);
 
+// Where angles of a period are kept, [begin, begin + length), and the largest number that results
+// may have: that of their dtype below the end.
+struct AngleRange {
+  long double begin;
+  long double length;
+  long double top;
+};
+Bounds angleBounds(const long double (&v)[4], const Between& t, const Precision& p,
+                   const AngleRange& range);
+
 // Of component `i`. None if the quaternions cannot be normalized.
 Bounds slerpBounds(const long double (&q1)[4], const long double (&q2)[4], int i, const Between& t,
                    const Precision& p);

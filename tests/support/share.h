@@ -8,17 +8,30 @@
 
 namespace support {
 
-// ROBOCACHE_TEST_SHARE=3/8 takes the cases whose number leaves 3 when it is divided by 8.
-inline bool inShare(uint64_t number) {
-  static const char* const text = std::getenv("ROBOCACHE_TEST_SHARE");
+struct Share {
   unsigned rest = 0;
   unsigned parts = 1;
-  if (text != nullptr && (std::sscanf(text, "%u/%u", &rest, &parts) != 2 || parts == 0)) {
+};
+
+// ROBOCACHE_TEST_SHARE=3/8 takes the cases whose number leaves 3 when it is divided by 8.
+inline Share testShare() {
+  static const char* const text = std::getenv("ROBOCACHE_TEST_SHARE");
+  Share share;
+  if (text != nullptr &&
+      (std::sscanf(text, "%u/%u", &share.rest, &share.parts) != 2 || share.parts == 0)) {
     std::fprintf(stderr, "ROBOCACHE_TEST_SHARE: is \"%s\", expected such as 3/8\n", text);
     std::exit(2);
   }
-  return number % parts == rest;
+  return share;
 }
+
+inline bool inShare(uint64_t number) {
+  const Share share = testShare();
+  return number % share.parts == share.rest;
+}
+
+// Of a number of steps that are no cases of their own, as many as the share has.
+inline int64_t shareOf(int64_t count) { return count / static_cast<int64_t>(testShare().parts); }
 
 template <class Case>
 std::vector<Case> shareOf(const std::vector<Case>& cases) {

@@ -39,7 +39,8 @@ std::string describeStream(const StreamCase& c) {
   if (c.groups.empty()) s += methodName(c.method);
   for (const rbcChannelGroup& group : c.groups) {
     s += "[" + std::to_string(group.begin) + "+" + std::to_string(group.count) + " " +
-         methodName(group.method) + "]";
+         methodName(group.method) +
+         (group.period != 0 ? " period " + std::to_string(group.period) : "") + "]";
   }
   s += std::string(" ") + kBounds[c.bounds] + " " + kPatterns[static_cast<int>(c.pattern)];
   if (!std::isinf(c.max_gap)) s += " max_gap " + std::to_string(c.max_gap);
@@ -99,7 +100,9 @@ std::vector<rbcChannelGroup> randomGroups(Random& random, int64_t channels, bool
       if (channels - begin < 4) continue;
       count = 4 * (1 + random.below(std::min<int64_t>((channels - begin) / 4, 3)));
     }
-    groups.push_back({begin, count, method, 0});
+    const bool angles = method == RBC_METHOD_ANGLE;
+    const auto period = static_cast<int32_t>(angles ? random.below(kPeriods) : 0);
+    groups.push_back({begin, count, method, period});
     begin += count;
   }
   for (size_t i = groups.size(); i > 1; --i)

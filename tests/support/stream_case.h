@@ -37,6 +37,10 @@ constexpr bool isStep(int32_t method) {
 
 const char* methodName(int32_t method);
 
+// The method of angles with a period, for StreamCase::setGroups().
+constexpr int32_t angleBy(int32_t period) { return RBC_METHOD_ANGLE + period; }
+constexpr int32_t kPeriods = 6;
+
 struct StreamCase {
   int64_t samples = 37;  // S; about the mean row if packed
   int64_t channels = 5;  // D
@@ -88,14 +92,18 @@ struct StreamCase {
     return sorted;
   }
   // Groups of these sizes and methods, one after the other; sets the number of channels.
+  // A method of angles with a period is angleBy().
   void setGroups(const std::vector<std::pair<int64_t, int32_t>>& sizes) {
     groups.clear();
     channels = 0;
     for (const auto& [count, own] : sizes) {
-      groups.push_back({channels, count, own, 0});
+      const int32_t method_of = std::min<int32_t>(own, RBC_METHOD_ANGLE);
+      groups.push_back({channels, count, method_of, own - method_of});
       channels += count;
     }
   }
+  // One group of angles.
+  void setAngles(int64_t count, int32_t period) { setGroups({{count, angleBy(period)}}); }
 };
 
 struct SharedCase {

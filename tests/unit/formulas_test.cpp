@@ -199,6 +199,60 @@ TEST_CASE_TEMPLATE("formulas: wrapping of angles", T, float, double) {
   CHECK(std::fabs(half - (-pi + T(0.125))) <= 4 * kUlpOfOne<T>);
 }
 
+TEST_CASE_TEMPLATE("formulas: angles in a turn stay in its range", T, float, double) {
+  Random random(14);
+  constexpr rbc::DType kOuts[] = {rbc::DType::F16, rbc::DType::BF16, rbc::DType::F32,
+                                  rbc::DType::F64};
+  const T infinite = std::numeric_limits<T>::infinity();
+  const T most = std::numeric_limits<T>::max();
+  for (int period = 1; period < rbc::kPeriods; ++period) {
+    const auto method = static_cast<rbc::Method>(static_cast<int>(rbc::Method::kAngle) + period);
+    for (const rbc::DType out : kOuts) {
+      const rbc::Turn<T> turn = rbc::turnOf<T>(method, out);
+      CHECK(turn.begin < turn.top);
+      CHECK(turn.top <= turn.last);
+      CHECK(turn.last < turn.begin + turn.length);
+      const T ends[] = {turn.begin,
+                        turn.last,
+                        turn.top,
+                        turn.length,
+                        -turn.length,
+                        T(0),
+                        most,
+                        -most,
+                        turn.far,
+                        std::nextafter(turn.far, most),
+                        turn.length / 2,
+                        -turn.length / 2,
+                        std::numeric_limits<T>::denorm_min()};
+      for (int i = 0; i < kRounds<T> / 200; ++i) {
+        const auto any = [&] {
+          return random.chance(0.3)   ? random.pick(ends)
+                 : random.chance(0.8) ? uniform<T>(random, -2, 2) * turn.length
+                                      : std::ldexp(uniform<T>(random, -1, 1), i % 100);
+        };
+        const T v1 = any();
+        const T v2 = any();
+        const T w = random.chance(0.2) ? T(0.5) : uniform<T>(random, 1e-6, 1);
+        const T got = rbc::lerpInTurn(v1, v2, w, turn);
+        if (!(got >= turn.begin && got <= turn.top)) FAIL(v1, " ", v2, " ", w, " give ", got);
+        if (rbc::lerpInTurn(v1, v2, T(0), turn) != v1 && !(v1 > turn.top && v1 <= turn.last)) {
+          FAIL(v1, " is not kept");
+        }
+      }
+      CHECK(std::isnan(rbc::lerpInTurn(infinite, T(1), T(0.5), turn)));
+      CHECK(std::isnan(rbc::lerpInTurn(T(1), -infinite, T(0.5), turn)));
+      CHECK(rbc::lerpInTurn(infinite, T(1), T(0), turn) == infinite);
+    }
+  }
+  // A sample in degrees however far from 0: an exact remainder.
+  const auto degrees = rbc::turnOf<T>(rbc::Method::kAngleDegreesPositive, rbc::DType::F64);
+  for (int i = 0; i < kRounds<T> / 100; ++i) {
+    const T x = std::ldexp(uniform<T>(random, 0, 1), i % (sizeof(T) == 4 ? 128 : 1024));
+    CHECK(rbc::lerpInTurn(x, x, T(0.5), degrees) == std::fmod(x, T(360)));
+  }
+}
+
 // ---- cubic and pchip ----------------------------------------------------------------------------
 
 namespace {

@@ -224,6 +224,7 @@ TEST_CASE("resample cpu: groups give what calls of their own give for each") {
       own.c = c;
       own.c.groups.clear();
       own.c.method = group.method;
+      if (group.period != 0) own.c.setAngles(group.count, group.period);
       own.c.out_layout = support::Layout::kContiguous;
       // Limits that are of other groups.
       if (!support::isStep(group.method)) own.c.tolerance = support::kNone;

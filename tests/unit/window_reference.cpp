@@ -206,10 +206,28 @@ class Reference {
       for (int64_t d = 0; d < channels; ++d) {
         const uint64_t bits = out[0].get({o, d});
         if (bits != out[1].get({o, d})) continue;
-        row.values[static_cast<size_t>(d)] = static_cast<double>(decodeFloat(number, bits));
+        row.values[static_cast<size_t>(d)] =
+            inRange(s, d, static_cast<double>(decodeFloat(number, bits)));
       }
     }
     return all;
+  }
+
+  // Angles that are written as they are do not round to the end of their range.
+  static double inRange(const Stream& s, int64_t d, double x) {
+    const bool plain = s.has_out && s.transforms.empty() && s.shift.ndim() == 0 &&
+                       s.scale.ndim() == 0 && s.bias.ndim() == 0 && s.low.ndim() == 0 &&
+                       s.high.ndim() == 0;
+    for (const rbcChannelGroup& group : s.groups) {
+      if (group.period == 0 || d < group.begin || d >= group.begin + group.count) continue;
+      constexpr double kTurns[] = {6.283185307179586, 360, 1};
+      const double end = kTurns[group.period % 3] / (group.period < 3 ? 2 : 1);
+      uint64_t bits = encodeFloat(s.out_dtype, end);
+      while (decodeFloat(s.out_dtype, bits) >= end) --bits;
+      const auto top = static_cast<double>(decodeFloat(s.out_dtype, bits));
+      if (plain && x > top && x < end) return top;
+    }
+    return x;
   }
 
   const WindowCall& call_;

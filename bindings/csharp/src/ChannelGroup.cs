@@ -8,14 +8,20 @@ public struct ChannelGroup {
   private readonly long begin;
   private readonly long count;
   private readonly int method;
-  private readonly int reserved;
+  private readonly int period;
 
   /// <summary>Channels begin to begin + count - 1, by a method of Rbc.MethodLinear on.</summary>
-  public ChannelGroup(long begin, long count, int method) {
+  public ChannelGroup(long begin, long count, int method)
+      : this(begin, count, method, Rbc.PeriodRadians) {}
+
+  /// <summary>
+  /// Channels by Rbc.MethodAngle, of a unit and a range of Rbc.PeriodRadians on.
+  /// </summary>
+  public ChannelGroup(long begin, long count, int method, int period) {
     this.begin = begin;
     this.count = count;
     this.method = method;
-    reserved = 0;
+    this.period = period;
   }
 
   /// <summary>The first channel.</summary>
@@ -31,6 +37,11 @@ public struct ChannelGroup {
   /// <summary>Rbc.MethodLinear to Rbc.MethodAngle.</summary>
   public int Method {
     get { return method; }
+  }
+
+  /// <summary>The unit and the range of angles: Rbc.PeriodRadians to Rbc.PeriodTurnsPositive.</summary>
+  public int Period {
+    get { return period; }
   }
 }
 

@@ -90,7 +90,8 @@ sealed class GoldenCase {
         break;
       case "group":
         groups.Add(new ChannelGroup(long.Parse(words[1]), long.Parse(words[2]),
-                                    int.Parse(words[3])));
+                                    int.Parse(words[3]),
+                                    words.Length > 4 ? int.Parse(words[4]) : Rbc.PeriodRadians));
         SetField("groups", type => groups.ToArray());
         break;
       case "transform":

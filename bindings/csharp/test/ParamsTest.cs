@@ -44,6 +44,9 @@ static class ParamsTest {
       Groups = new ChannelGroup[] {new ChannelGroup(0, 3, Rbc.MethodPchip)}
     };
     Expect.Equal(3L, resample.Groups[0].Count);
+    Expect.Equal(Rbc.PeriodRadians, resample.Groups[0].Period);
+    ChannelGroup degrees = new ChannelGroup(0, 1, Rbc.MethodAngle, Rbc.PeriodDegreesPositive);
+    Expect.Equal(Rbc.PeriodDegreesPositive, degrees.Period);
     Tensor lengths = new int[] {4};
     resample.Lengths = lengths;
     Expect.True(ReferenceEquals(lengths, resample.Lengths), "is another tensor");

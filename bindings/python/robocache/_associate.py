@@ -15,7 +15,8 @@ def associate(times_a: Any, times_b: Any, tolerance: Any) -> tuple[Any, Any]:
     """Pair the times of two sensors one to one, the closest pairs first.
 
     As the benchmark of TUM pairs colour and depth images: all pairs within the tolerance, by their
-    distance, each taken where neither time is taken yet.
+    distance, each taken where neither time is taken yet. A pair exactly as far apart as the
+    tolerance counts, as in evo and pandas; TUM's own script takes only pairs that are closer.
 
     Parameters
     ----------

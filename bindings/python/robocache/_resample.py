@@ -215,8 +215,10 @@ def resample(
         (zero-order hold), "next", "cubic" (Catmull-Rom at the samples' own times), "pchip"
         (monotone: no overshoot), "slerp" (runs of 4 channels are quaternions, in any order of
         components; where one that is zero or not finite counts, there is no value) or "angle"
-        (radians, by the shorter way round). Or of groups of channels, which together are all of
-        them: ``[(begin, count, name), ...]``.
+        (radians from -pi to pi, by the shorter way round). Angles with another unit or range are
+        "angle_deg" [-180, 180), "angle_turn" [-0.5, 0.5), "angle_positive" [0, 2 pi),
+        "angle_deg_positive" [0, 360) and "angle_turn_positive" [0, 1). Or of groups of channels,
+        which together are all of them: ``[(begin, count, name), ...]``.
     lengths : array or list [B] of int32 or int64
         How many samples of each padded row are valid; None: all.
     query_lengths : array or list [B] of int32 or int64
@@ -316,7 +318,9 @@ def resample(
         ):
             params, groups = CHECKED if checked else UNCHECKED
         else:
-            params, groups = rules(method, bounds, fill_value, max_gap, tolerance, checked, times)
+            params, groups = rules(
+                method, bounds, fill_value, max_gap, tolerance, checked, times, values
+            )
         if lengths is not None:
             lengths = array_of(framework, lengths, "lengths", values)
         if query_lengths is not None:

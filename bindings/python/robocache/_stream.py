@@ -174,7 +174,7 @@ class Stream(Generic[Array_co]):
         own = framework if type(times) is type(values) else framework_of(times, "times")
         if not own.is_numpy:
             own.examine(times, "times")
-        params, groups = rules(method, bounds, fill_value, max_gap, tolerance, False, times)
+        params, groups = rules(method, bounds, fill_value, max_gap, tolerance, False, times, values)
         if lengths is not None:
             lengths = array_of(framework, lengths, "lengths", values)
         if offsets is not None:

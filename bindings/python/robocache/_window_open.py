@@ -109,6 +109,7 @@ def opened(given: dict[str, Any], unit: Unit | None = None) -> Opened:
         tolerance,
         False,
         times,
+        values,
     )
     if mask is not None or given["missing"] is not None:
         mask = mask_of(framework, values, mask, given["missing"])

@@ -28,6 +28,7 @@ using rbc::cubic;
 using rbc::isRotation;
 using rbc::lerp;
 using rbc::lerpAngle;
+using rbc::lerpInTurn;
 using rbc::normalized;
 using rbc::pchip;
 using rbc::slerp;
@@ -137,6 +138,17 @@ HWY_INLINE Lanes<D> select(hn::Mask<D> condition, Lanes<D> yes, Lanes<D> no) {
 }
 
 template <class D>
+HWY_INLINE bool allFinite(Lanes<D> x) {
+  return hn::AllTrue(D(), hn::IsFinite(x.lanes));
+}
+
+template <class D>
+HWY_INLINE bool areWithin(Lanes<D> x, Lanes<D> y, hn::TFromD<D> limit) {
+  const auto most = hn::Set(D(), limit);
+  return hn::AllTrue(D(), hn::And(hn::Le(hn::Abs(x.lanes), most), hn::Le(hn::Abs(y.lanes), most)));
+}
+
+template <class D>
 HWY_INLINE Lanes<D> clamp(Lanes<D> x, Lanes<D> low, Lanes<D> high) {
   const Lanes<D> at_least = select(x < low, low, x);
   return select(at_least > high, high, at_least);
@@ -212,8 +224,7 @@ struct rbc::ScalarOf<rbc::cpu::HWY_NAMESPACE::Lanes<D>> {
 #define RBC_FORMULAS_AGAIN
 #undef RBC_FORMULAS
 #define RBC_FORMULAS rbc::cpu::HWY_NAMESPACE
-#include "hermite.h"
-#include "interpolate.h"
+#include "hermite.h"  // and interpolate.h
 #include "slerp.h"
 #undef RBC_FORMULAS_AGAIN
 #undef RBC_FORMULAS

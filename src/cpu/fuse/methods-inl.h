@@ -63,6 +63,16 @@ void angleBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t coun
   });
 }
 
+// Also where the weight is 0.
+template <class Number, class V = Wide<Number>>
+void turnBlock(const Samples<Number>& s, Number weight, const Turn<Number>& turn, int64_t count,
+               Number* to) {
+  const V w(weight);
+  fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
+    return HWY_NAMESPACE::lerpInTurn(valueAt<V>(s, 1, c), valueAt<V>(s, 2, c), w, turn);
+  });
+}
+
 template <class Number, class V = Wide<Number>>
 void cubicBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t count, Number* to) {
   fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
@@ -121,7 +131,7 @@ bool slerpBlock(const Samples<Number>& s, const Weights<Number>& k, int64_t coun
   return sure;
 }
 
-// Of all methods but slerp, which has more to tell.
+// Of all methods but slerp and angles in a turn, which take or give more.
 template <class Number>
 MethodFunction<Number> methodFunction(Method method) {
   switch (method) {

@@ -50,6 +50,7 @@ struct RowTile {
   Method method;
   DType in;
   DType out;
+  DType angle_dtype;  // FuseProblem's
   int64_t channels;
   int64_t in_stride;  // from channel to channel, in elements
   int64_t out_stride;

@@ -47,6 +47,16 @@ void anglePairs(const Pairs<Number>& p, int64_t count, Number* to) {
   });
 }
 
+template <class Number>
+void turnPairs(const Pairs<Number>& p, const Turn<Number>& turn, int64_t count, Number* to) {
+  using V = Wide<Number>;
+  fillBlock<V>(count, to, [&](int64_t c) HWY_ATTR {
+    return HWY_NAMESPACE::lerpInTurn(HWY_NAMESPACE::load<V>(p.v1 + c),
+                                     HWY_NAMESPACE::load<V>(p.v2 + c),
+                                     HWY_NAMESPACE::load<V>(p.w + c), turn);
+  });
+}
+
 // Returns areRotations() of both samples.
 template <class Number>
 bool slerpPairs(const Pairs<Number>& p, int64_t count, Number* to) {
@@ -67,8 +77,12 @@ bool slerpPairs(const Pairs<Number>& p, int64_t count, Number* to) {
 
 // Returns whether all is valid beyond doubt.
 template <class Number>
-bool blendPairs(Method method, const Pairs<Number>& p, int64_t count, Number* to) {
-  switch (method) {
+bool blendPairs(const RowTile& tile, const Pairs<Number>& p, int64_t count, Number* to) {
+  if (isInTurn(tile.method)) {
+    turnPairs(p, turnOf<Number>(tile.method, tile.angle_dtype), count, to);
+    return true;
+  }
+  switch (tile.method) {
     case Method::kSlerp: return slerpPairs(p, count, to);
     case Method::kAngle: anglePairs(p, count, to); return true;
     default: linearPairs(p, count, to); return true;
@@ -105,6 +119,7 @@ void shortRowsTo(const RowTile& tile) {
   using V = Wide<Number>;
   const bool affine = tile.mean.data != nullptr || tile.inv_std.data != nullptr;
   const bool step = isStep(tile.method);
+  const bool turns = isInTurn(tile.method);
   const int64_t channels = tile.channels;
   const int64_t in_bytes = channels * sizeOf(tile.in);
   const int64_t out_bytes = channels * static_cast<int64_t>(sizeof(Out));
@@ -141,7 +156,7 @@ void shortRowsTo(const RowTile& tile) {
         copyFew(own != 0 ? row.right : row.sample, in_bytes, raw[1] + count * in_bytes);
         // In whole vectors: the next row goes over what is too much.
         fillBlock<V>(weights, w + count * weights, [&](int64_t) HWY_ATTR { return V(own); });
-        blends |= own != 0;
+        blends |= own != 0 || turns;
       }
       rows[count++] = &row;
     }
@@ -152,8 +167,8 @@ void shortRowsTo(const RowTile& tile) {
     bool valid = true;  // beyond doubt
     if (blends) {
       right = widen(raw[1], 0, elements, true, v2);
-      valid = blendPairs<Number>(tile.method, {left, right, w}, elements, result);
-      for (int64_t i = 0; i < count; ++i) {  // samples as they are
+      valid = blendPairs<Number>(tile, {left, right, w}, elements, result);
+      for (int64_t i = 0; i < count && !turns; ++i) {  // samples as they are
         if (w[i * weights] == 0) {
           std::copy_n(values + i * channels, channels, result + i * channels);
         }

@@ -42,6 +42,7 @@ void stagedRowsTo(const RowTile& tile) {
   const bool affine = tile.mean.data != nullptr || tile.inv_std.data != nullptr;
   const bool four = takesFour(tile.method);
   const bool slerps = tile.method == Method::kSlerp;
+  const bool turns = isInTurn(tile.method);
   const int64_t step = kLanes<Wide<Number>> * (slerps ? 4 : 1);
   const int64_t in_size = sizeOf(tile.in);
   const Widen<Number> widen = widenFunction<Number>(tile.in);
@@ -75,7 +76,12 @@ void stagedRowsTo(const RowTile& tile) {
       const Number* v2 = values;
       bool valid = true;  // beyond doubt
       const auto w = static_cast<Number>(row.w);
-      if (w != 0) {
+      if (turns) {
+        if (w != 0) v2 = read(row.right, 2);
+        const Turn<Number> turn = turnOf<Number>(tile.method, tile.angle_dtype);
+        turnBlock(Samples<Number>{{v1, v1, v2, v1}}, w, turn, count, result);
+        values = result;
+      } else if (w != 0) {
         const Weights<Number> k =
             four ? tile.weights[i].as<Number>() : Weights<Number>{w, {}, false, false};
         v2 = read(row.right, 2);

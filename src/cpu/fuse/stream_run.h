@@ -67,7 +67,7 @@ class StreamRun {
                   ? problem_.mask + number * problem_.mask_stride[2]
                   : nullptr),
         values_in_mask_(mask_ != nullptr && hasQuaternions(problem_, stream_)) {
-    const bool affine = stream_.mean.data != nullptr || stream_.inv_std.data != nullptr;
+    const bool affine = isAffine();
     const bool adjoin = stream_.values_stride[2] == 1 && problem_.out_stride[2] == 1;
     for (int i = 0; i < stream_.num_segments; ++i) {
       const ChannelSegment& s = problem_.segments[stream_.first_segment + i];
@@ -309,6 +309,8 @@ class StreamRun {
     return positionOf(times, n, q, rules, &guess, valid);
   }
 
+  bool isAffine() const { return stream_.mean.data != nullptr || stream_.inv_std.data != nullptr; }
+
   // Computes the tasks but for the last `keep`, which stay: there is always a row to prefetch.
   void flush(int keep) {
     const FuseProblem& p = problem_;
@@ -328,6 +330,7 @@ class StreamRun {
           segment.rules.method,
           stream_.values_dtype,
           p.out_dtype,
+          isAffine() ? DType::F64 : p.angle_dtype,
           channels,
           stream_.values_stride[2],
           p.out_stride[2],

@@ -78,6 +78,7 @@ void WindowRun<Time, Number>::interpolate(const Tile& tile, const ChannelRange& 
     p.mask_stride[1] = 1;
     p.out_stride[2] = out.stride[2];
     p.out_dtype = out.dtype;
+    p.angle_dtype = s_.angle_dtype;
     p.time_dtype = p_.time_dtype;
     p.num_streams = 1;
     p.num_segments = p_.num_methods;

@@ -5,9 +5,9 @@
     recorded.py record LIBRARY INCLUDE RECORD         writes latest.abixml, or another one
 
 LIBRARY has debug information, as builds with tests have: build/release/librobocache.so. INCLUDE is
-the folder of its headers. Functions and constants may be added, and structs with a struct_size may
-grow at their end; all else of a record stays. A change that is meant, to what no release has yet,
-is recorded anew; what a release had is never recorded again.
+the folder of its headers. Functions and constants may be added, structs with a struct_size may grow
+at their end, and a reserved field may get a name; all else of a record stays. A change that is
+meant, to what no release has yet, is recorded anew; what a release had is never recorded again.
 """
 
 from __future__ import annotations
@@ -90,6 +90,16 @@ def write(corpus: ElementTree.Element, path: Path) -> None:
     path.write_text(ElementTree.tostring(corpus, encoding="unicode") + "\n")
 
 
+def _take_back_names(then: ElementTree.Element, now: ElementTree.Element) -> None:
+    """A reserved field may get a name: programs of the record have 0 there, as before."""
+    fields = {each.get("layout-offset-in-bits"): each for each in now.findall("data-member")}
+    for member in then.findall("data-member"):
+        name = member.find("var-decl").get("name")
+        own = fields.get(member.get("layout-offset-in-bits"))
+        if own is not None and re.fullmatch(r"reserved\d?", name):
+            own.find("var-decl").set("name", name)
+
+
 def as_known_to(record: ElementTree.Element, corpus: ElementTree.Element) -> ElementTree.Element:
     """Structs that tell their size end where those of the record do, and so do enumerations.
 
@@ -106,6 +116,8 @@ def as_known_to(record: ElementTree.Element, corpus: ElementTree.Element) -> Ele
     for then in record.iter("class-decl"):
         first = then.find("data-member/var-decl")
         now = today.get(then.get("name"))
+        if now is not None:
+            _take_back_names(then, now)
         if now is None or first is None or first.get("name") != "struct_size":
             continue
         size = int(then.attrib["size-in-bits"])

@@ -99,7 +99,10 @@ final class GoldenCase {
       case "group":
         section.groups.add(
             new ChannelGroup(
-                Long.parseLong(words[1]), Long.parseLong(words[2]), Integer.parseInt(words[3])));
+                Long.parseLong(words[1]),
+                Long.parseLong(words[2]),
+                Integer.parseInt(words[3]),
+                words.length > 4 ? Integer.parseInt(words[4]) : RoboCache.PERIOD_RADIANS));
         break;
       case "transform":
         section.transforms.add(transform(words));

@@ -53,6 +53,25 @@ class ParamsTest {
   }
 
   @Test
+  void anglesHaveAPeriod() {
+    ChannelGroup degrees =
+        new ChannelGroup(0, 1, RoboCache.METHOD_ANGLE, RoboCache.PERIOD_DEGREES_POSITIVE);
+    assertEquals(RoboCache.PERIOD_DEGREES_POSITIVE, degrees.getPeriod());
+    assertEquals(
+        RoboCache.PERIOD_RADIANS, new ChannelGroup(0, 1, RoboCache.METHOD_ANGLE).getPeriod());
+    ResampleParams params = new ResampleParams();
+    params.setGroups(degrees);
+    Tensor out = Tensor.allocate(DType.FLOAT32, 1, 1);
+    Tensor values = Data.f32(shape(2, 1), 350, 20);
+    Tensor times = Data.f64(shape(2), 0, 1);
+    Tensor clock = Data.f64(shape(1), 0.5);
+    try (Context context = Context.cpu()) {
+      RoboCache.resample(context, values, times, clock, out, null, params);
+    }
+    assertArrayEquals(new float[] {5}, Data.floats(out));
+  }
+
+  @Test
   void groupsAreCopied() {
     ResampleParams params = new ResampleParams();
     ChannelGroup first = new ChannelGroup(0, 1, RoboCache.METHOD_LINEAR);
