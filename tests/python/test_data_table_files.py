@@ -54,7 +54,7 @@ def test_streams_of_files_that_would_have_one_name(tmp_path):
     [
         ("b.csv", b"", "is empty"),
         ("b.csv", "time,temp\u00e9\n0,1\n1,2\n".encode("latin-1"), "is not UTF-8 at byte 9"),
-        ("b.tsv", b"time,te", "has no end of a line"),
+        ("b.tsv", b"time,te", "the file has a single line without an end"),
         ("b.parquet", b"PAR", "does not begin as a Parquet file does"),
     ],
 )
@@ -99,15 +99,15 @@ def test_a_text_among_numbers_is_told_with_its_row(tmp_path, kind):
     assert [each.place for each in recording.left_out] == ["a: speed", "a: word"]
     (told,) = recording.problems
     assert told.path == str(tmp_path / "a") and told.place == "speed, row 2000"
-    assert told.text.startswith("is '7.5 m/s xxxxx") and "xxx...' among numbers" in told.text
-    assert told.text.endswith("the first of 2 such texts: the column is left out")
+    assert told.text.startswith('column speed is left out: row 2000 is "7.5 m/s xxxxx')
+    assert told.text.endswith('xxx...", not a number (2 rows like that)')
     assert len(told.text) < 150
 
 
 def test_units_below_the_header_are_told(tmp_path):
     path = csv(tmp_path / "a.csv", ["time,x,v", "0,1,m/s", "1,2,3e-4", "2,3,inf", "3,4,+.5"])
     (told,) = data.open(path).problems
-    assert f"{told}" == f"{path}: v, row 0: is 'm/s' among numbers: the column is left out"
+    assert f"{told}" == f'{path}: v, row 0: column v is left out: row 0 is "m/s", not a number'
 
 
 # ---- units --------------------------------------------------------------------------------------
@@ -137,14 +137,14 @@ def test_a_file_that_does_not_tell_among_others_that_differ(tmp_path):
     csv(tmp_path / "a.csv", ["time_us,x", "0,1", "1,2"])
     csv(tmp_path / "b.csv", ["time_ms,x", "0,1", "1,2"])
     csv(tmp_path / "c.csv", ["time,x", "0,1", "1,2"])
-    assert refused(tmp_path, "other files have 'ms', 'us': pass its own").place == "c.csv"
+    refused(tmp_path, r"c.csv does not say the unit .* disagree \(ms, us\). Give it: --unit us")
     assert data.open(tmp_path, unit="s")["c"].times().tolist() == [0, 10**6]
 
 
 def test_times_that_the_common_unit_does_not_hold(tmp_path):
     csv(tmp_path / "a.csv", ["time_ns,x", "0,1", "1,2"])
     csv(tmp_path / "b.csv", ["time_s,x", "0,1", f"{2 * 10**10},2"])
-    refused(tmp_path, "b.csv: time_s: has times that 64 bits do not hold in ns")
+    refused(tmp_path, "b.csv: time_s: its times do not fit in 64 bits as ns")
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
@@ -166,7 +166,7 @@ def test_times_above_those_of_int64(tmp_path):
 def test_a_unit_that_is_not_the_one_that_the_file_tells(tmp_path):
     path = csv(tmp_path / "a.csv", ["time_ms,x", "0,1", "1,2"])
     assert data.open(path, unit="ms").unit == "ms"
-    refused(path, "time_ms: tells that its times are in ms, but unit is 'us'", unit="us")
+    refused(path, "column time_ms says milliseconds, but --unit us was given. Leave", unit="us")
 
 
 @pytest.mark.parametrize(("name", "unit"), [("time_ms", None), ("time_ms", "ms"), ("time", "ms")])
@@ -257,7 +257,8 @@ def test_a_time_that_is_missing_costs_its_row(tmp_path, kind):
         pq.write_table(pa.table({"time_s": times, "x": np.arange(100.0)}), path)
     else:
         csv(path, ["time_s,x", *rows(100, lambda i: kind if i == 5 else i / 1, lambda i: i / 1)])
-    assert refused(path, "1 of 100 rows have no time, and are not read").place == "time_s, row 5"
+    error = refused(path, "1 of 100 rows are skipped: their column time_s is empty")
+    assert error.place == "time_s, row 5"
     kept = data.open(path, damaged="keep")
     expected = [i for i in range(100) if i != 5]
     assert kept["a"].times().tolist() == kept["a"].values[:, 0].tolist() == expected
@@ -270,7 +271,7 @@ def test_the_row_of_a_time_that_is_missing_in_a_late_piece(tmp_path):
     times = np.arange(150_000) / 100
     times[140_000] = np.nan
     pq.write_table(pa.table({"t": times, "x": times}), tmp_path / "a.parquet")
-    assert refused(tmp_path / "a.parquet", "have no time").place == "t, row 140000"
+    assert refused(tmp_path / "a.parquet", "rows are skipped").place == "t, row 140000"
 
 
 def test_a_column_of_few_times_is_no_clock(tmp_path):

@@ -76,23 +76,57 @@ def clock(
     if begin > end:
         late = max(ends, key=lambda name: ends[name][0])
         early = min(ends, key=lambda name: ends[name][1])
-        raise ValueError(
-            f"streams: {late} begins at {begin}, after {early} ends at {end}: they have no time in "
-            "common, expected some or span='union'"
-        )
+        raise ValueError(_apart(printable(late), begin, printable(early), end, own))
     whole = isinstance(begin, int)
     step = per_second / rate
     if whole and step < 1:
+        name = printable(next(iter(named)))
+        what = (
+            "integers without a unit" if own is None else f"whole {_WORDS.get(own.name, own.name)}"
+        )
+        seconds = step / per_second if own else step
         raise ValueError(
-            f"rate: is {rate:g}, of which each step is {step:g} ticks of the streams' times; "
-            "expected 1 or more"
-            + ("" if own else ", or the unit of the times beside it, such as unit='ns'")
+            f"rate: is {rate:g}, but the times of {name} are {what}, so no step of {seconds:g} s "
+            "fits. Their unit may be wrong (unit='ns'), or the stamps lost their decimals"
         )
     count = int((end - begin) / step * (1 + 2**-50)) + 1
     steps = np.arange(count) * step
     times = begin + np.rint(steps).astype(np.int64) if whole else begin + steps
     times = times[times <= end]
     return _as_given(times, next(iter(named.values())))
+
+
+_WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+_YEARS = (946_684_800, 4_102_444_800)  # s since 1970: from 2000 to 2100
+
+
+def _apart(late: str, begin: Any, early: str, end: Any, unit: Unit | None) -> str:
+    """Why two streams share no time, and whether their units may be the reason."""
+    per_second = 1.0 if unit is None else unit.per_second
+    text = f"{late} and {early} have no time in common: {late} begins at {_date(begin, per_second)}"
+    text += f", {early} ends at {_date(end, per_second)}"
+    looks = {name: _looks_like(time) for name, time in ((late, begin), (early, end))}
+    if looks[late] != looks[early]:
+        shown = " and ".join(f"{name} looks like {unit}" for name, unit in looks.items() if unit)
+        return f"{text}. Their units differ: {shown}"
+    return f"{text}. Pass span='union' to keep both"
+
+
+def _date(time: Any, per_second: float) -> str:
+    """A time as a number, and as a date where it is one."""
+    import numpy as np
+
+    seconds = time / per_second
+    if not _YEARS[0] <= seconds < _YEARS[1]:
+        return f"{time:.10g}" if isinstance(time, float) else str(time)
+    date = str(np.datetime64(int(seconds), "s")).replace("T", " ")
+    return f"{time} ({date})"
+
+
+def _looks_like(time: Any) -> str | None:
+    """The unit by which a time falls within the years 2000 to 2100, counted from 1970."""
+    units = {"seconds": 1, "milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}
+    return next((u for u, per in units.items() if _YEARS[0] <= time / per < _YEARS[1]), None)
 
 
 def named_streams(streams: Any) -> dict[str, Any]:

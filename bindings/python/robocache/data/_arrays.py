@@ -7,10 +7,11 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from .. import Track
+from ._check_times import lost_digits
 from ._episodes import About, Episodes
 from ._errors import FormatError, LeftOut, Unread
 from ._files import Folder, is_folder, walked
@@ -19,11 +20,19 @@ from ._open import FORMATS, Options, format_of, head
 from ._recording import Recording
 from ._rows import channel_names, clock_rows, is_number, is_picture, stamps
 from ._source import Piece, StreamInfo
-from ._units import in_seconds
+from ._table_clock import Clock, guessed, split_unit
+from ._table_units import scales_of
+from ._time_columns import FROM_ZERO, PATTERNS, row_of
+from ._units import in_seconds, per_second
 
 _CLOCK = re.compile(r"(^|[._-])(t|times?|timestamps?|stamps?)$")
 _EPISODE = "episode_index"
+_NO_TIMES = (
+    "no array of times is beside it. Name one with --time ARRAY, or give the rows a second with "
+    "--fps HZ"
+)
 _MOST = 10_000  # files
+_SAMPLE = 1 << 16  # times by which a unit is judged
 _MOST_EMPTY = 1024  # columns of an array without rows
 
 
@@ -151,6 +160,8 @@ def _by_index(path: str, arrays: Any, options: Options, left_out: list[LeftOut])
             options.damage.found(path, f"{name}.npy", text)
             left_out.append(LeftOut(name, text))
     clock = next((name for name, a in rows.items() if a.ndim == 1 and _CLOCK.search(name)), None)
+    if options.time is not None:
+        clock = _asked(path, rows, options.time)[0]
     times = clock_rows(lengths, options.rate)
     if clock is not None:
         times = in_seconds(stamps(rows.pop(clock).read(), path, f"{clock}.npy"), options.unit)
@@ -209,17 +220,43 @@ class _Arrays:
     def __init__(
         self, path: str, arrays: dict[str, Any], options: Options, left_out: list[LeftOut]
     ) -> None:
-        self.path, self.damage, self.unit = path, options.damage, options.unit
-        self.left_out = left_out
+        self.path, self.damage = path, options.damage
+        self.left_out, self.rate = left_out, options.rate
+        self.asked: str | None = None
+        asked = None if options.time is None else _asked(path, arrays, options.time)
         clocks = {name: array for name, array in arrays.items() if _is_clock(name, array)}
+        if asked is not None:
+            clocks = {asked[0]: arrays[asked[0]]}
+            self.asked = asked[0]
         self.arrays = {name: array for name, array in arrays.items() if name not in clocks}
         if not self.arrays:
             self.arrays, clocks = clocks, {}
+        self._by_rows(0)  # refuses a rate that is none
         self.names = _names_of(self.arrays)
         self.clocks = {name: self._clock_of(name, clocks) for name in self.arrays}
         for name, array in clocks.items():
             if all(name != used[0] for used in self.clocks.values() if used):
                 left_out.append(LeftOut(name, f"{len(array)} times, of no array beside them"))
+
+        if self.rate is not None:
+            self._replace_lost()
+        used = {clock[0]: clock[1] for clock in self.clocks.values() if clock}
+        unit = None if asked is None else asked[1]
+        self.about = {name: _described(name, array, unit) for name, array in used.items()}
+        if self.asked in self.about:
+            self.about[self.asked].is_asked = True
+        self.unit, self.scales = scales_of(path, self.about, options.unit)
+        if self.rate is not None and not used:
+            self.unit = "s"
+
+    def _replace_lost(self) -> None:
+        """Take the number of the row, where the stamps lost their digits."""
+        for name, clock in self.clocks.items():
+            if clock is not None:
+                fits = row_of(clock[0].rpartition("/")[2])
+                unit = None if fits is None else fits[1]
+                if lost_digits(clock[1].read(), None if unit is None else per_second(unit)):
+                    self.clocks[name] = None
 
     def _clock_of(self, name: str, clocks: dict[str, Any]) -> tuple[str, Any] | None:
         """The times in the same folder, of the same number; of several those named most alike."""
@@ -243,17 +280,47 @@ class _Arrays:
     @functools.cached_property
     def streams(self) -> dict[str, StreamInfo]:
         return {
-            self.names[name]: StreamInfo(self.names[name], "npy", len(array), self._channels(array))
+            self.names[name]: StreamInfo(
+                self.names[name],
+                "npy",
+                len(array),
+                self._channels(array),
+                self._unit_of(name),
+                times=self._times_from(name),
+            )
             for name, array in self.arrays.items()
         }
+
+    def _by_rows(self, rows: int) -> Any:
+        import numpy as np
+
+        return clock_rows(np.array([rows]), self.rate)
+
+    def _unit_of(self, name: str) -> str | None:
+        clock = self.clocks[name]
+        return self.scales[clock[0]].unit if clock and clock[0] in self.scales else None
+
+    def _times_from(self, name: str) -> str | None:
+        clock = self.clocks[name]
+        if clock is None:
+            return None if self.rate is None else f"row / {self.rate:g} (--fps)"
+        text = self.about[clock[0]].why.replace("column ", "array ", 1)
+        unit = self._unit_of(name)
+        return text if unit is None or f"in {unit}" in text else f"{text}, in {unit}"
+
+    @property
+    def unread(self) -> list[Unread]:
+        return [
+            Unread(f"{name}.npy", "", len(array), None, _NO_TIMES)
+            for name, array in self.arrays.items()
+            if self.clocks[name] is None and self.rate is None
+        ]
 
     @staticmethod
     def _channels(array: Any) -> tuple[str, ...]:
         names = channel_names(array.shape[1:])
         count = math.prod(array.shape[1:])
         return names if names is not None else tuple(f"[{i}]" for i in range(count))
-
-    unread: Sequence[Unread] = ()
 
     def look(self) -> None:
         pass
@@ -264,7 +331,12 @@ class _Arrays:
                 clocks = {}
                 clock = self.clocks[name]
                 if clock is not None:
-                    clocks["time"] = stamps(clock[1].read(), self.path, f"{clock[0]}.npy")
+                    times = stamps(clock[1].read(), self.path, f"{clock[0]}.npy")
+                    if clock[0] in self.scales:
+                        times = self.scales[clock[0]].times(times, self.path, f"{clock[0]}.npy")
+                    clocks["time"] = times
+                elif self.rate is not None:
+                    clocks["time"] = self._by_rows(len(array))
                 yield Piece(self.names[name], self._channels(array), _table(array), clocks)
 
 
@@ -279,11 +351,36 @@ def _names_of(arrays: Collection[str]) -> dict[str, str]:
 
 
 def _is_clock(name: str, array: Any) -> bool:
-    return (
-        array.ndim == 1
-        and array.dtype.kind in "fiu"
-        and bool(_CLOCK.search(name.rpartition("/")[2]))
-    )
+    if array.ndim != 1 or array.dtype.kind not in "fiu":
+        return False
+    own = name.rpartition("/")[2]
+    fits = row_of(own)
+    return bool(_CLOCK.search(own)) or (fits is not None and PATTERNS[fits[0]].needs != FROM_ZERO)
+
+
+def _described(name: str, array: StoredArray, unit: str | None) -> Clock:
+    """What is known of an array of times before it is read."""
+    fits = row_of(name.rpartition("/")[2])
+    kind = "f" if array.dtype.kind == "f" else "i"
+    stated = unit or (None if fits is None else fits[1] or _by_row(fits[0], kind))
+    clock = Clock(name, kind, stated, (name,), row=None if fits is None else fits[0], asked=unit)
+    clock.sample = array.first(_SAMPLE)
+    return guessed(clock)
+
+
+def _by_row(row: int, kind: str) -> str | None:
+    return PATTERNS[row].floats if kind == "f" else PATTERNS[row].integers
+
+
+def _asked(path: str, arrays: dict[str, Any], asked: str) -> tuple[str, str | None]:
+    """The array of times that the caller named, and its unit."""
+    for text, unit in split_unit(asked):
+        name = text.removesuffix(".npy")
+        found = [each for each in arrays if name in (each, each.rpartition("/")[2])]
+        if found and arrays[found[0]].ndim == 1 and arrays[found[0]].dtype.kind in "fiu":
+            return found[0], unit
+    known = ", ".join(list(arrays)[:12])
+    raise FormatError(path, "", f"--time {asked}: no such array of times. The arrays are: {known}")
 
 
 def _table(array: StoredArray) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Callable
 
+from .._printable import printable
 from ._findings import Finding
 
 _JITTER = 0.2  # of the period
@@ -13,6 +14,9 @@ _BURSTS = 0.05  # of all intervals beyond the limit of a gap: no gaps any more, 
 _MANY = 50  # intervals, from which on a stream is taken for a periodic one
 _OTHER_CLOCK = 10.0  # s between header and log
 _DRIFT = 0.005  # s over the recording
+_FEWEST = 10  # samples; fewer say nothing
+_SINCE_1970 = 946_684_800  # s: the year 2000
+_SHARED = 3  # samples a stamp
 _EDGE = 0.1  # of the samples at each end tell of the drift
 
 
@@ -53,6 +57,11 @@ def check_times(
     steps = np.concatenate([np.diff(row) for row in rows] or [np.zeros(0)])
     if not np.isfinite(steps).all():
         return [Finding("error", "order", name, place, "times are not finite")]
+    if clock != "log":
+        for row in rows:
+            lost = lost_digits(row, per_second)
+            if lost is not None:
+                return [Finding("error", "lost_digits", name, place, lost.text)]
     if len(steps) == 0:
         return found
     seconds = steps / (per_second or 1.0)
@@ -76,11 +85,14 @@ def _order(
     if back:
         at = _where(rows, int(np.argmax(seconds < 0)))
         worst = words(-float(seconds.min()))
-        text = f"{back} times go back, by up to {worst}; the first at {at}"
+        text = f"time goes back once, by {worst}, at {at}"
+        if back > 1:
+            text = f"time goes back {back} times, by up to {worst} (first: {at})"
         found.append(Finding("error", "order", name, place, text))
     if repeats:
         at = _where(rows, int(np.argmax(seconds == 0)))
-        text = f"{repeats} times repeat the one before; the first at {at}"
+        equal = "1 of {0} stamps is" if repeats == 1 else f"{repeats} of {{0}} stamps are"
+        text = f"{equal.format(sum(map(len, rows)))} equal to the one before (first: {at})"
         found.append(Finding("warning", "repeats", name, place, text))
     return found
 
@@ -124,6 +136,88 @@ def _regularity(
         text = f"intervals vary by {words(jitter)} (standard deviation) around {words(period)}"
         found.append(Finding("warning", "jitter", name, place, text))
     return found
+
+
+@dataclass(frozen=True)
+class LostDigits:
+    """Stamps that many samples share, since they were written with too few digits."""
+
+    samples: int
+    stamps: int  # that differ
+    step: float | None  # between them, in ticks; None of a single one
+
+    @property
+    def text(self) -> str:
+        return (
+            f"{self.samples} samples share {self.stamps} stamp{'s' if self.stamps > 1 else ''}: "
+            "the stamps lost their digits when they were written"
+        )
+
+
+def lost_digits(times: Any, per_second: float | None) -> LostDigits | None:
+    """Whether times [n] are so coarse that most samples share their time with others.
+
+    Bursts of samples with one stamp are not a loss of digits. So the stamps that differ must be on
+    a grid of the kind that a short format leaves: float32 values, whole seconds or powers of ten of
+    these; or, below a second, powers of ten with as many samples at each of them.
+    """
+    import numpy as np
+
+    count = len(times)
+    if count < _FEWEST or not np.isfinite(times).all():
+        return None
+    times = np.asarray(times)
+    steps = np.diff(times)
+    ends = np.flatnonzero(steps)
+    stamps = len(ends) + 1
+    if stamps == 1:
+        return LostDigits(count, 1, None)
+    if count < 2 * stamps or (steps < 0).any():
+        return None
+    steps = steps[ends].astype(np.float64)
+    step = float(steps.min())
+    largest = float(np.abs(times[[0, -1]]).max())
+    slack = 4 * float(np.spacing(largest))  # of times that are or were floats
+    if (np.abs(steps / step - np.rint(steps / step)) > slack / step + 1e-6).any():
+        return None
+    lost = LostDigits(count, stamps, step)
+    if times.dtype.kind == "f" and (times == times.astype(np.float32)).all():
+        if step <= 4 * float(np.spacing(np.float32(largest))):
+            return lost
+    ticks = per_second or 1.0
+    is_known = per_second is not None or times.dtype.kind == "f" or _SINCE_1970 < largest < 2**32
+    is_coarse = is_known and step > 0.99 * ticks
+    power = 10.0 ** round(float(np.log10(step / ticks)))
+    grid = ticks * (round(step / ticks) if is_coarse else power)
+    if times.dtype.kind == "f":
+        off = np.abs(times - np.rint(times / grid) * grid)
+    else:
+        whole = max(1, round(grid))
+        off = np.minimum(times % whole, whole - times % whole)
+    if count < _SHARED * stamps or abs(step - grid) > 2 * slack or (off > 2 * slack).any():
+        return None
+    if is_coarse:
+        return lost
+    runs = np.diff(ends)
+    if len(runs) == 0:
+        return None
+    even = np.abs(runs - np.median(runs)) <= 1
+    return lost if even.mean() >= 0.9 and (steps < 1.5 * step).mean() >= 0.9 else None
+
+
+def require_digits(name: str, times: Any, per_second: float | None) -> None:
+    """Refuse times that lost their digits.
+
+    Raises
+    ------
+    ValueError
+        They did.
+    """
+    lost = lost_digits(times, per_second)
+    if lost is not None:
+        raise ValueError(
+            f"{printable(name)}: {lost.text}. --fps HZ takes the number of the row instead"
+        )
 
 
 def header_is_good(header: Any, log: Any) -> bool:

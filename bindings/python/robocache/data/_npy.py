@@ -74,6 +74,17 @@ class StoredArray:
         array = flat.reshape(self.shape, order="F" if self.header.by_column else "C")
         return np.asarray(array, self.dtype.newbyteorder("="), order="C")
 
+    def first(self, count: int) -> Any:
+        """The first numbers of an array of one axis."""
+        import numpy as np
+
+        count = min(count, len(self))
+        with opened(self.path) as file:
+            file.seek(self.header.begin)
+            content = file.read(count * self.dtype.itemsize) or b""
+        read = np.frombuffer(content, self.dtype, len(content) // self.dtype.itemsize)
+        return read.astype(self.dtype.newbyteorder("="))
+
 
 def stored_array(path: str) -> StoredArray:
     """Read the header of a file, and check that the file holds all numbers."""

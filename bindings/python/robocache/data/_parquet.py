@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from ._errors import FormatError, needed, raise_shortage, require_memory, some
+from ._extension_types import storage_of, storage_schema
 from ._files import Limit, reopened
 from ._open import head
 from ._parquet_footer import groups_of
@@ -38,21 +39,26 @@ def read_table(
             raise FormatError(path, missing, f"is missing; its columns are {some(there)}")
         names = [*wanted, *(name for name in optional if name in known)]
         texts = require_bounded(path, file, names, limit)
+        parts = _parts(file.schema_arrow, names)
         if texts:
             parquet = needed("pyarrow.parquet", "lerobot", _WHAT)
             with reopened(path) as own:
                 with parquet.ParquetFile(
                     own, metadata=file.metadata, read_dictionary=texts
                 ) as again:
-                    return again.read(columns=names).select(names)
-        return file.read(columns=names).select(names)
+                    return storage_of(again.read(columns=parts).select(names))
+        return storage_of(file.read(columns=parts).select(names))
 
     return with_file(path, read, limit)
 
 
 def schema_and_rows(path: str, limit: Limit = _BY_SIZE) -> tuple[Any, int]:
     """pyarrow's schema of a file, and the rows it says that it has."""
-    return with_file(path, lambda file: (file.schema_arrow, file.metadata.num_rows), limit)
+
+    def read(file: Any) -> tuple[Any, int]:
+        return storage_schema(file.schema_arrow), file.metadata.num_rows
+
+    return with_file(path, read, limit)
 
 
 def table_without_nulls(
@@ -68,7 +74,7 @@ def table_without_nulls(
     def read(file: Any) -> tuple[Any, int]:
         schema, told = file.schema_arrow, file.metadata
         chosen = set(schema.names if names is None else names)
-        fields = [field for field in schema if field.name in chosen]
+        fields = [field for field in storage_schema(schema) if field.name in chosen]
         owners = columns_of_leaves(file)
         if owners is None or not told.num_rows:
             return None, told.num_rows
@@ -100,16 +106,48 @@ def batches_of(
             try:
                 if batches is None:
                     file = parquet.ParquetFile(own, read_dictionary=texts)
-                    batches = stack.enter_context(file).iter_batches(rows, columns=names)
+                    parts = _parts(file.schema_arrow, names)
+                    batches = stack.enter_context(file).iter_batches(rows, columns=parts)
                 batch = next(batches, None)
             except (arrow.ArrowException, OSError) as error:
                 fault = _fault(path, error, limit)
             else:
                 if batch is None:
                     return
-                yield arrow.Table.from_batches([batch]).select(names)
+                yield storage_of(arrow.Table.from_batches([batch]).select(names))
                 continue
             raise fault
+
+
+def _parts(schema: Any, names: Sequence[str]) -> list[str]:
+    """Columns as pyarrow takes them: of structs the numbers, without the texts beside them."""
+    arrow = needed("pyarrow", "tables", _WHAT)
+    kinds = dict(zip(schema.names, schema.types))
+    found = []
+    for name in names:
+        parts = [name]
+        if arrow.types.is_struct(kinds[name]):
+            parts = [path for path, kind in leaves_of(name, kinds[name]) if not _is_text(kind)]
+        found += parts or [name]
+    return found
+
+
+def leaves_of(name: str, kind: Any) -> Iterator[tuple[str, Any]]:
+    """The paths and the types of the parts of a struct, and of structs in it."""
+    arrow = needed("pyarrow", "tables", _WHAT)
+    if not arrow.types.is_struct(kind):
+        yield name, kind
+        return
+    for part in kind:
+        yield from leaves_of(f"{name}.{part.name}", part.type)
+
+
+def _is_text(kind: Any) -> bool:
+    types = needed("pyarrow", "tables", _WHAT).types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    is_text = types.is_string(kind) or types.is_large_string(kind)
+    return bool(is_text or types.is_binary(kind) or types.is_large_binary(kind))
 
 
 def with_file(path: str, read: Callable[[Any], _T], limit: Limit = _BY_SIZE) -> _T:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +12,7 @@ from . import _csv
 from ._errors import FormatError, needed
 from ._files import Limit
 from ._parquet import is_parquet, numbers_of, present_in, read_table, schema_and_rows
+from ._table_clock import flat, holds_stamp, may_be_clock
 
 
 @dataclass(frozen=True)
@@ -59,13 +62,43 @@ def fault_of(path: str) -> tuple[str, bool]:
 # ---- reading ------------------------------------------------------------------------------------
 
 
-def opened(path: str, limit: Limit) -> Any:
-    """An Arrow table: of a text all columns, of a Parquet file those that may be numbers."""
+@dataclass(frozen=True)
+class Opened:
+    """The columns of a file that may be numbers or times."""
+
+    table: Any  # of Arrow
+    units: dict[str, str]  # by column, of a line below the header
+    index: tuple[str, ...]  # columns that are the index of pandas
+    times: tuple[str, ...]  # columns that may be times, but hold no numbers
+
+
+def opened(path: str, limit: Limit, more: Collection[str] = ()) -> Opened:
+    """An Arrow table: of a text all columns, of a Parquet file those that may be read.
+
+    ``more`` are columns of texts that may be the times whatever their name is.
+    """
     if not is_parquet(path):
-        return _csv.read_csv(path, limit)
+        table, units = _csv.read_csv(path, limit)
+        return Opened(table, units, (), ())
     schema, _ = schema_and_rows(path, limit)
     _csv.require_apart(path, schema.names)
-    return read_table(path, [field.name for field in schema if not unread(field.type)], (), limit)
+    index = index_of(schema)
+    times = tuple(
+        of.name
+        for of in schema
+        if unread(of.type) and (of.name in more or may_be_clock(of.name, of.type, index))
+    )
+    names = [of.name for of in schema if not unread(of.type) or of.name in times]
+    return Opened(flat(read_table(path, names, (), limit)), {}, index, times)
+
+
+def index_of(schema: Any) -> tuple[str, ...]:
+    """The columns of a Parquet file that pandas wrote as its index."""
+    try:
+        told = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return ()
+    return tuple(name for name in told if isinstance(name, str)) if isinstance(told, list) else ()
 
 
 def unread(kind: Any) -> str | None:
@@ -78,8 +111,11 @@ def unread(kind: Any) -> str | None:
         return None
     if inner is not kind:
         return f"is of {kind}: is of {inner}, expected numbers"
-    if types.is_timestamp(kind) or types.is_duration(kind):
+    if types.is_timestamp(kind) or types.is_duration(kind) or holds_stamp(kind):
         return None
+    if types.is_struct(kind):
+        fields = ", ".join(kind.field(i).name for i in range(kind.num_fields))
+        return f"is a struct ({fields}), which is not read"
     return "has no values" if types.is_null(kind) else f"is of {kind}"
 
 

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from ._errors import FormatError, LeftOut
+from ._check_times import lost_digits
+from ._errors import FormatError, LeftOut, needed
 from ._files import Limit
-from ._parquet import is_parquet, schema_and_rows, table_without_nulls
-from ._table_columns import Column, numbers, opened, unread
-from ._table_ranges import integer_ranges
-from ._table_texts import OddText, odd_text_of, odd_texts_in
-
-_TIME = re.compile(
-    r"^(?:log_|header_|receive_)?(?:timestamps?|times?|stamp|t|ts)"
-    r"(?:[_ .]*[\[(]?(ns|us|ms|s|sec|seconds|nanoseconds|microseconds|milliseconds)[\])]?)?$",
-    re.IGNORECASE,
+from ._parquet import (
+    batches_of,
+    is_parquet,
+    leaves_of,
+    read_table,
+    schema_and_rows,
+    table_without_nulls,
 )
-_UNITS = {"sec": "s", "seconds": "s", "nanoseconds": "ns", "microseconds": "us"}
-_UNITS["milliseconds"] = "ms"
+from ._table_clock import Clock, chosen_clock, flat, names_of_times, split_unit, times_of
+from ._table_columns import Column, index_of, numbers, opened, unread
+from ._table_instances import Instances, instances_of, may_say_which, times_repeat
+from ._table_ranges import integer_ranges
+from ._table_texts import OddText, first_texts, odd_text_of, odd_texts_in
+from ._time_texts import form_of, is_text
+from ._units import per_second
+
 _MARKS = 10
+_LOOK = 1 << 16  # rows of a Parquet file by which its times are chosen
 _EXACT = 2**53  # integers above are not all float64
 
 
@@ -38,15 +43,6 @@ class Untimed:
 
 
 @dataclass
-class Clock:
-    """The column of times."""
-
-    name: str
-    kind: str  # of its dtype: "i" or "f"
-    unit: str | None  # as its name or its type tells
-
-
-@dataclass
 class Table:
     """The streams of one file, or of some rows of it."""
 
@@ -58,9 +54,30 @@ class Table:
     untimed: Untimed | None = None
     rows: int | None = None  # of a file that is read later, of which these are the streams
     odd: list[OddText] = field(default_factory=list)  # in columns that were left out for them
+    instances: Instances | None = None  # the things that share the rows
+    labels: dict[str, Any] = field(default_factory=dict)  # the thing of each stream
+    table_rows: int = 0  # of the file, or of the rows that were read
+    names: tuple[str, ...] = ()  # of all columns of the file
+
+    def count_of(self, stream: str, loaded: int) -> int:
+        """How many samples a stream has."""
+        if self.rows is None:
+            return loaded
+        if self.instances is None:
+            return self.rows
+        place = self.instances.labels.index(self.labels[stream])
+        return self.instances.counts[place]
 
 
-def told(stem: str, path: str, limit: Limit) -> Table | None:
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller said of the times of tables."""
+
+    time: str | None = None  # COLUMN[:UNIT]
+    rate: float | None = None  # of rows without times
+
+
+def told(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table | None:
     """The streams of a Parquet file by what it tells of itself; None where that is not enough."""
     if not is_parquet(path):
         return None
@@ -74,47 +91,199 @@ def told(stem: str, path: str, limit: Limit) -> Table | None:
     ranges = integer_ranges(path, names) if known else None
     if ranges is None:
         return None
+    index = index_of(schema)
+    first = _first(path, schema, index, limit, wanted.time)
+    sample = flat(empty) if first is None else first  # damaged within: reading it tells where
+    clock = chosen_clock(path, sample, {}, index, wanted.time, whole=False)
+    if clock is not None and clock.form not in ("numbers", "pair"):
+        return None
+    if clock is None and _texts_of_dates(path, schema, wanted.time, limit):
+        return None
+    instances = None
+    if wanted.rate is not None:
+        if clock is not None:
+            sample = flat(read_table(path, owners_of(clock, schema), (), limit))
+        clock = _with_digits(path, clock, sample, wanted)
+    if clock is not None and clock.sample is not None and times_repeat(clock.sample):
+        instances = _instances_in(path, clock, schema, limit)
+    if instances is not None and instances.column not in names:  # a column of texts
+        empty = empty.append_column(
+            instances.column, needed("pyarrow", "tables", "").array([], "str")
+        )
     large = {name for name, (low, high) in ranges.items() if low < -_EXACT or high > _EXACT}
-    table = streams_of(stem, path, empty, large)
-    table.rows = rows
-    _note_unread(table, stem, path, schema, limit)
+    table = streams_of(stem, path, flat(empty), clock, large, instances)
+    table.columns = names
+    if instances is not None and instances.column not in names:
+        table.columns = [*names, instances.column]
+    table.rows = table.table_rows = rows
+    table.names = tuple(schema.names)
+    _note_unread(table, stem, path, schema, limit, () if instances is None else [instances.column])
     return table
 
 
-def read(stem: str, path: str, limit: Limit) -> Table:
+def _instances_in(path: str, clock: Clock, schema: Any, limit: Limit) -> Instances | None:
+    """Look for a column that says which thing each row is of, in the columns of such types."""
+    owners = owners_of(clock, schema)
+    names = [of.name for of in schema if may_say_which(of.type) and of.name not in owners]
+    try:
+        table = flat(read_table(path, [*owners, *names], (), limit))
+        times, mask = times_of(path, clock, table)
+        return instances_of(path, table, names, times, mask)
+    except FormatError:
+        return None
+
+
+def _first(path: str, schema: Any, index: Collection[str], limit: Limit, asked: str | None) -> Any:
+    """The first rows of the columns that may be times; None if they cannot be read."""
+    arrow = needed("pyarrow", "tables", "a table")
+    names = names_of_times(schema, index, asked)
+    if not names:
+        return arrow.table({})
+    try:
+        first = next(batches_of(path, names, _LOOK, limit), None)
+    except FormatError:
+        return None
+    return None if first is None else flat(first)
+
+
+def _texts_of_dates(path: str, schema: Any, asked: str | None, limit: Limit) -> list[str]:
+    """The columns of texts of a Parquet file that hold dates, or that the caller named."""
+    names = [of.name for of in schema if is_text(of.type)]
+    if asked is not None:
+        return [name for name in names if name in {text for text, _ in split_unit(asked)}]
+    first = first_texts(path, names, limit)
+    return [name for name, texts in first.items() if form_of(path, texts) == "date"]
+
+
+def owners_of(clock: Clock, schema: Any) -> list[str]:
+    """The columns of a file that hold a clock's columns, which may be parts of a struct."""
+    known = set(schema.names)
+    return list(
+        dict.fromkeys(c if c in known else next(k for k in known if c.startswith(f"{k}."))
+                      for c in clock.columns)
+    )  # fmt: skip
+
+
+def read(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table:
     """Read all columns of numbers of a file, and make streams of them."""
-    table = streams_of(stem, path, opened(path, limit))
+    there = opened(path, limit)
+    clock = chosen_clock(path, there.table, there.units, there.index, wanted.time, whole=True)
+    if clock is None and is_parquet(path):
+        schema, _ = schema_and_rows(path, limit)
+        more = _texts_of_dates(path, schema, wanted.time, limit)
+        if more:
+            there = opened(path, limit, more)
+            clock = chosen_clock(path, there.table, {}, there.index, wanted.time, whole=True)
+    if wanted.rate is not None:
+        clock = _with_digits(path, clock, there.table, wanted)
+    table = there.table
+    used = set() if clock is None else set(clock.columns)
+    instances = None
+    if clock is not None and clock.form != "rows":
+        times, mask = times_of(path, clock, table)
+        if mask.all() and times_repeat(times):
+            whole = _with_texts(path, table, limit)
+            names = [name for name in whole.column_names if name not in used]
+            instances = instances_of(path, whole, names, times, mask)
+            if instances is not None and instances.column not in table.column_names:
+                table = table.append_column(instances.column, whole[instances.column])
+    kept = used if instances is None else used | {instances.column}
+    table = table.drop_columns([name for name in there.times if name not in kept])
+    streams = streams_of(stem, path, table, clock, None, instances)
+    streams.names = tuple(there.table.column_names)
     if is_parquet(path):
-        _note_unread(table, stem, path, schema_and_rows(path, limit)[0], limit)
+        schema = schema_and_rows(path, limit)[0]
+        _note_unread(streams, stem, path, schema, limit, kept)
+    return streams
+
+
+def _with_texts(path: str, table: Any, limit: Limit) -> Any:
+    """A table with the texts of a Parquet file too, which may say which thing a row is of."""
+    if not is_parquet(path):
+        return table
+    schema, _ = schema_and_rows(path, limit)
+    names = [of.name for of in schema if is_text(of.type) and of.name not in table.column_names]
+    if names:
+        try:
+            for name, column in zip(names, read_table(path, names, (), limit).columns):
+                table = table.append_column(name, column)
+        except FormatError:  # none of them is needed
+            return table
     return table
 
 
-def _note_unread(table: Table, stem: str, path: str, schema: Any, limit: Limit) -> None:
+def _with_digits(path: str, clock: Clock | None, table: Any, wanted: Wanted) -> Clock | None:
+    """A clock; by the rate of rows where there is none, or one whose stamps lost their digits."""
+    if wanted.rate is None:
+        return clock
+    if clock is None:
+        return rows_clock(wanted.rate)
+    times, mask = times_of(path, clock, table)
+    unit = clock.unit or clock.guess
+    if lost_digits(times[mask], None if unit is None else per_second(unit)) is None:
+        return clock
+    return rows_clock(wanted.rate, clock)
+
+
+def rows_clock(rate: float, instead: Clock | None = None) -> Clock:
+    """Times by the number of the row, in seconds. The stamps that they replace are not kept."""
+    if not 0 < rate < float("inf"):
+        raise ValueError(f"rate: is {rate}, expected more than 0")
+    columns = () if instead is None else instead.columns
+    return Clock("row", "f", "s", columns, "rows", rate=rate)
+
+
+def _note_unread(
+    table: Table, stem: str, path: str, schema: Any, limit: Limit, used: Collection[str] = ()
+) -> None:
     """Note the columns of a Parquet file whose types are not numbers."""
     place = {f"{stem}: {name}": i for i, name in enumerate(schema.names)}
     for name, kind in zip(schema.names, schema.types):
         reason = unread(kind)
-        if reason is not None:
+        if reason is not None and name not in used:
             table.left_out.append(LeftOut(f"{stem}: {name}", reason))
-    table.left_out.sort(key=lambda each: place[each.place])
+        known = {each.place for each in table.left_out}
+        for part, inner in leaves_of(name, kind) if reason is None else ():
+            place.setdefault(f"{stem}: {part}", place[f"{stem}: {name}"])
+            if is_text(inner) and f"{stem}: {part}" not in known:
+                table.left_out.append(LeftOut(f"{stem}: {part}", f"is of {inner}"))
+    table.left_out.sort(key=lambda each: place.get(each.place, len(place)))
     table.odd = odd_texts_in(path, schema, limit)
 
 
-def streams_of(stem: str, path: str, table: Any, large: Collection[str] | None = None) -> Table:
-    """The streams of a table: columns of the same rows together.
+def streams_of(
+    stem: str,
+    path: str,
+    table: Any,
+    clock: Clock | None,
+    large: Collection[str] | None = None,
+    instances: Instances | None = None,
+    first: int = 0,
+) -> Table:
+    """The streams of a table: columns of the same rows together, each thing for itself.
 
     ``large`` are columns of integers that float64 rounds; None: those that are in these rows.
+    ``first`` is the number of the first row in the file.
     """
-    import numpy as np
 
     left_out: list[LeftOut] = []
     odd: list[OddText | None] = []
     used: list[str] = []
     columns: dict[str, Column] = {}
-    for own, chunked in zip(table.column_names, table.columns):
+    aside = set() if clock is None else set(clock.columns)
+    if instances is not None:
+        aside.add(instances.column)
+    for place, (own, chunked) in enumerate(zip(table.column_names, table.columns)):
+        if own in aside:
+            used.append(own)
+            continue
         column = numbers(path, own, chunked)
         if isinstance(column, str):
-            left_out.append(LeftOut(f"{stem}: {own}", column))
+            if not own and column == "has no values":
+                own_place, column = stem, f"column {place + 1} has no name and no values"
+            else:
+                own_place = f"{stem}: {own}"
+            left_out.append(LeftOut(own_place, column))
             odd.append(odd_text_of(path, own, chunked))
             continue
         used.append(own)
@@ -124,9 +293,32 @@ def streams_of(stem: str, path: str, table: Any, large: Collection[str] | None =
     else:
         large = {name for name, of in columns.items() if of.name in large}
     rounded = {columns[name].name for name in large}
-    clock = _clock_of(columns)
-    times, untimed = (None, None) if clock is None else _timed(path, clock.name, columns)
-    streams: dict[str, tuple[list[str], Any, dict[str, Any], list[str]]] = {}
+    times, untimed, there = None, None, None
+    if clock is not None:
+        times, untimed, there = _timed(path, clock, table, columns, first)
+    there_are = [text for text in odd if text is not None]
+    result = Table({}, clock, left_out, used, rounded, untimed, odd=there_are, instances=instances)
+    result.table_rows = len(table)
+    if instances is None:
+        _group(stem, columns, large, times, result.streams)
+        return result
+    for label, rows in instances.rows(path, table[instances.column]).items():
+        own_rows = rows if there is None else rows[there]
+        own_columns = {name: of.rows(own_rows) for name, of in columns.items()}
+        own_times = None if times is None else times[own_rows]
+        made: dict[str, Any] = {}
+        _group(f"{stem}[{label}]", own_columns, large, own_times, made)
+        result.streams.update(made)
+        result.labels.update(dict.fromkeys(made, label))
+    return result
+
+
+def _group(
+    stem: str, columns: dict[str, Column], large: Collection[str], times: Any, streams: Any
+) -> None:
+    """Add the streams of columns: those with values in the same rows together."""
+    import numpy as np
+
     groups: dict[bytes, list[str]] = {}
     for own, column in columns.items():
         groups.setdefault(np.packbits(column.mask).tobytes(), []).append(own)
@@ -145,8 +337,6 @@ def streams_of(stem: str, path: str, table: Any, large: Collection[str] | None =
             streams[stream] = _stream([columns[own] for own in group], group, times)
     if not groups and times is not None:
         streams[stem] = ([], np.zeros((len(times), 0), np.float32), {"time": times}, [])
-    there_are = [text for text in odd if text is not None]
-    return Table(streams, clock, left_out, used, rounded, untimed, odd=there_are)
 
 
 def _stream(
@@ -189,40 +379,20 @@ def _apart(
 # ---- times --------------------------------------------------------------------------------------
 
 
-def _clock_of(columns: dict[str, Column]) -> Clock | None:
-    """The column of times, by its name; without such a name the only one of dates."""
-    alone = [of for of in columns.values() if of.values.ndim == 1]
-    named = [of for of in alone if _TIME.match(of.channel.strip()) and of.values.dtype.kind != "b"]
-    chosen = named or [of for of in alone if of.is_date]
-    if not named and len(chosen) > 1:
-        return None
-    complete = [of for of in chosen if of.has_value().all()]
-    most = [of for of in chosen if of.has_value().sum() > len(of.mask) / 2]
-    for of in complete or most:
-        match = _TIME.match(of.channel.strip())
-        unit = (match[1] or "").lower() if match else ""
-        kind = "f" if of.values.dtype.kind == "f" else "i"
-        return Clock(of.channel, kind, of.unit or _UNITS.get(unit, unit) or None)
-    return None
-
-
-def _timed(path: str, clock: str, columns: dict[str, Column]) -> tuple[Any, Untimed | None]:
+def _timed(
+    path: str, clock: Clock, table: Any, columns: dict[str, Column], first: int
+) -> tuple[Any, Untimed | None, Any]:
     """Times; and rows without one are taken from all columns."""
     import numpy as np
 
-    own = columns.pop(clock)
-    times = own.values
-    if times.dtype.kind == "u" and len(times) and times.max() > np.iinfo(np.int64).max:
-        raise FormatError(path, clock, "has times of 2**63 or more, which int64 does not hold")
-    if times.dtype.kind != "f":
-        times = times.astype(np.int64, copy=False)
-    there = own.has_value()
+    times, there = times_of(path, clock, table, first)
     if there.all():
-        return times, None
+        return times, None, None
     for name, of in columns.items():
         columns[name] = of.rows(there)
     missing = np.flatnonzero(~there)
-    return times[there], Untimed(clock, int(missing[0]), len(missing), len(there))
+    name = clock.columns[0] if clock.columns else clock.name
+    return times[there], Untimed(name, int(missing[0]), len(missing), len(there)), there
 
 
 def _stacked(columns: list[Any]) -> Any:

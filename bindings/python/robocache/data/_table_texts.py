@@ -30,8 +30,9 @@ class OddText:
     @property
     def what(self) -> str:
         shown = self.text if len(self.text) <= _SHOWN else self.text[: _SHOWN - 3] + "..."
-        more = f", the first of {self.count:,} such texts" if self.count > 1 else ""
-        return f"is {shown!r} among numbers{more}"
+        more = f" ({self.count:,} rows like that)" if self.count > 1 else ""
+        head = f"column {self.column} is left out: row {self.row} is"
+        return f'{head} "{shown}", not a number{more}'
 
 
 def odd_text_of(path: str, name: str, texts: Any) -> OddText | None:
@@ -49,7 +50,7 @@ def odd_texts_in(path: str, schema: Any, limit: Limit) -> list[OddText]:
     """Of a Parquet file with such columns. Those whose first rows are no numbers are not read."""
     names = [field.name for field in schema if _is_text(field.type)]
     found = []
-    for name, first in _first_rows(path, names, limit).items():
+    for name, first in first_texts(path, names, limit).items():
         if _are_numbers(path, name, first) is not None:
             try:
                 whole = read_table(path, [name], (), limit)[name]
@@ -59,7 +60,7 @@ def odd_texts_in(path: str, schema: Any, limit: Limit) -> list[OddText]:
     return [odd for odd in found if odd is not None]
 
 
-def _first_rows(path: str, names: list[str], limit: Limit) -> dict[str, Any]:
+def first_texts(path: str, names: list[str], limit: Limit) -> dict[str, Any]:
     """The first texts of columns, by name, of those that can be read."""
     if not names:
         return {}
@@ -69,8 +70,8 @@ def _first_rows(path: str, names: list[str], limit: Limit) -> dict[str, Any]:
         if len(names) == 1:
             return {}
         middle = len(names) // 2
-        found = _first_rows(path, names[:middle], limit)
-        return found | _first_rows(path, names[middle:], limit)
+        found = first_texts(path, names[:middle], limit)
+        return found | first_texts(path, names[middle:], limit)
     return {} if first is None else dict(zip(first.column_names, first.columns))
 
 

@@ -15,11 +15,13 @@ from ._parquet import batches_of
 from ._progress import progress
 from ._recording import Recording
 from ._source import Piece, StreamInfo
+from ._table_clock import flat, looks_like, split_unit
 from ._table_columns import fault_of, is_table
-from ._table_streams import Table, read, streams_of, told
+from ._table_streams import Table, Wanted, read, streams_of, told
 from ._table_units import Scale, scales_of
 
 _ROWS = 1 << 16  # of a piece
+_SHOWN = 8  # names of columns in a message
 _SUFFIX = re.compile(r"\.(csv|tsv|txt|parquet|pq)$", re.IGNORECASE)
 _SURE = re.compile(r"\.(csv|tsv|parquet|pq)$", re.IGNORECASE)  # suffixes of tables alone
 
@@ -37,6 +39,11 @@ def open(path: str, options: Options) -> Recording:
     if os.path.isdir(path):
         files, left_out = _files_in(path, options)
     return Recording(_Tables(path, files, options, left_out), progress=options.progress)
+
+
+def fault(path: str) -> str | None:
+    """Why a file with the suffix of a table is none; None of other files."""
+    return fault_of(path)[0] if _SURE.search(path) else None
 
 
 def _files_in(path: str, options: Options) -> tuple[dict[str, str], list[LeftOut]]:
@@ -101,10 +108,11 @@ class _Tables:
         self.stems = _stems(files)
         self._left_out = left_out
         self.tables: dict[str, Table] = {}
+        wanted = Wanted(options.time, options.rate)
         for name, file in files.items():
             stem = self.stems[name]
             try:
-                table = told(stem, file, self.limit) or read(stem, file, self.limit)
+                table = told(stem, file, self.limit, wanted) or read(stem, file, self.limit, wanted)
             except FormatError as error:
                 if len(files) == 1:
                     raise
@@ -112,16 +120,30 @@ class _Tables:
                 continue
             self._note_untimed(file, table)
             for odd in table.odd:
-                self.damage.note(file, odd.place, f"{odd.what}: the column is left out")
+                self.damage.note(file, odd.place, odd.what)
             self.tables[name] = table
         self._require_names_apart()
+        if options.time is not None:
+            self._require_column(options.time)
         clocks = {name: t.clock for name, t in self.tables.items() if t.clock is not None}
         self.unit, self.scales = scales_of(path, clocks, options.unit)
+
+    def _require_column(self, asked: str) -> None:
+        """Refuse a column of times that no file has."""
+        if any(t.clock is not None and t.clock.form != "rows" for t in self.tables.values()):
+            return
+        known = list(dict.fromkeys(c for t in self.tables.values() for c in t.names))
+        name = split_unit(asked)[-1][0]
+        text = f"--time {asked}: no column is named {name}. The columns are: {_some(known)}"
+        raise FormatError(self.path, "", text)
 
     def _note_untimed(self, path: str, table: Table) -> None:
         missing = table.untimed
         if missing is not None:
-            text = f"{missing.rows} of {missing.of} rows have no time, and are not read"
+            text = (
+                f"{missing.rows} of {missing.of} rows are skipped: their column {missing.column} "
+                f"is empty (first: row {missing.first})"
+            )
             self.damage.found(path, f"{missing.column}, row {missing.first}", text)
 
     def _require_names_apart(self) -> None:
@@ -143,17 +165,57 @@ class _Tables:
             stream: StreamInfo(
                 stream,
                 name.rpartition(".")[2],
-                len(values) if table.rows is None else table.rows,
+                table.count_of(stream, len(values)),
                 tuple(names),
                 self.scales[name].unit if name in self.scales else None,
+                times=self._times_from(name, table),
             )
             for name, table in self.tables.items()
             for stream, (names, values, _, _) in table.streams.items()
         }
 
-    @property
+    def _times_from(self, name: str, table: Table) -> str | None:
+        """The column that holds the times of a file, and the reason."""
+        clock = table.clock
+        if clock is None:
+            return None
+        text = clock.why
+        if clock.form == "rows":
+            return text
+        unit = self.scales[name].unit if name in self.scales else None
+        if unit is not None and f"in {unit}" not in text:
+            text += f", in {unit}"
+        if unit is None and clock.sample is not None and len(clock.sample):
+            looks = looks_like(clock.sample[0].item())
+            text += ", in an unknown unit"
+            text += f": {looks}" if looks else ""
+        if table.instances is not None:
+            text += f"; streams by column {table.instances.column}"
+        return text
+
+    @functools.cached_property
     def unread(self) -> list[Unread]:
-        return []
+        found = []
+        for name, table in self.tables.items():
+            reason = self._reason(table)
+            if reason is not None:
+                size = os.path.getsize(self.files[name])
+                found.append(Unread(name, "", table.table_rows, size, reason))
+        return found
+
+    @staticmethod
+    def _reason(table: Table) -> str | None:
+        """Why nothing of a file can be aligned; None of most."""
+        if table.table_rows == 0:
+            return "the table has no rows"
+        if table.clock is None:
+            return (
+                f"no column says the times (its columns: {_some(table.names)}). Name one with "
+                "--time COLUMN, or give the rows a second with --fps HZ"
+            )
+        if not any(names for names, *_ in table.streams.values()):
+            return f"the table has no numbers besides its times ({table.clock.name})"
+        return None
 
     def look(self) -> None:
         pass
@@ -186,7 +248,15 @@ class _Tables:
         path, begin = self.files[name], 0
         try:
             for rows in batches_of(path, table.columns, _ROWS, self.limit):
-                part = streams_of(self.stems[name], path, rows, table.large)
+                part = streams_of(
+                    self.stems[name],
+                    path,
+                    flat(rows),
+                    table.clock,
+                    table.large,
+                    table.instances,
+                    begin,
+                )
                 if part.untimed is not None:
                     part.untimed.first += begin
                 begin += len(rows)
@@ -195,3 +265,9 @@ class _Tables:
             if len(self.files) == 1:
                 raise
             self.damage.found(error.path, error.place, error.reason)
+
+
+def _some(names: Collection[str]) -> str:
+    shown = [name or "(no name)" for name in names][:_SHOWN]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
