@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ._channels import Channel
     from ._types import Indices, SupportsDLPack, Table, Times
 
 
@@ -164,6 +165,17 @@ class Track:
         period = float(np.median(steps[within])) if within.any() else 0.0
         per_unit = 1.0 if self._unit is None else self._unit.per_second
         return per_unit / period if period > 0 else float("nan")
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """The name, the kind and the unit of each channel; of frames of a video none.
+
+        Kinds that nothing states are concluded from names and all values, once; values on a GPU
+        are copied for that.
+        """
+        from .data._track_kinds import channels_of_track
+
+        return channels_of_track(self)
 
     @property
     def nbytes(self) -> int:

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Any, Union
 
 from .. import Stream, Track, clock
 from .._printable import printable
+from ._check_times import require_digits
+from ._check_unread import nothing_to
+from ._cuts import cut_note, cut_notes
 from ._episode_tools import host_of
 from ._episodes import About, Episodes
-from ._errors import LeftOut
-from ._fusing import Rules, fused
+from ._errors import LeftOut, omitted_by
+from ._fusing import Planned, Rules, fused, require_sure
+from ._kind_declared import checked
+from ._kind_names import labels_of
+from ._kinds import Kinds
 from ._recording import RecordedStream, Recording, clock_of
+from ._track_kinds import kinds_of_track, with_kinds
 from ._units import in_seconds, per_second, unit_of
 
 if TYPE_CHECKING:
@@ -21,6 +28,7 @@ _AT_ONCE = 256  # episodes
 _MOST_ROWS = 10_000_000  # of one recording or episode, or
 _MOST_A_SAMPLE = 100  # as many rows for each sample: more are those of a wrong time
 VALID = "valid"
+NO_TIMES = "no column of times"
 
 
 def align(
@@ -34,12 +42,17 @@ def align(
     unit: str | None = None,
     tasks: Sequence[Any] | None = None,
     backend: Any = None,
+    kinds: Mapping[str, Any] | None = None,
+    accept_guesses: bool = False,
+    as_numbers: bool = False,
 ) -> Episodes:
     """All streams on one clock: one track a stream, all with the same times.
 
-    Rates are brought together by :func:`robocache.fuse`: floats by linear interpolation,
-    quaternions (four channels x y z w of one path) by slerp, integers and bool by what came before;
-    these keep their dtype, and are 0 where they are not valid.
+    Rates are brought together by :func:`robocache.fuse`, each channel by its kind
+    (:doc:`/concepts/kinds`): numbers by linear interpolation, quaternions by slerp, angles by the
+    shorter way round, rotation vectors and matrices by way of quaternions, integers and bool by
+    what came before; these keep their dtype, and are 0 where they are not valid. Covariances are
+    left out.
 
     Parameters
     ----------
@@ -49,7 +62,7 @@ def align(
         Times a second; or, of a recording, the times themselves, in the unit of its own.
     methods
         By name of a stream another method, or a list of groups, as :func:`robocache.resample`
-        takes them.
+        takes them; by "stream:channels" the method of some channels.
     max_gap
         In seconds: within longer gaps values are NaN and not valid. With it, or where ``span`` is
         "union", the track "valid" tells for each stream which rows are.
@@ -65,6 +78,11 @@ def align(
         What was done in the episode: a list of one.
     backend
         As for :func:`robocache.fuse`.
+    kinds
+        What channels are, as for :func:`open`.
+    accept_guesses, as_numbers
+        Channels whose values look like a quaternion, but which nothing calls one, are an error.
+        ``accept_guesses`` takes them as quaternions, ``as_numbers`` as numbers.
 
     Returns
     -------
@@ -74,9 +92,14 @@ def align(
     Raises
     ------
     ValueError
-        Streams have no times, or none in common, or times go back.
+        Streams have no times, or none in common, or times go back; or channels may be a
+        quaternion, and nothing says so.
     """
-    rules = Rules(dict(methods or {}), max_gap, span, backend)
+    if accept_guesses and as_numbers:
+        raise ValueError("accept_guesses: goes without as_numbers, expected one of them")
+    rules = Rules(dict(methods or {}), max_gap, span, backend, accept_guesses, as_numbers)
+    if kinds is not None:
+        given = given.with_kinds(checked(kinds))
     if isinstance(given, Recording):
         return _recording(given, rate, clock, given.unit or unit, tasks, rules)
     return _episodes(given, rate, given.unit or unit, rules)
@@ -88,36 +111,104 @@ def _recording(
     import numpy as np
 
     clock_name = given.clock() if clock_name is None else clock_name
-    streams: dict[str, Stream[Any]] = {}
-    left_out = []
-    for name, stream in given.streams.items():
+    read = given.streams
+    left_out = omitted_by(given)
+    unread = {each.place for each in given.unread}
+    used: dict[str, RecordedStream] = {}
+    static: dict[str, tuple[RecordedStream, Any]] = {}  # with their times
+    for name, stream in read.items():
         if len(stream) == 0 or not stream.names:
-            left_out.append(LeftOut(name, "no samples" if len(stream) == 0 else "no channels"))
-            continue
-        times = _times_of(stream, clock_name, unit)
-        streams[name] = rules.stream(name, stream.values, times, stream.names, stream.dtypes)
-    rules.require_known(streams)
-    if not streams:
-        raise ValueError("recording: has no stream with samples and channels")
-    queries = _queries(rate, streams, unit, rules.span)
-    parts, valid = fused(streams, queries, rules.backend, {})
+            if name not in unread:
+                left_out.append(LeftOut(name, "no samples" if len(stream) == 0 else "no channels"))
+        elif not stream.clocks:
+            left_out.append(LeftOut(name, NO_TIMES))
+        elif stream.static:
+            static[name] = stream, _with_unit(stream.times(clock_of(stream, clock_name)), unit)
+        else:
+            used[name] = stream
+    plans = _plans({n: (s.kinds, s.names, len(s.names)) for n, s in used.items()}, rules)
+    streams: dict[str, Stream[Any]] = {}
+    for name, stream in used.items():
+        left_out += plans[name].left_out(name, stream.names)
+        if plans[name].kept != ():
+            times = _times_of(stream, clock_name, unit)
+            streams[name] = rules.stream(name, stream.values, times, plans[name])
+    if not streams and not static:
+        raise ValueError(nothing_to("resample", given))
+    timed = streams or {name: _single(stream, times) for name, (stream, times) in static.items()}
+    queries = _queries(rate, timed, unit, rules.span)
+    parts, valid = fused(streams, queries, rules.backend, {}) if streams else ({}, None)
+    held = {name: _held(stream, times, queries) for name, (stream, times) in static.items()}
+    parts, valid, names = _with_static(parts, valid, held, list(read))
     offsets = np.array([0, len(queries)], np.int64)
-    tracks = {
-        name: Track(values, offsets, times=queries, names=given[name].names)
-        for name, values in parts.items()
-    }
-    if rules.may_miss:
-        tracks[VALID] = Track(valid, offsets, times=queries, names=list(streams))
+    tracks = {}
+    for name, aligned in parts.items():
+        if name in held:
+            track = Track(aligned, offsets, times=queries, names=read[name].names)
+            tracks[name] = with_kinds(track, name, read[name].kinds)
+            continue
+        values = plans[name].result(aligned, used[name].values.dtype)
+        track = Track(values, offsets, times=queries, names=plans[name].names(used[name].names))
+        tracks[name] = with_kinds(track, name, plans[name].kinds())
+    if rules.may_miss or not all(mask.all() for _, mask in held.values()):
+        tracks[VALID] = Track(valid, offsets, times=queries, names=names)
     own_rate = float(rate) if np.ndim(rate) == 0 else None
     unit = "s" if unit is not None and queries.dtype.kind == "f" else unit
-    about = About(f"aligned, of {given.format}", unit, own_rate, left_out=tuple(left_out))
+    cut = None
+    if own_rate is not None and rules.span == "intersection":
+        cut = cut_note({name: stream.times for name, stream in timed.items()}, queries)
+    about = About(
+        f"aligned, of {given.format}",
+        unit,
+        own_rate,
+        left_out=tuple(left_out),
+        notes=() if cut is None else (cut,),
+    )
     return Episodes.made(tracks, tasks=tasks, source=given.path, about=about)
+
+
+def _single(stream: RecordedStream, times: Any) -> Stream[Any]:
+    """Static transforms as a stream, where there is no other one that gives the times."""
+    import numpy as np
+
+    return Stream(np.zeros((len(times), 1)), np.sort(times))
+
+
+def _held(stream: RecordedStream, times: Any, queries: Any) -> tuple[Any, Any]:
+    """The values of static transforms, each from its message on, and where there are any."""
+    import numpy as np
+
+    order = np.argsort(times, kind="stable")
+    rows = np.searchsorted(times[order], queries, "right") - 1
+    there = rows >= 0
+    values = stream.values[order[np.maximum(rows, 0)]]
+    if values.dtype.kind != "f":
+        values = values.astype(np.float64)
+    values[~there] = np.nan
+    return values, there
+
+
+def _with_static(
+    parts: dict[str, Any], valid: Any, held: Mapping[str, tuple[Any, Any]], order: list[str]
+) -> tuple[dict[str, Any], Any, list[str]]:
+    """Values and masks of all streams in their order, and their names."""
+    import numpy as np
+
+    if not held:
+        return parts, valid, list(parts)
+    masks = {name: valid[..., i] for i, name in enumerate(parts)}
+    masks.update({name: mask for name, (_, mask) in held.items()})
+    values = {**parts, **{name: of for name, (of, _) in held.items()}}
+    names = [name for name in order if name in values]
+    return {name: values[name] for name in names}, np.stack([masks[n] for n in names], -1), names
 
 
 def _times_of(stream: RecordedStream, clock_name: str, unit: str | None) -> Any:
     """By its clock, with their unit where that is known; floats of it in seconds."""
     own = clock_of(stream, clock_name)
     times = stream.times(own)
+    if own != "log":  # which recorders write as whole nanoseconds
+        require_digits(stream.name, times, None if unit is None else per_second(unit))
     if (times[1:] < times[:-1]).any():
         raise ValueError(
             f"{printable(stream.name)}: its {own} times go back; take another clock=, or sort it"
@@ -145,53 +236,89 @@ def _episodes(given: Episodes, rate: Any, unit: str | None, rules: Rules) -> Epi
     missing = [name for name in given.tracks if name not in timed]
     if missing:
         raise ValueError(
-            f"tracks: {missing[0]} has no times; open the data set with rate=, frames a second"
+            f"this data set has no times (track {printable(missing[0])}). Say how many rows a "
+            "second it has: open it with rate=10"
         )
     with_values = {name: t for name, t in timed.items() if t.values is not None}
     if not with_values:
         raise ValueError("episodes: have no track with values")
-    rules.require_known(with_values)
+    plans = _plans(
+        {
+            name: (kinds_of_track(track, name), track.names, track.num_channels)
+            for name, track in with_values.items()
+        },
+        rules,
+    )
     if np.ndim(rate) != 0:
         raise ValueError("rate: is an array, expected a number: each episode has its own times")
-    rows = [_clock_of(e, timed, float(rate), unit, rules.span) for e in range(len(given))]
+    clocks = [_clock_of(e, timed, float(rate), unit, rules.span) for e in range(len(given))]
+    rows = [times for times, _ in clocks]
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    with_values = {name: t for name, t in with_values.items() if plans[name].kept != ()}
     pieces: dict[str, list[Any]] = {name: [] for name in with_values}
     valid = []
     for begin in range(0, len(rows), _AT_ONCE):
         some = slice(begin, min(begin + _AT_ONCE, len(rows)))
-        parts, mask = _block(with_values, some, rows[some], rules)
+        parts, mask = _block(with_values, some, rows[some], rules, plans)
         valid.append(mask)
         for name, values in parts.items():
             pieces[name].append(values)
     times = np.concatenate(rows) if rows else np.zeros(0)
     tracks = {}
+    left_out = list(given.left_out)
     for name, track in timed.items():
         if track.values is None:
             tracks[name] = Track(None, offsets, times=times, files=track.files)
-        else:
+            continue
+        left_out += plans[name].left_out(name, labels_of(name, track.names, track.num_channels))
+        if name in pieces:
             values = np.concatenate(pieces[name])
-            tracks[name] = Track(values, offsets, times=times, names=track.names)
+            made = Track(values, offsets, times=times, names=plans[name].names(track.names))
+            tracks[name] = with_kinds(made, name, plans[name].kinds())
     if rules.may_miss:
         tracks[VALID] = Track(np.concatenate(valid), offsets, times=times, names=list(with_values))
-    about = About(f"aligned, of {given.format}", given.unit, float(rate), left_out=given.left_out)
+    about = About(
+        f"aligned, of {given.format}",
+        given.unit,
+        float(rate),
+        left_out=tuple(left_out),
+        notes=cut_notes([note for _, note in clocks]),
+    )
     return Episodes.made(tracks, tasks=given.tasks, source=given.source, about=about)
+
+
+def _plans(
+    given: Mapping[str, tuple[Kinds, Sequence[str] | None, int]], rules: Rules
+) -> dict[str, Planned]:
+    """How each stream is aligned. Channels that may be quaternions are an error."""
+    methods = rules.methods_of(list(given))
+    plans = {
+        name: rules.planned(name, kinds, names, width, methods.get(name, ()))
+        for name, (kinds, names, width) in given.items()
+    }
+    refused = {name: plan.refused for name, plan in plans.items()}
+    require_sure(refused, {name: names for name, (_, names, _) in given.items()})
+    return plans
 
 
 def _clock_of(
     episode: int, tracks: Mapping[str, Track], rate: float, unit: str | None, span: str
-) -> Any:
-    """The times of one episode; none where a track has no rows in it."""
+) -> tuple[Any, str | None]:
+    """The times of one episode, none where a track has no rows in it; and what they leave out."""
     import numpy as np
 
-    streams = {}
+    streams: dict[str, Stream[Any]] = {}
     for name, track in tracks.items():
         cuts = host_of(track.episode_offsets)
         times = _with_unit(host_of(track.times), unit_of(track) or unit)
         times = times[cuts[episode] : cuts[episode + 1]]
         if len(times) == 0:
-            return times
+            return times, None
         streams[name] = Stream(np.zeros((len(times), 1), np.float32), times)
-    return _even(streams, rate, span, f"episode {episode}, ")
+    rows = _even(streams, rate, span, f"episode {episode}, ")
+    if span != "intersection":
+        return rows, None
+    return rows, cut_note({name: stream.times for name, stream in streams.items()}, rows)
 
 
 def _even(streams: Mapping[str, Stream[Any]], rate: Any, span: Any, where: str = "") -> Any:
@@ -205,7 +332,8 @@ def _even(streams: Mapping[str, Stream[Any]], rate: Any, span: Any, where: str =
         if not good.all():
             at = int(np.argmin(good))
             raise ValueError(
-                f"{where}{printable(name)}: its time of sample {at} is {times[at]}; leave it out"
+                f"{where}{printable(name)}: sample {at} has no time ({times[at]}). Remove that "
+                "row, or open with damaged='keep'"
             )
         ends.append(_seconds(times[[0, -1]]))
     first, last = (max, min) if span == "intersection" else (min, max)
@@ -247,7 +375,11 @@ def _seconds(times: Any) -> Any:
 
 
 def _block(
-    tracks: Mapping[str, Track], some: slice, rows: list[Any], rules: Rules
+    tracks: Mapping[str, Track],
+    some: slice,
+    rows: list[Any],
+    rules: Rules,
+    plans: Mapping[str, Planned],
 ) -> tuple[dict[str, Any], Any]:
     """Some episodes in one call: packed streams, padded clocks, and packed results."""
     import numpy as np
@@ -265,10 +397,13 @@ def _block(
         times = host_of(track.times)[cuts[0] : cuts[-1]]
         if queries.dtype.kind in "mM":
             times = times.view(queries.dtype)
-        streams[name] = rules.stream(name, values, times, track.names, offsets=cuts - cuts[0])
+        streams[name] = rules.stream(name, values, times, plans[name], cuts - cuts[0])
     there = np.arange(longest) < lengths[:, None]
     parts, valid = fused(streams, queries, rules.backend, {"query_lengths": lengths})
-    return {name: values[there] for name, values in parts.items()}, valid[there]
+    return {
+        name: plans[name].result(values[there], host_of(tracks[name].values).dtype)
+        for name, values in parts.items()
+    }, valid[there]
 
 
 def _with_unit(times: Any, unit: str | None) -> Any:

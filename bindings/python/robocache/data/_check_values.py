@@ -2,39 +2,55 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._findings import Finding
+from ._kind_names import guesses
+from ._kind_values import Lengths
+from ._kinds import KindFinder, Kinds, Said, kind_option
 
-_OFF_UNIT = 1e-3
-_ORDERS = (("x", "y", "z", "w"), ("w", "x", "y", "z"))
-_QUATERNION = re.compile(r"(^|[._/])(\w*quat\w*|orientation|rotation)$", re.IGNORECASE)
 _UNUSED = re.compile(r"covariance")  # constant in nearly every recording
 
 
 def quaternions_of(names: Sequence[str] | None, channels: int, track: str = "") -> list[int]:
-    """Where quaternions begin: four channels x y z w or w x y z of a path, or a name that tells."""
-    found = []
-    if names is not None:
-        for i in range(len(names) - 3):
-            parts = [re.match(r"(.*?q?)([xyzw])$", name) for name in names[i : i + 4]]
-            if all(parts):
-                heads = {part[1] for part in parts if part}
-                order = tuple(part[2] for part in parts if part)
-                if len(heads) == 1 and order in _ORDERS:
-                    found.append(i)
-    if not found and channels == 4 and _QUATERNION.search(track):
-        found.append(0)
-    return found
+    """Where names say that a quaternion begins, of those whose channels are neighbours."""
+    found = guesses(track, None if names is None else tuple(names), channels)
+    runs = [sorted(guess.columns) for guess in found if guess.kind == "quaternion"]
+    return sorted(run[0] for run in runs if run == list(range(run[0], run[0] + 4)))
 
 
 class Channels:
     """What is known of the channels of a stream after some of its pieces."""
 
-    def __init__(self, name: str, names: Sequence[str] | None, channels: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        names: Sequence[str] | None,
+        channels: int,
+        *,
+        dtypes: Sequence[str] | None = None,
+        type: str = "",
+        said: Sequence[Said] = (),
+        declared: Mapping[str, str] | None = None,
+        rows: int | None = None,
+        kinds: Kinds | None = None,
+    ) -> None:
+        """``dtypes``: of each channel, None: floats; others as of :class:`RecordedStream`.
+
+        ``rows`` is how many samples there will be, where that is known; ``kinds`` those of the
+        channels, where they are known before.
+        """
         self.name, self.names, self.width = name, names, channels
+        dtypes = ("float64",) * channels if dtypes is None else dtypes
+        self._finder: KindFinder | None = None
+        if kinds is None:
+            self._finder = KindFinder(
+                name, names, dtypes, type=type, said=said, declared=declared, rows=rows
+            )
+        self._kinds = kinds
         self.rows = 0
         self.count: Any = None  # [D], as those that follow, of all samples so far
         self.nonfinite: Any = None
@@ -42,13 +58,23 @@ class Channels:
         self.high: Any = None
         self.first: Any = None  # [D], of 64-bit integers: ranges in floats do not tell these apart
         self.varies: Any = False  # [D], from the first
-        self.quaternions = quaternions_of(names, channels, name)
-        self.worst = dict.fromkeys(self.quaternions, (0.0, 0))
-        self.off = dict.fromkeys(self.quaternions, 0)
-        self.zero = dict.fromkeys(self.quaternions, 0)
+        self._lengths: dict[tuple[int, ...], Lengths] = {}
+        if self._finder is not None:
+            self._lengths = self._finder.facts.lengths
+        elif kinds is not None:
+            four = [group.columns for group in kinds.groups if group.kind == "quaternion"]
+            four += [group.columns for group in kinds.candidates if group.source == "names"]
+            self._lengths = {columns: Lengths(columns) for columns in four}
 
-    def add(self, values: Any) -> None:
-        """Samples [n,D] that come next."""
+    @property
+    def kinds(self) -> Kinds:
+        """The kinds of the channels, by all samples so far."""
+        if self._finder is not None and self._kinds is None:
+            self._kinds = self._finder.found()
+        return self._kinds or Kinds(())
+
+    def add(self, values: Any, begins: Any = None) -> None:
+        """Samples [n,D] that come next; ``begins`` [n]: where an episode begins."""
         import numpy as np
 
         from .. import statistics
@@ -66,26 +92,19 @@ class Channels:
         if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
             self.first = values[0].copy() if self.first is None else self.first
             self.varies |= (values != self.first).any(axis=0)
-        for begin in self.quaternions:
-            self._lengths(begin, values[:, begin : begin + 4])
+        if self._finder is not None:
+            self._finder.add(values, begins)
+            self._kinds = None
+        else:
+            for lengths in self._lengths.values():
+                lengths.add(values)
         self.rows += len(values)
-
-    def _lengths(self, begin: int, values: Any) -> None:
-        import numpy as np
-
-        length = np.sqrt(np.square(values.astype(np.float64)).sum(axis=1))
-        apart = np.abs(length - 1)
-        apart[~np.isfinite(apart)] = 0  # told of as NaN
-        self.zero[begin] += int((length == 0).sum())
-        self.off[begin] += int((apart > _OFF_UNIT).sum())
-        at = int(np.argmax(apart))
-        if apart[at] > self.worst[begin][0]:
-            self.worst[begin] = (float(apart[at]), self.rows + at)
 
     def findings(self) -> list[Finding]:
         if self.count is None:
             return []
-        return self._nonfinite() + self._constant() + self._off_unit()
+        off = self._off_unit()
+        return self._nonfinite() + self._constant() + off + list(self.kinds.findings)
 
     def label(self, channel: int) -> str:
         return self.names[channel] if self.names is not None else f"channel {channel}"
@@ -113,7 +132,12 @@ class Channels:
         same = (self.low == self.high) & (self.count > 1) & np.logical_not(self.varies)
         same = same.nonzero()[0].tolist()
         if len(same) == self.width:
-            text = f"dead: none of its {self.width} channels ever changes"
+            which = (
+                "its channel never"
+                if self.width == 1
+                else f"none of its {self.width} channels ever"
+            )
+            text = f"constant: {which} changes"
             return [Finding("warning", "constant", self.name, "", text)]
         found = []
         used = [c for c in same if not _UNUSED.search(self.label(c))]
@@ -130,17 +154,26 @@ class Channels:
 
     def _off_unit(self) -> list[Finding]:
         found = []
-        for begin in self.quaternions:
-            place = self.label(begin).rstrip("xyzw").rstrip("._")
-            if self.zero[begin]:
-                text = f"{self.zero[begin]} of {self.rows} quaternions are 0"
+        known = {group.columns for group in self.kinds.groups if group.kind == "quaternion"}
+        # Names say so, and not enough values: alignment asks for a decision.
+        doubtful = {g.columns: g for g in self.kinds.candidates if g.source == "names"}
+        known |= set(doubtful)
+        for columns, of in self._lengths.items():
+            if columns not in known:
+                continue
+            labels = [self.label(column) for column in sorted(columns)]
+            place = os.path.commonprefix(labels).rstrip("._[") or labels[0]
+            if of.zero:
+                text = f"{of.zero} of {self.rows} quaternions are 0"
                 found.append(Finding("warning", "quaternion", self.name, place, text))
-            apart, at = self.worst[begin]
-            if self.off[begin] > self.zero[begin]:
+            if of.off_slightly:
+                apart, at = of.worst
                 text = (
-                    f"{self.off[begin] - self.zero[begin]} of {self.rows} quaternions are off "
+                    f"{of.off_slightly} of {self.rows} quaternions are off "
                     f"unit length, by up to {apart:.3g} at sample {at}"
                 )
+                if columns in doubtful:
+                    text += f": {kind_option(self.name, self.names, doubtful[columns])}"
                 found.append(Finding("warning", "quaternion", self.name, place, text))
         return found
 

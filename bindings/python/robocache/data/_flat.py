@@ -5,16 +5,20 @@ The description is plain JSON. Arrays go by short names, so that no name of a st
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Callable, Union
 
 from .. import Track
+from .._channels import KINDS, SOURCES, Group
 from ._episode_tools import host_of
 from ._episodes import About, Episodes
 from ._errors import FormatError, LeftOut, Problem
+from ._kinds import Kinds, candidate_findings
 from ._recording import RecordedStream, Recording
+from ._track_kinds import kinds_of_track, with_kinds
 
 VERSION = 1
 _LONGEST = 255  # bytes of a name that all file systems hold
@@ -39,6 +43,8 @@ def _recording(given: Recording) -> tuple[dict[str, Any], Iterator[tuple[str, An
             "clocks": list(stream.clocks),
             "unit": stream.unit,
             "dtypes": None if stream.dtypes is None else list(stream.dtypes),
+            "kinds": _groups(stream.kinds),
+            **({"static": True} if stream.static else {}),
         }
         for stream in streams
     ]
@@ -63,6 +69,7 @@ def _episodes(given: Episodes) -> tuple[dict[str, Any], Iterator[tuple[str, Any]
             "values": track.values is not None,
             "times": None if track.times is None else track.time_unit or "",
             "files": None if track.files is None else [_plain(file) for file in track.files],
+            "kinds": None if track.values is None else _groups(kinds_of_track(track, name)),
         }
         for name, track in tracks
     ]
@@ -106,7 +113,7 @@ def restored(
                 if times.shape != values.shape[:1]:
                     text = f"has the shape {list(times.shape)}, expected {len(values)} times"
                     raise FormatError(path, f"s{i}_{clock}", text)
-            streams[of["name"]] = RecordedStream(
+            stream = streams[of["name"]] = RecordedStream(
                 of["name"],
                 of["kind"],
                 names,
@@ -114,7 +121,11 @@ def restored(
                 clocks,
                 of["unit"],
                 None if of["dtypes"] is None else tuple(of["dtypes"]),
+                static=of.get("static") is True,
             )
+            kinds = _kinds(of, names, len(names), path, f"s{i}")
+            if kinds is not None:
+                stream.__dict__["kinds"] = kinds
         return Recording(None, streams, left_out=left_out, path=path, problems=problems)
     tracks = {}
     for i, of in enumerate(told["tracks"]):
@@ -124,16 +135,51 @@ def restored(
             if of["times"]:
                 times = times.view(of["times"].partition(",")[0].rstrip("]") + "]")
         files = of["files"]
-        tracks[of["name"]] = Track(
+        track = tracks[of["name"]] = Track(
             array(f"t{i}_values") if of["values"] else None,
             array(f"t{i}_offsets"),
             times=times,
             names=of["names"],
             files=None if files is None else [_tuple(file) for file in files],
         )
+        kinds = _kinds(of, track.names, track.num_channels, path, f"t{i}")
+        if kinds is not None:
+            tracks[of["name"]] = with_kinds(track, of["name"], kinds)
     about = About(kind, told["unit"], told["rate"], left_out=tuple(left_out), problems=problems)
     tasks = None if told["tasks"] is None else [_tuple(task) for task in told["tasks"]]
     return Episodes.made(tracks, tasks=tasks, source=path, about=about)
+
+
+def _groups(kinds: Kinds) -> dict[str, Any]:
+    """Plain dicts of the groups, and which of them are in doubt."""
+    told = [dataclasses.asdict(group) for group in kinds.groups]
+    return {"groups": told, "candidates": [dataclasses.asdict(g) for g in kinds.candidates]}
+
+
+def _kinds(
+    of: dict[str, Any], names: Sequence[str] | None, channels: int, path: str, place: str
+) -> Kinds | None:
+    """What was saved; None of files from before there were kinds."""
+    told = of.get("kinds")
+    if told is None:
+        return None
+    groups, candidates = ([_group(of) for of in told[key]] for key in ("groups", "candidates"))
+    columns = sorted(column for group in groups for column in group.columns)
+    inside = all(0 <= column < channels for group in candidates for column in group.columns)
+    if columns != list(range(channels)) or not inside:
+        raise FormatError(path, place, f"its kinds are not those of {channels} channels")
+    findings = candidate_findings(of["name"], names, channels, candidates)
+    return Kinds(tuple(groups), tuple(candidates), tuple(findings))
+
+
+def _group(told: dict[str, Any]) -> Group:
+    columns = tuple(int(column) for column in told["columns"])
+    positive = tuple(bool(each) for each in told["positive"])
+    texts = {key: told[key] for key in ("kind", "unit", "form", "source", "evidence")}
+    known = texts["kind"] in KINDS and texts["source"] in SOURCES
+    if not known or not all(isinstance(text, (str, type(None))) for text in texts.values()):
+        raise ValueError(f"no group of channels: {texts}")
+    return Group(columns=columns, positive=positive, **texts)
 
 
 def distinct(names: Sequence[str], reserved: Collection[str] = ()) -> list[str]:
