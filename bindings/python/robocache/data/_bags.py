@@ -7,17 +7,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ._columns import Columns, Decoder
-from ._errors import Damage, LeftOut, Unread, raise_shortage
+from ._bag_unread import beside_reason, is_beside
+from ._columns import Columns
+from ._decoders import Maker, Makers
+from ._errors import Damage, FormatError, LeftOut, Unread, raise_shortage
 from ._files import Limit
+from ._findings import Finding
 from ._mcap import Channel
 from ._messages import present
 from ._progress import progress
-from ._ros_types import Types, fingerprint, normalized
+from ._ros_types import normalized
 from ._source import Piece, StreamInfo
+from ._topics import AnyTopic, Hooks, Part, topic_of
+from ._unpacking import Budget, unpacked_messages
 
-_SERIALIZATIONS = ("cdr", "ros1")
-_LOOK = 64 << 20  # bytes
+_LOOK = 64 << 20  # bytes that may be read to find the channels of a topic
+_LOOK_FOR_KEYS = 16 << 20  # bytes of files that are read to find the keys of topics
 _FIELD = 16  # bytes that a field counts as which is followed by itself
 
 
@@ -26,6 +31,7 @@ class BagFile(Protocol):
 
     path: str
     size: int
+    packed_size: int  # as it is on disk, if it is compressed as a whole
     indexed: bool  # whether pieces reads no more than the chunks with the messages
     channels: dict[int, Channel]
     counts: dict[int, int] | None  # messages by channel, where that is known
@@ -40,7 +46,8 @@ class BagFile(Protocol):
 @dataclass
 class _Topic:
     name: str
-    decoder: Decoder
+    typename: str
+    streams: AnyTopic
     channels: list[tuple[int, int]]  # the file's index, the channel's id
     count: int | None
     told: int | None = None  # by the metadata of the bag, where no index tells the count
@@ -48,21 +55,40 @@ class _Topic:
     left: int = 0  # bytes of the files that may still be read to find its channels
 
 
-class _Infos(Mapping[str, StreamInfo]):
-    """The stream infos of topics, by name."""
+@dataclass
+class _Unknown:
+    """A topic that is not read."""
 
-    def __init__(self, topics: Mapping[str, _Topic]) -> None:
-        self._topics = topics
+    name: str
+    typename: str
+    channels: list[tuple[int, int]]
+    count: int | None
+    reason: str
+    bytes: int | None = None
+
+
+class _Infos(Mapping[str, StreamInfo]):
+    """The stream infos of topics, by name. Topics of ROS itself are found, but not listed."""
+
+    def __init__(self, topics: Mapping[str, _Topic], beside: Collection[str]) -> None:
+        self._places = {
+            part.name: (topic, part, len(topic.streams.parts) == 1)
+            for topic in topics.values()
+            for part in topic.streams.parts
+        }
+        self._listed = [name for name, at in self._places.items() if at[0].name not in beside]
 
     def __getitem__(self, name: str) -> StreamInfo:
-        topic = self._topics[name]
-        return StreamInfo(name, topic.decoder.typename, topic.count, topic.decoder.names)
+        topic, part, alone = self._places[name]
+        count = topic.count if alone and part.count is None else part.count
+        names, said = part.decoder.names, part.decoder.said
+        return StreamInfo(name, topic.typename, count, names, said=said, static=part.static)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._topics)
+        return iter(self._listed)
 
     def __len__(self) -> int:
-        return len(self._topics)
+        return len(self._listed)
 
 
 class Bag:
@@ -82,29 +108,36 @@ class Bag:
         self.path, self.kind, self.files, self.damage = path, kind, files, damage
         self.limit = limit or Limit()
         self.size = sum(file.size for file in files)
+        self.packed_size = sum(file.packed_size for file in files)
         self.followed = 0  # fields of one pass
         self.unit: str | None = "ns"
-        self.unknown: list[LeftOut] = []
+        self.unknown: list[_Unknown] = []
+        self.beside: set[str] = set()  # topics that are no streams unless they are asked for
+        self.notes: list[Finding] = []  # of the files
         self._names: dict[str, int] = {}  # of topics, with how many have that name
         self.topics: dict[str, _Topic] = {}
+        self._infos: _Infos | None = None
+        self._looked_for_keys = False
         declared = self._declared()
         kinds = Counter(topic for topic, _, _ in declared)  # types by topic
         for topic, number in (counts or {}).items():
             if number > 0 and topic not in kinds:
-                self._tell_count(path, topic, 0, number, "metadata.yaml tells of")
-        types = Types(definitions)
+                self._compare_counts(path, topic, 0, number, "metadata.yaml")
+        makers = Makers(definitions, distribution, self._spend)
         for (topic, typename, serialization), channels in declared.items():
             name = topic if kinds[topic] == 1 else f"{topic} ({typename})"
             by_definition = self._by_definition(channels)
-            known: dict[str, tuple[dict[str, Any] | str, list[tuple[int, int]]]] = {}
+            known: dict[str, tuple[Maker | str, list[tuple[int, int]]]] = {}
             for definition, own in by_definition.items():
-                found = self._types(types, typename, serialization, definition, distribution)
+                found = self._maker(makers, typename, serialization, definition)
                 # Definitions that differ in comments are one.
-                key = fingerprint(typename, found) if len(by_definition) > 1 else ""
+                key = ""
+                if len(by_definition) > 1:
+                    key = found if isinstance(found, str) else found.fingerprint()
                 known.setdefault(key, (found, []))[1].extend(own)
             for found, own in known.values():
                 told = (counts or {}).get(topic) if name == topic and len(known) == 1 else None
-                self._add(name, typename, serialization, found, own, told)
+                self._add(name, typename, found, own, told)
 
     def _declared(self) -> dict[tuple[str, str, str], list[tuple[int, int]]]:
         declared: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
@@ -116,28 +149,23 @@ class Bag:
 
     def _by_definition(
         self, channels: list[tuple[int, int]]
-    ) -> dict[tuple[str, str], list[tuple[int, int]]]:
-        found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    ) -> dict[tuple[str, str | bytes], list[tuple[int, int]]]:
+        found: dict[tuple[str, str | bytes], list[tuple[int, int]]] = {}
         for number, channel in channels:
             of = self.files[number].channels[channel]
             found.setdefault((of.definition_kind, of.definition), []).append((number, channel))
         return found
 
-    def _types(
+    def _maker(
         self,
-        types: Types,
+        makers: Makers,
         typename: str,
         serialization: str,
-        definition: tuple[str, str],
-        distribution: str | None,
-    ) -> dict[str, Any] | str:
-        """The types of a topic's messages, or why they cannot be read."""
-        if serialization not in _SERIALIZATIONS:
-            return f"its messages are in {serialization!r}, which is not read"
-        if not typename:
-            return "its channel has no schema"
+        definition: tuple[str, str | bytes],
+    ) -> Maker | str:
+        """What makes decoders of a topic's messages, or why they cannot be read."""
         try:
-            return types.of(typename, *definition, distribution)
+            return makers.of(typename, serialization, *definition)
         except ValueError as error:
             raise_shortage(self.path)
             return str(error)
@@ -146,33 +174,40 @@ class Bag:
         self,
         name: str,
         typename: str,
-        serialization: str,
-        types: dict[str, Any] | str,
+        made: Maker | str,
         channels: list[tuple[int, int]],
         told: int | None,
     ) -> None:
         """Add a topic. One whose name is taken, as by another definition, gets a number."""
+        topic = name
+        name = self._unique(name)
+        count = self._count(channels)
+        told = told if count is None else None
+        count = told if count is None else count
+        if is_beside(topic, typename):
+            self.beside.add(name)
+        if isinstance(made, str):
+            self.unknown.append(_Unknown(name, typename, channels, count, made))
+            return
+        latched = all(self.files[number].channels[c].latched for number, c in channels)
+        hooks = Hooks(self._spend, self._unique, self._forget_infos)
+        streams = topic_of(name, made, hooks, latched)
+        self.topics[name] = _Topic(name, typename, streams, channels, count, told)
+
+    def _unique(self, name: str) -> str:
+        """The name of a topic or stream, with a number if it is taken."""
         base = name
         while name in self._names:
             self._names[base] += 1
             name = f"{base} #{self._names[base]}"
         self._names[name] = 1
-        count = self._count(channels)
-        told = told if count is None else None
-        count = told if count is None else count
-        if isinstance(types, str):
-            messages = "messages" if count is None else f"{count} messages"
-            of = f"{messages} of {typename}" if typename else messages
-            self.unknown.append(LeftOut(name, f"{of}: {types}"))
-            return
-        decoder = Decoder(typename, types, serialization, self._spend)
-        self.topics[name] = _Topic(name, decoder, channels, count, told)
+        return name
 
     def _spend(self, fields: int) -> None:
         """Count fields that were followed one by one, which takes time, against the limit."""
         self.followed += fields
         followed = _FIELD * self.followed
-        self.limit.require(self.path, "its strings and arrays", followed, self.size)
+        self.limit.require(self.path, "its strings and arrays", followed, self.packed_size)
 
     def _count(self, channels: list[tuple[int, int]]) -> int | None:
         total = 0
@@ -187,21 +222,88 @@ class Bag:
 
     @property
     def streams(self) -> Mapping[str, StreamInfo]:
-        return _Infos(self.topics)
+        """By name. Topics with keys are looked into, for their streams."""
+        self._look_for_keys()
+        if self._infos is None:
+            self._infos = _Infos(self.topics, self.beside)
+        return self._infos
+
+    def _forget_infos(self) -> None:
+        """The streams of a topic have changed."""
+        self._infos = None
 
     @property
     def left_out(self) -> list[LeftOut]:
         """Topics that are not read, and fields that are no channels, as far as was read."""
         self.look()
-        found = list(self.unknown)
+        found = []
+        for unknown in self.unknown:
+            messages = "messages" if unknown.count is None else f"{unknown.count:,} messages"
+            kind = f" of {unknown.typename}" if unknown.typename else ""
+            found.append(LeftOut(unknown.name, f"{messages}{kind}: {unknown.reason}"))
         for name, topic in self.topics.items():
-            for field, reason in topic.decoder.left_out():
-                found.append(LeftOut(f"{name}: {field}" if field else name, reason))
+            if name in self.beside:
+                found.append(LeftOut(name, beside_reason(name, topic.typename)))
+                continue
+            for part, field, reason in topic.streams.left_out():
+                found.append(LeftOut(f"{part.name}: {field}" if field else part.name, reason))
         return found
 
     @property
     def unread(self) -> list[Unread]:
-        return []
+        """Topics whose messages were not read, or not all of them, as far as was read."""
+        self.look()
+        self._count_unknown()
+        found = [
+            Unread(each.name, each.typename, each.count, each.bytes, each.reason)
+            for each in self.unknown
+            if each.count != 0 and each.name not in self.beside
+        ]
+        for name, topic in self.topics.items():
+            if name not in self.beside and topic.count != 0:
+                found += topic.streams.unread(topic.count)
+        return found
+
+    def _count_unknown(self) -> None:
+        """Count the messages of topics that are not read, where nothing says how many there are."""
+        left = [each for each in self.unknown if each.count is None]
+        for number, file in enumerate(self.files) if left else ():
+            wanted = {channel for each in left for n, channel in each.channels if n == number}
+            counts: dict[int, int] = dict.fromkeys(wanted, 0)
+            sizes: dict[int, int] = dict.fromkeys(wanted, 0)
+            for channels, rows, _ in file.pieces(set(wanted)) if wanted else ():
+                for channel in present(channels):
+                    if channel in wanted:
+                        own = channels == channel
+                        counts[channel] += int(own.sum())
+                        sizes[channel] += int(rows.sizes[own].sum())
+            for each in left:
+                of = [channel for n, channel in each.channels if n == number]
+                each.count = (each.count or 0) + sum(counts[channel] for channel in of)
+                each.bytes = (each.bytes or 0) + sum(sizes[channel] for channel in of)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was found about files and keys, as far as was read."""
+        keys = [each for topic in self.topics.values() for each in topic.streams.findings()]
+        return self.notes + keys
+
+    def _look_for_keys(self) -> None:
+        """Look into topics that may have several keys.
+
+        If the file is damaged there, the keys up to that place count: reading finds the damage.
+        """
+        if self._looked_for_keys:
+            return
+        self._looked_for_keys = True
+        if any(t.streams.keyed and not t.looked and t.count != 0 for t in self.topics.values()):
+            try:
+                self.look()
+            except FormatError:
+                for topic in self.topics.values():
+                    topic.looked = topic.streams.keyed and topic.looked
+                    if topic.streams.keyed:
+                        topic.streams.flush(False)
 
     def look(self) -> None:
         """Read the first messages of topics whose channels are not known yet, within limits.
@@ -211,7 +313,7 @@ class Bag:
         unknown = [
             topic
             for topic in self.topics.values()
-            if topic.decoder.names is None and topic.count != 0 and not topic.looked
+            if not topic.streams.settled and topic.count != 0 and not topic.looked
         ]
         for topic in unknown:
             topic.looked = True
@@ -221,8 +323,22 @@ class Bag:
                 pass
 
     def pieces(self, names: Collection[str], shown: bool | None = None) -> Iterator[Piece]:
-        for pieces in self._blocks([self.topics[name] for name in names], shown):
-            yield from pieces
+        """The samples of some streams, and those of keys that come later in topics given whole."""
+        self._look_for_keys()
+        wanted, known, given_whole, chosen = set(names), set(), [], []
+        for topic in self.topics.values():
+            own = {part.name for part in topic.streams.parts}
+            known |= own
+            if not own.isdisjoint(wanted):
+                chosen.append(topic)
+                given_whole += [f"{topic.name}/"] if own <= wanted else []
+        late = tuple(given_whole)
+        for pieces in self._blocks(chosen, shown):
+            for piece in pieces:
+                if piece.stream in wanted or (
+                    piece.stream not in known and piece.stream.startswith(late)
+                ):
+                    yield piece
 
     def _blocks(
         self, chosen: Sequence[_Topic], shown: bool | None, looking: bool = False
@@ -234,13 +350,14 @@ class Bag:
         self.followed = 0
         of_file: list[dict[int, _Topic]] = [{} for _ in self.files]
         for topic in chosen:
-            topic.decoder.begin()
+            topic.streams.begin(looking)
             topic.looked = True
             for number, channel in topic.channels:
                 of_file[number][channel] = topic
         all_seen: dict[tuple[int, int], int] = {}
         done: set[str] = set()
-        decoded, unindexed = 0, 0
+        decoded, unindexed, looked = 0, 0, 0
+        budget = Budget(self.limit, self.path, self.packed_size)  # of packed messages
         with progress(f"Reading {self.kind}", self.size, shown) as read:
             for number, file in enumerate(self.files):
                 topics = of_file[number]
@@ -252,20 +369,31 @@ class Bag:
                         if topic.name in done:
                             continue
                         own = rows if which is None else rows.of(which)
-                        pieces += _pieces(topic, topic.decoder.feed(own))
+                        if topic.streams.may_be_packed:
+                            own, failed = unpacked_messages(own, budget)
+                            for reason, sizes in failed.items():
+                                topic.streams.fail(reason, sizes)
+                        pieces += _pieces(topic.streams.feed(own))
                         topic.left -= size if file.indexed else 0
-                        if looking and (topic.decoder.names is not None or topic.left < 0):
+                        if looking and (topic.streams.settled or topic.left < 0):
                             done.add(topic.name)
                             wanted.difference_update(c for n, c in topic.channels if n == number)
                     unindexed += 0 if file.indexed else size
+                    looked += size
                     if looking and unindexed > _LOOK:
                         done.update(topic.name for topic in chosen)
                         wanted.clear()
+                    if looking and looked > _LOOK_FOR_KEYS:
+                        enough = [topic for topic in chosen if topic.streams.keyed]
+                        done.update(topic.name for topic in enough)
+                        wanted.difference_update(
+                            c for topic in enough for n, c in topic.channels if n == number
+                        )
                     before += size
                     read(size)
                     if not looking:
                         decoded += sum(piece.values.nbytes for piece in pieces)
-                        self.limit.require(self.path, "its values", decoded, self.size)
+                        self.limit.require(self.path, "its values", decoded, self.packed_size)
                     yield pieces
                     if not wanted:
                         break
@@ -274,14 +402,20 @@ class Bag:
                 read(max(0, file.size - before))
         left = [topic for topic in chosen if topic.name not in done]
         self._compare_with_metadata(left, all_seen)
-        yield [piece for topic in left for piece in _pieces(topic, topic.decoder.flush())]
+        for topic in left:
+            if topic.count is None:
+                topic.count = sum(all_seen.get(channel, 0) for channel in topic.channels)
+        yield [piece for topic in left for piece in _pieces(topic.streams.flush(True))]
+        for topic in chosen if looking else ():
+            if topic.streams.keyed and topic.name in done:
+                topic.streams.flush(False)
 
     def _compare(self, file: BagFile, seen: Mapping[int, int]) -> None:
         """The messages of a whole pass, with those that the index of the file tells of."""
         for channel, found in seen.items() if file.counts is not None else ():
             told = (file.counts or {}).get(channel, 0)
             topic = file.channels[channel].topic
-            self._tell_count(file.path, topic, found, told, "the index tells of")
+            self._compare_counts(file.path, topic, found, told, "the index")
 
     def _compare_with_metadata(
         self, chosen: Sequence[_Topic], seen: Mapping[tuple[int, int], int]
@@ -290,15 +424,16 @@ class Bag:
         for topic in chosen:
             if topic.told is not None:
                 found = sum(seen[channel] for channel in topic.channels)
-                self._tell_count(self.path, topic.name, found, topic.told, "metadata.yaml tells of")
+                self._compare_counts(self.path, topic.name, found, topic.told, "metadata.yaml")
 
-    def _tell_count(self, path: str, topic: str, found: int, told: int, whose: str) -> None:
+    def _compare_counts(self, path: str, topic: str, found: int, told: int, whose: str) -> None:
+        text = f"{found:,} messages found, {whose} says {told:,}"
         if found < told:
-            reason = f"has {found:,} of the {told:,} messages that {whose}: the others are lost"
-            self.damage.found(path, f"topic {topic}", reason)
+            if any(file.path.endswith(".db3") for file in self.files):
+                text += ". A .db3-wal file may be missing beside the .db3"
+            self.damage.found(path, f"topic {topic}", text)
         elif found > told:
-            reason = f"has {found:,} messages, but {whose} {told:,}"
-            self.damage.note(path, f"topic {topic}", reason)
+            self.damage.note(path, f"topic {topic}", text)
 
 
 def _by_topic(
@@ -328,9 +463,16 @@ def _by_topic(
         yield of_name[name], parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
 
 
-def _pieces(topic: _Topic, decoded: list[Columns]) -> Iterator[Piece]:
-    for columns in decoded:
+def _pieces(decoded: list[tuple[Part, Columns]]) -> Iterator[Piece]:
+    for part, columns in decoded:
         clocks = {"log": columns.log}
         if columns.header is not None:
             clocks["header"] = columns.header
-        yield Piece(topic.name, columns.names, columns.values, clocks, columns.dtypes)
+        yield Piece(
+            part.name,
+            columns.names,
+            columns.values,
+            clocks,
+            columns.dtypes,
+            part.decoder.said,
+        )

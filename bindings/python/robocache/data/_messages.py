@@ -18,12 +18,14 @@ class Rows:
     starts: NDArray[np.int64]  # where each message begins in it
     sizes: NDArray[np.int64]
     times: NDArray[np.int64]  # when they were logged, ns
+    marks: NDArray[np.int64] | None = None  # a number for each message, of whoever reads them
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def of(self, chosen: Any) -> Rows:
-        return Rows(self.data, self.starts[chosen], self.sizes[chosen], self.times[chosen])
+        marks = None if self.marks is None else self.marks[chosen]
+        return Rows(self.data, self.starts[chosen], self.sizes[chosen], self.times[chosen], marks)
 
     def alone(self) -> Rows:
         """The same without the rest of the piece, which may be large."""
@@ -31,21 +33,22 @@ class Rows:
 
         content = b"".join(self.message(i) for i in range(len(self)))
         starts = np.cumsum(self.sizes) - self.sizes
-        return Rows(np.frombuffer(content, np.uint8), starts, self.sizes, self.times)
+        return Rows(np.frombuffer(content, np.uint8), starts, self.sizes, self.times, self.marks)
 
     def message(self, i: int) -> bytes:
         begin = int(self.starts[i])
         return self.data[begin : begin + int(self.sizes[i])].tobytes()
 
-    def field(self, offset: int, dtype: str) -> Any:
+    def field(self, offset: int, dtype: Any) -> Any:
         """The number ``offset`` bytes into each message, aligned or not."""
-        return self._at(dtype)[self.starts + offset]
+        return self.view(dtype)[self.starts + offset]
 
     def records(self, dtype: Any, size: int) -> Any:
         """Messages of one size as a structured array."""
-        return self._at(f"V{size}")[self.starts].view(dtype)
+        return self.view(f"V{size}")[self.starts].view(dtype)
 
-    def _at(self, dtype: Any) -> Any:
+    def view(self, dtype: Any) -> Any:
+        """The number at each byte of the piece, which need not be aligned."""
         import numpy as np
 
         size = np.dtype(dtype).itemsize
