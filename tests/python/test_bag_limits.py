@@ -124,7 +124,7 @@ def test_messages_without_content(tmp_path):
         data.open(path).load()
     recording = data.open(path, max_unpacked=2 << 20).load()
     assert [str(each) for each in recording.left_out] == [
-        "/p: 20000 messages: its messages begin with nothing: no plain CDR"
+        "/p: 20,000 messages could not be read: they begin with nothing, which is no header of CDR"
     ]
     path = mcap(tmp_path, "float64 x\n", [NUMBER] * 15_000)
     assert len(data.open(path)["/p"]) == 15_000
@@ -360,7 +360,7 @@ def test_arrays_that_grow_later(tmp_path):
     assert stream.values[70].tolist() == [0, 0, 0, 1, 2, 1, 70] and len(stream) == 71
     assert {str(each) for each in recording.left_out} == {
         "/p: a: array of 2 to 4 elements; the first 2 are channels",
-        "/p: 1 messages: no a[1], which the first messages have",
+        "/p: 1 messages could not be read: they have no a[1], which the first messages have",
     }
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._fixed_layouts import Run
+from ._bag_unread import array_has_numbers, has_numbers, has_texts
+from ._errors import some
+from ._fixed_layouts import MOST_ELEMENTS, Run
+from ._kind_messages import said_by
+from ._kinds import Said
 from ._layout_tree import LayoutTree
 from ._layouts import Layout, Layouts
 from ._messages import Rows as Rows
@@ -33,6 +37,7 @@ class Columns:
     values: Any  # [n,D]
     log: NDArray[np.int64]  # ns
     header: NDArray[np.int64] | None  # ns; None without header.stamp
+    marks: NDArray[np.int64] | None = None  # those of the rows
 
 
 @dataclass(frozen=True)
@@ -72,9 +77,11 @@ class Decoder:
     ) -> None:
         self.typename = typename
         self.ros1 = serialization == "ros1"
+        self.may_be_packed = not self.ros1  # CDR does not begin as zstd does
         self.layouts = Layouts(typename, types, self.ros1, spend)
         self.names: tuple[str, ...] | None = None  # once it is known
         self.dtypes: tuple[str, ...] = ()  # of the channels
+        self.said: tuple[Said, ...] = ()  # by their fields
         self.dtype: Any = None  # that holds all of them
         self.kept: dict[str, int] = {}  # elements that are channels, by name of an array
         self.known: LayoutTree[_Known] = LayoutTree()
@@ -83,11 +90,13 @@ class Decoder:
         self.too_long: dict[str, str] = {}
         self.rounded: set[str] = set()  # integers that float64 does not hold
         self.failed: dict[str, int] = {}  # reasons for which messages were left out, how many
+        self.failed_bytes = 0
         self.waiting: list[Rows] = []
 
     def begin(self) -> None:
         """Before a pass through the messages; what was decided stays."""
         self.failed.clear()
+        self.failed_bytes = 0
         self.waiting.clear()
 
     def feed(self, rows: Rows) -> list[Columns]:
@@ -115,6 +124,7 @@ class Decoder:
         first: bytes | None = None
         looked = 0
         failed: dict[str, int] = {}
+        lost = 0
         tree: LayoutTree[Layout] = LayoutTree()
         for few in _first_apart(waiting):
             if first is not None and looked >= _FIRST:
@@ -124,6 +134,7 @@ class Decoder:
             for layout, of in tree.sorted(few, self.layouts.of):
                 if layout.failure is not None:
                     _count(failed, layout.failure, len(of))
+                    lost += int(few.sizes[of].sum())
                     continue
                 found.append(int(of[0]))
                 for path, count in layout.arrays.items():
@@ -133,6 +144,7 @@ class Decoder:
         if first is None:
             for reason, count in failed.items():
                 _count(self.failed, reason, count)
+            self.failed_bytes += lost
             return False
         varying = {path for path, counts in lengths.items() if len(counts) > 1}
         names, self.kept = self.layouts.names(first, varying)
@@ -143,6 +155,7 @@ class Decoder:
         )
         self.dtype = np.result_type(*set(kinds)) if kinds else np.dtype("f4")
         self.names = tuple(names)
+        self.said = said_by(self.typename, self.layouts.types, self.names)
         return True
 
     def _known_of(self, message: bytes) -> _Known:
@@ -166,14 +179,14 @@ class Decoder:
         for known, chosen in self.known.sorted(rows, self._known_of):
             layout = known.layout
             if layout.failure is not None:
-                _count(self.failed, layout.failure, len(chosen))
+                self.fail(layout.failure, rows.sizes[chosen])
                 continue
             of = rows if len(chosen) == len(rows) else rows.of(chosen)
             if layout.stamp is not None:
                 stamps, right = _stamps(of, layout)
                 if not right.all():
-                    reason = "its header stamp has 10**9 nanoseconds or more in a second"
-                    _count(self.failed, reason, int((~right).sum()))
+                    reason = "their header stamps have 10**9 nanoseconds or more in a second"
+                    self.fail(reason, of.sizes[~right])
                     stamps, chosen, of = stamps[right], chosen[right], of.of(right)
                 stamped = True
                 header[chosen] = stamps
@@ -189,7 +202,13 @@ class Decoder:
                     values[chosen] = block
         if not kept.all():
             values, header, rows = values[kept], header[kept], rows.of(kept)
-        return Columns(names, self.dtypes, values, rows.times, header if stamped else None)
+        stamps = header if stamped else None
+        return Columns(names, self.dtypes, values, rows.times, stamps, rows.marks)
+
+    def fail(self, reason: str, sizes: Any) -> None:
+        """Count messages that cannot be read, by the reason."""
+        _count(self.failed, reason, len(sizes))
+        self.failed_bytes += int(sizes.sum())
 
     def _fill(self, block: Any, run: Run, numbers: Any) -> None:
         """Write the numbers of a run into their channels."""
@@ -246,8 +265,30 @@ class Decoder:
         for name in sorted(self.rounded):
             found.append((name, "64-bit integers above 2**53 among floats: rounded to float64"))
         for reason, count in self.failed.items():
-            found.append(("", f"{count} messages: {reason}"))
+            found.append(("", f"{count:,} messages could not be read: {reason}"))
         return found
+
+    def losses(self) -> list[str]:
+        """Which numbers of the messages are no channels, as sentences that say why."""
+        varying = [
+            f"{path} ({least:,} to {most:,} elements)"
+            for path, (least, most) in self.lengths.items()
+            if least != most
+            and self.kept.get(path, 0) < most <= MOST_ELEMENTS
+            and array_has_numbers(self.layouts.types, self.typename, path)
+        ]
+        if not varying:
+            return []
+        return [
+            f"the length of {some(varying, 4)} changes from message to message, and arrays of "
+            "changing length are no channels"
+        ]
+
+    @property
+    def only_texts(self) -> bool:
+        """Whether the type has texts and no numbers, other than those of the header."""
+        of = self.layouts.types, self.typename
+        return has_texts(*of) and not has_numbers(*of)
 
 
 def _first_apart(waiting: list[Rows]) -> Iterator[Rows]:

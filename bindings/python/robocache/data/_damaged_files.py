@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ._files import is_file
 from ._open import what_is
+from ._strangers import placeholder
 
 _KINDS = {
     ".h5": "HDF5 file",
@@ -26,7 +27,10 @@ def faults_in(path: str) -> Iterator[str]:
         suffix = os.path.splitext(entry.name)[1].lower()
         if not is_file(entry) or entry.name.startswith("."):
             continue
-        if suffix in _TABLES:
+        instead = placeholder(entry.path)
+        if instead is not None:
+            yield f"{entry.name}: {instead}"
+        elif suffix in _TABLES:
             from ._table_columns import fault_of
 
             yield f"{entry.name} {fault_of(entry.path)[0]}"

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -86,6 +86,24 @@ class Unread:
         return printable(f"{self.place}: {count}{kind}were not read: {self.reason}")
 
 
+def omitted_by(given: Any) -> list[LeftOut]:
+    """What a recording or episodes do not hold of their source: left out, or not read."""
+    unread = getattr(given, "unread", ())
+    others = without_unread(given.left_out, unread)
+    return [*others, *(LeftOut(part.place, part.reason) for part in unread)]
+
+
+def without_unread(left_out: Iterable[LeftOut], unread: Sequence[Unread]) -> list[LeftOut]:
+    """What was left out, without what ``unread`` says already."""
+    said = [(part.place, part.reason) for part in unread]
+    return [
+        part
+        for part in left_out
+        if not any(part.place == place and part.reason.endswith(reason) for place, reason in said)
+    ]
+
+
+_UNNAMED = ("cannot be read: ", "is no Parquet file")  # reasons that packages give
 _KEEP = "damaged='keep' reads the rest"
 
 
@@ -105,7 +123,12 @@ class Damage:
         Lack of memory and the like, met while reading, is raised as itself: it damages no file.
         """
         raise_shortage(path)
+        instead = _in_place_of(path, place)
+        if instead is not None:
+            place, text = ("", instead) if os.path.isfile(path) else (place, instead)
         if not self.keep:
+            if instead is not None:  # nothing is damaged, and there is no rest
+                raise FormatError(path, place, text)
             raise FormatError(path, place, text if _KEEP in text else f"{text}; {_KEEP}")
         self.note(path, place, text)
 
@@ -115,6 +138,28 @@ class Damage:
         if problem not in self._noted:
             self._noted.add(problem)
             self.problems.append(problem)
+
+
+def _named(path: Any) -> str | None:
+    """A sentence about a file that is empty, or Parquet without its footer; else None."""
+    from ._strangers import stranger
+
+    name = os.fsdecode(path)
+    try:
+        if not os.path.isfile(name) or os.path.basename(name) == "metadata.yaml":
+            return None
+        with open(name, "rb") as file:
+            return stranger(name) if file.read(4) in (b"", b"PAR1") else None
+    except (OSError, ValueError):
+        return None
+
+
+def _in_place_of(path: Any, place: str) -> str | None:
+    """A sentence about a Git LFS pointer or an HTML page at the path of a file; else None."""
+    from ._strangers import placeholder
+
+    name = os.fsdecode(path)
+    return placeholder(name) or (placeholder(os.path.join(name, place)) if place else None)
 
 
 def nothing_of(damage: Damage) -> str:
@@ -130,8 +175,18 @@ def reading(path: Any) -> Iterator[None]:
         yield
     except Exception as error:
         raise_shortage(path)
+        if isinstance(error, FormatError):
+            instead = _in_place_of(error.path, error.place)
+            if instead is None and error.reason.startswith(_UNNAMED):
+                instead = _named(error.path)
+            if instead is not None and instead not in error.reason:
+                place = "" if os.path.isfile(error.path) else error.place
+                raise FormatError(error.path, place, instead) from error
         if _says_enough(error):
             raise
+        known = _named(path)
+        if known is not None:
+            raise FormatError(path, "", known) from error
         line = str(error).partition("\n")[0]
         raise FormatError(path, "", f"cannot be read: {type(error).__name__}: {line}") from error
 

@@ -95,6 +95,17 @@ class FixedLayouts:
         self._numbers: dict[tuple[str, int], Part] = {}
         self._messages: dict[tuple[str, int], Part | CannotDecode] = {}
 
+    def fields(self, name: str) -> list[Any]:
+        """The fields of a type as they are written.
+
+        In CDR a message without fields takes one byte, which its definition need not show. In
+        ROS 1 it takes none, and definitions for ROS 2 show one.
+        """
+        fields: list[Any] = self.types[name][1]
+        if self.encoding.name == "ros1":
+            return [field for field in fields if field[0] != PLACEHOLDER]
+        return fields or [(PLACEHOLDER, (_BASE, ("uint8", 0)))]
+
     def has(self, description: Any, depth: int = 0) -> bool:
         """Whether all that a description allows takes the same bytes."""
         kind, what = description[0], description[1]
@@ -109,7 +120,7 @@ class FixedLayouts:
         if known is None:
             self._fixed[name] = False  # one that contains itself is none
             known = name in self.types and depth < _DEEPEST
-            known = known and all(self.has(of, depth + 1) for _, of in self.types[name][1])
+            known = known and all(self.has(of, depth + 1) for _, of in self.fields(name))
             self._fixed[name] = known
         return known
 
@@ -126,7 +137,7 @@ class FixedLayouts:
         if kind != _NAME or what not in self.types or depth > _DEEPEST:
             return None
         made: list[Any] = []
-        for _, inner in self.types[what][1]:
+        for _, inner in self.fields(what):
             steps = self.steps(inner, depth + 1)
             if steps is None or len(made) > MOST_ELEMENTS:
                 return None
@@ -172,7 +183,7 @@ class FixedLayouts:
 
     def _made(self, name: str, phase: int) -> Part:
         at, runs, too_long = 0, Runs(), []
-        for field, description in self.types[name][1]:
+        for field, description in self.fields(name):
             part = self.part(description, (phase + at) % self.encoding.aligned)
             if field != PLACEHOLDER:
                 runs.add_part(at, part)
@@ -227,7 +238,7 @@ class FixedLayouts:
         elif kind == _ARRAY:
             yield from self.names_of_elements(what[0], what[1], path)
         else:
-            for field, inner in self.types[what][1]:
+            for field, inner in self.fields(what):
                 if field != PLACEHOLDER:
                     yield from self.names(inner, f"{path}.{field}")
 

@@ -28,6 +28,12 @@ _BASE, _NAME, _ARRAY = 1, 2, 3  # rosbags' Nodetype; what is left is a sequence
 _TIME = "builtin_interfaces/msg/Time"
 _STAMPS = ("header.stamp", "stamp")
 _APART = ("header", *_STAMPS)  # fields that are looked into for a stamp
+_WIDTHS_OF_WIDE = (4, 2, 1)  # Fast DDS and Cyclone; UTF-16; a count of bytes
+_ODD = {
+    "wstring": "a wide string (wstring)",
+    "wchar": "a wide character (wchar)",
+    "float128": "a number of 128 bits",
+}
 
 ROS1 = Encoding("ros1", aligned=1, prefix=0, order="<", terminated=False)
 _CDR = {
@@ -36,6 +42,11 @@ _CDR = {
     0x0006: Encoding("cdr2", aligned=4, prefix=4, order=">", terminated=True),
     0x0007: Encoding("cdr2", aligned=4, prefix=4, order="<", terminated=True),
 }
+
+
+def encodings(head: bytes, ros1: bool) -> Encoding | None:
+    """The encoding of messages that begin with some bytes; None: none that is known."""
+    return ROS1 if ros1 else _CDR.get(int.from_bytes(head[:2], "big"))
 
 
 @dataclass
@@ -69,6 +80,10 @@ class Layouts:
     ) -> None:
         self.typename, self.types, self.ros1, self.spend = typename, types, ros1, spend
         self._fixed: dict[Encoding, FixedLayouts] = {}
+        # Bytes of a wide character: DDS implementations differ, and messages do not say.
+        self._wide: tuple[int, ...] = (
+            _WIDTHS_OF_WIDE if _has_wide(typename, types) else _WIDTHS_OF_WIDE[:1]
+        )
 
     def of(self, message: bytes, kept: Mapping[str, int] | None = None) -> Layout:
         """Follow one message through its definition.
@@ -76,7 +91,7 @@ class Layouts:
         ``kept`` has, of arrays without a fixed length by name, how many of their elements are
         channels; None: all. A layout with ``failure`` is of messages that cannot be read.
         """
-        return self._walked(message, kept, None).layout
+        return self._best(message, kept, None).layout
 
     def names(self, message: bytes, varying: Collection[str]) -> tuple[list[str], dict[str, int]]:
         """The channels of a message that can be read, and the ``kept`` for messages like it.
@@ -84,13 +99,50 @@ class Layouts:
         ``varying`` are the names of arrays that are no channels.
         """
         names: list[str] = []
-        walk = self._walked(message, dict.fromkeys(varying, 0), names)
+        walk = self._best(message, dict.fromkeys(varying, 0), names)
         return names, walk.chosen
 
-    def _walked(
+    def _best(
         self, message: bytes, kept: Mapping[str, int] | None, names: list[str] | None
     ) -> _Walk:
-        walk = _Walk(message, self.types, kept, names)
+        """Follow a message with the size of wide characters that fits it.
+
+        The size stays: messages that only one size fits decide for those that follow.
+        """
+        if len(self._wide) == 1:
+            return self._walked(message, kept, names, self._wide[0])
+        found = []
+        for width in self._wide:
+            own: list[str] | None = None if names is None else []
+            walk = self._walked(message, kept, own, width)
+            found.append((width, walk, own))
+        fit = [each for each in found if each[1].layout.failure is None and each[1].is_padded]
+        if not fit:
+            return found[0][1]
+        self._wide = tuple(width for width, _, _ in fit)
+        _, walk, own = fit[0]
+        if names is not None:
+            names += own or []
+        layout = walk.layout
+        if any(
+            (other.layout.runs, other.layout.stamp) != (layout.runs, layout.stamp)
+            for _, other, _ in fit[1:]
+        ):
+            widths = " or ".join(str(width) for width, _, _ in fit)
+            layout.failure = (
+                f"their wide strings may have {widths} bytes a character, and the messages do "
+                "not say which; numbers follow these strings"
+            )
+        return walk
+
+    def _walked(
+        self,
+        message: bytes,
+        kept: Mapping[str, int] | None,
+        names: list[str] | None,
+        wide: int,
+    ) -> _Walk:
+        walk = _Walk(message, self.types, kept, names, wide)
         try:
             encoding = walk.begin(self.ros1)
             if encoding not in self._fixed:
@@ -99,9 +151,27 @@ class Layouts:
         except CannotDecode as error:
             walk.layout.failure = str(error)
         except struct.error:
-            walk.layout.failure = f"a message of {len(message)} bytes ends within a field"
+            walk.layout.failure = walk.ends()
         self.spend(_MOST_FIELDS - walk.left)
         return walk
+
+
+def _has_wide(typename: str, types: Mapping[str, Any]) -> bool:
+    """Whether messages of a type, or those in them, have wide strings."""
+    seen, left = set[str](), [typename]
+    while left:
+        name = left.pop()
+        if name in seen or name not in types:
+            continue
+        seen.add(name)
+        for _, (kind, what) in types[name][1]:
+            while kind not in (_BASE, _NAME):
+                kind, what = what[0]
+            if kind == _BASE and what[0] in ("wstring", "wchar"):
+                return True
+            if kind == _NAME:
+                left.append(what)
+    return False
 
 
 class _Walk:
@@ -113,8 +183,10 @@ class _Walk:
         types: Mapping[str, Any],
         kept: Mapping[str, int] | None,
         names: list[str] | None,
+        wide: int = 4,
     ) -> None:
-        self.bytes, self.types = message, types
+        self.bytes, self.types, self.wide = message, types, wide
+        self.where = ""  # the field that is followed
         self.kept, self.names = kept, names
         self.chosen: dict[str, int] = {}  # elements that are channels, by name of an array
         self.layout = Layout(len(message))
@@ -131,7 +203,7 @@ class _Walk:
             self.layout.lengths.append((0, "<u4", int.from_bytes(self.bytes[:4], "little")))
         if len(self.bytes) < 4 or kind not in _CDR:
             start = self.bytes[:4].hex() or "nothing"
-            raise CannotDecode(f"its messages begin with {start}: no plain CDR")
+            raise CannotDecode(f"they begin with {start}, which is no header of CDR")
         return _CDR[kind]
 
     def follow(self, typename: str, encoding: Encoding, fixed: FixedLayouts) -> None:
@@ -139,12 +211,22 @@ class _Walk:
         self.at = encoding.prefix
         self.u32 = struct.Struct(f"{encoding.order}I")
         self.layout.order = encoding.order
-        self.message(typename, "", True, 0)
+        if self.types.get(typename, (None, (None,)))[1]:  # else nothing is to be found in it
+            self.message(typename, "", True, 0)
         # CDR may pad the end to 4 bytes.
         left = len(self.bytes) - self.at
         if left < 0 or left > (3 if encoding.prefix else 0):
-            raise CannotDecode(f"a message has {len(self.bytes)} bytes, its definition {self.at}")
+            raise CannotDecode(
+                f"each has {len(self.bytes):,} bytes, but by the definition of {typename} they "
+                f"should have {self.at:,}. The definition in the bag may be of another version"
+            )
         self.layout.runs = self.runs.made
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether the message ends with its last field, or with padding up to four bytes."""
+        size = len(self.bytes)
+        return self.at == size or (size - self.encoding.prefix) % 4 == 0
 
     @property
     def phase(self) -> int:
@@ -153,15 +235,19 @@ class _Walk:
     def message(self, typename: str, path: str, keep: bool, depth: int) -> None:
         """A message within; ``keep``: its numbers are channels."""
         if typename not in self.types:
-            raise CannotDecode(f"no definition of {typename}")
+            raise CannotDecode(
+                f"the type {typename}, which they contain, is not defined in the bag. "
+                f"Pass its definition: --definition {typename}={typename.rpartition('/')[2]}.msg"
+            )
         if depth > _DEEPEST:
             raise CannotDecode(f"{typename} contains itself")
-        for name, description in self.types[typename][1]:
+        for name, description in self.fixed.fields(typename):
             inner = (f"{path}.{name}" if path else name) if keep else ""
             self.field(inner, description, keep and name != PLACEHOLDER, depth)
 
     def field(self, path: str, description: Any, keep: bool, depth: int) -> None:
         kind, what = description[0], description[1]
+        self.where = path or self.where
         self.spend(1)
         if not (kind == _NAME and path in _APART) and self.fixed.has(description):
             self.part(path, description, keep)
@@ -187,7 +273,7 @@ class _Walk:
         if self.names is None and self.kept is not None:
             chosen = self.kept.get(path, 0)
             if count < chosen:
-                raise CannotDecode(f"no {path}[{count}], which the first messages have")
+                raise CannotDecode(f"they have no {path}[{count}], which the first messages have")
         else:
             chosen = 0 if self.kept and path in self.kept or count > MOST_ELEMENTS else count
         self.chosen[path] = chosen
@@ -266,12 +352,33 @@ class _Walk:
 
     def string(self, path: str, name: str, keep: bool) -> None:
         if name != "string":
-            raise CannotDecode(f"{path or 'an element'} is a {name}, which is not read")
+            self.odd(path, name, keep)
+            return
         size = self.length()
         if keep:
             terminated = self.encoding.terminated and size > 0
             self.layout.strings.append((path, self.at, size - terminated))
         self.skip(size)
+
+    def odd(self, path: str, name: str, keep: bool) -> None:
+        """Pass over a field of a type that NumPy or this reader does not have."""
+        if name == "wstring":
+            self.skip(self.wide * self.length())
+        elif name == "wchar":
+            self.skip(-self.phase % self.wide + self.wide)
+        elif name == "float128":
+            self.skip(-self.phase % min(8, self.encoding.aligned) + 16)
+        else:
+            raise CannotDecode(f"their field {path or self.where} is a {name}, which is not read")
+        if keep and len(self.layout.too_long) < MOST_ELEMENTS:
+            self.layout.too_long[path] = f"{_ODD[name]}, which is not read"
+
+    def ends(self) -> str:
+        """What is wrong with a message that is too short."""
+        return (
+            f"a message ends ({len(self.bytes):,} bytes) before its field {self.where} is "
+            "complete: the definition does not fit"
+        )
 
     def length(self) -> int:
         self.skip(-self.phase % min(4, self.encoding.aligned))
@@ -283,4 +390,4 @@ class _Walk:
     def skip(self, size: int) -> None:
         self.at += size
         if self.at > len(self.bytes):
-            raise CannotDecode(f"a message of {len(self.bytes)} bytes ends within a field")
+            raise CannotDecode(self.ends())

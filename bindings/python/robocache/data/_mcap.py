@@ -7,7 +7,7 @@ import os
 import struct
 import zlib
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ._errors import Damage, FormatError
@@ -18,6 +18,8 @@ from ._unpacking import Budget, CannotUnpack, decompressed
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from ._unpacked_files import Unpacked
 
 MAGIC = b"\x89MCAP0\r\n"
 _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _MESSAGE_INDEX = range(2, 8)
@@ -36,8 +38,9 @@ class Channel:
     topic: str
     typename: str
     definition_kind: str
-    definition: str
+    definition: str | bytes  # bytes of descriptors
     serialization: str
+    latched: bool = field(default=False, compare=False)  # late subscribers get the last message
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class _Chunk:
     channels: frozenset[int] | None  # None: not known
     whole: bool = True  # whether the file has all of it
     loose: bool = False  # messages outside of chunks, which are read as one
+    begin: int = 0  # the log time of its first message, as its head says
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class _Indexed:
     length: int  # of the record
     channels: frozenset[int] | None
     index_length: int  # of the message indexes that follow it
+    begin: int  # the log time of its first message
 
 
 class _Unreadable(Exception):
@@ -66,16 +71,25 @@ class _Unreadable(Exception):
 class Mcap:
     """One file. Only its index is in memory."""
 
-    def __init__(self, path: str, damage: Damage, limit: Limit | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        damage: Damage,
+        limit: Limit | None = None,
+        content: Unpacked | None = None,
+    ) -> None:
+        """``content``: that of a file which is compressed as a whole."""
         self.path, self.damage, self.limit = path, damage, limit or Limit()
+        self.content = content
         self.declared = _Declared()
         self.channels: dict[int, Channel] = {}
         self.counts: dict[int, int] | None = None
         self.chunks: list[_Chunk] = []
         self.ends: dict[int, int] = {}  # by the place of a chunk: where its message indexes end
         self.indexed = True
-        self.size = os.path.getsize(path)
-        with opened(path) as file:
+        self.packed_size = os.path.getsize(path)
+        with self._opened() as file:
+            self.size = os.fstat(file.fileno()).st_size
             if file.read(8) != MAGIC:
                 raise FormatError(path, "byte 0", "does not begin as MCAP does")
             if not self._read_summary(file):
@@ -87,6 +101,12 @@ class Mcap:
             replace(chunk, channels=None) if chunk.channels and chunk.channels - known else chunk
             for chunk in self.chunks
         ]
+        # Merged files have chunks in any order; messages outside of chunks stay where they are.
+        if not any(chunk.loose for chunk in self.chunks):
+            self.chunks.sort(key=lambda chunk: chunk.begin)
+
+    def _opened(self) -> BinaryIO:
+        return opened(self.path) if self.content is None else self.content.open()
 
     # ---- the index ------------------------------------------------------------------------------
 
@@ -96,13 +116,23 @@ class Mcap:
         file.seek(max(8, self.size - 37))
         end = file.read()
         if len(end) != 37 or end[-8:] != MAGIC or end[0] != _FOOTER:
-            self.damage.found(self.path, place, "is cut off: the file does not end as MCAP does")
+            self.damage.found(
+                self.path,
+                place,
+                "the MCAP file was not closed (it has no footer here): the recorder stopped early, "
+                "or the copy is not whole",
+            )
             return False
         begin, checksum = struct.unpack_from("<Q8xI", end, 9)
         if begin == 0:
             return False  # without a summary, which is allowed
         if not 8 + 13 <= begin <= self.size - 37:
-            self.damage.found(self.path, f"byte {self.size - 37}", f"has its summary at {begin}")
+            self.damage.found(
+                self.path,
+                f"byte {self.size - 37}",
+                f"the footer points to a summary at byte {begin}, outside of the data of the file "
+                f"({self.size} bytes)",
+            )
             return False
         place = f"byte {begin}"
         file.seek(begin - 13)
@@ -157,7 +187,9 @@ class Mcap:
         if not indexed:
             return
         if chunks_told is not None and chunks_told != len(indexed):
-            raise _Unreadable(f"the summary leads to {len(indexed)} of {chunks_told} chunks")
+            raise _Unreadable(
+                f"the index lists {len(indexed)} of the {chunks_told} chunks in the file"
+            )
         indexed.sort(key=lambda chunk: chunk.at)
         done = 8
         for chunk in indexed:
@@ -173,7 +205,9 @@ class Mcap:
                     f"the summary lists a chunk at byte {chunk.at} that ends beyond the data"
                 )
             self._between(file, done, chunk.at)
-            self.chunks.append(_Chunk(chunk.at, chunk.length - 9, chunk.channels))
+            self.chunks.append(
+                _Chunk(chunk.at, chunk.length - 9, chunk.channels, begin=chunk.begin)
+            )
             done = chunk.at + chunk.length + chunk.index_length
             self.ends[chunk.at] = done
         self._between(file, done, end)
@@ -199,7 +233,7 @@ class Mcap:
     def _walk(self, file: BinaryIO) -> None:
         """Record by record, past what chunks hold, which a file without a summary takes."""
         self.declared, self.chunks, self.ends, self.counts = _Declared(), [], {}, None
-        budget = Budget(self.limit, self.path, self.size)
+        budget = Budget(self.limit, self.path, self.packed_size)
         at = 8
         while at + 9 <= self.size:
             file.seek(at)
@@ -235,7 +269,10 @@ class Mcap:
             starts = table[(table[:, 0] == _MESSAGE) & (table[:, 2] >= 22), 1]
             of = Rows(np.frombuffer(data, np.uint8), starts, starts, starts)
             seen.update(present(of.field(0, "<u2")))
-        self.chunks.append(_Chunk(chunk.at, chunk.size, frozenset(seen), chunk.whole))
+        file.seek(chunk.at + 9)
+        begin = int.from_bytes(file.read(8), "little")
+        found = _Chunk(chunk.at, chunk.size, frozenset(seen), chunk.whole, begin=begin)
+        self.chunks.append(found)
 
     def _loose(self, at: int, size: int) -> None:
         """A message outside of chunks: neighbours are read together, as if they were one."""
@@ -261,12 +298,12 @@ class Mcap:
         """
         import numpy as np
 
-        budget = Budget(self.limit, self.path, self.size)
+        budget = Budget(self.limit, self.path, self.packed_size)
         known = np.zeros(1 << 16, bool)
         known[list(self.channels)] = True
         strange, late = np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.int64)
         short, many, all_chosen = 0, 0, np.zeros(1 << 16, bool)
-        with opened(self.path) as file:
+        with self._opened() as file:
             for chunk in self.chunks:
                 if chunk.channels is not None and chunk.channels.isdisjoint(wanted):
                     continue
@@ -363,7 +400,12 @@ class Mcap:
         content = file.read(max(min(packed, chunk.size - 40 - length), 0))
         if not chunk.whole:
             if compression:
-                self.damage.found(self.path, place, f"is cut off, and {compression}: it is lost")
+                self.damage.found(
+                    self.path,
+                    place,
+                    f"it is cut off. It is compressed ({compression}), so none of its messages "
+                    "can be read",
+                )
                 return None
             return content
         try:
@@ -374,7 +416,9 @@ class Mcap:
             self.damage.found(self.path, place, f"{error}: its messages are lost")
             return None
         if checksum and zlib.crc32(content) != checksum:
-            self.damage.found(self.path, place, "its checksum differs: its messages are lost")
+            self.damage.found(
+                self.path, place, "it is corrupt (its checksum differs): its messages are left out"
+            )
             return None
         return content
 
@@ -383,7 +427,7 @@ class _Declared:
     """Schemas and channels by their numbers, as the records of a file declare them."""
 
     def __init__(self) -> None:
-        self.schemas: dict[int, tuple[str, str, str]] = {}
+        self.schemas: dict[int, tuple[str, str, str | bytes]] = {}
         self.kinds: dict[int, tuple[int, str, str]] = {}  # of channels: schema, topic, encoding
         self.known: set[tuple[int, bytes]] = set()  # records, which many files repeat
         self.unclear_schemas: set[int] = set()  # which were declared in several ways
@@ -457,7 +501,11 @@ def _declaration(op: int, record: bytes) -> tuple[int, Any]:
             (number,) = struct.unpack_from("<H", record)
             name, at = _text(record, 2, LONGEST_NAME)
             encoding, at = _text(record, at, LONGEST_NAME)
-            definition, _ = _text(record, at)
+            definition: str | bytes
+            if encoding in ("protobuf", "flatbuffer"):
+                definition = _bytes(record, at)
+            else:
+                definition, _ = _text(record, at)
             if number == 0:
                 raise _Unreadable("a schema has the number 0, which stands for none")
             return number, (name, encoding, definition)
@@ -513,15 +561,15 @@ def _are_indexes(file: BinaryIO, at: int, end: int) -> bool:
 
 def broken_off(end: int, size: int) -> str:
     """What is wrong with a chunk whose records do not lead to its end."""
-    return f"a record at its byte {end} of {size} is damaged: the messages from there on are lost"
+    return f"it is corrupt from its byte {end} of {size} on: later messages in it are left out"
 
 
 def _chunk_index(data: bytes, at: int) -> _Indexed:
-    begin, length = struct.unpack_from("<16x2Q", data, at)
+    time, begin, length = struct.unpack_from("<Q8x2Q", data, at)
     channels = _map(data, at + 32, "<HQ")
     (size,) = struct.unpack_from("<I", data, at + 32)
     (index_length,) = struct.unpack_from("<Q", data, at + 36 + size)
-    return _Indexed(begin, length, frozenset(channels) or None, index_length)
+    return _Indexed(begin, length, frozenset(channels) or None, index_length, time)
 
 
 def _text(data: bytes, at: int, most: int | None = None) -> tuple[str, int]:
@@ -531,6 +579,13 @@ def _text(data: bytes, at: int, most: int | None = None) -> tuple[str, int]:
     if most is not None and size > most:
         raise _Unreadable(f"has a name of {size:,} bytes, expected at most {most:,}")
     return data[at + 4 : at + 4 + size].decode("utf-8", "replace"), at + 4 + size
+
+
+def _bytes(data: bytes, at: int) -> bytes:
+    (size,) = struct.unpack_from("<I", data, at)
+    if at + 4 + size > len(data):
+        raise struct.error
+    return data[at + 4 : at + 4 + size]
 
 
 def _map(data: bytes, at: int, kinds: str) -> dict[int, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 from .._printable import printable
 from ._errors import Damage, FormatError, reading
 from ._files import Limit, is_file, is_folder, opened, special_kind
+from ._kind_declared import checked
 
 if TYPE_CHECKING:
     from ._clouds import PointCloud
@@ -35,7 +36,9 @@ FORMATS = (
 )
 
 
-_SHOWN = 6  # files in a message
+_SHOWN = 6  # files in a message, with their faults
+_MOST_NAMES = 12  # data sets in a message
+_WITH_COLUMNS = ("_tables", "_arrays")  # formats of which the caller may name the times
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ def open(
     follow_links: bool = False,
     max_unpacked: int | None = None,
     progress: bool | None = None,
+    kinds: Mapping[str, Any] | None = None,
+    time: str | None = None,
 ) -> Any:
     """Open a recording or a data set, of whatever format it is: that is told by its content.
 
@@ -83,7 +88,8 @@ def open(
     unit
         Of times that do not tell it, as in CSV files: "ns", "us", "ms", "s".
     rate
-        Rows a second, of data sets that have no times: HDF5, Zarr, arrays of episodes.
+        Rows a second, of data sets that have no times: HDF5, Zarr, arrays, tables. A table whose
+        stamps lost their digits takes it too.
     definitions
         Of ROS messages that neither the bag nor the distribution defines: the text of the .msg file
         by name of the type, such as "ackermann_msgs/msg/AckermannDriveStamped".
@@ -96,6 +102,13 @@ def open(
         files whose origin you know.
     progress
         Whether to show how far reading is; None: on a terminal, where it takes longer.
+    kinds
+        What channels are, by stream and channels: ``{"imu": {"orientation": "quaternion_wxyz",
+        "yaw": "angle_deg"}}``. Channels are a name, "first-last", names with commas, or what their
+        names begin with. See :doc:`/concepts/kinds`.
+    time
+        The column of times of CSV and Parquet files, or the array of times among .npy files:
+        "COLUMN" or "COLUMN:UNIT", such as "stamp:us". None: by the table in docs/concepts/times.md.
 
     Returns
     -------
@@ -119,17 +132,36 @@ def open(
         dict(definitions or {}),
         follow_links,
         Limit(max_unpacked),
+        time,
+        checked(kinds),
     )
     if not os.path.exists(given):
-        raise FileNotFoundError(f"{printable(given)}: does not exist")
+        from ._strangers import missing
+
+        raise FileNotFoundError(printable(f"{given}: {missing(given)}"))
     special = special_kind(given)
     if special is not None:
         raise FormatError(given, "", f"is {special}, expected a file or a folder")
     with reading(given):
         module = format_of(given, FORMATS)
         if module is None:
-            raise FormatError(given, "", _unknown(given))
-        return module.open(given, options)
+            inside = _data_sets_in(given) if os.path.isdir(given) else []
+            if len(inside) != 1:
+                raise FormatError(given, "", _unknown(given, inside))
+            for fault in _faults_beside(given, inside[0]):
+                options.damage.found(given, "", fault)
+            given = os.path.join(given, inside[0])
+            module = format_of(given, FORMATS)
+        opened_data = module.open(given, options)
+        if time is not None and module.__name__.rpartition(".")[2] not in _WITH_COLUMNS:
+            raise ValueError(
+                f"--time {time}: is for tables and .npy arrays, and this is {opened_data.format}"
+            )
+    if not options.kinds:
+        return opened_data
+    if not hasattr(opened_data, "with_kinds"):
+        raise ValueError("kinds: are of recordings and episodes; this is a point cloud")
+    return opened_data.with_kinds(options.kinds)
 
 
 def format_of(path: str, formats: Sequence[str]) -> Any:
@@ -141,23 +173,60 @@ def format_of(path: str, formats: Sequence[str]) -> Any:
     return None
 
 
-def _unknown(path: str) -> str:
-    if not os.path.isdir(path):
-        return f"is of no format that is known: it begins with {head(path, 16)!r}"
-    inside = sorted(
+def _data_sets_in(path: str) -> list[str]:
+    """The names of what can be opened in a folder, which is no data set itself."""
+    folder_entries = [e for e in os.scandir(path) if is_file(e) or is_folder(e)]
+    return sorted(
         entry.name
-        for entry in os.scandir(path)
-        if (is_file(entry) or is_folder(entry)) and format_of(entry.path, FORMATS) is not None
+        for entry in folder_entries
+        if not entry.is_symlink() and format_of(entry.path, FORMATS) is not None
     )
+
+
+def _faults_beside(path: str, name: str) -> list[str]:
+    """What is wrong with the other files of a folder that holds one data set."""
+    from ._damaged_files import faults_in
+
+    return [fault for fault in faults_in(path) if not fault.startswith(f"{name} ")]
+
+
+_READ = (
+    "ROS 1 and ROS 2 bags, MCAP, LeRobot, HDF5 (robomimic, ALOHA), Zarr replay buffers, tables "
+    "(CSV, TSV, Parquet), NumPy (.npy, .npz), PCD and .bin point clouds"
+)
+
+
+def _unknown(path: str, inside: Sequence[str]) -> str:
+    from . import _strangers
+
+    if not os.path.isdir(path):
+        from ._tables import fault
+
+        known = _strangers.stranger(path) or fault(path)
+        if known is None or known.startswith("is a text without columns"):
+            return _strangers.unknown_file(path)
+        return known
     if inside:
-        return f"is a folder of several: open one of {', '.join(inside)}"
+        return f"this folder holds {len(inside)} data sets. Open one of them: {_listed(inside)}"
     from ._damaged_files import faults_in
 
     faults = list(faults_in(path))
     if faults:
         more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         return f"none of its files can be read: {'; '.join(faults[:_SHOWN])}{more}"
-    return "is a folder of no format that is known"
+    held = []
+    entries = sorted(os.scandir(path), key=lambda entry: entry.name)
+    for entry in entries[:_MOST_NAMES]:
+        like = _strangers.look_alike(entry.path) if is_file(entry) else ""
+        held.append(f"{entry.name} ({like})" if like else entry.name)
+    more = f" and {len(entries) - len(held):,} more" if len(entries) > len(held) else ""
+    holds = f"It holds: {', '.join(held)}{more}" if held else "It is empty"
+    return f"no file in this folder is of a format that is read. {holds}. Formats: {_READ}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(map(printable, names[:_MOST_NAMES])) + more
 
 
 def head(path: str, size: int) -> bytes:
@@ -175,4 +244,8 @@ def what_is(path: str) -> str:
     special = special_kind(path) if os.path.exists(path) else None
     if special is not None:
         return special
+    from ._strangers import look_alike
+
+    if os.path.getsize(path) and (like := look_alike(path)):
+        return like
     return f"a file that begins with {begin!r}" if (begin := head(path, 8)) else "a file of 0 bytes"

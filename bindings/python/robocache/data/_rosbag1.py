@@ -55,6 +55,7 @@ class _Chunk:
     unpacked: int
     channels: frozenset[int] | None  # None: not known
     whole: bool = True
+    begin: tuple[int, int] = (0, 0)  # the log time of its first message: s, ns
 
 
 class _Unreadable(Exception):
@@ -66,7 +67,7 @@ class Ros1:
 
     def __init__(self, path: str, damage: Damage, limit: Limit | None = None) -> None:
         self.path, self.damage, self.limit = path, damage, limit or Limit()
-        self.size = os.path.getsize(path)
+        self.size = self.packed_size = os.path.getsize(path)
         self.channels: dict[int, Channel] = {}
         self.unclear: set[int] = set()  # connections that were declared in several ways
         self.counts: dict[int, int] | None = None
@@ -85,6 +86,7 @@ class Ros1:
             replace(chunk, channels=None) if chunk.channels and chunk.channels - known else chunk
             for chunk in self.chunks
         ]
+        self.chunks.sort(key=lambda chunk: chunk.begin)  # merged files have them in any order
 
     # ---- the index ------------------------------------------------------------------------------
 
@@ -99,12 +101,15 @@ class Ros1:
         try:
             (index,) = struct.unpack("<Q", fields["index_pos"])
             connections, chunks = (_number(fields, key) for key in ("conn_count", "chunk_count"))
-        except (KeyError, struct.error):
-            self.damage.found(self.path, place, "its header cannot be read")
+        except (KeyError, struct.error) as error:
+            self.damage.found(self.path, place, f"the header of the bag {_fault(error)}")
             return False
         if index == 0 or index > self.size:
             self.damage.found(
-                self.path, "its header", "has no index: it was not closed or is cut off"
+                self.path,
+                "its header",
+                "the bag has no index: the recorder did not close it (.bag.active), or the copy "
+                "is not whole. rosbag reindex repairs it",
             )
             return False
         try:
@@ -143,8 +148,8 @@ class Ros1:
                     self._connection(file, at)
                 elif op == bytes([_MESSAGE]):
                     self.damage.found(self.path, f"byte {at}", "has a message outside of chunks")
-            except (KeyError, struct.error, IndexError):
-                raise _Unreadable(f"the record at byte {at} cannot be read") from None
+            except (KeyError, struct.error, IndexError) as error:
+                raise _Unreadable(f"the record at byte {at} {_fault(error)}") from None
             at = begin + size
         return found
 
@@ -159,6 +164,7 @@ class Ros1:
         """Messages by connection, as the index counts them, where it agrees with the file."""
         counts: dict[int, int] = {}
         listed: dict[int, frozenset[int]] = {}
+        begins: dict[int, tuple[int, int]] = {}
         try:
             for _ in range(connections):
                 at = self._connection(file, at)
@@ -181,17 +187,21 @@ class Ros1:
                 if found[place] not in (None, own):
                     raise _Unreadable(f"its index and the chunk at byte {place} count differently")
                 listed[place] = frozenset(own)
+                begins[place] = _time(fields.get("start_time", b""))
                 for number, count in own.items():
                     counts[number] = counts.get(number, 0) + count
                 at = begin + size
-        except (KeyError, struct.error, IndexError):
-            raise _Unreadable("its index cannot be read") from None
+        except (KeyError, struct.error, IndexError) as error:
+            raise _Unreadable(f"the record of its index at byte {at} {_fault(error)}") from None
         left_out = found.keys() - listed.keys()
         if left_out:
             raise _Unreadable(f"its index omits the chunk at byte {min(left_out)}")
         if at != self.size:
             raise _Unreadable(f"its index ends at byte {at} of {self.size}")
-        self.chunks = [replace(chunk, channels=listed[chunk.record]) for chunk in self.chunks]
+        self.chunks = [
+            replace(chunk, channels=listed[chunk.record], begin=begins[chunk.record])
+            for chunk in self.chunks
+        ]
         return counts
 
     def _walk(self, file: BinaryIO) -> None:
@@ -208,8 +218,8 @@ class Ros1:
             fields, begin, size = record
             try:
                 self._take(file, at, fields.get("op", b""), budget)
-            except (KeyError, struct.error, IndexError):
-                self.damage.found(self.path, f"byte {at}", "has a record that cannot be read")
+            except (KeyError, struct.error, IndexError) as error:
+                self.damage.found(self.path, f"byte {at}", f"the record here {_fault(error)}")
             at = begin + size
         if at > self.size:
             self.damage.found(self.path, f"byte {self.size}", "is cut off within a record")
@@ -223,8 +233,8 @@ class Ros1:
             chunk = self.chunks.pop()
             (content,) = self._contents(map(_unpacked, _packed(file, [chunk], budget)), budget)
             if content[1] is not None:
-                seen = self._look_into(chunk, content[1], budget)
-                self.chunks.append(replace(chunk, channels=seen))
+                seen, time = self._look_into(chunk, content[1], budget)
+                self.chunks.append(replace(chunk, channels=seen, begin=time))
         elif op == bytes([_MESSAGE]):
             self.damage.found(self.path, f"byte {at}", "has a message outside of chunks")
 
@@ -245,7 +255,7 @@ class Ros1:
     def _connection(self, file: BinaryIO, at: int) -> int:
         record = self._record(file, at)
         if record is None:
-            raise KeyError("connection")
+            raise KeyError("op")
         fields, begin, size = record
         file.seek(begin)
         self._declare(fields, file.read(min(size, self.size)))
@@ -259,7 +269,8 @@ class Ros1:
         topic = ("/" if topic.startswith("/") else "") + "/".join(filter(None, topic.split("/")))
         name = normalized(told["type"][:LONGEST_NAME].decode("utf-8", "replace"))
         definition = told.get("message_definition", b"").decode("utf-8", "replace")
-        channel = Channel(number, topic, name, "ros1msg", definition, "ros1")
+        latched = told.get("latching") == b"1"
+        channel = Channel(number, topic, name, "ros1msg", definition, "ros1", latched)
         known = self.channels.setdefault(number, channel)
         if known != channel and number not in self.unclear:
             self.unclear.add(number)
@@ -274,7 +285,7 @@ class Ros1:
     def _chunk(self, file: BinaryIO, at: int, channels: frozenset[int] | None) -> None:
         record = self._record(file, at)
         if record is None or record[0].get("op") != bytes([_CHUNK]):
-            raise KeyError("chunk")
+            raise KeyError("op")
         fields, begin, size = record
         compression = fields["compression"].decode("ascii", "replace")
         left = max(0, self.size - begin)
@@ -283,9 +294,12 @@ class Ros1:
         size = min(size, left)
         self.chunks.append(_Chunk(at, begin, size, compression, unpacked, channels, whole))
 
-    def _look_into(self, chunk: _Chunk, content: bytes, budget: Budget) -> frozenset[int] | None:
-        """Take the connections of a chunk, and return those that have messages in it."""
+    def _look_into(
+        self, chunk: _Chunk, content: bytes, budget: Budget
+    ) -> tuple[frozenset[int] | None, tuple[int, int]]:
+        """Take the connections of a chunk; return those of its messages, and the first time."""
         seen = set()
+        begin: tuple[int, int] | None = None
         for count, (at, size, data, length) in enumerate(_records(content), 1):
             if count % AT_ONCE == 0:
                 budget.charge(f"chunk at byte {chunk.at}", AT_ONCE, 0)
@@ -296,11 +310,13 @@ class Ros1:
                     self._declare(fields, content[data : data + length])
                 elif op == bytes([_MESSAGE]):
                     seen.add(fields["conn"])
+                    time = _time(fields.get("time", b""))
+                    begin = time if begin is None else min(begin, time)
             except (KeyError, struct.error, IndexError):
                 self.damage.found(self.path, "a connection", "cannot be read")
         if any(len(number) != 4 for number in seen):
-            return None
-        return frozenset(_U32.unpack(number)[0] for number in seen)
+            return None, begin or (0, 0)
+        return frozenset(_U32.unpack(number)[0] for number in seen), begin or (0, 0)
 
     # ---- messages -------------------------------------------------------------------------------
 
@@ -509,6 +525,20 @@ def _fields(text: bytes) -> dict[str, bytes]:
         fields[name.decode("ascii", "replace")] = value
         at += 4 + size
     return fields
+
+
+def _fault(error: Exception) -> str:
+    """What is wrong with a record that cannot be read."""
+    if isinstance(error, KeyError):
+        return f"has no field {str(error.args[0])!r}: the bag is corrupt there"
+    return "has a field of another length than it should have: the bag is corrupt there"
+
+
+def _time(value: bytes) -> tuple[int, int]:
+    """Seconds and nanoseconds; zeros if these are no eight bytes."""
+    if len(value) != 8:
+        return 0, 0
+    return _U32.unpack_from(value)[0], _U32.unpack_from(value, 4)[0]
 
 
 def _number(fields: dict[str, bytes], key: str) -> int:

@@ -7,35 +7,46 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ._bag_parts import require_one
 from ._bags import Bag, BagFile
 from ._errors import Damage, FormatError, needed, nothing_of
 from ._files import Folder, opened, special_kind
+from ._findings import Finding
 from ._mcap import MAGIC, Mcap
 from ._open import Options, head
 from ._recording import Recording
+from ._strangers import stranger
+from ._unpacked_files import Unpacked, is_packed, unpacked_start
 
 _SQLITE = b"SQLite format 3\0"
 _METADATA = "metadata.yaml"
+_SUFFIXES = (".mcap", ".db3", ".mcap.zstd", ".db3.zstd", ".mcap.zst", ".db3.zst")
 
 
 def sniff(path: str) -> bool:
     if os.path.isdir(path):
         return bool(_files_in(path)) or _is_bag(os.path.join(path, _METADATA))
     start = head(path, 16)
+    if is_packed(start):
+        start = unpacked_start(path, 16)
+        return start.startswith(MAGIC) or start == _SQLITE or (not start and _is_named_so(path))
     return start.startswith(MAGIC) or (start == _SQLITE and _has_messages(path))
 
 
 def open(path: str, options: Options) -> Recording:
     """One recording of all files of a bag."""
-    needed("rosbags", "ros", "a ROS bag")
+    needed("numpy", "ros", "a ROS bag")
     told = _Told()
-    files = [path]
+    files, notes = [path], list[Finding]()
     if os.path.isdir(path):
         told = _metadata(path, options.damage)
-        files = _parts(Folder(path, options.follow_links), told.files, options.damage)
+        folder = Folder(path, options.follow_links)
+        files = _parts(folder, told.files, options.damage, notes)
     opened = [one for file in files if (one := _opened(file, options, len(files) == 1))]
     if not opened:
         raise FormatError(path, "", nothing_of(options.damage))
+    if len(opened) > 1 and not told.files:
+        require_one(path, opened)
     kinds = {"MCAP" if isinstance(file, Mcap) else "sqlite3" for file in opened}
     kind = f"ROS 2 bag ({', '.join(sorted(kinds))})"
     bag = Bag(
@@ -48,14 +59,24 @@ def open(path: str, options: Options) -> Recording:
         told.counts,
         options.limit,
     )
+    bag.notes += notes
     return Recording(bag, progress=options.progress)
 
 
-def _parts(folder: Folder, told: Sequence[str], damage: Damage) -> list[str]:
+def _parts(folder: Folder, told: Sequence[str], damage: Damage, notes: list[Finding]) -> list[str]:
     """The files of a bag: those that its metadata tell of, or else those that are there."""
-    names = told or _files_in(folder.path)
+    names = list(told) or _files_in(folder.path)
     if not names:
         raise FormatError(folder.path, "", "has no .mcap and no .db3 file")
+    missing = [name for name in told if not folder.has(name)]
+    others = [name for name in _files_in(folder.path) if name not in told] if missing else []
+    if missing and len(missing) == len(others):
+        # As many files with other names: they were renamed, or unpacked.
+        for name, other in zip(missing, others):
+            text = f"{_METADATA} names {name}, which is not here. {other} is, and is read instead"
+            notes.append(Finding("note", "renamed", "", other, text))
+        renamed = dict(zip(missing, others))
+        names, missing = [renamed.get(name, name) for name in names], []
     files = []
     for name in names:
         folder.require_inside(name)
@@ -66,8 +87,19 @@ def _parts(folder: Folder, told: Sequence[str], damage: Damage) -> list[str]:
         elif folder.has(name):
             files.append(folder.place(name))
         else:
-            damage.found(folder.path, name, "is missing: its messages are lost")
+            damage.found(folder.path, name, _missing(name, others))
     return files
+
+
+def _missing(name: str, others: Sequence[str]) -> str:
+    reason = f"{_METADATA} names {name}, which is not here: its messages are lost"
+    if not others:
+        return reason
+    are = f"{others[0]} is: was it renamed? Open that file, or correct {_METADATA}"
+    if len(others) > 1:
+        are = f"{', '.join(others[:4])} are: were they renamed? Open these files, or correct "
+        are += _METADATA
+    return f"{reason}. {are}"
 
 
 def _opened(file: str, options: Options, alone: bool) -> BagFile | None:
@@ -75,21 +107,28 @@ def _opened(file: str, options: Options, alone: bool) -> BagFile | None:
     damage = options.damage
     start = head(file, 16)
     try:
+        content = Unpacked(file, options.limit) if is_packed(start) else None
+        if content is not None:
+            start = unpacked_start(file, 16)
         if start.startswith(MAGIC):
-            return Mcap(file, damage, options.limit)
+            return Mcap(file, damage, options.limit, content)
         if start == _SQLITE:
             from ._sqlite import Sqlite
 
-            return Sqlite(file, damage)
+            return Sqlite(file, damage, None if content is None else options.limit)
     except FormatError as error:
         if alone or not damage.keep:
             raise
         damage.note(error.path, error.place, error.reason)
         return None
-    reason = "is empty" if not start else f"is neither MCAP nor sqlite3: {start!r}"
-    if start[:4] == b"\x28\xb5\x2f\xfd":
-        reason = "is compressed as a whole: unpack it with zstd -d"
-    damage.found(file, "byte 0", reason)
+    reason = stranger(file) or f"it is neither MCAP nor sqlite3: it begins with {start!r}"
+    if content is not None:
+        reason = "it is compressed (zstd), and holds neither MCAP nor sqlite3"
+        if not start:
+            reason = "it is compressed (zstd), and damaged or cut off: nothing can be unpacked"
+    if alone:
+        raise FormatError(file, "", reason)
+    damage.found(file, "", reason)
     return None
 
 
@@ -98,9 +137,18 @@ def _files_in(path: str) -> list[str]:
     found = [
         entry.name
         for entry in os.scandir(path)
-        if entry.name.endswith((".mcap", ".db3")) and not entry.is_dir()
+        if entry.name.endswith(_SUFFIXES) and not entry.is_dir()
     ]
-    return sorted(found, key=lambda name: [int(n) for n in re.findall(r"\d+", name)[-1:]] or [0])
+    return sorted(found, key=_place)
+
+
+def _place(name: str) -> tuple[list[int], str]:
+    """Where a part of a split bag comes: by the last number before its suffix."""
+    return [int(n) for n in re.findall(r"\d+", os.path.splitext(name)[0])[-1:]] or [0], name
+
+
+def _is_named_so(path: str) -> bool:
+    return path.endswith(_SUFFIXES)
 
 
 def _is_bag(path: str) -> bool:

@@ -10,8 +10,9 @@ from typing import Any
 
 from ._columns import Rows
 from ._errors import Damage, FormatError, raise_shortage
+from ._files import Limit
 from ._mcap import Channel
-from ._sqlite_files import Database, Text, connect, open_database
+from ._sqlite_files import Database, Text, connect, open_database, unpacked_database
 from ._sqlite_rows import Messages, OddRows, has_room, shown
 
 _TOPICS = ("id", "name", "type", "serialization_format")
@@ -37,8 +38,10 @@ def has_messages(path: str) -> bool:
 class Sqlite:
     """One file. The database is its own index."""
 
-    def __init__(self, path: str, damage: Damage) -> None:
-        self.path, self.damage = path, damage
+    def __init__(self, path: str, damage: Damage, packed: Limit | None = None) -> None:
+        """``packed``: for a file that is compressed as a whole, what it may unpack to."""
+        self.path, self.damage, self.packed = path, damage, packed
+        self.packed_size = os.path.getsize(path)
         self.indexed = False
         self.channels: dict[int, Channel] = {}
         self.counts: dict[int, int] | None = None  # to count takes to read the whole file
@@ -67,7 +70,9 @@ class Sqlite:
 
     @property
     def database(self) -> Database:
-        if self._database is None:
+        if self._database is None and self.packed is not None:
+            self._database = unpacked_database(self.path, self.packed, self.damage.keep)
+        elif self._database is None:
             self._database = open_database(self.path, self.damage)
         return self._database
 

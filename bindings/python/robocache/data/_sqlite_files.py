@@ -28,8 +28,9 @@ from typing import BinaryIO
 from urllib.parse import quote
 
 from ._errors import Damage, FormatError
-from ._files import opened
+from ._files import Limit, opened
 from ._sqlite_logs import JOURNAL_HEADER, LOG_HEADER, Changes, is_hot, read_journal, read_log
+from ._unpacked_files import unpack
 
 WAIT = 3.0  # seconds, for a state that no recorder changes
 _HOLD = 0.25  # seconds that a lock is held for at most: a recorder cannot commit meanwhile
@@ -56,7 +57,12 @@ class Database:
     """One state of a database. ``connection`` reads it; ``check`` refuses a later state."""
 
     def __init__(
-        self, path: str, state: _State, copy: sqlite3.Connection | None, size: int, recover: bool
+        self,
+        path: str,
+        state: _State | None,
+        copy: sqlite3.Connection | None,
+        size: int,
+        recover: bool,
     ) -> None:
         self.path, self.size = path, size
         self._state, self._copy, self._recover = state, copy, recover
@@ -84,7 +90,9 @@ class Database:
         FormatError
             It was.
         """
-        if self._copy is None and not _is_unchanged(self.path, self._state):
+        if self._state is None or self._copy is not None:
+            return
+        if not _is_unchanged(self.path, self._state):
             raise FormatError(self.path, "", _CHANGED)
 
 
@@ -110,6 +118,26 @@ def open_database(path: str, damage: Damage, wait: float | None = None) -> Datab
             raise FormatError(path, "", _WRITTEN)
         tries += 1
         time.sleep(min(0.003 * tries, 0.02))
+
+
+def unpacked_database(path: str, limit: Limit, recover: bool = False) -> Database:
+    """The database in a file that is compressed as a whole, as a private copy.
+
+    Raises
+    ------
+    FormatError
+        It is damaged, or unpacks to more than it may.
+    OSError
+        There is no space for a copy.
+    """
+    folder = tempfile.gettempdir()
+    descriptor, name = tempfile.mkstemp(".db3", "robocache-", folder)
+    try:
+        with os.fdopen(descriptor, "wb") as target:
+            size = unpack(path, target, limit)
+        return Database(path, None, connect(name, recover), size, recover)
+    finally:
+        os.unlink(name)
 
 
 def _require_logs_of(path: str, damage: Damage) -> None:

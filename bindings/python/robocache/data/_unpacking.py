@@ -8,10 +8,12 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Callable, TypeVar
+from dataclasses import replace
+from typing import Any, BinaryIO, Callable, TypeVar
 
 from ._errors import needed, raise_shortage
 from ._files import Limit
+from ._messages import Rows
 
 _MOST = 4 << 30  # bytes of a chunk, which lie in memory at once; those of ROS 1 cannot tell of more
 _LEAST_RECORD = 64  # bytes that a record counts as
@@ -124,6 +126,55 @@ def ahead(unpack: Callable[[Packed], Unpacked], items: Iterator[Packed]) -> Iter
                 future.cancel()
 
 
+ZSTD = b"\x28\xb5\x2f\xfd"  # what zstd data begin with, and no message in CDR
+
+
+def unpacked_messages(rows: Rows, budget: Budget) -> tuple[Rows, dict[str, Any]]:
+    """Messages that may be compressed one by one, unpacked, and the sizes of those that cannot be.
+
+    Raises
+    ------
+    FormatError
+        They unpack to more than the file may hold.
+    """
+    import numpy as np
+
+    magic = int.from_bytes(ZSTD, "little")
+    longer = rows.sizes >= 4
+    if not longer.all() or not len(rows):
+        packed = np.zeros(len(rows), bool)
+        packed[longer] = rows.of(longer).field(0, "<u4") == magic
+    else:
+        packed = rows.field(0, "<u4") == magic
+    if not packed.any():
+        return rows, {}
+    contents, good = [], np.ones(len(rows), bool)
+    failed: dict[str, list[int]] = {}
+    for i, is_packed in enumerate(packed.tolist()):
+        content = rows.message(i)
+        if is_packed:
+            most = max(0, min(_MOST, budget.limit.of(budget.size) - budget.used)) + 1
+            parts = []
+            try:
+                for part in _parts(content, "zstd", most, 1 << 20, budget.path):
+                    parts.append(part)
+                    budget.used += len(part)
+                    if budget.used > budget.limit.of(budget.size):
+                        place = "messages compressed one by one"
+                        budget.limit.require(budget.path, place, budget.used, budget.size)
+            except CannotUnpack as error:
+                failed.setdefault(str(error), []).append(len(content))
+                good[i] = False
+                continue
+            content = b"".join(parts)
+        contents.append(content)
+    sizes = np.array([len(content) for content in contents], np.int64)
+    data = np.frombuffer(b"".join(contents), np.uint8)
+    made = rows.of(good)
+    made = replace(made, data=data, starts=np.cumsum(sizes) - sizes, sizes=sizes)
+    return made, {reason: np.array(each, np.int64) for reason, each in failed.items()}
+
+
 def decompressed(data: bytes, kind: str, size: int, path: str = "packed data") -> bytes:
     """``size`` bytes. No more than these are unpacked.
 
@@ -212,6 +263,35 @@ def _streams(
         data = (
             b"" if left <= 1 or not one.eof else one.unused_data
         )  # the expected bytes are complete
+
+
+def unpacked_parts(file: BinaryIO, at_once: int, path: str) -> Iterator[bytes]:
+    """Unpack a file that is compressed with zstd, piece by piece.
+
+    Raises
+    ------
+    CannotUnpack
+        It is damaged or cut off.
+    """
+    try:
+        reader = _zstd_file(file)
+        while part := bytes(reader.read(at_once)):
+            yield part
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:  # each library has errors of its own
+        raise_shortage(path)
+        raise CannotUnpack(f"its zstd data are damaged or cut off: {error}") from None
+
+
+def _zstd_file(file: BinaryIO) -> Any:
+    for name in ("compression.zstd", "backports.zstd"):
+        try:
+            return importlib.import_module(name).ZstdFile(file, "rb")
+        except ModuleNotFoundError:
+            continue
+    module = needed("zstandard", "ros", "a file compressed with zstd")
+    return module.ZstdDecompressor().stream_reader(file, read_across_frames=True)
 
 
 class _Zstandard:
