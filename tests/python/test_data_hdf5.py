@@ -70,7 +70,7 @@ def test_a_signature_elsewhere_is_none(tmp_path):
     for at in (100, 768, 2 << 20):
         path = tmp_path / "x"
         path.write_bytes(b"\1" * at + b"\x89HDF\r\n\x1a\n" + b"\1" * 600)
-        with pytest.raises(data.FormatError, match="of no format that is known"):
+        with pytest.raises(data.FormatError, match="cannot tell the format"):
             data.open(path)
 
 
@@ -96,9 +96,8 @@ def change(path, change):
 @pytest.mark.parametrize(
     ("name", "array", "match"),
     [
-        ("data/demo_2/obs/eef_quat", np.zeros((2, 4)), "has 2 rows, but the episode 3"),
+        ("data/demo_2/obs/eef_quat", np.zeros((2, 4)), "has 2 rows, actions 3"),
         ("data/demo_2/obs/eef_quat", np.zeros((3, 5)), r"has rows \[5\], others \[4\]"),
-        ("data/demo_2/obs/eef_quat", np.zeros((3, 4), np.int32), "is of int32, in others of"),
         ("data/demo_2/obs/eef_quat", None, "is missing"),
         (
             "data/demo_2/actions",
@@ -132,10 +131,10 @@ def test_demonstrations_that_disagree(tmp_path, name, array, match):
 def test_no_episodes(tmp_path):
     with h5py.File(tmp_path / "x.hdf5", "w") as file:
         file["something"] = np.zeros(3)
-    refused(tmp_path / "x.hdf5", "which tell how long it is")
+    refused(tmp_path / "x.hdf5", "nor an array action or qpos .ALOHA.. Its arrays: 'something'")
     with h5py.File(tmp_path / "y.hdf5", "w") as file:
         file.create_group("data")
-    refused(tmp_path / "y.hdf5", "has no episodes")
+    refused(tmp_path / "y.hdf5", "no episodes found")
 
 
 def test_a_file_that_is_cut_off(tmp_path):
@@ -184,7 +183,7 @@ def test_a_damaged_episode_in_a_folder_tells_once_how_to_go_on(tmp_path):
         data_files.write_aloha(tmp_path / f"episode_{n}.hdf5")
     with h5py.File(tmp_path / "episode_1.hdf5", "w") as file:
         file["words"] = b"nothing else"
-    assert str(refused(tmp_path, "tell how long it is")).count("damaged='keep'") == 1
+    assert str(refused(tmp_path, "no episodes found: neither")).count("damaged='keep'") == 1
 
 
 @pytest.mark.parametrize("dtype", ["i8", "u8", ">i8"])
@@ -220,7 +219,7 @@ def test_open_for_writing_elsewhere(tmp_path):
     )  # fmt: skip
     try:
         assert writer.stdout.readline() == "open\n"
-        refused(path, "is open for writing elsewhere: close it there")
+        refused(path, "another program has the file open for writing: close it there")
     finally:
         writer.communicate()
     assert len(data.open(path).load()) == 3
@@ -291,7 +290,7 @@ def test_all_demonstrations_in_another_file(tmp_path, soft):
 
     path = in_two_files(tmp_path, link)
     refused(path, "data: a link to another file, which is not followed")
-    with pytest.raises(data.FormatError, match="has no episodes; .*: data: a link to an"):
+    with pytest.raises(data.FormatError, match="no episodes found: .*: data: a link to an"):
         data.open(path, damaged="keep")
 
 
@@ -357,3 +356,94 @@ def test_real_demonstrations(recordings):
         for name, track in episodes.tracks.items():
             parts = [file[f"data/demo_{n}/{name}"][...] for n in numbers]
             np.testing.assert_array_equal(track.values, np.concatenate(parts))
+
+
+# ---- what is no damage --------------------------------------------------------------------------
+
+
+def write_demos(path, arrays):
+    """robomimic's layout: for each episode its arrays by name."""
+    with h5py.File(path, "w") as file:
+        for e, own in enumerate(arrays):
+            for name, values in own.items():
+                file[f"data/demo_{e}/{name}"] = values
+
+
+def noted(path, kind):
+    """The findings of one kind, which are notes, and the data set."""
+    given = data.open(path)
+    found = data.checks.check(given)
+    assert {each.severity for each in found if each.kind == kind} <= {"note"}
+    assert not any(each.kind == "damage" for each in found) and given.problems == ()
+    return [each for each in found if each.kind == kind], given
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "whole"),
+    [
+        ("f4", "f8", "float64"),
+        ("f8", "f4", "float64"),
+        ("f2", "f4", "float32"),
+        ("f4", "i8", "float64"),
+        ("i2", "f4", "float64"),
+        ("i4", "i8", "int64"),
+        ("u1", "i1", "int16"),
+        ("?", "f4", "float64"),
+        (">f8", "f4", "float64"),
+    ],
+)
+def test_several_dtypes_of_one_array(tmp_path, one, other, whole):
+    values = np.arange(10).reshape(5, 2) % 2 if "?" in (one, other) else np.arange(10).reshape(5, 2)
+    rows = [{"actions": values.astype(kind)} for kind in (one, other, one)]
+    write_demos(tmp_path / "x.hdf5", rows)
+    found, given = noted(tmp_path / "x.hdf5", "dtypes")
+    names = [np.dtype(kind).newbyteorder("=") for kind in (one, other)]
+    assert [each.text for each in found] == [
+        f"{names[0]} in 2 and {names[1]} in 1 of 3 episodes: read as {whole}"
+    ]
+    assert given["actions"].values.dtype == whole
+    np.testing.assert_array_equal(given["actions"].values, np.concatenate([values] * 3))
+
+
+def test_byte_order_is_no_dtype(tmp_path):
+    write_demos(
+        tmp_path / "x.hdf5", [{"actions": np.ones((3, 2), kind)} for kind in (">f4", "<f4")]
+    )
+    assert noted(tmp_path / "x.hdf5", "dtypes")[0] == []
+
+
+def test_integers_that_float64_rounds(tmp_path):
+    path = tmp_path / "x.hdf5"
+    write_demos(path, [{"actions": np.ones((3, 1))}, {"actions": np.full((3, 1), 2**53 + 1)}])
+    refused(path, r"has whole numbers above 2\*\*53, which float64 rounds")
+    kept = data.open(path, damaged="keep").load()
+    assert [each.place for each in kept.problems] == ["data/demo_1/actions"]
+
+
+def test_the_observation_after_the_last_action(tmp_path):
+    joints = np.arange(12.0).reshape(6, 2)
+    own = {"actions": np.ones((5, 3)), "obs/joints": joints}
+    write_demos(tmp_path / "x.hdf5", [own, own])
+    found, given = noted(tmp_path / "x.hdf5", "rows")
+    text = "one row more than actions in each episode: the observation after the last action"
+    assert [(each.stream, each.text) for each in found] == [
+        ("obs/joints", f"{text}. It is not read")
+    ]
+    np.testing.assert_array_equal(given["obs/joints"].values, np.concatenate([joints[:5]] * 2))
+    assert [each.place for each in given.left_out] == ["obs/joints"]
+
+
+def test_one_row_more_in_one_episode_only(tmp_path):
+    own = {"actions": np.ones((5, 3)), "obs/joints": np.ones((6, 2))}
+    write_demos(tmp_path / "x.hdf5", [own, {**own, "obs/joints": np.ones((5, 2))}])
+    refused(tmp_path / "x.hdf5", "one row more, which not all episodes have")
+
+
+def test_maniskill_is_named(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        for e in range(2):
+            file[f"traj_{e}/actions"] = np.ones((4, 2))
+    for damaged in ("refuse", "keep"):
+        with pytest.raises(data.FormatError, match="traj_0, traj_1: this looks like") as caught:
+            data.open(tmp_path / "x.h5", damaged=damaged)
+        assert "reads the rest" not in str(caught.value)

@@ -46,7 +46,8 @@ def episodes(shared=True):
     """Three episodes with stamps that float32 does not hold."""
     rng = np.random.default_rng(1)
     cuts = [0, 4, 9, 11]
-    times = (START + np.cumsum(rng.integers(1, 10**8, 11))).view("timedelta64[ns]")
+    even = np.rint(np.arange(11) * 1e9 / 30).astype(np.int64)  # LeRobot takes no other rows
+    times = (START + even + rng.integers(-1000, 1000, 11)).view("timedelta64[ns]")
     tracks = {
         "observation.state": rbc.Track(rng.normal(size=(11, 3)), cuts, times=times,
                                        names=["a", "b", "ü"]),
@@ -105,7 +106,7 @@ def test_episodes(tmp_path, format):
 def test_episodes_without_times_or_tasks(tmp_path, format):
     given = data.Episodes({"a": rbc.Track(np.arange(10.0).reshape(5, 2), [0, 2, 5])})
     if format == "lerobot":
-        with pytest.raises(ValueError, match="needs a rate"):
+        with pytest.raises(ValueError, match="needs a frame rate: open the data set with"):
             given.save(tmp_path / "x", format)
         return
     given.save(tmp_path / "x", format)
@@ -171,7 +172,11 @@ def test_frames_of_videos_stay(tmp_path):
     data_files.write_lerobot(tmp_path / "x", version="v3.0")
     given = data.open(tmp_path / "x")
     left_out = given.save(tmp_path / "y", "lerobot")
-    assert [e.place for e in left_out] == ["observation.images.top"]
+    assert [str(e) for e in left_out] == [
+        "note: texts (string) are not read",
+        "observation.images.top: 1 of 1 video files are not there",
+        "observation.images.top: frames of a video, which stays where it is",
+    ]
     back = data.open(tmp_path / "y")
     assert set(given.tracks) - set(back.tracks) == {"observation.images.top"}
     for name, track in back.tracks.items():
@@ -325,3 +330,90 @@ print(json.dumps([made.num_episodes, made.fps, std, told, tasks]))
                                       columns["observation.state"][i])  # fmt: skip
         after = min(i + 1, 19 if i < 20 else 49)
         np.testing.assert_array_equal(np.float32(row["action"]), columns["action"][[i, after]])
+
+
+# ---- what LeRobot takes -------------------------------------------------------------------------
+
+
+def at_rate(period, rows=300, unit=None, error=0.0):
+    """Episodes of two tracks with even times, of which some are off by an error in seconds."""
+    times = np.arange(rows) * period
+    times[rows // 2] += error
+    if unit is not None:
+        ticks = {"us": 1e6, "ns": 1e9}[unit]
+        times = np.rint(times * ticks).astype(np.int64).view(f"timedelta64[{unit}]")
+    names = ("/arm/left", "grip")
+    tracks = {n: rbc.Track(np.random.rand(rows, 2), [0, rows], times=times) for n in names}
+    return rbc.Episodes(tracks)
+
+
+def saved_info(folder):
+    return json.loads((folder / "meta/info.json").read_text())
+
+
+@pytest.mark.parametrize("unit", [None, "us", "ns"])
+@pytest.mark.parametrize(
+    ("rate", "fps"), [(30, 30), (30000 / 1001, 30000 / 1001), (29.99, 29.99), (0.5, 0.5), (1, 1)]
+)
+def test_the_rate_is_nominal(tmp_path, rate, fps, unit):
+    pq = pytest.importorskip("pyarrow.parquet")
+    data.save(at_rate(1 / rate, unit=unit), tmp_path / "x", "lerobot")
+    told = saved_info(tmp_path / "x")["fps"]
+    assert told == (pytest.approx(fps, rel=1e-5) if fps == 29.99 else fps)
+    table = pq.read_table(tmp_path / "x/data/chunk-000/file-000.parquet")
+    seconds = (np.arange(300) / told).astype(np.float32)
+    np.testing.assert_array_equal(np.array(table["timestamp"]), seconds)
+
+
+def test_rows_that_stray_from_the_rate(tmp_path):
+    pytest.importorskip("pyarrow")
+    data.save(at_rate(1 / 30, error=9e-5), tmp_path / "x", "lerobot")
+    text = r"row 150 of episode 0 is 0.00011 s from 150 / 30 Hz; .*robocache resample --rate 30"
+    for unit in (None, "us", "ns"):
+        with pytest.raises(ValueError, match=text):
+            data.save(at_rate(1 / 30, error=1.1e-4, unit=unit), tmp_path / "y", "lerobot")
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_plain_episodes(tmp_path, format):
+    given = at_rate(0.1)
+    assert data.save(given, tmp_path / "x", format) == ()
+    assert dict(data.open(tmp_path / "x").tracks) == dict(given.tracks)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (rbc.Track(np.zeros((2, 1)), [0, 2]), r"is a Track.*robocache.Episodes\({'name': track}\)"),
+        ({"a": 1}, "is a dict, expected a Recording or Episodes; robocache.Episodes"),
+        (None, "is a NoneType, expected a Recording or Episodes"),
+    ],
+)
+def test_what_cannot_be_saved(tmp_path, format, given, text):
+    with pytest.raises(TypeError, match=text):
+        data.save(given, tmp_path / "x", format)
+    assert os.listdir(tmp_path) == []
+
+
+def test_names_that_become_one(tmp_path):
+    pytest.importorskip("pyarrow")
+    tracks = {name: rbc.Track(np.ones((3, 1)), [0, 3], times=np.arange(3) / 10.0)
+              for name in ("/arm/left", "arm.left", "grip")}  # fmt: skip
+    told = data.save(rbc.Episodes(tracks), tmp_path / "x", "lerobot")
+    assert [str(each) for each in told] == [
+        "arm.left: saved as the feature arm.left.1, for another track is named arm.left too"
+    ]
+    assert {"arm.left", "arm.left.1"} < set(saved_info(tmp_path / "x")["features"])
+    assert "/" not in "".join(saved_info(tmp_path / "x")["features"])
+
+
+def test_what_the_source_left_out_is_named(tmp_path):
+    pytest.importorskip("pyarrow")
+    stream = data.RecordedStream(
+        "s", "t", ("x",), np.zeros((20, 1)), {"log": np.arange(20) * 10**8}, "ns"
+    )
+    lost = data.LeftOut("s: header.frame_id", "string")
+    given = data.Recording(None, {"s": stream}, left_out=[lost], path=None, problems=())
+    assert lost in given.align(10).left_out
+    assert lost in data.save(given.align(10), tmp_path / "x", "lerobot")
+    assert data.save(given, tmp_path / "y") == (lost,)

@@ -84,10 +84,10 @@ def test_broken_chunks(tmp_path):
     ("ends", "rows", "match"),
     [
         ((4, 2), 4, "no list of rows that ascend"),
-        ((4, 20), 11, "has 11 rows, but episodes 20"),
+        ((4, 20), 11, "has 11 rows, the episodes 20"),
         ((4, 4, 11), 11, "has length 0"),
         ((-4, 11), 11, "no list of rows that ascend"),
-        (np.array([4, 1 << 63], np.uint64), 11, "has 11 rows, but episodes 46116860"),
+        (np.array([4, 1 << 63], np.uint64), 11, "has 11 rows, the episodes 46116860"),
     ],
 )
 def test_ends_that_are_wrong(tmp_path, ends, rows, match):
@@ -110,7 +110,8 @@ def test_rows_behind_the_last_end(tmp_path):
     np.testing.assert_array_equal(episodes["state"].values, state[:5])
     (problem,) = episodes.problems
     assert problem.place == "data/state"
-    assert problem.text == "has 10 rows, but the episodes end at 5: the rest is of none"
+    text = "10 rows, but the last episode ends at row 5: 5 rows belong to no episode"
+    assert problem.text == text
 
 
 def test_a_buffer_without_episodes(tmp_path):
@@ -123,7 +124,7 @@ def test_a_buffer_without_episodes(tmp_path):
 def test_no_replay_buffer(tmp_path):
     group = zarr.open_group(str(tmp_path / "x"), mode="w")
     group.create_group("data")
-    refused(tmp_path / "x", "it is no replay buffer", "meta/episode_ends")
+    refused(tmp_path / "x", "this Zarr store is no replay buffer", "meta/episode_ends")
 
 
 def test_a_damaged_head(tmp_path):

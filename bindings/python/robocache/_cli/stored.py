@@ -19,19 +19,19 @@ def compare(
 ) -> tuple[list[Finding], int]:
     """What is not so, and how many stored statistics were compared: of tracks, or of episodes."""
     if not results:
-        raise Failure("--check: has no values to compare what is stored with")
+        raise Failure("--check: there are no values to compare stored statistics with")
     stored = given.stored_statistics() if isinstance(given, Episodes) else {}
     if stored:
         findings = []
         for name, result in results.items():
             if name in stored:
-                findings += checks.check_statistics(name, stored[name], result, names[name])
+                findings += checks.check_stored(given, name, stored[name], result)
             else:
                 findings.append(_missing(name, ""))
         return findings, sum(name in stored for name in results)
     by_episode = _stored_by_episode(given)
     if not by_episode:
-        raise Failure("--check: no statistics are stored with it")
+        raise Failure("--check: this data set holds no statistics to compare with")
     return _compare_episodes(given, list(results), names, by_episode)
 
 
@@ -52,7 +52,9 @@ def _stored_by_episode(given: Any) -> list[dict[str, StatisticsResult]]:
     except (ValueError, TypeError) as error:
         raise Failure(f"{file}: {error}") from None
     if len(stored) != len(given):
-        raise Failure(f"{file}: is of {len(stored)} episodes, but there are {len(given)}")
+        raise Failure(
+            f"{file}: has statistics of {len(stored)} episodes, the data set {len(given)}"
+        )
     return [stored[number] for number in sorted(stored)]
 
 

@@ -11,12 +11,16 @@ from .. import Episodes as InMemory
 from .. import Track
 from .._text_table import text_table
 from ._errors import LeftOut, Problem, reading, some
+from ._kind_declared import columns_of, require_streams
+from ._track_kinds import labelled
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from .. import Report, WindowSpec
+    from ._check_statistics import EpisodeQuantiles
+    from ._findings import Finding
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,12 @@ class About:
     rate: float | None = None  # frames a second, as the data set says
     info: Mapping[str, Any] = field(default_factory=dict)  # what its files tell: the robot, ...
     left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()  # of an alignment
     problems: Sequence[Problem] = ()  # of a reader: it adds to them while it reads
     stored: Callable[[], Mapping[str, Any]] | None = None  # reads the statistics that it holds
+    by_episode: Callable[[str], EpisodeQuantiles | None] | None = None  # quantiles, of a track
+    checks: Callable[[Any, Mapping[str, Any]], list[Finding]] | None = None  # of the format
+    chosen: Any = None  # numbers of the episodes in the data set, of a selection
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,7 @@ class OnDisk(Mapping[str, Track]):
         self.read = read
         self.one_by_one = one_by_one
         self.tracks: dict[str, Track] = {}
+        self.kinds: Mapping[str, Mapping[str, str]] = {}  # declared, by track and channels
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -72,7 +81,9 @@ class OnDisk(Mapping[str, Track]):
         unread = tuple(name for name in names if name not in self.tracks)
         if unread:
             with reading(self.path):
-                self.tracks.update(self.read(unread, self.chosen))
+                read = self.read(unread, self.chosen)
+            for name, track in read.items():
+                self.tracks[name] = labelled(track, name, self.kinds.get(name))
         return self.tracks
 
     @property
@@ -86,7 +97,9 @@ class OnDisk(Mapping[str, Track]):
         return self._with({name: self.infos[name] for name in names}, self.chosen)
 
     def _with(self, infos: Mapping[str, TrackInfo], chosen: NDArray[np.int64]) -> OnDisk:
-        return OnDisk(infos, self.all_lengths, self.read, chosen, self.one_by_one, self.path)
+        made = OnDisk(infos, self.all_lengths, self.read, chosen, self.one_by_one, self.path)
+        made.kinds = {name: of for name, of in self.kinds.items() if name in made.infos}
+        return made
 
     def __getitem__(self, name: str) -> Track:
         if name not in self.infos:
@@ -168,6 +181,11 @@ class Episodes(InMemory):
         return self._about.left_out
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What an alignment left out of the streams, since others begin late or end early."""
+        return self._about.notes
+
+    @property
     def problems(self) -> tuple[Problem, ...]:
         """Damage that was read around, of what was read so far."""
         return tuple(self._about.problems)
@@ -205,6 +223,30 @@ class Episodes(InMemory):
         them with those of the data.
         """
         return {} if self._about.stored is None else self._about.stored()
+
+    def with_kinds(self, kinds: Mapping[str, Mapping[str, str]]) -> Episodes:
+        """The same with kinds of channels, as ``open`` takes them."""
+        require_streams(kinds, self._tracks, "track")
+        for name, of in kinds.items():
+            info = self.track_info(name)
+            for channels, kind in of.items():
+                where = f"kinds: {name}:{channels}={kind}"
+                columns_of(channels, info.names, info.channels, where, name)
+        tracks: Any
+        if self._on_disk is not None and not self.is_loaded:
+            tracks = self._on_disk.only(list(self._on_disk.infos))
+            tracks.kinds = {**self._on_disk.kinds, **kinds}
+        else:
+            tracks = {name: labelled(t, name, kinds.get(name)) for name, t in self.tracks.items()}
+        return self.made(tracks, tasks=self._tasks, source=self._source, about=self._about)
+
+    def _stored_by_episode(self, track: str) -> EpisodeQuantiles | None:
+        """The quantiles of each episode that the data set holds of a track."""
+        return None if self._about.by_episode is None else self._about.by_episode(track)
+
+    def _checked(self, stored: Mapping[str, Any]) -> list[Finding]:
+        """What only the reader of the format can find; ``stored``: the statistics that it holds."""
+        return [] if self._about.checks is None else self._about.checks(self._about.chosen, stored)
 
     # ---- reading and choosing -------------------------------------------------------------------
 
@@ -246,7 +288,10 @@ class Episodes(InMemory):
             made = {name: self[name] for name in names}
             if indices is not None:
                 made = {name: track.select(chosen) for name, track in made.items()}
-        about = replace(self._about, stored=None) if indices is not None else self._about
+        about = self._about
+        if indices is not None:
+            kept = chosen if about.chosen is None else about.chosen[chosen]
+            about = replace(about, stored=None, by_episode=None, chosen=kept)
         return self.made(made, tasks=tasks, source=self._source, about=about)
 
     def to(self, device: Any) -> Episodes:

@@ -10,14 +10,16 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import Track
 from ._episodes import About, Episodes, OnDisk, TrackInfo
 from ._errors import Damage, FormatError, LeftOut, some
 from ._files import Folder, Limit, opened
+from ._findings import Finding
 from ._hdf5_messages import decoded
 from ._hdf5_process import Failure, File, Piece
 from ._open import Options, head, what_is
@@ -28,6 +30,10 @@ from ._units import in_seconds
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _LEAST_BLOCK, _MOST_BLOCK = 512, 1 << 20  # bytes of a user's block, which double
 _LENGTHS = ("actions", "action", "states", "observations/qpos", "qpos")
+_ACTIONS = ("actions", "action")  # after the last of which there may be one more observation
+_LAYOUTS = "neither a group data/demo_N (robomimic) nor an array action or qpos (ALOHA)"
+_TRAJECTORY = re.compile(r"(traj_\d+)/")  # a group of ManiSkill
+_EXACT = 2**53  # integers above are not all float64
 _TIMES = ("timestamp", "timestamps", "time")
 _SUFFIXES = (".hdf5", ".h5")
 _PIECE = 4 << 20  # bytes of rows that are read in one step, where chunks are smaller
@@ -65,6 +71,7 @@ class _Array:
     row: tuple[int, ...]  #: the shape of a row
     dtype: Any
     step: int  #: rows that are read at once
+    more: int = 0  #: rows beyond those of the actions
 
     @property
     def bytes(self) -> int:
@@ -94,6 +101,7 @@ class _Notes:
     limit: Limit
     info: dict[str, Any] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
 
     def leave_out(self, reasons: dict[str, str]) -> None:
         for name, reason in reasons.items():
@@ -116,9 +124,9 @@ def open(path: str, options: Options) -> Episodes:
                 raise
             options.damage.found(error.path, error.place, error.reason)
     if not demos:
-        damaged = "".join(f"; {problem}" for problem in options.damage.problems[:1])
-        raise FormatError(path, "", f"has no episodes{damaged}")
-    infos = _tracks_of(demos, options.damage, notes.left_out)
+        damaged = "".join(f": {problem}" for problem in options.damage.problems[:1])
+        raise FormatError(path, "", f"no episodes found{damaged or ': ' + _LAYOUTS}")
+    infos = _tracks_of(demos, notes)
     clock = _clock_in(infos)
     has_ticks = clock is not None and infos[clock].dtype.startswith(("int", "uint"))
     lengths = np.array([demo.length for demo in demos], np.int64)
@@ -134,12 +142,18 @@ def open(path: str, options: Options) -> Episodes:
         info={**notes.info, "episodes": episodes},
         left_out=tuple(LeftOut(name, reason) for name, reason in notes.left_out.items()),
         problems=options.damage.problems,
+        checks=functools.partial(_noted, tuple(notes.findings)),
     )
     read = functools.partial(_read, demos, infos, options)
     tracks = {name: told for name, told in infos.items() if name not in _TIMES}
     return Episodes.made(
         OnDisk(tracks, lengths, read), tasks=_tasks(notes.info, demos), source=path, about=about
     )
+
+
+def _noted(findings: Sequence[Finding], chosen: Any, stored: Mapping[str, Any]) -> list[Finding]:
+    """What was found when the data set was opened."""
+    return list(findings)
 
 
 def _files_in(path: str) -> list[str]:
@@ -238,8 +252,10 @@ def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo 
         length = int((arrays[known]["shape"] or [0])[0])
     elif told is not None:
         length = told
+    elif not group:
+        raise FormatError(path, "", f"no episodes found: {_LAYOUTS}{_looks_like(found)}")
     else:
-        damage.found(path, place, f"has none of {some(_LENGTHS)}, which tell how long it is")
+        damage.found(path, place, f"has none of the arrays {some(_LENGTHS)}: its length is unknown")
         return None
     if length < 0:
         damage.found(path, place, f"num_samples is {told}, expected no less than 0")
@@ -262,8 +278,9 @@ def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo 
             notes.left_out.setdefault(name, f"pictures or clouds, {dtype} {list(shape[1:])}")
         elif not shape or (shape[0] != length and shape[0] <= 1):
             notes.left_out.setdefault(name, f"has shape {list(shape)}, not a row a step")
-        elif shape[0] != length:
-            damage.found(path, f"{place}/{name}", f"has {shape[0]} rows, but the episode {length}")
+        elif shape[0] != length and not (known in _ACTIONS and shape[0] == length + 1):
+            text = f"{name} has {shape[0]} rows, {known or 'the episode'} {length}"
+            damage.found(path, place, text)
         elif array["lacking"]:
             lacking = ", ".join(array["lacking"])
             text = f"is packed with the filter {lacking}, which is not installed: pip install "
@@ -272,8 +289,20 @@ def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo 
             if "unpacked" in array:  # HDF5 unpacks a chunk whole, however few rows of it there are
                 size = os.path.getsize(path)
                 notes.limit.require(path, f"{place}/{name}, a chunk", array["unpacked"], size)
-            demo.arrays[name] = _array(shape, dtype, array["chunk"], "unpacked" in array)
+            own = _array(shape, dtype, array["chunk"], "unpacked" in array)
+            demo.arrays[name] = replace(own, more=shape[0] - length)
     return demo
+
+
+def _looks_like(found: Mapping[str, Any]) -> str:
+    """What a file holds instead of a known layout."""
+    arrays = found["arrays"]
+    groups = list(dict.fromkeys(m[1] for name in arrays if (m := _TRAJECTORY.match(name))))
+    if groups:
+        return f". It has {', '.join(groups[:3])}: this looks like ManiSkill, which is not read"
+    text = f". Its arrays: {some(tuple(arrays))}" if arrays else ". It has no arrays"
+    damaged = next((f"; {name} {reason}" for name, reason in found["damaged"].items()), "")
+    return text + damaged
 
 
 def _array(shape: tuple[int, ...], dtype: Any, chunk: Sequence[int] | None, packed: bool) -> _Array:
@@ -296,36 +325,66 @@ def _is(told: Any, number: int) -> bool:
     return isinstance(told, (int, float)) and told == number
 
 
-def _tracks_of(
-    demos: list[_Demo], damage: Damage, left_out: dict[str, str]
-) -> dict[str, TrackInfo]:
+def _tracks_of(demos: list[_Demo], notes: _Notes) -> dict[str, TrackInfo]:
     """Arrays that all episodes have, alike."""
     infos: dict[str, TrackInfo] = {}
     names = dict.fromkeys(name for demo in demos for name in demo.arrays)
     for name in names:
-        first = next(demo.arrays[name] for demo in demos if name in demo.arrays)
-        wrong = None
-        for demo in demos:
-            own = demo.arrays.get(name)
-            if own is None:
-                wrong = (demo, "is missing, or not a row a step")
-            elif own.row != first.row:
-                wrong = (demo, f"has rows {list(own.row)}, others {list(first.row)}")
-            elif own.dtype != first.dtype:
-                wrong = (demo, f"is of {own.dtype}, in others of {first.dtype}")
-            if wrong:
-                break
+        wrong = _unlike(name, demos)
         if wrong:
             demo, reason = wrong
-            damage.found(demo.file, f"{demo.place}/{name}", reason)
-            left_out[name] = f"{demo.place}: {reason}"
+            notes.damage.found(demo.file, f"{demo.place}/{name}", reason)
+            notes.left_out[name] = f"{demo.place}: {reason}"
             continue
-        infos[name] = TrackInfo(channel_names(first.row), first.dtype.name, math.prod(first.row))
+        arrays = [demo.arrays[name] for demo in demos]
+        if arrays[0].more:
+            text = (
+                "one row more than actions in each episode: the observation after the last action"
+            )
+            notes.findings.append(Finding("note", "rows", name, "", f"{text}. It is not read"))
+            notes.left_out[name] = (
+                "the last row of each episode, the observation after the last action"
+            )
+        dtype = _dtype_of(name, [array.dtype for array in arrays], notes)
+        row = arrays[0].row
+        infos[name] = TrackInfo(channel_names(row), dtype.name, math.prod(row))
     if not infos:
         raise FormatError(
             demos[0].file, demos[0].place, "has no array of numbers with a row a step"
         )
     return infos
+
+
+def _unlike(name: str, demos: list[_Demo]) -> tuple[_Demo, str] | None:
+    """The first episode in which an array is missing or of another shape, and how."""
+    first = next(demo.arrays[name] for demo in demos if name in demo.arrays)
+    everywhere = all(demo.arrays[name].more for demo in demos if name in demo.arrays)
+    for demo in demos:
+        own = demo.arrays.get(name)
+        if own is None:
+            return demo, "is missing, or not a row a step"
+        if own.more and not everywhere:
+            rows = f"has {demo.length + own.more} rows, the actions {demo.length}"
+            return demo, f"{rows}: one row more, which not all episodes have"
+        if own.row != first.row:
+            return demo, f"has rows {list(own.row)}, others {list(first.row)}"
+    return None
+
+
+def _dtype_of(name: str, dtypes: Sequence[Any], notes: _Notes) -> Any:
+    """The dtype that holds an array of all episodes; a note where they have several."""
+    import numpy as np
+
+    counts = Counter(dtype.newbyteorder("=") for dtype in dtypes)
+    if len(counts) == 1:
+        return next(iter(counts))
+    whole = np.result_type(*counts)
+    if len({dtype.kind == "f" for dtype in counts}) > 1:  # float16 and float32 hold few integers
+        whole = np.dtype(np.float64)
+    has = " and ".join(f"{dtype} in {count}" for dtype, count in counts.items())
+    text = f"{has} of {len(dtypes)} episodes: read as {whole}"
+    notes.findings.append(Finding("note", "dtypes", name, "", text))
+    return whole
 
 
 def _clock_in(infos: dict[str, TrackInfo]) -> str | None:
@@ -397,15 +456,24 @@ def _read_file(
             if piece.begin == 0 and told["repeated"]:
                 text = f"the index lists {told['repeated']} chunks more than once"
                 options.damage.found(path, place, text)
-            if into.dtype.kind == "b":  # HDF5 stores it in a byte, which may hold another number
-                into[...] = (values.view(np.uint8) != 0).reshape(into.shape)
-            else:
-                into[...] = values.reshape(into.shape)
+            if piece.dtype.kind == "b":  # HDF5 stores it in a byte, which may hold another number
+                values = values.view(np.uint8) != 0
+            if _rounds(values, into.dtype):
+                text = "has whole numbers above 2**53, which float64 rounds; other episodes have "
+                options.damage.found(path, place, f"{text}another dtype")
+            into[...] = values.reshape(into.shape)
         done(into.nbytes)
 
     with File(path, options.limit) as file:
         file.read(pieces, take)
         file.require_unchanged()
+
+
+def _rounds(values: Any, dtype: Any) -> bool:
+    """Whether whole numbers do not all keep their value as floats."""
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or dtype.kind != "f":
+        return False
+    return bool(((values > _EXACT) | (values < -_EXACT)).any())
 
 
 def _tasks(info: dict[str, Any], demos: list[_Demo]) -> list[Any] | None:

@@ -536,11 +536,11 @@ class File:
 def _why_not_open(failure: Failure) -> str:
     text = failure.reason
     if failure.locked:
-        return "is open for writing elsewhere: close it there"
+        return "another program has the file open for writing: close it there"
     if "consistency flags" in text or "already open for" in text:
         return (
-            "is open for writing elsewhere, or the program that wrote it died: close it there, or "
-            "clear the mark of it in a copy with h5clear -s"
+            "another program has the file open for writing, or died while it wrote: close it "
+            "there, or clear the mark of it in a copy with h5clear -s"
         )
     begin = text.find("(")
     what = text[begin + 1 :].removesuffix(")") if begin >= 0 else text

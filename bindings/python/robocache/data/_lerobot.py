@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import Track
 from ._episodes import About, Episodes, OnDisk, TrackInfo
-from ._errors import Damage, FormatError, LeftOut, needed
+from ._errors import FormatError, LeftOut, needed
 from ._files import Folder
+from ._findings import Finding
+from ._lerobot_checks import check_counters, check_rows
 from ._lerobot_data import require_room
 from ._lerobot_meta import Feature, Info, episodes_of, info_of, listed_in
+from ._lerobot_statistics import QuantilesOfEpisodes, stored_statistics
 from ._open import Options
 
 if TYPE_CHECKING:
     from ._lerobot_meta import Plan
 
-# What tells of the order of rows alone: checked against the episodes, and not kept.
+# Numbers of rows and episodes, which data.checks compares with the episodes: no tracks.
 _BOOKKEEPING = ("frame_index", "episode_index", "index")
 _TIME = "timestamp"
 _TASK = "task_index"
@@ -47,7 +51,9 @@ def open(path: str, options: Options) -> Episodes:
         info=info.told,
         left_out=tuple(left_out),
         problems=options.damage.problems,
-        stored=functools.partial(_stored, folder, options.damage),
+        stored=functools.partial(stored_statistics, folder, options.damage),
+        by_episode=QuantilesOfEpisodes(info, plan, options.limit),
+        checks=functools.partial(_checked, info, plan, options),
     )
     return Episodes.made(OnDisk(infos, plan.lengths, read), tasks=tasks, source=path, about=about)
 
@@ -58,16 +64,23 @@ def _tracks_of(info: Info) -> tuple[dict[str, TrackInfo], list[LeftOut]]:
     for name, feature in info.features.items():
         if feature.is_video:
             infos[name] = TrackInfo(None, "", 0)
-        elif name in (_TIME, _STAMPS) or (name == _TASK and not own.task_index):
+        elif name in (_TIME, _STAMPS, *_BOOKKEEPING) or (name == _TASK and not own.task_index):
             continue
-        elif name in _BOOKKEEPING:
-            left_out.append(LeftOut(name, "the order of rows, which the episodes tell"))
         elif feature.is_number:
             told = TrackInfo(feature.names, feature.dtype, feature.channels)
             infos[own.names.get(name, name)] = told
         else:
-            left_out.append(LeftOut(name, f"is of {feature.dtype}"))
+            left_out.append(LeftOut(name, _why_not(feature)))
     return infos, left_out
+
+
+def _why_not(feature: Feature) -> str:
+    """Why a feature without numbers becomes no track."""
+    if feature.dtype == "image":
+        return "pictures stay in the Parquet files; they are not read"
+    if feature.dtype in ("string", "language"):
+        return f"texts ({feature.dtype}) are not read"
+    return f"is of {feature.dtype}, expected numbers or a video"
 
 
 def _missing_videos(info: Info, plan: Plan) -> list[LeftOut]:
@@ -136,17 +149,9 @@ def _times(values: Any, unit: str | None) -> Any:
     return values.astype(np.float64) if values.dtype == np.float32 else values
 
 
-def _stored(folder: Folder, damage: Damage) -> dict[str, Any]:
-    from ..statistics_files import read_lerobot
-
-    name = "meta/stats.json"
-    if not folder.has(name):
-        return {}
-    folder.require_inside(name)
-    file = folder.place(name)
-    try:
-        return read_lerobot(file)
-    except (ValueError, TypeError) as error:
-        text = error.reason if isinstance(error, FormatError) else str(error)
-        damage.found(file, "", text)
-        return {}
+def _checked(
+    info: Info, plan: Plan, options: Options, chosen: Any, stored: Mapping[str, Any]
+) -> list[Finding]:
+    """What LeRobot relies on, and no track holds."""
+    found = check_rows(info, plan, options, chosen)
+    return found if chosen is not None else found + check_counters(plan, stored)

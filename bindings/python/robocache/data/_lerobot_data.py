@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from ._errors import Damage, FormatError, raise_shortage, require_memory
+from ._errors import Damage, FormatError, raise_shortage, reading, require_memory
 from ._files import Limit
 from ._parquet import column, read_table, whole_numbers
 from ._progress import progress
@@ -38,13 +38,36 @@ def read_columns(
     # Ahead of reading only if info.json and the episodes agree on the number of rows.
     whole = _Whole(features, plan.readable if plan.adds_up else np.zeros_like(lengths), chosen)
 
-    def read(file: int) -> Any:
+    for file, path, table in tables_of(info, plan, files, wanted, (), options):
+        if isinstance(table, FormatError):
+            options.damage.found(table.path, table.place, table.reason)
+        elif table is not None:
+            _take(path, table, features, plan, file, pieces, lengths, options.damage)
+            whole.keep(pieces)
+    return whole.result(pieces, lengths), lengths[chosen]
+
+
+def tables_of(
+    info: Info,
+    plan: Plan,
+    files: list[int],
+    wanted: Sequence[str],
+    optional: Sequence[str],
+    options: Options,
+) -> Iterator[tuple[int, str, Any]]:
+    """Columns of data files, in order: the number of the file, its path and a table.
+
+    The table is a FormatError where the file cannot be read, and None where it is missing.
+    """
+
+    def read(file: int) -> tuple[int, str, Any]:
         name = plan.files[file]
         path = os.path.join(info.folder.path, name)
         if name in plan.missing:
             return file, path, None
         try:
-            return file, path, read_table(path, wanted, (), options.limit)
+            with reading(path):
+                return file, path, read_table(path, wanted, optional, options.limit)
         except FormatError as error:
             return file, path, error
 
@@ -54,13 +77,8 @@ def read_columns(
         _two_threads(info.folder.path) as pool,
     ):
         for file, path, table in _ahead(pool, read, files, sizes):
-            if isinstance(table, FormatError):
-                options.damage.found(table.path, table.place, table.reason)
-            elif table is not None:
-                _take(path, table, features, plan, file, pieces, lengths, options.damage)
-                whole.keep(pieces)
+            yield file, path, table
             done(_size(info, plan, file))
-    return whole.result(pieces, lengths), lengths[chosen]
 
 
 def _two_threads(path: str) -> ThreadPoolExecutor:
@@ -155,7 +173,11 @@ def _take(
         ends = np.cumsum(plan.lengths[episodes])
         rows = int(ends[-1]) if len(ends) else 0
         if rows != table.num_rows:
-            damage.found(path, "", f"has {table.num_rows} rows, but its episodes {rows} in meta")
+            damage.found(
+                path,
+                "",
+                f"file has {table.num_rows} rows; the episodes that meta/ places in it have {rows}",
+            )
         counts = np.diff(np.minimum(ends, table.num_rows), prepend=0)
         numbers = np.repeat(plan.numbers[episodes], counts)
     if (np.diff(numbers) < 0).any():
@@ -169,12 +191,13 @@ def _take(
     odd = np.flatnonzero(ends - begins != plan.lengths[episodes])
     for i in odd.tolist():
         e = episodes[i]
-        told = f"has {ends[i] - begins[i]} rows here, but length {plan.lengths[e]} in meta"
+        told = f"{ends[i] - begins[i]} rows in this file, {plan.lengths[e]} in meta/episodes"
         damage.found(path, f"episode {plan.numbers[e]}", told)
     strange = int(len(numbers) - (ends - begins).sum())
     if strange:
-        others = np.setdiff1d(numbers, plan.numbers[episodes])[:3].tolist()
-        reason = f"{strange} rows are of episodes {others}, which are not of this file in meta"
+        others = np.setdiff1d(numbers, plan.numbers[episodes])
+        which = f"episode {others[0]}" if len(others) == 1 else f"episodes {others[:3].tolist()}"
+        reason = f"{strange} rows belong to {which}, which meta/ does not place in this file"
         damage.found(path, _EPISODE, reason)
     lengths[episodes] = ends - begins
     for e, begin, end in zip(episodes.tolist(), begins.tolist(), ends.tolist()):

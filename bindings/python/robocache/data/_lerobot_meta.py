@@ -154,13 +154,13 @@ def info_of(folder: Folder) -> Info:
         if given is None and default is None and key in ("codebase_version", "features"):
             raise FormatError(path, key, "is missing")
         if given is not None and (not isinstance(given, kind) or isinstance(given, bool)):
-            raise FormatError(path, key, f"is {_cut(given)}, expected {_words(kind)}")
+            raise FormatError(path, key, f"is {cut(given)}, expected {_words(kind)}")
         return given
 
     version = get("codebase_version", str)
     if version not in _VERSIONS:
         raise FormatError(
-            path, "codebase_version", f"is {_cut(version)}, expected one of {', '.join(_VERSIONS)}"
+            path, "codebase_version", f"is {cut(version)}, expected one of {', '.join(_VERSIONS)}"
         )
     features = {}
     for name, feature in get("features", dict).items():
@@ -170,7 +170,7 @@ def info_of(folder: Folder) -> Info:
         raise FormatError(path, "fps", f"is {fps}, expected more than 0")
     chunk = get("chunks_size", int)
     if chunk is not None and not 0 < chunk < 2**63:
-        raise FormatError(path, "chunks_size", f"is {_cut(chunk)}, expected more than 0")
+        raise FormatError(path, "chunks_size", f"is {cut(chunk)}, expected more than 0")
     paths = get("data_path", str), get("video_path", str)
     for key, template in zip(("data_path", "video_path"), paths):
         if template is not None and len(template) > _LONGEST_PATH:
@@ -195,14 +195,14 @@ def _own(path: str, told: Any) -> Own:
     if told is None:
         return Own()
     if not isinstance(told, dict):
-        raise FormatError(path, "robocache", f"is {_cut(told)}, expected an object")
+        raise FormatError(path, "robocache", f"is {cut(told)}, expected an object")
     names, stamps = told.get("names") or {}, told.get("stamps")
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
-        raise FormatError(path, "robocache.names", f"is {_cut(names)}, expected names by name")
+        raise FormatError(path, "robocache.names", f"is {cut(names)}, expected names by name")
     if len(set(names.values())) != len(names):
         raise FormatError(path, "robocache.names", "has one name for two features")
     if stamps and not (isinstance(stamps, str) and _STAMPS.fullmatch(stamps)):
-        text = f"is {_cut(stamps)}, expected a kind such as 'timedelta64[ns]'"
+        text = f"is {cut(stamps)}, expected a kind such as 'timedelta64[ns]'"
         raise FormatError(path, "robocache.stamps", text)
     flags = {key: bool(told.get(key, True)) for key in ("tasks", "task_index", "times")}
     return Own(names=names, stamps=stamps or None, **flags)
@@ -214,7 +214,7 @@ def _feature(path: str, name: str, told: Any) -> Feature:
         raise FormatError(path, where, "has no dtype")
     shape = told.get("shape", [1])
     if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
-        raise FormatError(path, f"{where}.shape", f"is {_cut(shape)}, expected a list of extents")
+        raise FormatError(path, f"{where}.shape", f"is {cut(shape)}, expected a list of extents")
     if len(shape) > _MAX_AXES:
         text = f"has {len(shape):,} extents, expected at most {_MAX_AXES}"
         raise FormatError(path, f"{where}.shape", text)
@@ -295,7 +295,10 @@ def episodes_of(folder: Folder, info: Info, damage: Damage, limit: Limit) -> Pla
     ):
         given = info.told.get(key)
         if given is not None and given != counted:
-            damage.found(info.path, key, f"is {_cut(given)}, but the episodes are {counted}")
+            there = f"there are {counted} episodes"
+            if key == "total_frames":
+                there = f"the episodes have {counted} rows"
+            damage.found(info.path, key, f"is {cut(given)}, but {there}")
     plan.adds_up = info.told.get("total_frames") == int(plan.lengths.sum())
     _look_for_files(folder, plan, damage)
     return plan
@@ -306,7 +309,7 @@ def _v2(folder: Folder, info: Info, damage: Damage) -> Plan:
 
     path = folder.file("meta/episodes.jsonl")
     numbers, lengths, tasks = [], [], []
-    for number, line in _lines(path):
+    for number, line in lines_of(path):
         if not line.strip():
             continue
         try:
@@ -324,7 +327,8 @@ def _v2(folder: Folder, info: Info, damage: Damage) -> Plan:
     )
 
 
-def _lines(path: str) -> Iterator[tuple[int, str]]:
+def lines_of(path: str) -> Iterator[tuple[int, str]]:
+    """The lines of a text with their numbers, from 1."""
     with opened_text(path, errors="replace") as file:
         number = 1
         while line := file.readline(_LONGEST_LINE + 1):
@@ -343,14 +347,14 @@ def _episode(path: str, number: int, line: str) -> tuple[int, int, Any]:
     except (ValueError, RecursionError) as error:
         raise FormatError(path, where, f"is not an episode: {error}") from None
     if not isinstance(told, dict):
-        raise FormatError(path, where, f"is not an episode: is {_cut(told)}, expected an object")
+        raise FormatError(path, where, f"is not an episode: is {cut(told)}, expected an object")
     for key in ("episode_index", "length"):
         if key not in told:
             raise FormatError(path, where, f"is not an episode: {key} is missing")
     index, length = _whole(told["episode_index"]), _whole(told["length"])
     if index is None or length is None:
         key = "length" if index is not None else "episode_index"
-        text = f"is not an episode: {key} is {_cut(told[key])}, expected a whole number"
+        text = f"is not an episode: {key} is {cut(told[key])}, expected a whole number"
         raise FormatError(path, where, text)
     return index, length, _task(told.get("tasks"))
 
@@ -370,7 +374,7 @@ def _v3(folder: Folder, info: Info, damage: Damage, limit: Limit) -> Plan:
     needed = ["episode_index", "length", "data/chunk_index", "data/file_index"]
     parts: list[dict[str, Any]] = []
     videos = [name for name, feature in info.features.items() if feature.is_video]
-    files = _numbered(folder, "meta/episodes")
+    files = files_of_episodes(folder)
     if not files:
         raise FormatError(folder.path, "meta/episodes", "has no Parquet file")
     wanted = [f"videos/{v}/{k}" for v in videos for k in _VIDEO]
@@ -441,7 +445,7 @@ def _ordered(damage: Damage, path: str, plan: Plan) -> Plan:
     numbers = plan.numbers[order]
     again = np.flatnonzero(np.diff(numbers) == 0)
     if len(again):
-        damage.found(path, f"episode {numbers[again[0]]}", "is there twice; the first one is taken")
+        damage.found(path, f"episode {numbers[again[0]]}", "appears twice; the first entry is used")
         order = np.delete(order, again + 1)
     if plan.file_of is plan.numbers:  # a file each
         plan.files, plan.file_of = [plan.files[i] for i in order.tolist()], np.arange(len(order))
@@ -494,10 +498,10 @@ def _kind(entry: os.DirEntry[str]) -> str:
     return "file" if entry.is_file() else "other"
 
 
-def _numbered(folder: Folder, directory: str) -> list[str]:
-    """Names of the Parquet files below a directory, in the order of their numbers."""
+def files_of_episodes(folder: Folder) -> list[str]:
+    """Names of the Parquet files of meta/episodes, in the order of their numbers."""
     found = []
-    root = os.path.join(folder.path, directory)
+    root = os.path.join(folder.path, "meta", "episodes")
     for base, _, names in walked(root):
         for name in names:
             if name.endswith(".parquet"):
@@ -525,7 +529,7 @@ def _object(path: str) -> dict[str, Any]:
     return told
 
 
-def _cut(given: Any) -> str:
+def cut(given: Any) -> str:
     """A value in a message."""
     try:
         text = repr(given)

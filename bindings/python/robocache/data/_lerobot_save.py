@@ -13,6 +13,7 @@ from ._episode_tools import exact_of, host_of
 from ._episodes import Episodes
 from ._errors import LeftOut, needed
 from ._flat import distinct
+from ._units import per_second
 
 _FILE = 100 << 20  # bytes of a data file, as LeRobot has it
 _CHUNK = 1000  # files in a folder
@@ -20,6 +21,9 @@ _DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 _EPISODES = "meta/episodes/chunk-000/file-000.parquet"
 _TASK = "task_index"
 _STAMPS = "robocache.stamps"
+_STRAY = 1e-4  # s that a row may be away from its frame: the tolerance of LeRobot
+_NOMINAL = 2e-4  # of the rate: what rounded stamps may cost
+_CLOSE = 1e-3  # of the rate: how near the mean and the median period are without dropouts
 _OWN = ("timestamp", "frame_index", "episode_index", "index", _TASK, _STAMPS)  # of each data set
 
 
@@ -31,6 +35,14 @@ def write(given: Any, part: str) -> Collection[LeftOut]:
         )
     needed("pyarrow.parquet", "lerobot", "a LeRobot data set")
     return _Writer(given, part).write()
+
+
+def nominal_rate(measured: float) -> float:
+    """The nearest n or n 1000/1001 (as 29.97) to a rate of stamps; the rate itself if none is."""
+    whole, broadcast = round(measured), round(measured * 1.001)
+    rates = [float(whole), broadcast * 1000 / 1001]
+    near = min(rates, key=lambda rate: abs(rate - measured))
+    return near if near > 0 and abs(near - measured) <= _NOMINAL * near else measured
 
 
 class _Writer:
@@ -52,7 +64,8 @@ class _Writer:
                 )
         self.has_tasks = given.tasks is not None
         tracks = list(given.tracks.items())
-        for feature, (name, track) in zip(self._features(given), tracks):
+        plain = [distinct([name])[0] for name, _ in tracks]
+        for feature, own, (name, track) in zip(self._features(given), plain, tracks):
             if track.values is None:
                 self.left_out.append(LeftOut(name, "frames of a video, which stays where it is"))
             elif track.num_channels == 0:
@@ -60,6 +73,9 @@ class _Writer:
             else:
                 self.tracks[feature] = track
                 self.names[feature] = name
+                if feature != own and plain.count(own) > 1:
+                    text = f"saved as the feature {feature}, for another track is named {own} too"
+                    self.left_out.append(LeftOut(name, text))
         if not self.tracks:
             raise ValueError("format: 'lerobot' needs a track with values")
         first_name, first = next(iter(self.tracks.items()))
@@ -78,8 +94,9 @@ class _Writer:
                 "the others, or take 'npz'"
             )
         self.times = self._times()
-        self.rate = given.rate or self._rate(first)
         self.unit = first.time_unit
+        self.ticks = self._ticks(given.unit)
+        self.rate = given.rate or self._rate(first)
 
     def _features(self, given: Episodes) -> list[str]:
         """What each track is called there: not as a column that LeRobot has for itself."""
@@ -104,10 +121,22 @@ class _Writer:
         )
 
     def _rate(self, track: Any) -> float:
-        rate = track.rate
+        import numpy as np
+
+        rate = track.rate if self.unit else track.rate * self.ticks
         if not rate > 0:
-            raise ValueError("format: 'lerobot' needs a rate: data.open(..., rate=) tells it")
-        return float(rate)
+            raise ValueError(
+                "format: 'lerobot' needs a frame rate: open the data set with rate=, frames a "
+                "second"
+            )
+        nominal = nominal_rate(float(rate))
+        if nominal != rate or self.times is None:
+            return nominal
+        # Rounded stamps: the mean period is more exact than the median one.
+        ends = self.offsets[1:] - 1
+        seconds = (self.times[ends] - self.times[self.offsets[:-1]]).astype(np.float64).sum()
+        mean = float((self.lengths - 1).sum() / (seconds / self.ticks)) if seconds > 0 else rate
+        return nominal_rate(mean) if abs(mean - rate) <= _CLOSE * rate else float(rate)
 
     def _times(self) -> Any:
         """Those of all tracks, or None."""
@@ -144,7 +173,8 @@ class _Writer:
                 columns[feature] = (host_of(track.values), track.names)
         begins = np.repeat(self.offsets[:-1], self.lengths)
         frames = np.arange(rows) - begins
-        seconds = self._seconds(frames, begins)
+        self._require_even(frames, begins)
+        seconds = frames / self.rate
         columns["timestamp"] = (seconds.astype(np.float32), None)
         if self.times is not None and not self._same_stamps(seconds):
             columns[_STAMPS] = (self.times, None)
@@ -157,27 +187,35 @@ class _Writer:
             for name, (array, names) in columns.items()
         }
 
-    def _seconds(self, frames: Any, begins: Any) -> Any:
-        """From the begin of each episode, where its times do not tell seconds from there."""
+    def _require_even(self, frames: Any, begins: Any) -> None:
+        """LeRobot takes row k of an episode for the time k / fps."""
         import numpy as np
 
-        if self.times is None:
-            return frames / self.rate
-        if self.times.dtype.kind == "f" and self.unit is None:
-            # f32 holds milliseconds of some hours: of larger times the begin is taken off.
-            if len(self.times) == 0 or float(np.abs(self.times).max()) < 3600:
-                return self.times
-            return self.times - self.times[begins.clip(max=len(self.times) - 1)]
-        apart = (self.times - self.times[begins.clip(max=max(0, len(self.times) - 1))]).astype("f8")
-        per = np.timedelta64(1, "s") / np.ones(1, self._dtype())[0] if self.unit else 1.0
-        return apart / float(per)
-
-    def _dtype(self) -> str:
-        return (
-            "timedelta64"
-            + str(self.unit)[str(self.unit).index("[") :].partition(",")[0].rstrip("]")
-            + "]"
+        if self.times is None or len(self.times) == 0:
+            return
+        apart = self.times - self.times[begins]
+        if self.times.dtype.kind != "f":
+            apart = apart.astype(np.float64) / self.ticks
+        stray = np.abs(apart - frames / self.rate)
+        # Stamps that LeRobot wrote are float32.
+        limit = _STRAY + np.finfo(np.float32).eps * np.abs(apart)
+        if (stray <= limit).all():
+            return
+        row = int(np.argmax(np.where(stray <= limit, 0.0, np.nan_to_num(stray, nan=np.inf))))
+        episode = int(np.searchsorted(self.offsets, row, "right")) - 1
+        raise ValueError(
+            f"format: 'lerobot' has rows at an even rate, but row {frames[row]} of episode "
+            f"{episode} is {stray[row]:.4g} s from {frames[row]} / {self.rate:g} Hz; bring the "
+            f"rows to a rate first: align({self.rate:.4g}), or robocache resample --rate "
+            f"{self.rate:.4g}"
         )
+
+    def _ticks(self, unit: str | None) -> float:
+        """Ticks of integer times in a second; 1 where their unit is not known, and of floats."""
+        if self.times is None or self.times.dtype.kind == "f":
+            return 1.0
+        own = self.unit[self.unit.index("[") + 1 :].split(",")[0].rstrip("]") if self.unit else unit
+        return 1.0 if own is None else per_second(own)
 
     def _same_stamps(self, seconds: Any) -> bool:
         """Whether what LeRobot keeps as float32 is all that is known."""

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Union
 
 from .._writing import written_beside
-from ._errors import LeftOut
+from ._errors import LeftOut, omitted_by
 
 if TYPE_CHECKING:
     from ._episodes import Episodes
@@ -33,7 +33,7 @@ def save(
     Parameters
     ----------
     given
-        A :class:`Recording` or :class:`Episodes`.
+        A :class:`Recording` or :class:`Episodes`, also :class:`robocache.Episodes`.
     path
         A file for "npz", a folder for the others.
     format
@@ -47,7 +47,8 @@ def save(
     Returns
     -------
     tuple of LeftOut
-        What the format cannot hold.
+        What is not in the file: what was left out when ``given`` was read, and what the format
+        cannot hold.
 
     Raises
     ------
@@ -57,12 +58,35 @@ def save(
         It cannot be written; what was there is still there.
     ValueError
         The format cannot hold it.
+    TypeError
+        ``given`` is neither a recording nor episodes.
     """
     if format not in _WRITERS:
         names = ", ".join(map(repr, _WRITERS))
         raise ValueError(f"format: is {format!r}, expected one of {names}")
     writer: Any = importlib.import_module(f".{_WRITERS[format]}", __package__)
-    given.load()
+    data = _data_of(given)
+    data.load()
     with written_beside(os.fsdecode(path), overwrite) as part:
-        left_out = writer.write(given, part)
-    return tuple(left_out or ())
+        left_out = writer.write(data, part)
+    return tuple(dict.fromkeys([*omitted_by(data), *(left_out or ())]))
+
+
+def _data_of(given: Any) -> Data:
+    """A recording or episodes of this package."""
+    from .. import Episodes as InMemory
+    from .. import Track
+    from ._episodes import Episodes
+    from ._recording import Recording
+
+    if isinstance(given, (Recording, Episodes)):
+        return given
+    if isinstance(given, InMemory):
+        return Episodes.of(given)
+    way = ""
+    if isinstance(given, Track):
+        way = "; robocache.Episodes({'name': track}) makes episodes of a track"
+    elif isinstance(given, dict):
+        way = "; robocache.Episodes(tracks) makes episodes of a dict of tracks"
+    text = f"given: is a {type(given).__name__}, expected a Recording or Episodes{way}"
+    raise TypeError(text)

@@ -75,7 +75,9 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
 
     path, group = store.path, store.group
     if "data" not in group or "meta" not in group or _ENDS not in group["meta"]:
-        raise FormatError(path, f"meta/{_ENDS}", "is missing: it is no replay buffer")
+        raise FormatError(
+            path, f"meta/{_ENDS}", "no such array: this Zarr store is no replay buffer"
+        )
     ends = store.read(f"meta/{_ENDS}", complete=True)
     if ends.dtype.kind not in "iu":
         raise FormatError(path, f"meta/{_ENDS}", f"is of {ends.dtype}, expected integers")
@@ -96,12 +98,14 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
             left_out.append(LeftOut(name, f"is of {array.dtype}"))
         elif not shape or shape[0] < total:
             rows = shape[0] if shape else 0
-            options.damage.found(path, f"data/{name}", f"has {rows} rows, but episodes {total}")
-            left_out.append(LeftOut(name, f"has {rows} rows, but the episodes {total}"))
+            options.damage.found(path, f"data/{name}", f"has {rows} rows, the episodes {total}")
+            left_out.append(LeftOut(name, f"has {rows} rows, the episodes {total}"))
         else:
             store.require_limit(f"data/{name}", array)
             if shape[0] > total:
-                text = f"has {shape[0]} rows, but the episodes end at {total}: the rest is of none"
+                rest = shape[0] - total
+                text = f"{shape[0]} rows, but the last episode ends at row {total}: {rest} rows "
+                text += "belong to no episode"
                 options.damage.note(path, f"data/{name}", text)
             names = channel_names(shape[1:])
             width = int(np.prod(shape[1:], dtype=np.int64))
