@@ -82,7 +82,7 @@ def messages(store, count=300, seed=0):
             joints = make(
                 store,
                 "sensor_msgs/msg/JointState",
-                header=header(store, stamp, "arm" if i % 2 else "the arm"),
+                header=header(store, stamp, "arm"),
                 name=["a", "elbow"],
                 position=rng.normal(size=2),
                 velocity=rng.normal(size=2),
@@ -92,7 +92,7 @@ def messages(store, count=300, seed=0):
             mixed = make(
                 store,
                 "test_msgs/msg/Mixed",
-                header=header(store, stamp, "x" * (i % 7)),
+                header=header(store, stamp, "x"),
                 on=bool(i % 2),
                 force=rng.normal(size=3),
                 label="l" * (i % 4),
@@ -187,19 +187,22 @@ class McapBytes:
     def record(op, content):
         return struct.pack("<BQ", op, len(content)) + content
 
-    def declared(self, topic, name, definition, serialization="cdr"):
+    def declared(self, topic, name, definition, serialization="cdr", kind="ros2msg"):
         """The records of a schema and a channel; the channel's number."""
         number = self.channels.setdefault((topic, name), len(self.channels) + 1)
         t = self.text
-        schema = struct.pack("<H", number) + t(name) + t("ros2msg") + t(definition)
-        channel = struct.pack("<HH", number, number) + t(topic) + t(serialization) + t(b"")
-        return number, self.record(3, schema) + self.record(4, channel)
+        schema = struct.pack("<H", number) + t(name) + t(kind) + t(definition)
+        has_schema = bool(name or kind)
+        channel = struct.pack("<HH", number, number if has_schema else 0)
+        channel += t(topic) + t(serialization) + t(b"")
+        schemas = self.record(3, schema) if has_schema else b""
+        return number, schemas + self.record(4, channel)
 
     def message(self, number, at, content):
         self.counts[number] = self.counts.get(number, 0) + 1
         return self.record(5, struct.pack("<HIQQ", number, 0, at, at) + bytes(content))
 
-    def chunk(self, content, ids, compression="", checksum=True, size=None):
+    def chunk(self, content, ids, compression="", checksum=True, size=None, begin=0):
         packed = content
         if compression == "lz4":
             import lz4.frame
@@ -207,10 +210,11 @@ class McapBytes:
             packed = lz4.frame.compress(content)
         crc = zlib.crc32(content) if checksum is True else int(checksum)
         size = len(content) if size is None else size
-        start = struct.pack("<QQQI", 0, 2**62, size, crc) + self.text(compression)
-        begin = len(self.data)
+        start = struct.pack("<QQQI", begin, 2**62, size, crc) + self.text(compression)
+        place = len(self.data)
         self.data += self.record(6, start + struct.pack("<Q", len(packed)) + packed)
-        self.chunks.append((begin, len(self.data) - begin, compression, len(packed), size, ids))
+        length = len(self.data) - place
+        self.chunks.append((place, length, compression, len(packed), size, ids, begin))
 
     def finished(self, summary=True, declarations=b""):
         """The bytes, with or without what tells of the chunks."""
@@ -218,9 +222,10 @@ class McapBytes:
         begin = len(data)
         if summary:
             data += declarations
-            for at, length, compression, packed, size, ids in self.chunks:
+            for at, length, compression, packed, size, ids, *begins in self.chunks:
+                time = begins[0] if begins else 0
                 offsets = b"".join(struct.pack("<HQ", number, 0) for number in ids)
-                index = struct.pack("<QQQQ", 0, 2**62, at, length) + self.text(offsets)
+                index = struct.pack("<QQQQ", time, 2**62, at, length) + self.text(offsets)
                 index += struct.pack("<Q", 0) + self.text(compression)
                 data += self.record(8, index + struct.pack("<QQ", packed, size))
             counts = b"".join(struct.pack("<HQ", *item) for item in self.counts.items())
@@ -300,6 +305,8 @@ def write_lerobot(folder, lengths=(5, 3, 4), version="v2.1", columns=None):
     cuts = np.concatenate([[0], np.cumsum(lengths)])
     tasks = [f"task {e % 2}" for e in range(len(lengths))]
     if version != "v3.0":
+        words = [json.dumps({"task_index": n, "task": f"task {n}"}) for n in (0, 1)]
+        (folder / "meta/tasks.jsonl").write_text("\n".join(words) + "\n")
         lines = [
             json.dumps({"episode_index": e, "tasks": [task], "length": int(length)})
             for e, (task, length) in enumerate(zip(tasks, lengths))
@@ -310,6 +317,8 @@ def write_lerobot(folder, lengths=(5, 3, 4), version="v2.1", columns=None):
             path.parent.mkdir(parents=True, exist_ok=True)
             pq.write_table(arrow_table(columns, slice(cuts[e], cuts[e + 1])), path)
         return columns
+    words = {"task_index": [0, 1], "__index_level_0__": ["task 0", "task 1"]}
+    pq.write_table(pa.table(words), folder / "meta/tasks.parquet")
     files = np.arange(len(lengths)) // 2  # two episodes a file
     (folder / "data/chunk-000").mkdir(parents=True)
     for file in np.unique(files).tolist():

@@ -30,6 +30,7 @@ from pathlib import Path
 import numpy as np
 
 import data_files
+import keyed_bags
 from robocache import data
 from robocache._printable import printable
 
@@ -49,6 +50,18 @@ def _bag(folder, ros1, storage="mcap", compressed=False, compression=None):
     return data_files.write_ros2(folder / "x", messages, store, storage, compressed)
 
 
+def _bag_of_keys(folder, kind):
+    """Topics that are split: transforms, joints and sensors of several frames."""
+    store, told = keyed_bags.store_of(kind), []
+    for i, at in enumerate(keyed_bags.times(12)):
+        order = slice(None, None, -1 if i % 2 else 1)
+        each = [("map", "arm", i), ("odom", "base_link", 2), ("map", "c", 3)][i % 3 :][order]
+        told.append(keyed_bags.tf(store, at, *each))
+        told.append(keyed_bags.joints(store, at, ["a", "joint2"][order], [i, 2][order], [1, 2]))
+        told.append(keyed_bags.sensor(store, at, ("left", "l")[i % 2], i))
+    return keyed_bags.write(folder, kind, told, store)
+
+
 def _bag_with_log(folder):
     store = data_files.typestore()
     return data_files.write_ros2_log(folder / "x", data_files.messages(store, 12), store, 4)
@@ -65,6 +78,59 @@ def _mcap_without_summary(folder):
     return folder / "x.mcap"
 
 
+def _mcap_of(serialization):
+    """Messages in JSON or protobuf."""
+
+    def make(folder):
+        made = data_files.McapBytes()
+        schema, kind, name = b"", "", ""
+        if serialization == "protobuf":
+            from google.protobuf import descriptor_pb2, struct_pb2
+
+            files = descriptor_pb2.FileDescriptorSet()
+            struct_pb2.DESCRIPTOR.CopyToProto(files.file.add())
+            schema, kind, name = files.SerializeToString(), "protobuf", "google.protobuf.ListValue"
+        number, declarations = made.declared("/a", name, schema, serialization, kind)
+        messages = b""
+        for i in range(20):
+            if serialization == "protobuf":
+                content = struct_pb2.ListValue(
+                    values=[{"number_value": i / 7}, {"bool_value": True}, {"string_value": "a"}]
+                ).SerializeToString()
+            else:
+                content = (
+                    f'{{"timestamp": {{"sec": 1, "nsec": {i}}}, "x": {i / 7}, "a": [{i}, 2.5], '
+                    f'"on": true, "inner": {{"name": "b", "none": null}}}}'
+                ).encode()
+            messages += made.message(number, 10**9 + i * 10**7, content)
+        made.chunk(declarations + messages, [number])
+        (folder / "x.mcap").write_bytes(made.finished(declarations=declarations))
+        return folder / "x.mcap"
+
+    return make
+
+
+def _packed_bag(mode, storage):
+    """A bag whose messages or files are compressed."""
+
+    def make(folder):
+        from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+
+        store = data_files.typestore()
+        plugin = StoragePlugin.MCAP if storage == "mcap" else StoragePlugin.SQLITE3
+        bag = Writer(folder / "x", version=9, storage_plugin=plugin)
+        bag.set_compression(CompressionMode[mode], CompressionFormat.ZSTD)
+        with bag:
+            connections = {}
+            for topic, name, at, message in data_files.messages(store, 12):
+                if topic not in connections:
+                    connections[topic] = bag.add_connection(topic, name, typestore=store)
+                bag.write(connections[topic], at, store.serialize_cdr(message, name))
+        return folder / "x"
+
+    return make
+
+
 def _npz(folder):
     import recordings_with_faults as recordings
 
@@ -75,6 +141,14 @@ def _csv(folder):
     rows = "\n".join(f"{0.1 * i:.3f},{i},{i * i / 7}" for i in range(30))
     (folder / "x.csv").write_text("time [s],a,b\n" + rows + "\n")
     return folder / "x.csv"
+
+
+def _lerobot_saved(folder):
+    """A set with statistics, which data.checks compares."""
+    data_files.write_lerobot(folder / "made", (6, 4))
+    data.open(folder / "made").save(folder / "x", "lerobot")
+    shutil.rmtree(folder / "made")
+    return folder / "x"
 
 
 def _parquet(folder):
@@ -130,6 +204,37 @@ def _tables(folder):
     return folder / "x"
 
 
+def _csv_of_texts(folder):
+    """Dates, a pair of columns, quotes, and a column that says which thing a row is of."""
+    (folder / "x").mkdir()
+    dates = "\n".join(f"2023-11-14 22:13:{i:02}.5+01:00,{i / 7},good" for i in range(20))
+    (folder / "x" / "dates.csv").write_text(f"when,v,state\n,m,-\n{dates}\n")
+    rows = "\n".join(f'{170 + i // 2},{i * 1000},"{i % 2}",{i}' for i in range(40))
+    (folder / "x" / "pairs.csv").write_text(f"sec, nanosec,id,v\n{rows}\n")
+    clock = "\n".join(f"23:59:{40 + i:02},{i}" for i in range(19))
+    (folder / "x" / "day.csv").write_text(f"time,v\n{clock}\n00:00:01,20\n")
+    return folder / "x"
+
+
+def _parquet_of_times(folder):
+    """A struct of a stamp beside texts, times of day, and the index of pandas."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (folder / "x").mkdir()
+    count = 30
+    stamps = [{"stamp": {"sec": 170 + i // 2, "nanosec": 5}, "frame_id": "a"} for i in range(count)]
+    things = pa.table({"header": stamps, "id": [i % 2 for i in range(count)], "v": range(count)})
+    pq.write_table(things, folder / "x" / "things.parquet", row_group_size=11)
+    day = pa.array([i * 1000 for i in range(count)], pa.time64("us"))
+    pq.write_table(pa.table({"time": day, "v": range(count)}), folder / "x" / "day.parquet")
+    lengths = pa.array([i * 1000 for i in range(count)], pa.duration("ns"))
+    index = pa.table({"v": range(count), "__index_level_0__": lengths})
+    metadata = {b"pandas": b'{"index_columns": ["__index_level_0__"]}'}
+    pq.write_table(index.replace_schema_metadata(metadata), folder / "x" / "index.parquet")
+    return folder / "x"
+
+
 def _zarr_zip(folder):
     data_files.write_replay_buffer(folder / "made.zarr")
     shutil.make_archive(str(folder / "x.zarr"), "zip", folder / "made.zarr")
@@ -162,11 +267,19 @@ def _in_folder(write, name, *arguments):
 
 FORMATS = {
     "ros1": lambda folder: _bag(folder, True),
+    "ros1-keys": lambda folder: _bag_of_keys(folder, "ros1"),
     "ros1-bz2": lambda folder: _bag(folder, True, compression="BZ2"),
     "ros1-lz4": lambda folder: _bag(folder, True, compression="LZ4"),
     "mcap": lambda folder: _bag(folder, False),
+    "mcap-keys": lambda folder: _bag_of_keys(folder, "mcap"),
     "mcap-zstd": lambda folder: _bag(folder, False, compressed=True),
     "mcap-without-summary": _mcap_without_summary,
+    "mcap-json": _mcap_of("json"),
+    "mcap-protobuf": _mcap_of("protobuf"),
+    "mcap-packed-messages": _packed_bag("MESSAGE", "mcap"),
+    "mcap-packed-file": _packed_bag("FILE", "mcap"),
+    "sqlite3-packed-messages": _packed_bag("MESSAGE", "sqlite3"),
+    "sqlite3-packed-file": _packed_bag("FILE", "sqlite3"),
     "sqlite3": lambda folder: _bag(folder, False, "sqlite3"),
     "sqlite3-with-log": _bag_with_log,
     "lerobot-2.1": _in_folder(lambda path: data_files.write_lerobot(path), "x"),
@@ -178,7 +291,10 @@ FORMATS = {
     "zarr-zip": _zarr_zip,
     "csv": _csv,
     "tables": _tables,
+    "lerobot-saved": _lerobot_saved,
+    "csv-texts": _csv_of_texts,
     "parquet": _parquet,
+    "parquet-times": _parquet_of_times,
     "npy": _npy,
     "npz": _npz,
     "pcd": _pcd,
@@ -261,6 +377,7 @@ def read(path: Path, damaged: str) -> None:
         for track in opened.tracks.values():
             if track.values is not None:
                 np.asarray(track.values)
+        data.checks.check(opened)
     else:
         clouds = [opened] if isinstance(opened, data.PointCloud) else opened
         for cloud in clouds:

@@ -129,6 +129,21 @@ def test_what_cannot_be_taken_says_what_to_call():
                 rbc.Stream(values, TIMES)
 
 
+@pytest.mark.parametrize(
+    ("library", "kind", "message"),
+    [
+        ("xarray.core.dataarray", "DataArray", r"values is an xarray DataArray: pass values\.to_n"),
+        ("datasets.arrow_dataset", "Column", r"values is a Column of .*: pass numpy\.asarray\("),
+    ],
+)
+def test_arrays_of_other_libraries(library, kind, message):
+    given = type(kind, (), {"__module__": library})()
+    with pytest.raises(TypeError, match=f"^{message}"):
+        rbc.resample(given, TIMES, QUERIES)
+    with pytest.raises(TypeError, match=f"^{message}"):
+        rbc.Stream(given, TIMES)
+
+
 def test_nothing_is_imported_for_arrays():
     done = subprocess.run(
         [sys.executable, "-c", "import sys, numpy as np, robocache as rbc\n"

@@ -114,7 +114,7 @@ def test_stats_check_tells_what_it_had_nothing_to_compare_with(lerobot, tracks):
 def test_stats_check_of_what_holds_none(tmp_path):
     path = faults.save(tmp_path / "r.npz")
     result = RUNNER.invoke(app, ["stats", str(path), "--check"])
-    assert result.exit_code == 1 and "no statistics are stored" in result.stderr
+    assert result.exit_code == 1 and "holds no statistics to compare with" in result.stderr
 
 
 @pytest.mark.parametrize("kind", ["lerobot", "openpi", "gr00t"])
@@ -222,7 +222,7 @@ def test_sync_refuses_a_unit_that_no_file_takes(tmp_path):
     command = ["sync", one, "--a", "told", "--b", "told", "--other", two]
     assert told(*command)["units"] == {"a": "ms", "b": "us"}
     result = RUNNER.invoke(app, [*map(str, command), "--unit", "us"])
-    assert result.exit_code == 1 and "tells that its times are in ms" in result.stderr
+    assert result.exit_code == 1 and "column time_ms says milliseconds" in result.stderr
     far = write_swing(tmp_path / "b.csv", 10**6, begin=5e3)
     result = RUNNER.invoke(app, [*map(str, command[:4]), "--b", "b", "--other", str(far)])
     assert result.exit_code == 1
@@ -254,8 +254,11 @@ def test_sync_of_tracks(tmp_path, lerobot):
 def test_sync_names_what_there_is(tmp_path):
     path = faults.save(tmp_path / "two.npz", *swings(0))
     for arguments, words in (
-        (("--a", "/c", "--b", "/b"), "--a: there is no /c, but /a, /b"),
-        (("--a", "/a", "--b", "/b:speed"), "--b: /b has no channel speed, but position.x"),
+        (("--a", "/c", "--b", "/b"), "--a /c: no such stream. This recording has: /a, /b"),
+        (
+            ("--a", "/a", "--b", "/b:speed"),
+            "--b /b:speed: stream /b has no channel speed. Its channels: position.x",
+        ),
     ):
         result = RUNNER.invoke(app, ["sync", str(path), *arguments])
         assert result.exit_code == 1 and words in result.stderr
@@ -294,7 +297,10 @@ def test_resample_options(tmp_path):
     bad = RUNNER.invoke(
         app, ["resample", str(path), "--rate", "9", "-o", str(tmp_path / "n.npz"), "-s", "c"]
     )
-    assert bad.exit_code == 1 and "--stream: there is no c, but arm, b" in bad.stderr
+    assert (
+        bad.exit_code == 1
+        and "--stream c: no such stream. This recording has: arm, b" in bad.stderr
+    )
 
 
 # ---- voxelize -----------------------------------------------------------------------------------

@@ -96,8 +96,12 @@ def test_relative_statistics_by_step_are_written_for_gr00t(arm, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--relative", "4", "--absolute", "wrist"], 1, "action has no channel wrist, but b, grip"),
-        (["--relative", "4", "--action", "actions"], 1, "--action: actions, expected one of"),
+        (
+            ["--relative", "4", "--absolute", "wrist"],
+            1,
+            "--absolute wrist: track action has no such channel",
+        ),
+        (["--relative", "4", "--action", "actions"], 1, "--action actions: no such track. Tracks:"),
         (["--relative", "0"], 2, "--relative"),
         (["--relative", "4", "--rows", "some"], 2, "--rows"),
         (["--relative", "4", "--check"], 2, "--check"),
@@ -133,4 +137,4 @@ def test_windows_of_a_recording_are_refused(tmp_path):
     import recordings_with_faults as faults
 
     path = faults.save(tmp_path / "r.npz")
-    assert "takes episodes" in run("windows", path, code=1)
+    assert "make a data set of it with robocache resample" in run("windows", path, code=1)

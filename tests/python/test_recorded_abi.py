@@ -114,8 +114,17 @@ def both(change):
     return changed
 
 
+def name_reserved(abi, kind=None):
+    """With another type, if any: a program wrote 0 of its own there."""
+    found = field(abi, "rbcResampleParams", "reserved0")
+    found.set("name", "limit")
+    if kind is not None:
+        found.set("type-id", kind(abi).get("type-id"))
+
+
 GROWN = {
     "nothing": lambda _: None,
+    "a name for a reserved field": name_reserved,
     "a field at the end": grow,
     "a constant": add_constant,
     "a function": add_function,
@@ -126,6 +135,9 @@ BROKEN = {
     "a field before others": insert_field,
     "a field before others of a struct that grew": both(insert_field),
     "a field dropped": drop_field,
+    "another type of a reserved field that got a name": lambda abi: name_reserved(
+        abi, lambda abi: field(abi, "rbcTensor", "byte_offset")
+    ),
     "another type of a field": change_type,
     "another type of a field of a struct that grew": both(change_type),
     "a struct that must not grow": lambda abi: grow(abi, "rbcVoxelGrid"),

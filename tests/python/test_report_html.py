@@ -163,7 +163,7 @@ def test_500_megabytes_and_thousands_of_channels_stay_below_3_megabytes(tmp_path
     class Endless:
         path, kind, unit = None, "noise", "ns"
         damage = type("Damage", (), {"problems": ()})
-        left_out = ()
+        left_out = unread = ()
         streams = {
             f"/robot/sensor/{i}": data.StreamInfo(f"/robot/sensor/{i}", "noise", 25_000, names)
             for i in range(20)

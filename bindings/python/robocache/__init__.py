@@ -24,7 +24,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import statistics_files
+from ._asof import asof
 from ._associate import associate
+from ._channels import Channel
 from ._clock import clock
 from ._context import Context, ContextInfo
 from ._episodes import Episodes
@@ -72,6 +74,7 @@ else:
 
 
 __all__ = [
+    "Channel",
     "Cloud",
     "Context",
     "ContextInfo",
@@ -98,6 +101,7 @@ __all__ = [
     "WindowSpec",
     "WindowStream",
     "__version__",
+    "asof",
     "associate",
     "channel_mask",
     "clock",

@@ -10,6 +10,7 @@ from ._dtypes import NAME_OF_PAIR, dtype_name, refuse_dtype
 from ._errors import REFUSALS
 from ._frameworks import Framework, facts_of
 from ._libraries import NAMED
+from ._tables import refusal_of_type
 
 SEQUENCES = frozenset([list, tuple, range])  # what stands for a short array
 
@@ -68,7 +69,7 @@ def _root(kind: type) -> str:
 
 def _find(kind: type, name: str) -> Framework:
     if not hasattr(kind, "__dlpack__"):
-        raise TypeError(
+        raise refusal_of_type(kind, name) or TypeError(
             f"{name}: is a {kind.__name__}, "
             "expected an array (NumPy, torch, or any with __dlpack__)"
         )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _core
+from ._arrays import shape_of
 from ._errors import REFUSALS, shown
 from ._frameworks import facts_of
 from ._options import ZERO, code_of, number, struct_of
@@ -23,6 +24,19 @@ METHODS = {
     "pchip": _core.METHOD_PCHIP,
     "slerp": _core.METHOD_SLERP,
     "angle": _core.METHOD_ANGLE,
+    "angle_deg": _core.METHOD_ANGLE,
+    "angle_turn": _core.METHOD_ANGLE,
+    "angle_positive": _core.METHOD_ANGLE,
+    "angle_deg_positive": _core.METHOD_ANGLE,
+    "angle_turn_positive": _core.METHOD_ANGLE,
+}
+# The unit and the range of angles, of the methods that have one of their own.
+PERIODS = {
+    "angle_deg": _core.PERIOD_DEGREES,
+    "angle_turn": _core.PERIOD_TURNS,
+    "angle_positive": _core.PERIOD_RADIANS_POSITIVE,
+    "angle_deg_positive": _core.PERIOD_DEGREES_POSITIVE,
+    "angle_turn_positive": _core.PERIOD_TURNS_POSITIVE,
 }
 BOUNDS = {
     "hold": _core.BOUNDS_HOLD,
@@ -55,10 +69,12 @@ def rules(
     tolerance: Any,
     checked: Any = False,
     times: Any = None,
+    values: Any = None,
 ) -> tuple[Any, bytes | None]:
     """The struct rbcResampleParams with all its scalars, and the groups that go with it.
 
-    Both are shared with other calls, and only read.
+    Both are shared with other calls, and only read. A method with a period becomes a group of all
+    channels of ``values``.
     """
     if (
         method is LINEAR
@@ -75,6 +91,8 @@ def rules(
     if isinstance(method, str) or not isinstance(method, Sequence):
         if method is not LINEAR:
             _set_method(params, code_of(METHODS, method, "method"))
+            if method in PERIODS:
+                groups = _group_of_all(method, values)
     else:
         groups = _packed_groups(method)
     if bounds is not HOLD:
@@ -140,5 +158,16 @@ def _packed_groups(groups: Sequence[Any]) -> bytes:
                 f"method[{i}]: is {shown(group)}, expected (begin, count, name), "
                 "such as (3, 4, 'slerp')"
             ) from None
-        packed.append(_GROUP.pack(begin, count, code_of(METHODS, name, f"method[{i}]"), 0))
+        code = code_of(METHODS, name, f"method[{i}]")
+        packed.append(_GROUP.pack(begin, count, code, PERIODS.get(name, 0)))
     return b"".join(packed)
+
+
+def _group_of_all(method: str, values: Any) -> bytes | None:
+    """All channels by one method. Without channels there is no group."""
+    if values is None:
+        return None
+    shape = shape_of(values, "values")
+    if not shape or shape[-1] < 1:
+        return None
+    return _GROUP.pack(0, shape[-1], METHODS[method], PERIODS[method])

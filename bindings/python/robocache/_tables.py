@@ -16,6 +16,11 @@ _CALLS = {
     ("pandas", "MultiIndex"): "call .get_level_values() on it",
     ("pyarrow", "Scalar"): "put it into a list",
 }
+# Arrays of other libraries, and how to get one of NumPy from them.
+_OTHERS = {
+    ("xarray", "DataArray"): ("an xarray DataArray", "{name}.to_numpy()"),
+    ("datasets", "Column"): ("a Column of Hugging Face datasets", "numpy.asarray({name}[:])"),
+}
 
 
 def library_of(given: Any) -> str:
@@ -40,13 +45,28 @@ def is_frame(given: Any) -> bool:
     return library != "" and is_of(given, library, "DataFrame")
 
 
+def _names_of(kind: type) -> set[tuple[str, str]]:
+    """The libraries and names of a class and its bases."""
+    return {(base.__module__.partition(".")[0], base.__name__) for base in kind.__mro__}
+
+
+def refusal_of_type(kind: type, name: str) -> TypeError | None:
+    """The error for arrays of libraries whose arrays have to be converted first."""
+    kinds = _names_of(kind)
+    for own, (what, call) in _OTHERS.items():
+        if own in kinds:
+            return TypeError(f"{name} is {what}: pass {call.format(name=name)}")
+    return None
+
+
 def refusal(given: Any, name: str) -> TypeError:
-    for (library, kind), advice in _CALLS.items():
-        if any(
-            base.__name__ == kind and base.__module__.startswith(library)
-            for base in type(given).__mro__
-        ):
+    kinds = _names_of(type(given))
+    for own, advice in _CALLS.items():
+        if own in kinds:
             return TypeError(f"{name}: is a {type(given).__name__}; {advice}")
+    other = refusal_of_type(type(given), name)
+    if other is not None:
+        return other
     return TypeError(
         f"{name}: is a {type(given).__name__}, expected an array (NumPy, torch, or any with "
         "__dlpack__), a Series, a DataFrame or a list"

@@ -37,7 +37,21 @@ Duration = Union[float, datetime.timedelta, "np.timedelta64"]
 Indices = Union[SupportsDLPack, Sequence[int]]
 SampleMask = Union[SupportsDLPack, SupportsToNumpy, Sequence[bool], Sequence[Sequence[bool]]]
 Missing = Literal["nan"]
-MethodName = Literal["linear", "nearest", "previous", "next", "cubic", "pchip", "slerp", "angle"]
+MethodName = Literal[
+    "linear",
+    "nearest",
+    "previous",
+    "next",
+    "cubic",
+    "pchip",
+    "slerp",
+    "angle",
+    "angle_deg",
+    "angle_turn",
+    "angle_positive",
+    "angle_deg_positive",
+    "angle_turn_positive",
+]
 # Of groups any name passes: a list of them in a variable has no literals for its type.
 Method = Union[MethodName, Sequence[tuple[int, int, str]]]
 Bounds = Literal["hold", "fill", "extrapolate"]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from .. import Transform, Window, WindowSpec
-from ..data import Episodes
+from .._printable import printable
+from ..data import Episodes, Recording
+from ..data._check_unread import has_something, nothing_to
+from ..data._fusing import require_sure
+from ..data._track_kinds import kinds_of_track
 from .common import Failure
 
 _STATES = ("observation.state", "state", "obs/joint_pos", "observations/qpos")
@@ -19,17 +24,31 @@ def state_and_action(
 ) -> tuple[str, str]:
     """The names of the tracks: as they were asked for, or as data sets mostly have them."""
     if not isinstance(given, Episodes):
-        raise Failure(
-            f"{option}: takes episodes, and this is {getattr(given, 'format', 'a point cloud')}"
-        )
+        raise Failure(f"{option} works on data sets with episodes. {_what_is(given)}")
     known = [name for name in given.tracks if given.track_info(name).channels]
+    if not known:
+        raise Failure(f"{option}: this data set has no track with values")
     found = []
     for asked, usual, what in ((state, _STATES, "--state"), (action, _ACTIONS, "--action")):
         names = [asked] if asked is not None else [name for name in usual if name in known]
         if not names or names[0] not in known:
-            raise Failure(f"{what}: {asked or 'is not told'}, expected one of {', '.join(known)}")
+            kind = "states" if what == "--state" else "actions"
+            if asked is None:
+                names_of = " or ".join(filter(None, (", ".join(known[:-1]), known[-1])))
+                raise Failure(f"{what}: say which track holds the {kind}: {names_of}")
+            raise Failure(f"{what} {asked}: no such track. Tracks: {', '.join(known)}")
         found.append(names[0])
     return found[0], found[1]
+
+
+def _what_is(given: Any) -> str:
+    """What was opened instead of episodes, and how to make some of it."""
+    if not isinstance(given, Recording):
+        return "This is a point cloud"
+    if not has_something(given):
+        return f"This is a recording ({given.format}). There is {nothing_to('resample', given)}"
+    way = f"robocache resample {given.path or 'PATH'} --rate 30 -o FOLDER"
+    return f"This is a recording ({given.format}): make a data set of it with {way}"
 
 
 def action_windows(
@@ -65,7 +84,10 @@ def _relative(given: Episodes, state: str, action: str, absolute: str | None) ->
     kept = [part for part in (absolute or "").split(",") if part]
     for part in kept:
         if part not in names and not (part.isdigit() and int(part) < mine.channels):
-            raise Failure(f"--absolute: {action} has no channel {part}, but {', '.join(names)}")
+            raise Failure(
+                f"--absolute {part}: track {action} has no such channel. Its channels: "
+                f"{', '.join(names)}"
+            )
     of = (theirs.names or ()).index
     runs: list[list[int]] = []  # begin, begin in the state, count
     for c in range(mine.channels):
@@ -80,3 +102,26 @@ def _relative(given: Episodes, state: str, action: str, absolute: str | None) ->
         Transform("subtract", begin, count, reference=("state", -1), reference_begin=reference)
         for begin, reference, count in runs
     ]
+
+
+def require_kinds(given: Episodes, action: str, absolute: str | None) -> None:
+    """That the channels that --relative subtracts are numbers, as far as their values show.
+
+    Channels that may be quaternions are an error; it warns of rotations and angles.
+    """
+    kept = {part for part in (absolute or "").split(",") if part}
+    track = given[action]
+    kinds = kinds_of_track(track, action)
+    labels = track.names or tuple(str(i) for i in range(track.num_channels))
+    doubtful = [group for group in kinds.candidates if not kept.issuperset(_names(group, labels))]
+    for group in kinds.groups:
+        shown = [label for label in _names(group, labels) if label not in kept]
+        if group.kind not in ("number", "step", "covariance") and shown:
+            text = f"{action}: {', '.join(shown)}: kind {group.kind}, but --relative subtracts "
+            text += f"channel by channel. To leave them out: --absolute {','.join(shown)}"
+            print(f"robocache: warning: {printable(text)}", file=sys.stderr)
+    require_sure({action: doubtful}, {action: track.names})
+
+
+def _names(group: Any, labels: Sequence[str]) -> list[str]:
+    return [labels[column] for column in group.columns]

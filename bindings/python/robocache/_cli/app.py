@@ -10,7 +10,7 @@ from inspect import cleandoc
 from typing import Annotated, Any, Callable
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from .. import __version__
 from .._printable import printable
@@ -36,6 +36,15 @@ class _Group(TyperGroup):
     def invoke(self, context: Any) -> Any:
         with _escaped_errors():
             return super().invoke(context)
+
+
+class _Inspect(TyperCommand):
+    """``--check`` takes a value after an equals sign, or none."""
+
+    def parse_args(self, context: Any, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        args = [f"{a}=warnings" if a == "--check" and i < end else a for i, a in enumerate(args)]
+        return super().parse_args(context, args)
 
 
 @contextmanager
@@ -97,7 +106,8 @@ for _command, _example in (
     (report, "robocache report flight.mcap --html flight.html"),
     (info, "robocache info"),
 ):
-    app.command(help=_paragraphs(_command), epilog=f"Example: {_example}")(
+    _class = _Inspect if _command is inspect else None
+    app.command(cls=_class, help=_paragraphs(_command), epilog=f"Example: {_example}")(
         common.reported(_command)
     )
 

@@ -1,12 +1,13 @@
 """What commands share: how data are opened, the options for that, and how errors are told."""
 
+import difflib
 import functools
 import importlib.util
 import math
 import os
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Set
 from pathlib import Path
 from typing import Annotated, Any, Callable, Optional
 
@@ -16,9 +17,12 @@ from .. import data as _data
 from .. import info
 from .._printable import printable
 from ..data._files import opened, special_kind
+from ..data._kind_declared import checked, parsed
+from ..data._recording import of_topic
 from .words import in_cli_words
 
 _MOST_TEXT = 4 << 20  # bytes
+_MOST_SHOWN = 12  # names in a message
 debug = False  # whether errors come with their tracebacks
 
 DataPath = Annotated[
@@ -32,6 +36,14 @@ Unit = Annotated[
 Fps = Annotated[
     Optional[float],
     typer.Option(help="Rows a second, of data sets without times.", metavar="HZ"),
+]
+Time = Annotated[
+    Optional[str],
+    typer.Option(
+        "--time",
+        help="The column of times of tables, or the array of .npy files, and perhaps its unit.",
+        metavar="COLUMN[:UNIT]",
+    ),
 ]
 Definitions = Annotated[
     Optional[list[str]],
@@ -60,7 +72,30 @@ Streams = Annotated[
     Optional[list[str]],
     typer.Option("--stream", "-s", help="These streams or tracks alone. Repeatable."),
 ]
-
+IgnoreTopics = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        "--ignore-topic",
+        help="A topic, or a type of messages, to leave out as if it were not there. Repeatable.",
+        metavar="TOPIC",
+    ),
+]
+Kind = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        help="What channels are: quaternion, rotation_vector, euler, angle_deg, number, ... "
+        "Channels are a name, FIRST-LAST, names with commas, or what names begin with. Repeatable.",
+        metavar="STREAM:CHANNELS=KIND",
+    ),
+]
+AcceptGuesses = Annotated[
+    bool,
+    typer.Option("--accept-guesses", help="Four channels that look like a quaternion are one."),
+]
+AsNumbers = Annotated[
+    bool,
+    typer.Option("--as-numbers", help="Four channels that look like a quaternion are numbers."),
+]
 
 Output = Annotated[
     Path,
@@ -90,6 +125,8 @@ def open_data(
     definitions: Optional[list[str]] = None,
     follow_links: bool = False,
     max_unpacked: Optional[int] = None,
+    time: Optional[str] = None,
+    ignore_topics: Optional[list[str]] = None,
 ) -> Any:
     """:func:`robocache.data.open` with what was asked for on the command line."""
     if unit not in (None, "ns", "us", "ms", "s"):
@@ -103,7 +140,7 @@ def open_data(
             raise typer.BadParameter(f"{definition!r} is not TYPE=FILE", param_hint="--definition")
         texts[name] = text_of(Path(file))
     check_kind(path)
-    return _data.open(
+    given = _data.open(
         path,
         damaged=damaged,
         unit=unit,
@@ -111,7 +148,75 @@ def open_data(
         definitions=texts,
         follow_links=follow_links,
         max_unpacked=max_unpacked,
+        time=time,
     )
+    return without(given, ignore_topics) if ignore_topics else given
+
+
+def without(given: Any, topics: list[str]) -> Any:
+    """The same without the topics of --ignore-topic; a name that it does not have is a warning."""
+    if isinstance(given, _data.Recording):
+        known = {*given.names, *(given.info(name).kind for name in given)}
+        for unread in given.unread:
+            known |= {unread.place, unread.type}
+        known |= {place for each in given.left_out for place in (each.place, _topic(each.place))}
+        made: Any = given.without(topics)
+        unknown = [t for t in topics if t not in known and not of_topic(t, given.names)]
+    elif isinstance(given, _data.Episodes):
+        known = set(given.tracks)
+        made = given.select(tracks=[name for name in given.tracks if name not in topics])
+        unknown = [topic for topic in topics if topic not in known]
+    else:
+        raise Failure("--ignore-topic: is for recordings and episodes; this is a point cloud")
+    for topic in unknown:
+        shown = no_such(f"--ignore-topic {topic}", "topic or type", topic, sorted(known - {""}), "")
+        print(f"robocache: warning: {printable(shown)}", file=sys.stderr)
+    return made
+
+
+def _topic(place: str) -> str:
+    return place.partition(": ")[0]
+
+
+def tell_unread(given: Any, used: Set[str]) -> None:
+    """Warn of what was not read of a recording; tables without times may be ``used`` anyway."""
+    for each in given.unread if isinstance(given, _data.Recording) else ():
+        if each.loses_numbers and os.path.splitext(each.place)[0] not in used - {each.place}:
+            text = in_cli_words(f"not read: {each.place}: {each.reason}")
+            print(f"robocache: warning: {printable(text)}", file=sys.stderr)
+
+
+def no_such(option: str, what: str, name: str, known: Collection[str], whose: str) -> str:
+    """The message that a name is none of those known, with one that is near, and some of them."""
+    known = list(known)
+    near = [f"/{name}"] if of_topic(f"/{name}", known) else []
+    near = near or difflib.get_close_matches(name, known, 1)
+    near = near or [each for each in known if name and name.lower() in each.lower()][:1]
+    asked = f" Did you mean {near[0]}?" if near else ""
+    shown = ", ".join(known[:_MOST_SHOWN]) or "none"
+    more = f" and {len(known) - _MOST_SHOWN} more" if len(known) > _MOST_SHOWN else ""
+    return f"{option}: no such {what}.{asked}" + (f" {whose}: {shown}{more}" if whose else "")
+
+
+def with_kinds(given: Any, kinds: Optional[list[str]]) -> Any:
+    """The same with the kinds of channels that --kind declares."""
+    if not kinds:
+        return given
+    if not hasattr(given, "with_kinds"):
+        raise Failure("--kind: is for recordings and episodes; this is a point cloud")
+    known = given.names if isinstance(given, _data.Recording) else tuple(given.tracks)
+    declared: dict[str, dict[str, str]] = {}
+    for text in kinds:
+        stream, channels, kind = parsed(text, known, "--kind")
+        declared.setdefault(stream, {})[channels] = kind
+    return given.with_kinds(checked(declared))
+
+
+def guesses(accept_guesses: bool, as_numbers: bool) -> dict[str, bool]:
+    """Options of ``align`` for channels that may be quaternions."""
+    if accept_guesses and as_numbers:
+        raise typer.BadParameter("--accept-guesses and --as-numbers exclude each other")
+    return {"accept_guesses": accept_guesses, "as_numbers": as_numbers}
 
 
 def check_kind(path: Path) -> None:
@@ -138,7 +243,24 @@ def text_of(path: Path) -> str:
 def check_clock(clock: Optional[str]) -> None:
     """That --clock is one of those there are."""
     if clock not in (None, "header", "log"):
-        raise typer.BadParameter(f"{clock!r} is neither header nor log", param_hint="--clock")
+        raise typer.BadParameter(
+            f"{clock!r}: choose header or log (tables have one clock; --clock is for bags)",
+            param_hint="--clock",
+        )
+
+
+def require_clock(given: Any, clock: Optional[str]) -> None:
+    """Refuse --clock for a recording whose streams have one clock only."""
+    if clock is None or not isinstance(given, _data.Recording):
+        return
+    one = given.format in ("tables", "arrays")
+    if given.format == "streams in memory":
+        one = not any(clock in stream.clocks for stream in given.streams.values())
+    if one:
+        raise Failure(
+            f"--clock {clock}: is for bags, which have header stamps and log times. "
+            f"This recording ({given.format}) has one clock"
+        )
 
 
 def of_recordings(given: Any, options: Mapping[str, Any]) -> None:
@@ -154,13 +276,16 @@ def tell_problems(*given: Any) -> None:
         print(f"robocache: warning: {printable(problem)}", file=sys.stderr)
 
 
-def chosen(names: Optional[list[str]], known: Any) -> list[str]:
-    """The streams that were asked for; all without."""
+def chosen(names: Optional[list[str]], known: Any, whose: str = "This recording") -> list[str]:
+    """The streams that were asked for, or those of the topics; all without."""
     known = list(known)
+    found: dict[str, None] = {}
     for name in names or ():
-        if name not in known:
-            raise Failure(f"--stream: there is no {name}, but {', '.join(known)}")
-    return names or known
+        own = [name] if name in known else of_topic(name, known)
+        if not own:
+            raise Failure(no_such(f"--stream {name}", "stream", name, known, f"{whose} has"))
+        found.update(dict.fromkeys(own))
+    return list(found) or known
 
 
 def device_of(asked: str) -> str:

@@ -6,7 +6,7 @@ import typer
 
 from ..data import PointCloud, PointClouds, checks
 from ..data._findings import MEANINGS
-from ..data._overview import overview
+from ..data._overview import kind_lines, overview, times_lines
 from ..data._words import duration, number, plural, size
 from . import show
 from .clouds import inspect_clouds
@@ -16,13 +16,19 @@ from .common import (
     Definitions,
     FollowLinks,
     Fps,
+    IgnoreTopics,
+    Kind,
     MaxUnpacked,
+    Time,
     Unit,
+    no_such,
     open_data,
+    with_kinds,
 )
 from .words import in_cli_words
 
 KINDS = tuple(kind for kind in MEANINGS if kind != "damage")
+CHECKS = ("warnings", "errors")
 _MOST = 12  # of a list
 _LONG = 150  # characters of one of its items
 
@@ -30,12 +36,23 @@ _LONG = 150  # characters of one of its items
 def inspect(
     path: DataPath,
     check: Annotated[
-        bool, typer.Option("--check", help="Exit with 1 if there are errors or warnings.")
-    ] = False,
+        Optional[str],
+        typer.Option(
+            "--check",
+            metavar="[=errors]",
+            help="Exit with 1 if there are errors or warnings; with --check=errors, if there are "
+            "errors.",
+        ),
+    ] = None,
     ignore: Annotated[
         Optional[list[str]],
-        typer.Option(help=f"A kind of finding to leave out: {', '.join(KINDS)}. Repeatable."),
+        typer.Option(
+            help="The identifier of findings to leave out, such as gaps or unread: --json shows "
+            "that of each. Repeatable.",
+            metavar="IDENTIFIER",
+        ),
     ] = None,
+    ignore_topic: IgnoreTopics = None,
     max_gap: Annotated[
         Optional[float],
         typer.Option(
@@ -48,8 +65,10 @@ def inspect(
         float, typer.Option(help="What intervals may vary, as a part of the period.", min=0)
     ] = 0.2,
     everything: Annotated[bool, typer.Option("--all", help="Cut no list short.")] = False,
+    kind: Kind = None,
     unit: Unit = None,
     fps: Fps = None,
+    time: Time = None,
     definition: Definitions = None,
     follow_links: FollowLinks = False,
     max_unpacked: MaxUnpacked = None,
@@ -57,13 +76,23 @@ def inspect(
 ) -> None:
     """Show what is there, and find what is wrong with it.
 
-    Gaps, jitter, stamps that repeat or go back, clocks that drift, dead channels, NaN, quaternions
-    off unit length, stored statistics that are not those of the data. Damaged files are read as far
+    Gaps, jitter, stamps that repeat or go back, clocks that drift, channels that never change, NaN,
+    quaternions off unit length, messages that were not read, stored statistics that are not those
+    of the data. Damaged files are read as far
     as they can be; damage makes the exit code 1 even without --check.
     """
-    unknown = [kind for kind in ignore or () if kind not in KINDS]
-    if unknown:
-        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(KINDS)}")
+    if check not in (None, *CHECKS):
+        raise typer.BadParameter(
+            f"{check!r}: write --check, or --check=errors", param_hint="--check"
+        )
+    for each in ignore or ():
+        if each == "damage":
+            raise typer.BadParameter("damage cannot be ignored", param_hint="--ignore")
+        if each not in KINDS:
+            text = no_such(each, "finding", each, KINDS, "")
+            raise typer.BadParameter(
+                f"{text} Identifiers: {', '.join(KINDS)}", param_hint="--ignore"
+            )
     given = open_data(
         path,
         damaged="keep",
@@ -72,7 +101,10 @@ def inspect(
         definitions=definition,
         follow_links=follow_links,
         max_unpacked=max_unpacked,
+        time=time,
+        ignore_topics=ignore_topic,
     )
+    given = with_kinds(given, kind)
     if isinstance(given, (PointCloud, PointClouds)):
         told = inspect_clouds(given)
     else:
@@ -87,7 +119,8 @@ def inspect(
         show.print_json(told)
     else:
         _print(told, everything)
-    if any(f["kind"] == "damage" for f in left) or (check and bad):
+    fails = [f for f in bad if f["severity"] == "error"] if check == "errors" else bad
+    if any(f["kind"] == "damage" for f in left) or (check is not None and fails):
         raise typer.Exit(1)
 
 
@@ -108,8 +141,14 @@ def _print(told: dict[str, Any], everything: bool) -> None:
         if told["clock"] is not None:
             out.print(f"by {'header stamps' if told['clock'] == 'header' else 'log times'}")
         elif ticks and any(of["rate"] is not None for of in told["streams"].values()):
-            out.print("times are in ticks of an unknown unit: pass --unit ns, us, ms or s")
+            out.print("unit of the times is not known (--unit ns, us, ms or s)")
+        lines = times_lines(told["streams"])
+        shown = lines if everything else lines[:_MOST]
+        for line in shown:
+            out.print(_cut(line, None if everything else _MOST))
+        _more(out, lines, None if everything else _MOST)
     most = None if everything else _MOST
+    print_kinds(out, told, most)
     if told["left_out"]:
         out.print()
         out.print(f"left out: {len(told['left_out'])}", style="bold")
@@ -124,6 +163,21 @@ def _print(told: dict[str, Any], everything: bool) -> None:
     print_findings(out, told["findings"], most)
 
 
+def print_kinds(out: show.Page, told: dict[str, Any], most: Optional[int]) -> None:
+    """Channels that are not numbers or steps, by stream, with what that was concluded from."""
+    lines = [
+        ("  -", "", _cut(in_cli_words(f"{name}: {line}"), most))
+        for name, of in told["streams"].items()
+        if "kinds" in of
+        for line in kind_lines(of["kinds"])
+    ]
+    if lines:
+        out.print()
+        out.print("kinds", style="bold")
+        out.print(show.listed(lines[:most]))
+        _more(out, lines, most)
+
+
 def _cut(text: str, most: Optional[int]) -> str:
     text = in_cli_words(text)
     return text if most is None or len(text) <= _LONG else text[: _LONG - 3] + "..."
@@ -135,6 +189,7 @@ def print_findings(out: show.Page, findings: list[dict[str, Any]], most: Optiona
     if lines:
         out.print(show.listed(lines))
     _more(out, findings, most)
+    print_remedies(out, findings)
     counts = [
         plural(sum(f["severity"] == severity for f in findings), severity)
         for severity in ("error", "warning", "note")
@@ -143,6 +198,19 @@ def print_findings(out: show.Page, findings: list[dict[str, Any]], most: Optiona
     if lines:
         out.print()
     out.print(", ".join(counts) or "nothing found", style="bold")
+
+
+def print_remedies(out: show.Page, findings: list[dict[str, Any]]) -> None:
+    """What to do about errors and warnings, once for each identifier."""
+    remedies: dict[str, str] = {}
+    for found in findings:
+        if found["severity"] != "note":
+            remedies.setdefault(found["kind"], found["remedy"])
+    if remedies:
+        out.print()
+        out.print("what to do", style="bold")
+        lines = [(f"  {kind}", "", in_cli_words(text)) for kind, text in remedies.items()]
+        out.print(show.listed(lines))
 
 
 def finding_text(finding: dict[str, Any]) -> str:

@@ -9,16 +9,23 @@ from ..data import PointCloud, PointClouds, report_html, save_rerun
 from ..data._words import size
 from . import show
 from .common import (
+    AcceptGuesses,
     AsJson,
+    AsNumbers,
     DataPath,
     Definitions,
     Failure,
     FollowLinks,
     Fps,
+    IgnoreTopics,
+    Kind,
     MaxUnpacked,
     Overwrite,
+    Time,
     Unit,
+    guesses,
     open_data,
+    with_kinds,
 )
 from .outputs import check_output, definition_files
 
@@ -45,9 +52,14 @@ def report(
         Optional[float],
         typer.Option(help="Longer times between samples are gaps.", metavar="SECONDS", min=0),
     ] = None,
+    kind: Kind = None,
+    accept_guesses: AcceptGuesses = False,
+    as_numbers: AsNumbers = False,
     overwrite: Overwrite = False,
+    ignore_topic: IgnoreTopics = None,
     unit: Unit = None,
     fps: Fps = None,
+    time: Time = None,
     definition: Definitions = None,
     follow_links: FollowLinks = False,
     max_unpacked: MaxUnpacked = None,
@@ -58,7 +70,9 @@ def report(
     What is damaged is left out and told; the exit code is 1 then.
     """
     if html is None and rerun is None:
-        raise typer.BadParameter("one of them is needed", param_hint="--html, --rerun")
+        raise typer.BadParameter(
+            "say what to write: --html PAGE.html or --rerun FILE.rrd", param_hint="--html, --rerun"
+        )
     if rate is not None and rerun is None:
         raise typer.BadParameter("--rate is for --rerun alone")
     read = [path, *definition_files(definition)]
@@ -74,9 +88,12 @@ def report(
         definitions=definition,
         follow_links=follow_links,
         max_unpacked=max_unpacked,
+        time=time,
+        ignore_topics=ignore_topic,
     )
     if isinstance(given, (PointCloud, PointClouds)):
         raise Failure("point clouds have no timeline: robocache inspect shows them")
+    given = with_kinds(given, kind)
     written: dict[str, Any] = {}
     damaged = False
     if html is not None:
@@ -85,7 +102,8 @@ def report(
         written["html"], written["report"] = str(html), told
     if rerun is not None:
         own = _fastest(given, unit) if rate is None else rate
-        save_rerun(given, rerun, own, max_gap=max_gap, unit=unit, overwrite=overwrite)
+        decided = guesses(accept_guesses, as_numbers)
+        save_rerun(given, rerun, own, max_gap=max_gap, unit=unit, overwrite=overwrite, **decided)
         damaged = damaged or bool(given.problems)
         written["rerun"] = str(rerun)
     if as_json:

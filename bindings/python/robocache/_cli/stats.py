@@ -9,24 +9,33 @@ import typer
 
 from .. import StatisticsAccumulator, StatisticsResult, statistics_files
 from ..data import Episodes, Recording
+from ..data._check_unread import nothing_to
 from ..data._words import number
 from . import show
-from .actions import MOST_STEPS, action_windows, state_and_action
+from .actions import MOST_STEPS, action_windows, require_kinds, state_and_action
 from .common import (
+    AcceptGuesses,
     AsJson,
+    AsNumbers,
     Damaged,
     DataPath,
     Definitions,
     Device,
     Failure,
     FollowLinks,
+    IgnoreTopics,
+    Kind,
     MaxUnpacked,
     Overwrite,
     Streams,
+    Time,
     chosen,
     device_of,
+    guesses,
     open_data,
     tell_problems,
+    tell_unread,
+    with_kinds,
 )
 from .inspect import print_findings
 from .outputs import check_output, definition_files
@@ -75,6 +84,9 @@ def stats(
     ] = None,
     state: Annotated[Optional[str], typer.Option(help="The track of states.")] = None,
     action: Annotated[Optional[str], typer.Option(help="The track of actions.")] = None,
+    kind: Kind = None,
+    accept_guesses: AcceptGuesses = False,
+    as_numbers: AsNumbers = False,
     write: Annotated[
         Optional[str],
         typer.Option(help="Write a file of statistics: lerobot, openpi or gr00t.", metavar="KIND"),
@@ -84,6 +96,8 @@ def stats(
     ] = None,
     overwrite: Overwrite = False,
     stream: Streams = None,
+    ignore_topic: IgnoreTopics = None,
+    time: Time = None,
     everything: Annotated[bool, typer.Option("--all", help="Cut no table short.")] = False,
     device: Device = "auto",
     damaged: Damaged = "refuse",
@@ -98,7 +112,13 @@ def stats(
     numpy.quantile. NaN and infinite values are counted and left out.
     """
     if (write is None) != (output is None):
-        raise typer.BadParameter("--write and --output need each other")
+        if write is not None:
+            text = f"--write {write} needs --output FILE (and the other way round)"
+            raise typer.BadParameter(text, param_hint="--write")
+        text = (
+            f"--output {output} needs --write {{{', '.join(_WRITERS)}}} (and the other way round)"
+        )
+        raise typer.BadParameter(text, param_hint="--output")
     if write is not None and write not in _WRITERS:
         raise typer.BadParameter(
             f"{write!r} is none of {', '.join(_WRITERS)}", param_hint="--write"
@@ -127,18 +147,26 @@ def stats(
         "definitions": definition,
         "follow_links": follow_links,
         "max_unpacked": max_unpacked,
+        "time": time,
+        "ignore_topics": ignore_topic,
     }
-    given = open_data(path, **opened)
+    given = with_kinds(open_data(path, **opened), kind)
+    decided = any(guesses(accept_guesses, as_numbers).values())
     if relative is None:
         results, names = _computed(given, stream, device)
     else:
         tracks = state_and_action(given, state, action, "--relative")
         picked = given.select(tracks=list(dict.fromkeys(tracks))).load()
+        if not decided:
+            require_kinds(picked, tracks[1], absolute)
         results, names = _of_chunks(
             picked, tracks, relative, absolute, rows or "whole", per_step, device
         )
     tell_problems(given)
+    if stream is None:
+        tell_unread(given, results.keys())
     findings, compared = compare(given, results, names) if check else ([], 0)
+    bad = [found for found in findings if found.severity != "note"]
     if write is not None and output is not None:
         _WRITERS[write](output, results)
     if as_json:
@@ -150,7 +178,7 @@ def stats(
         }
         if check:
             told["findings"] = [found.to_dict() for found in findings]
-            told.update(compared=compared, ok=not findings)
+            told.update(compared=compared, ok=not bad)
         show.print_json(told)
     else:
         _print(results, names, None if everything else _MOST)
@@ -158,7 +186,7 @@ def stats(
             print_findings(show.Page(), [f.to_dict() for f in findings], None)
         if output is not None:
             show.Page().print(f"wrote {output}", wrap=False)
-    if findings:
+    if bad:
         raise typer.Exit(1)
 
 
@@ -202,7 +230,9 @@ def _computed(
     if not isinstance(given, Episodes):
         raise Failure("point clouds have no channels over time: robocache inspect shows them")
     with_values = [name for name, track in given.tracks.items() if track.values is not None]
-    picked = given.select(tracks=chosen(wanted, with_values))
+    picked = given.select(tracks=chosen(wanted, with_values, "This data set"))
+    if not sum(int(picked.lengths(name).sum()) for name in picked.tracks):
+        raise Failure("nothing to count: no episode has rows")
     where = device_of(device)
     names = {name: picked[name].names for name in picked.tracks}
     results = (picked if where == "cpu" else picked.to(where)).statistics()
@@ -227,7 +257,9 @@ def _of_recording(
         unfinished = [
             name for name in unfinished if name in accumulators and accumulators[name].next_pass()
         ]
-    order = [name for name in wanted if name in accumulators]
+    if not accumulators:
+        raise Failure(nothing_to("count", given.select(wanted)))
+    order = sorted(accumulators, key=list(dict.fromkeys([*wanted, *accumulators])).index)
     return {name: accumulators[name].result() for name in order}, names
 
 

@@ -8,6 +8,7 @@ import typer
 from .. import Track
 from ..data import Episodes, FormatError, RecordedStream, Recording
 from ..data import sync as find
+from ..data._check_unread import nothing_to
 from ..data._units import unit_of
 from . import show
 from .common import (
@@ -19,16 +20,21 @@ from .common import (
     Failure,
     FollowLinks,
     Fps,
+    IgnoreTopics,
     MaxUnpacked,
+    Time,
     Unit,
     check_clock,
+    no_such,
     of_recordings,
     open_data,
+    require_clock,
     tell_problems,
 )
 
 _WEAK = 0.2  # a correlation that tells little
 _WIDE = 0.1  # of the offsets that were tried: an uncertainty that tells little
+_MOST = 12  # channels in a message
 _SENSOR = "STREAM[:CHANNELS]"
 
 
@@ -78,9 +84,11 @@ def sync(
             metavar="SECONDS",
         ),
     ] = None,
+    ignore_topic: IgnoreTopics = None,
     clock: Clock = None,
     unit: Unit = None,
     fps: Fps = None,
+    time: Time = None,
     damaged: Damaged = "refuse",
     definition: Definitions = None,
     follow_links: FollowLinks = False,
@@ -99,10 +107,14 @@ def sync(
         "definitions": definition,
         "follow_links": follow_links,
         "max_unpacked": max_unpacked,
+        "ignore_topics": ignore_topic,
+        "time": time,
     }
     check_clock(clock)
     given = _opened(path, other, **options)
     beside = given if other is None else _opened(other, path, **options)
+    for each in (given, beside):
+        require_clock(each, clock)
     if not isinstance(given, Recording) and not isinstance(beside, Recording):
         of_recordings(given, {"--clock": clock})
     first, second = _sensor(given, a, "--a"), _sensor(beside, b, "--b")
@@ -197,9 +209,14 @@ def _sensor(given: Any, asked: str, option: str) -> Any:
     known = list(given.names if isinstance(given, Recording) else given.tracks)
     fitting = [name for name in known if asked == name or asked.startswith(f"{name}:")]
     if not fitting:
-        raise Failure(f"{option}: there is no {asked}, but {', '.join(known)}")
+        if not known and isinstance(given, Recording):
+            raise Failure(f"{option} {asked}: {nothing_to('compare', given)}")
+        whose = "This recording has" if isinstance(given, Recording) else "This data set has"
+        raise Failure(no_such(f"{option} {asked}", "stream", asked, known, whose))
     name = max(fitting, key=len)
     stream = given[name]
+    if isinstance(given, Recording) and not (len(given[name]) and given[name].names):
+        raise Failure(f"{option} {asked}: {nothing_to('compare', given)}")
     wanted = [part for part in asked[len(name) + 1 :].split(",") if part]
     if not wanted:
         return stream
@@ -209,7 +226,12 @@ def _sensor(given: Any, asked: str, option: str) -> Any:
         found = [i for i, channel in enumerate(names) if channel == part]
         found = found or [i for i, channel in enumerate(names) if channel.startswith(part)]
         if not found:
-            raise Failure(f"{option}: {name} has no channel {part}, but {', '.join(names)}")
+            shown = ", ".join(names[:_MOST])
+            more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+            raise Failure(
+                f"{option} {asked}: stream {name} has no channel {part}. Its channels: "
+                f"{shown or 'none'}{more}"
+            )
         columns += found
     if isinstance(stream, RecordedStream):
         return stream.select(names=[names[i] for i in columns])

@@ -11,18 +11,25 @@ from .. import WindowSpec
 from ..data import Episodes
 from ..data._words import number
 from . import show
-from .actions import MOST_STEPS, action_windows, state_and_action
+from .actions import MOST_STEPS, action_windows, require_kinds, state_and_action
 from .common import (
+    AcceptGuesses,
     AsJson,
+    AsNumbers,
     Damaged,
     DataPath,
     Definitions,
     Device,
+    Failure,
     FollowLinks,
+    IgnoreTopics,
+    Kind,
     MaxUnpacked,
     device_of,
+    guesses,
     open_data,
     tell_problems,
+    with_kinds,
 )
 
 _SECONDS = 2.0  # of a measurement
@@ -48,6 +55,10 @@ def windows(
     ] = None,
     state: Annotated[Optional[str], typer.Option(help="The track of states.")] = None,
     action: Annotated[Optional[str], typer.Option(help="The track of actions.")] = None,
+    ignore_topic: IgnoreTopics = None,
+    kind: Kind = None,
+    accept_guesses: AcceptGuesses = False,
+    as_numbers: AsNumbers = False,
     device: Device = "auto",
     damaged: Damaged = "refuse",
     definition: Definitions = None,
@@ -69,10 +80,17 @@ def windows(
         definitions=definition,
         follow_links=follow_links,
         max_unpacked=max_unpacked,
+        ignore_topics=ignore_topic,
     )
+    given = with_kinds(given, kind)
+    decided = any(guesses(accept_guesses, as_numbers).values())
     names = state_and_action(given, state, action, "windows")
     episodes = given.select(tracks=list(dict.fromkeys(names))).load()
     tell_problems(given, episodes)
+    if not episodes.lengths(names[1]).sum():
+        raise Failure("nothing to cut windows out of: no episode has rows")
+    if relative and not decided:
+        require_kinds(episodes, names[1], absolute)
     rows = list(range(1 - history, 1))
     spec = action_windows(episodes, *names, steps, rows, absolute, relative)
     told = _told(spec, episodes, steps)

@@ -9,6 +9,8 @@ _OPTIONS = {
     "definitions={name: text of the .msg file}": "--definition TYPE=FILE",
     "open the data set with rate=, frames a second": "pass --fps, rows a second",
     "data.open(..., rate=)": "--fps",
+    "open it with rate=10": "--fps 10",
+    "choose the other streams with select()": "choose the other streams with -s",
 }
 _ARGUMENT = re.compile(
     r"\b(clock|damaged|follow_links|max_unpacked|overwrite|span|unit)=(?:'(\w+)'|(\d+)|True\b|(?=[\s,;]))"

@@ -11,6 +11,7 @@ array([0.55, 1.05])
 
 from __future__ import annotations
 
+from .._channels import Channel
 from . import checks
 from ._align import align
 from ._clouds import PointCloud, PointClouds
@@ -26,6 +27,7 @@ from ._source import Piece, StreamInfo
 from ._sync import SyncResult, sync
 
 __all__ = [
+    "Channel",
     "Episodes",
     "FormatError",
     "LeftOut",

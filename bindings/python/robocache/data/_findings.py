@@ -22,8 +22,13 @@ class Meaning:
 
 # Every identifier, with its meaning: docs/concepts/findings.md lists the same.
 MEANINGS = {
+    "angle_range": Meaning(
+        ("note",),
+        "A channel is named as an angle, but its values are not within one turn.",
+        "Nothing, if it counts turns. Else say what it is with `--kind`, such as `angle_deg`.",
+    ),
     "clock": Meaning(
-        ("note", "warning"),
+        ("warning",),
         "The header stamps of a stream cannot be used, or differ from its log times.",
         "Pass `--clock log`, or repair the clock of the sensor.",
     ),
@@ -31,6 +36,11 @@ MEANINGS = {
         ("warning", "note"),
         "A channel, or all channels of a stream, have the same value in every sample.",
         "Look whether the sensor was connected; leave the channel out.",
+    ),
+    "counts": Meaning(
+        ("note",),
+        "A channel has integers that count something, which are held from sample to sample.",
+        "`--kind STREAM:CHANNEL=number` interpolates them.",
     ),
     "damage": Meaning(
         ("error",),
@@ -42,15 +52,40 @@ MEANINGS = {
         "Header stamps and log times move apart: one of the clocks is fast.",
         "Synchronize the clocks (`robocache sync` estimates an offset).",
     ),
+    "dtypes": Meaning(
+        ("note",),
+        "An array has several dtypes in the episodes of an HDF5 data set. It is read as one that "
+        "holds all values exactly.",
+        "Write it with one dtype, if that was not intended.",
+    ),
     "empty": Meaning(
         ("note", "error"),
         "A stream has no samples, or an episode no rows.",
         "Leave it out.",
     ),
+    "frame_changed": Meaning(
+        ("warning",),
+        "The frame of a stream changes once: its values may be in two coordinate systems.",
+        "Cut the recording there (`select(begin=, end=)`), or leave the stream out.",
+    ),
     "gaps": Meaning(
         ("warning",),
         "Some times between samples are much longer than the period.",
         "Pass `--max-gap`, so that nothing is made up within gaps.",
+    ),
+    "index": Meaning(
+        ("error",),
+        "The columns `index` and `frame_index` of a LeRobot data set, or the rows at which "
+        "`meta/episodes` says that episodes begin and end, differ from its rows.",
+        "Correct the numbers: LeRobot takes rows by them. A data set without videos can be opened "
+        "and saved again with `format='lerobot'`, which counts the rows anew.",
+    ),
+    "index_statistics": Meaning(
+        ("warning",),
+        "The stored statistics of `index`, `frame_index` or `episode_index` are not those of the "
+        "data set. A merge of data sets may leave them so.",
+        "Compute the statistics of the merged data set again, or ignore this: no values are "
+        "normalized by them.",
     ),
     "jitter": Meaning(
         ("warning",),
@@ -58,9 +93,14 @@ MEANINGS = {
         "Prefer header stamps to log times; raise `--jitter` if it is expected.",
     ),
     "latency": Meaning(
-        ("note", "warning"),
+        ("note",),
         "Log times follow header stamps by a varying time.",
         "Prefer header stamps.",
+    ),
+    "lost_digits": Meaning(
+        ("error",),
+        "Many samples have the same time: the stamps were written with too few digits.",
+        "Write the stamps as integers of ns, or pass `--fps`, which takes the number of the row.",
     ),
     "nan": Meaning(
         ("error", "warning", "note"),
@@ -72,35 +112,70 @@ MEANINGS = {
         "Times go back.",
         "Sort the rows, or choose another clock.",
     ),
+    "quantiles_aggregated": Meaning(
+        ("note",),
+        "Stored quantiles are not those of all rows, but what LeRobot makes of the quantiles of "
+        "the episodes.",
+        "Normalization by these quantiles is what LeRobot does. `robocache stats --write lerobot` "
+        "writes the quantiles of all rows.",
+    ),
     "quaternion": Meaning(
         ("warning",),
         "Values that should be quaternions are 0 or not of unit length.",
         "Normalize them, or say what they are with `--kind`.",
     ),
+    "quaternion_candidate": Meaning(
+        ("warning",),
+        "Four channels have the values of a quaternion, but nothing says that they are one.",
+        "Say what they are with `--kind`, or pass `--accept-guesses` or `--as-numbers`.",
+    ),
     "rate": Meaning(
-        ("error", "warning"),
+        ("warning",),
         "Times of rows differ from the rate that the data set states.",
         "Correct the rate, or the times.",
+    ),
+    "renamed": Meaning(
+        ("note",),
+        "`metadata.yaml` of a bag names a file that is not there, and another one was read.",
+        "Correct `relative_file_paths` in `metadata.yaml`.",
     ),
     "repeats": Meaning(
         ("warning",),
         "Some times are equal to the one before.",
         "Look whether the clock has too few digits.",
     ),
+    "rotation_vector": Meaning(
+        ("warning",),
+        "Three channels may be a rotation vector, but are interpolated as numbers.",
+        "Say what they are with `--kind`: `rotation_vector`, `euler` or `number`.",
+    ),
+    "rows": Meaning(
+        ("note",),
+        "An array of an HDF5 data set has one row more than the actions in each episode.",
+        "The last row is the observation after the last action. It is not read.",
+    ),
     "span": Meaning(
-        ("warning", "note"),
-        "Streams have few or no times in common.",
+        ("note",),
+        "A stream begins long after the first one, or ends long before the last one. An alignment "
+        "keeps only the times that all streams have.",
         "Leave the short stream out, or pass `--span union`.",
     ),
     "statistics": Meaning(
-        ("error", "warning"),
-        "Stored statistics differ from those of the data.",
+        ("error",),
+        "Stored statistics differ from the statistics of the data.",
         "Compute them again: `robocache stats`.",
+    ),
+    "tasks": Meaning(
+        ("error", "warning"),
+        "The `task_index` of rows is not in `meta/tasks`, or stands for another task than those "
+        "of the episode.",
+        "Correct `task_index`, or the tasks in `meta`.",
     ),
     "unread": Meaning(
         ("error", "warning", "note"),
-        "Messages or rows were not read.",
-        "The text says why. `--ignore-topic` leaves a topic out.",
+        "Messages or rows were not read, or not all of their numbers. It is an error if nothing at "
+        "all was read, a note if there are no numbers to lose, as in texts, else a warning.",
+        "The text says why. `--ignore-topic` skips a topic that is not needed.",
     ),
     "zero_stamps": Meaning(
         ("warning",),

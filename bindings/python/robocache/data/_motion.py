@@ -27,7 +27,7 @@ class Motion:
 
 
 def kind_of(
-    sensor: str, names: Sequence[str] | None, quaternions: Sequence[int]
+    sensor: str, names: Sequence[str] | None, quaternions: Sequence[Sequence[int]]
 ) -> tuple[str, list[int] | None]:
     """What "auto" takes: angular velocities, else how a quaternion turns, else all changes.
 
@@ -39,10 +39,7 @@ def kind_of(
     if _GYRO.search(sensor):
         return "values", None
     if quaternions:
-        begin = quaternions[0]
-        first = (names or ["x"])[begin].lower()
-        kind = "rotation_wxyz" if first.endswith("w") else "rotation_xyzw"
-        return kind, list(range(begin, begin + 4))
+        return "rotation_xyzw", list(quaternions[0])
     return "change", None
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ._check_times import header_is_good
 from ._episodes import Episodes
+from ._errors import without_unread
+from ._kind_names import labels_of
+from ._kinds import channels_in
 from ._recording import Recording
 from ._units import per_second
-from .checks import Survey
+from .checks import StreamSurvey, Survey
 
 _EPOCH_FROM = 946_684_800.0  # s: earlier times, before 2000, are since something else
 _EPOCH_TO = 253_402_300_800.0  # s: the year 10000
@@ -44,7 +49,10 @@ def overview(given: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
     else:
         told.update(kind="episodes", **_episodes(given))
         told["streams"] = _tracks(given, survey, regularity)
-    told["left_out"] = [{"place": o.place, "reason": o.reason} for o in given.left_out]
+    unread = getattr(given, "unread", ())
+    left_out = without_unread(given.left_out, unread)
+    told["left_out"] = [{"place": o.place, "reason": o.reason} for o in left_out]
+    told["unread"] = [dataclasses.asdict(each) for each in unread]
     told["findings"] = [finding.to_dict() for finding in survey.findings]
     return told
 
@@ -102,9 +110,20 @@ def _streams(given: Recording, survey: Survey, regularity: dict[str, Any]) -> di
             "samples": seen.samples if seen else 0,
             "channels": None if names is None else len(names),
             "clocks": list(seen.clocks) if seen else [],
+            "kinds": kinds_of(seen, names),
+            "times": info.times,
             **_regular(regularity.get(name)),
         }
     return told
+
+
+def times_lines(streams: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Lines that say where the times of each file of tables come from."""
+    found: dict[str, str] = {}
+    for name, of in streams.items():
+        if of.get("times"):
+            found.setdefault(name.partition(": ")[0].partition("[")[0], of["times"])
+    return [f"{name}: times from {text}" for name, text in found.items()]
 
 
 def _episodes(given: Episodes) -> dict[str, Any]:
@@ -128,6 +147,7 @@ def _tracks(given: Episodes, survey: Survey, regularity: dict[str, Any]) -> dict
             "samples": track.num_rows,
             "channels": track.num_channels if track.values is not None else None,
             "clocks": list(survey.streams[name].clocks),
+            "kinds": kinds_of(survey.streams[name], track.names),
             **_regular(regularity.get(name)),
         }
     return told
@@ -135,3 +155,40 @@ def _tracks(given: Episodes, survey: Survey, regularity: dict[str, Any]) -> dict
 
 def _regular(of: dict[str, Any] | None) -> dict[str, Any]:
     return {name: None if of is None else of[name] for name in _REGULAR}
+
+
+def kinds_of(seen: StreamSurvey | None, names: Any) -> list[dict[str, Any]]:
+    """Of each channel its name, kind and unit, and what that was concluded from."""
+    if seen is None or seen.channels.width == 0:
+        return []
+    labels = labels_of(seen.name, names, seen.channels.width)
+    kinds = seen.channels.kinds
+    of = {column: group for group in kinds.groups for column in group.columns}
+    return [
+        {
+            "name": channel.name,
+            "kind": channel.kind,
+            "unit": channel.unit,
+            "source": of[column].source,
+            "evidence": of[column].evidence,
+        }
+        for column, channel in enumerate(channels_in(kinds, names or labels))
+    ]
+
+
+def kind_lines(channels: list[dict[str, Any]]) -> list[str]:
+    """In words: channels that are neither numbers nor steps, those of one evidence together."""
+    together: dict[tuple[Any, ...], list[str]] = {}
+    for of in channels:
+        if of["kind"] not in ("number", "step"):
+            key = (of["kind"], of["unit"], of["source"], of["evidence"])
+            together.setdefault(key, []).append(of["name"])
+    lines = []
+    for (kind, unit, source, evidence), names in together.items():
+        shown = ", ".join(names) if len(names) <= 2 else f"{names[0]} to {names[-1]}"
+        words = f"{kind} ({unit})" if unit else kind
+        lines.append(f"{shown}: {words}, by {_SOURCES[source]}: {evidence}")
+    return lines
+
+
+_SOURCES = {"caller": "--kind", "file": "the file", "names": "names", "values": "values"}

@@ -117,7 +117,21 @@ def _findings(findings: Sequence[dict[str, Any]]) -> str:
         if any(found["severity"] == severity for found in findings)
     ]
     head = f"<h2>Findings: {', '.join(counts)}</h2>"
-    return f'{head}<div class="card"><ul class="findings">{"".join(items)}</ul></div>'
+    listed = f'<ul class="findings">{"".join(items)}</ul>'
+    return f'{head}<div class="card">{listed}{_remedies(findings)}</div>'
+
+
+def _remedies(findings: Sequence[dict[str, Any]]) -> str:
+    """What to do about errors and warnings, once for each identifier."""
+    remedies: dict[str, str] = {}
+    for found in findings:
+        if found["severity"] != "note":
+            remedies.setdefault(found["kind"], found["remedy"])
+    items = "".join(
+        f"<li><span>{_text(kind)}</span><span>{_text(text)}</span></li>"
+        for kind, text in remedies.items()
+    )
+    return f'<h3>What to do</h3><ul class="findings">{items}</ul>' if items else ""
 
 
 def _timelines(facts: Facts) -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .. import Report, Stream, report
+from .. import Channel, Report, Stream, report
 from .._printable import printable
 from .._text_table import text_table
 from ._check_times import header_is_good
 from ._errors import LeftOut, Problem, Unread, reading, some
+from ._findings import Finding
+from ._kind_declared import columns_of, require_streams
+from ._kinds import KindFinder, Kinds, Said, channels_in, kept_kinds, redeclared
 from ._source import Piece, Source, StreamInfo
 
 if TYPE_CHECKING:
@@ -28,6 +34,42 @@ class RecordedStream:
     clocks: Mapping[str, Any]  #: times [n] by clock: "log" and "header", or "time"
     unit: str | None = None  #: what a tick of integer times is: "ns"; None if that is not known
     dtypes: tuple[str, ...] | None = None  #: of each channel in the file; None: that of values
+    said: tuple[Said, ...] = field(default=(), repr=False)  # by the file, of what channels are
+    declared: Mapping[str, str] = field(default_factory=dict, repr=False)  # kinds by channels
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """The name, the kind and the unit of each channel: see :doc:`/concepts/kinds`.
+
+        Kinds that nothing states are concluded from all values, once.
+        """
+        return channels_in(self.kinds, self.names)
+
+    @functools.cached_property
+    def kinds(self) -> Kinds:
+        """The groups of the channels, and what is doubtful about them."""
+        dtypes = self.dtypes or (self.values.dtype.name,) * len(self.names)
+        finder = KindFinder(
+            self.name,
+            self.names,
+            dtypes,
+            type=self.kind,
+            said=self.said,
+            declared=self.declared,
+            rows=len(self),
+        )
+        finder.add(self.values)
+        return finder.found()
+
+    def with_kinds(self, declared: Mapping[str, str]) -> RecordedStream:
+        """The same with kinds of some of its channels."""
+        dtypes = self.dtypes or (self.values.dtype.name,) * len(self.names)
+        kinds = redeclared(self.kinds, self.name, self.names, dtypes, self.values, declared)
+        changed = dataclasses.replace(self)
+        changed.__dict__["kinds"] = kinds
+        return changed
+
+    static: bool = False  #: of transforms that stay as they are from their message on
 
     @property
     def log_times(self) -> Any:
@@ -58,7 +100,9 @@ class RecordedStream:
         """
         times = self.times(clock)
         if times is None:
-            raise ValueError(f"{self.name}: has no times; pass robocache.Stream some of yours")
+            raise ValueError(
+                f"stream {self.name} has no times. Give them: robocache.Stream(values, times)"
+            )
         if self.unit is not None and times.dtype.kind == "i":
             times = times.view(f"timedelta64[{self.unit}]")
         return Stream(self.values, times, **options)
@@ -77,13 +121,43 @@ class RecordedStream:
         if rows is not None:
             values = values[rows]
             clocks = {clock: times[rows] for clock, times in clocks.items()}
-        return RecordedStream(self.name, self.kind, chosen, values, clocks, self.unit, dtypes)
+        changed = dataclasses.replace(
+            self, names=chosen, values=values, clocks=clocks, dtypes=dtypes, said=(), declared={}
+        )
+        if chosen:
+            columns = [self.names.index(name) for name in chosen]
+            kinds = kept_kinds(self.kinds, self.name, columns, asked=names is not None)
+            changed.__dict__["kinds"] = kinds
+        return changed
 
     def __repr__(self) -> str:
         return (
             f"RecordedStream({self.name!r}, {self.kind!r}, {self.values.dtype} "
             f"[{len(self)},{len(self.names)}], clocks={list(self.clocks)})"
         )
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """Topics that :meth:`Recording.without` left out."""
+
+    asked: frozenset[str] = frozenset()  # topics and types
+    topics: frozenset[str] = frozenset()  # these, those of the types, and the streams of their keys
+
+    def topic(self, name: str, kind: str = "") -> bool:
+        """Whether it is one of them."""
+        if not self.asked:
+            return False
+        own = re.sub(r" (\([^()]*\)|#\d+)$", "", name)  # of several types or definitions
+        return kind in self.asked or name in self.topics or own in self.topics
+
+    def place(self, place: str) -> bool:
+        """Whether a place is in one of them: a topic, or a field of it."""
+        return self.topic(place) or self.topic(place.partition(": ")[0])
+
+    def problem(self, place: str) -> bool:
+        """Whether a problem is one of a topic of these."""
+        return place.startswith("topic ") and self.topic(place[len("topic ") :])
 
 
 class Recording:
@@ -107,13 +181,16 @@ class Recording:
         path: str | None = None,
         problems: Sequence[Problem] = (),
         unread: Collection[Unread] = (),
+        kinds: Mapping[str, Mapping[str, str]] | None = None,
+        ignored: Ignored | None = None,
     ) -> None:
         self._source = source
+        self._kinds = dict(kinds or {})
+        self._ignored = ignored or Ignored()
         self._loaded: dict[str, RecordedStream] = dict(streams or {})
-        if chosen is None:
-            chosen = list(self._loaded) if source is None else list(source.streams)
-        self._chosen = tuple(chosen)
-        self._names = frozenset(self._chosen)
+        if chosen is None and source is None:
+            chosen = list(self._loaded)
+        self._given = None if chosen is None else dict.fromkeys(chosen)  # None: all of the source
         self._progress = progress
         self._left_out = tuple(left_out)
         self._path = path
@@ -139,8 +216,27 @@ class Recording:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the streams."""
-        return self._chosen
+        """Of the streams.
+
+        Of a bag with topics that may have several keys, such as frames, it reads the first 16 MB:
+        each key in them is a stream. Keys that only come later become streams when they are read.
+        """
+        if self._given is not None:
+            return tuple(self._given)
+        with reading(self._source.path if self._source is not None else ""):
+            return tuple(self._source.streams) if self._source is not None else ()
+
+    def of_topic(self, name: str) -> tuple[str, ...]:
+        """The streams of a topic: the one of its name, and those of its keys.
+
+        >>> from robocache import data
+        >>> import numpy as np
+        >>> none, times = np.zeros((0, 1)), {"log": np.zeros(0, np.int64)}
+        >>> streams = [data.RecordedStream(n, "", ("x",), none, times) for n in ("/tf/a", "/tfs")]
+        >>> data.Recording.of(streams).of_topic("/tf")
+        ('/tf/a',)
+        """
+        return of_topic(name, self.names)
 
     def info(self, name: str) -> StreamInfo:
         """What is known of a stream without reading its data."""
@@ -148,8 +244,64 @@ class Recording:
         if self._source is not None and name not in self._loaded:
             return self._source.streams[name]
         stream = self._loaded[name]
-        unit = None if self._source is None else self._source.streams[name].unit
-        return StreamInfo(name, stream.kind, len(stream), stream.names, unit or stream.unit)
+        own = None if self._source is None else self._source.streams[name]
+        unit, times = (None, None) if own is None else (own.unit, own.times)
+        unit = unit or stream.unit
+        return StreamInfo(
+            name,
+            stream.kind,
+            len(stream),
+            stream.names,
+            unit,
+            stream.said,
+            times,
+            stream.static,
+        )
+
+    def count_in_file(self, name: str) -> int | None:
+        """How many samples the file says that a stream has; None where it does not say."""
+        if self._source is None or name not in self._source.streams:
+            return None
+        return self._source.streams[name].count
+
+    def declared(self, name: str) -> Mapping[str, str]:
+        """The kinds that were declared for a stream, by channels."""
+        self._require(name)
+        if name in self._loaded:
+            return self._loaded[name].declared
+        return self._kinds.get(name, {})
+
+    def known_kinds(self, name: str) -> Kinds | None:
+        """The kinds of a stream's channels, where they were found before."""
+        stream = self._loaded.get(name)
+        return None if stream is None else stream.__dict__.get("kinds")
+
+    def with_kinds(self, kinds: Mapping[str, Mapping[str, str]]) -> Recording:
+        """The same with kinds of channels, as ``open`` takes them."""
+        require_streams(kinds, self.names)
+        for name, of in kinds.items():
+            names = self.info(name).names
+            for channels, kind in of.items():
+                if names is not None:  # else they are looked for once it is read
+                    where = f"kinds: {name}:{channels}={kind}"
+                    columns_of(channels, names, len(names), where, name)
+        loaded = {
+            name: stream.with_kinds(kinds[name]) if name in kinds else stream
+            for name, stream in self._loaded.items()
+        }
+        own = {name: {**self._kinds.get(name, {}), **of} for name, of in kinds.items()}
+        return Recording(
+            self._source,
+            loaded,
+            chosen=self._given,
+            progress=self._progress,
+            left_out=self._left_out,
+            path=self._path,
+            problems=self._problems,
+            unread=self._unread,
+            kinds={**self._kinds, **own},
+            ignored=self._ignored,
+        )
 
     @property
     def streams(self) -> Mapping[str, RecordedStream]:
@@ -166,7 +318,8 @@ class Recording:
         if self._source is None:
             return self._left_out
         with reading(self._source.path):
-            return tuple(self._source.left_out)
+            found = self._source.left_out
+        return tuple(each for each in found if not self._ignored.place(each.place))
 
     @property
     def unread(self) -> tuple[Unread, ...]:
@@ -177,12 +330,25 @@ class Recording:
         if self._source is None:
             return self._unread
         with reading(self._source.path):
-            return tuple(self._source.unread)
+            found = self._source.unread
+        return tuple(each for each in found if not self._ignored.topic(each.place, each.type))
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The topics and types that :meth:`without` left out."""
+        return tuple(sorted(self._ignored.asked))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is to know about the streams, of what was read so far: frames that change."""
+        found = [] if self._source is None else getattr(self._source, "findings", [])
+        return tuple(each for each in found if not each.stream or each.stream in self)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Damage that was read around, of what was read so far."""
-        return tuple(self._problems if self._source is None else self._source.damage.problems)
+        found = self._problems if self._source is None else self._source.damage.problems
+        return tuple(each for each in found if not self._ignored.problem(each.place))
 
     @property
     def unit(self) -> str | None:
@@ -192,20 +358,23 @@ class Recording:
         return next((stream.unit for stream in self._loaded.values()), None)
 
     def __len__(self) -> int:
-        return len(self._chosen)
+        return len(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._names
+        if self._given is None and self._source is not None:
+            with reading(self._source.path):
+                return name in self._source.streams
+        return name in (self._given or ())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._chosen)
+        return iter(self.names)
 
     def __repr__(self) -> str:
         if self._source is not None:
             with reading(self._source.path):
                 self._source.look()
         rows = [["stream", "samples", "channels", "type"]]
-        for name in self._chosen:
+        for name in self.names:
             info = self.info(name)
             count = "?" if info.count is None else str(info.count)
             channels = "?" if info.names is None else str(len(info.names))
@@ -225,7 +394,7 @@ class Recording:
 
     def load(self, names: Collection[str] | None = None) -> Recording:
         """The same with all streams, or some, in memory: one pass through the files."""
-        chosen = self._chosen if names is None else tuple(names)
+        chosen = self.names if names is None else tuple(names)
         for name in chosen:
             self._require(name)
         self._read([name for name in chosen if name not in self._loaded])
@@ -233,32 +402,48 @@ class Recording:
 
     def pieces(self, names: Collection[str] | None = None) -> Iterator[Piece]:
         """Go through all samples in the order of the file, piece by piece, without keeping them."""
-        chosen = self._chosen if names is None else tuple(names)
+        chosen = self.names if names is None else tuple(names)
         for name in chosen:
             self._require(name)
         unread = [name for name in chosen if name not in self._loaded]
         for name in chosen:
             if name in self._loaded:
                 stream = self._loaded[name]
-                yield Piece(name, stream.names, stream.values, stream.clocks)
+                yield Piece(
+                    name, stream.names, stream.values, stream.clocks, stream.dtypes, stream.said
+                )
         if unread and self._source is not None:
             with reading(self._source.path):
                 yield from self._source.pieces(unread, self._progress)
 
     def _require(self, name: object) -> None:
         if name not in self:
-            raise KeyError(f"stream: is {name!r}, expected one of {some(self._chosen)}")
+            raise KeyError(f"stream: is {name!r}, expected one of {some(self.names)}")
+
+    def _expanded(self, names: Collection[str]) -> tuple[str, ...]:
+        """Names of streams, with those of its keys in place of a topic."""
+        found: dict[str, None] = {}
+        for name in names:
+            found.update(dict.fromkeys([name] if name in self else of_topic(name, self.names)))
+            if name not in found and not of_topic(name, self.names):
+                self._require(name)
+        return tuple(found)
 
     def _read(self, names: list[str]) -> None:
         if not names or self._source is None:
             return
-        pieces: dict[str, list[Piece]] = {name: [] for name in names}
+        pieces: dict[str, list[Piece]] = {name: [] for name in names}  # and of keys that come late
         with reading(self._source.path):
             for piece in self._source.pieces(names, self._progress):
-                pieces[piece.stream].append(piece)
+                pieces.setdefault(piece.stream, []).append(piece)
             streams = self._source.streams
-            for name in names:
-                self._loaded[name] = _joined(streams[name], pieces.pop(name), self._source.unit)
+            for name in list(pieces):
+                joined = _joined(streams[name], pieces.pop(name), self._source.unit)
+                if name in self._kinds:
+                    joined = dataclasses.replace(joined, declared=self._kinds[name])
+                self._loaded[name] = joined
+                if self._given is not None:
+                    self._given[name] = None
 
     # ---- what is done with it -------------------------------------------------------------------
 
@@ -285,7 +470,7 @@ class Recording:
         clock
             Of ``begin`` and ``end``, as for :meth:`align`.
         """
-        chosen = self._chosen if streams is None else tuple(streams)
+        chosen = self.names if streams is None else self._expanded(streams)
         for name in (*chosen, *(channels or {})):
             self._require(name)
         if channels is None and begin is None and end is None:
@@ -299,6 +484,8 @@ class Recording:
                 path=self._path,
                 problems=self._problems,
                 unread=self._unread,
+                kinds=self._kinds,
+                ignored=self._ignored,
             )
         self.load(chosen)
         clock = self.clock(chosen) if clock is None else clock
@@ -319,15 +506,41 @@ class Recording:
             unread=self.unread,
         )
 
+    def without(self, topics: Collection[str]) -> Recording:
+        """The same without some topics, given by their names or their types.
+
+        They are no streams, and checks and lists do not mention them.
+
+        >>> import numpy as np
+        >>> from robocache import data
+        >>> none, times = np.zeros((0, 1)), {"log": np.zeros(0, np.int64)}
+        >>> streams = [data.RecordedStream(n, "", ("x",), none, times) for n in ("/tf/a", "/imu")]
+        >>> data.Recording.of(streams).without(["/tf"]).names
+        ('/imu',)
+        """
+        asked = frozenset(topics) | self._ignored.asked
+        found = {name for name in self if self.info(name).kind in asked}
+        found |= {each.place for each in self.unread if each.type in asked}
+        for topic in asked - set(self.names):  # its streams of keys
+            found.update(of_topic(topic, self.names))
+        ignored = Ignored(asked, asked | found | self._ignored.topics)
+        kept = self.select([name for name in self if not ignored.topic(name)])
+        kept._ignored = ignored
+        kept._unread = tuple(u for u in self._unread if not ignored.topic(u.place, u.type))
+        return kept
+
     def clock(self, names: Collection[str] | None = None) -> str:
         """The clock that :meth:`report` and :meth:`align` take: "header", "log" or "time".
 
         "header" if all streams have header stamps, none of 0, none going back, and within 10 s of
         the log times: they tell when something was measured. Else "log".
         """
-        chosen = self._chosen if names is None else tuple(names)
+        chosen = self.names if names is None else tuple(names)
         self.load(chosen)
-        streams = [self._loaded[name] for name in chosen if len(self._loaded[name])]
+        streams = [
+            self._loaded[n] for n in chosen if len(self._loaded[n]) and self._loaded[n].clocks
+        ]
+        streams = [stream for stream in streams if not stream.static] or streams
         if all("time" in stream.clocks for stream in streams):
             return "time"
         return "header" if streams and all(map(_headers_are_good, streams)) else "log"
@@ -339,9 +552,9 @@ class Recording:
         """
         clock = self.clock() if clock is None else clock
         told = {}
-        for name in self._chosen:
+        for name in self.names:
             stream = self[name]
-            if len(stream):
+            if len(stream) and stream.clocks:
                 told[name] = stream.select(names=()).stream(clock_of(stream, clock))
         return report(told, unit=self.unit or unit)
 
@@ -363,7 +576,10 @@ class Recording:
 def clock_of(stream: RecordedStream, clock: str) -> str:
     """The clock, or what a stream without it has in its place."""
     if not stream.clocks:
-        raise ValueError(f"{printable(stream.name)}: has no times; choose streams that have some")
+        raise ValueError(
+            f"{printable(stream.name)} has no times. Name their column with --time COLUMN, or give "
+            "the rows a second with --fps HZ, or choose other streams"
+        )
     if clock in stream.clocks:
         return clock
     return "log" if "log" in stream.clocks else next(iter(stream.clocks))
@@ -381,9 +597,8 @@ def _joined(info: StreamInfo, pieces: list[Piece], unit: str | None) -> Recorded
     if not pieces:
         names = info.names or ()
         clocks = {"log" if unit == "ns" else "time": np.zeros(0, np.int64)}
-        return RecordedStream(
-            info.name, info.kind, names, np.zeros((0, len(names)), "f4"), clocks, unit
-        )
+        none = np.zeros((0, len(names)), "f4")
+        return RecordedStream(info.name, info.kind, names, none, clocks, unit, static=info.static)
     names = pieces[0].names
     values = _concatenated([piece.values for piece in pieces])
     clocks = {}
@@ -394,7 +609,15 @@ def _joined(info: StreamInfo, pieces: list[Piece], unit: str | None) -> Recorded
     if log is not None and (np.diff(log) < 0).any():  # written by several threads
         order = np.argsort(log, kind="stable")
         values, clocks = values[order], {name: times[order] for name, times in clocks.items()}
-    return RecordedStream(info.name, info.kind, names, values, clocks, unit, pieces[0].dtypes)
+    dtypes, said = pieces[0].dtypes, pieces[0].said
+    return RecordedStream(
+        info.name, info.kind, names, values, clocks, unit, dtypes, said, static=info.static
+    )
+
+
+def of_topic(name: str, names: Collection[str]) -> tuple[str, ...]:
+    """The names that are a topic's, or those of keys of it."""
+    return tuple(own for own in names if own == name or own.startswith(f"{name}/"))
 
 
 def _concatenated(arrays: list[Any]) -> Any:

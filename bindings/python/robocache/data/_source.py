@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ._errors import Damage, LeftOut, Unread
+from ._kinds import Said
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,9 @@ class StreamInfo:
     count: int | None  #: of its samples; None: the file does not tell
     names: tuple[str, ...] | None  #: of its channels; None: not known before its data are read
     unit: str | None = None  #: of the times in a table's file, as it was taken; None: not known
+    said: tuple[Said, ...] = ()  # by the file, of what its channels are
+    times: str | None = None  #: where the times of a table come from, and why
+    static: bool = False  #: of transforms that stay as they are from their message on
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class Piece:
     values: Any  #: [n,D], in NumPy
     clocks: Mapping[str, Any]  #: times by clock ("log", "header", "time"), each [n]
     dtypes: tuple[str, ...] | None = None  #: of each channel, where values holds several kinds
+    said: tuple[Said, ...] = ()  # by the file, of what its channels are
 
     def __len__(self) -> int:
         return len(self.values)
@@ -50,6 +55,8 @@ class Source(Protocol):
 
     @property
     def unread(self) -> Sequence[Unread]: ...
+
+    # A source may have ``findings``, too: those about what was read so far.
 
     def look(self) -> None:
         """Read as much as it takes to know the channels."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Union
 from .. import Track
 from .._printable import printable
 from ._check_times import header_is_good
-from ._check_values import quaternions_of
 from ._motion import Motion, kind_of, motion_of
 from ._recording import RecordedStream
 from ._sync_search import Search
@@ -232,15 +231,28 @@ def _sensor(given: Any, kind: str, name: str, clock: str | None, unit: str | Non
             f"{printable(name)}: its times are integers; pass their unit, such as unit='us'"
         )
     if kind == "auto":
-        quaternions = quaternions_of(names, values.shape[1], label)
-        kind, chosen = kind_of(label, names, quaternions)
+        kind, chosen = kind_of(label, names, _quaternions_of(given, name))
         if chosen is not None:
-            values, names = values[:, chosen], tuple(names[i] for i in chosen)
+            values = values[:, chosen]
+            names = None if names is None else tuple(names[i] for i in chosen)
     seconds = _seconds(times, per_second(unit))
     rows = [(seconds, values)]
     if cuts is not None:
         rows = list(zip(np.split(seconds, cuts), np.split(values, cuts)))
     return _Sensor(rows, names, kind, unit)
+
+
+def _quaternions_of(given: Any, name: str) -> list[tuple[int, ...]]:
+    """The columns x y z w of each quaternion."""
+    if isinstance(given, RecordedStream):
+        kinds = given.kinds
+    elif isinstance(given, Track):
+        from ._track_kinds import kinds_of_track
+
+        kinds = kinds_of_track(given, given.__dict__.get("_label", name))
+    else:
+        return []
+    return [group.columns for group in kinds.groups if group.kind == "quaternion"]
 
 
 def _have_headers(given: Any) -> bool:

@@ -8,7 +8,7 @@
 >>> for finding in data.checks.check(data.Recording.of([arm])):
 ...     print(finding)
 warning: arm log times: 1 gap of more than 25 ms; the longest of 130 ms at sample 40
-warning: arm: dead: none of its 2 channels ever changes
+warning: arm: constant: none of its 2 channels ever changes
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Union
 
 from .. import Report, Stream, report
-from ._check_statistics import check_statistics
+from ._check_statistics import check_statistics, check_stored
 from ._check_times import Limits, check_clocks, check_rate, check_spans, check_times, header_is_good
+from ._check_unread import check_unread
 from ._check_values import Channels, quaternions_of
 from ._episodes import Episodes
 from ._findings import Finding, sorted_findings
@@ -42,6 +43,7 @@ __all__ = [
     "check_rate",
     "check_spans",
     "check_statistics",
+    "check_stored",
     "check_times",
     "quaternions_of",
     "survey",
@@ -153,7 +155,18 @@ def _of_recording(
             watch(piece)
         of = streams.get(piece.stream)
         if of is None:
-            channels = Channels(piece.stream, piece.names, len(piece.names))
+            info = recording.info(piece.stream)
+            channels = Channels(
+                piece.stream,
+                piece.names,
+                len(piece.names),
+                dtypes=piece.dtypes or (piece.values.dtype.name,) * len(piece.names),
+                type=info.kind,
+                said=piece.said,
+                declared=recording.declared(piece.stream),
+                rows=info.count,
+                kinds=recording.known_kinds(piece.stream),
+            )
             of = streams[piece.stream] = StreamSurvey(piece.stream, piece.names, channels)
             clocks[piece.stream] = {clock: [] for clock in piece.clocks}
         of.channels.add(piece.values)
@@ -161,17 +174,26 @@ def _of_recording(
             clocks[piece.stream].setdefault(clock, []).append(times)
     own = recording.unit or unit
     ticks = None if own is None else per_second(own)
+    for name in list(clocks):
+        rows_of = clocks.pop(name)  # one stream after the other: times may be large
+        streams[name].clocks = {clock: [np.concatenate(rows)] for clock, rows in rows_of.items()}
     findings = [
         Finding("error", "damage", "", f"{problem.path} {problem.place}".strip(), problem.text)
         for problem in recording.problems
     ]
+    findings += recording.findings
+    findings += check_unread(recording, streams)
     spans = {}
+    unread = {each.place for each in recording.unread if each.messages}
     for name in recording.names:
-        if name not in streams or streams[name].samples + _rows(clocks[name]) == 0:
+        if name not in streams or streams[name].samples == 0:
+            if name in unread:
+                continue
             findings.append(Finding("note", "empty", name, "", "has no samples"))
             continue
         of = streams[name]
-        of.clocks = {clock: [np.concatenate(rows)] for clock, rows in clocks.pop(name).items()}
+        if recording.info(name).static:  # one message, and constant from there on
+            continue
         both = {"header", "log"} <= set(of.clocks)
         good = both and header_is_good(of.clocks["header"][0], of.clocks["log"][0])
         for clock, rows in of.clocks.items():
@@ -191,14 +213,11 @@ def _of_recording(
     return Survey(streams, sorted_findings(findings), own)
 
 
-def _rows(clocks: dict[str, list[Any]]) -> int:
-    return max((sum(map(len, rows)) for rows in clocks.values()), default=0)
-
-
 def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey:
     import numpy as np
 
     from ._episode_tools import exact_of, host_of
+    from ._track_kinds import begins_of, declared_in, dtypes_of, known_kinds
 
     streams: dict[str, StreamSurvey] = {}
     findings: list[Finding] = []
@@ -207,15 +226,24 @@ def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey
     seen: list[tuple[str, Any]] = []  # tracks of one clock are told of once
     unit = episodes.unit or unit
     for name, track in episodes.tracks.items():
-        channels = Channels(name, track.names, track.num_channels)
+        width = track.num_channels
+        channels = Channels(
+            name,
+            track.names,
+            width,
+            dtypes=None if track.values is None else dtypes_of(track),
+            declared=declared_in(track),
+            rows=track.num_rows,
+            kinds=known_kinds(track, name),
+        )
         of = streams[name] = StreamSurvey(name, track.names, channels)
         if track.values is not None:
-            channels.add(host_of(track.values))
+            channels.add(host_of(track.values), begins_of(track))
             if name not in _INDICES:
                 findings += channels.findings()
             statistics[name] = exact_of(track)
             if name in stored:
-                findings += check_statistics(name, stored[name], statistics[name], track.names)
+                findings += check_stored(episodes, name, stored[name], statistics[name])
         if track.times is not None:
             times, cuts = host_of(track.times), host_of(track.episode_offsets)
             of.clocks["time"] = [times[b:e] for b, e in zip(cuts[:-1], cuts[1:])]
@@ -227,6 +255,7 @@ def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey
             findings += check_times(name, of.clocks["time"], ticks, limits)
             if episodes.rate is not None and times.dtype.kind == "f":
                 findings += check_rate(name, of.clocks["time"], episodes.rate)
+    findings += episodes._checked(stored)
     for e in np.flatnonzero(episodes.lengths(next(iter(episodes.tracks))) == 0).tolist():
         findings.append(Finding("error", "empty", "", f"episode {e}", "has no rows"))
     problems = [
