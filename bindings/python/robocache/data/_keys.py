@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ._transforms import Elements
 
-MOST_KEYS = 4096  # of a topic
+MOST_KEYS = 1024  # of a topic
 MOST_ORDERS = 1 << 16  # in which a topic names its joints
 TOO_MANY, NOT_FOLLOWED = -1, -2  # in place of the number of a key
 NO_TEXT = "(no frame)"  # in the name of a stream
