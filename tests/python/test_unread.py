@@ -335,6 +335,9 @@ def test_streams_that_begin_late_and_end_early():
     assert "5 % of a is left out, since b begins at 2 s and c ends at 97 s" in note
     assert "3 % of b is left out, since c ends at 97 s" in note
     assert "2 % of c is left out, since b begins at 2 s" in note
+    middle = [stream("a", 0, 100), stream("b", 20, 60)]
+    (note,) = data.Recording.of(middle).align(10).notes
+    assert "60 % of a is left out, since b begins at 20 s and ends at 60 s" in note
     little = [stream("a", 0, 100), stream("b", 0.9, 99.5)]
     assert data.Recording.of(little).align(10).notes == ()
     long = [stream("a", 0, 1000, 10), stream("b", 2, 1000, 10)]

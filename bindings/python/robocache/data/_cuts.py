@@ -10,6 +10,7 @@ from ._episode_tools import host_of
 
 _PART = 0.1  # of the samples of a stream, or
 _SECONDS = 1.0  # as long: what is left out is worth a note
+_MENTIONED = 0.05  # of what a stream loses: an end that costs less is not the reason
 _SHOWN = 4  # streams, episodes
 
 
@@ -31,14 +32,19 @@ def cut_note(times: Mapping[str, Any], rows: Any) -> str | None:
         (True, False): f"{printable(begins)} begins at {_words(begin - first)}",
         (False, True): f"{printable(ends)} ends at {_words(end - first)}",
     }
-    causes[True, True] = " and ".join(causes.values())
+    if begins == ends:
+        late = f"{printable(begins)} begins at {_words(begin - first)}"
+        causes[True, True] = f"{late} and ends at {_words(end - first)}"
+    else:
+        causes[True, True] = " and ".join(causes.values())
     lost: dict[str, list[str]] = {}
     for name, of in timed.items():
         before, after = max(_number(begin - of[0]), 0.0), max(_number(of[-1] - end), 0.0)
         out = int(of.searchsorted(begin, "left")) + len(of) - int(of.searchsorted(end, "right"))
         long = _is_seconds(of) and max(before, after) > _SECONDS
         if out > _PART * len(of) or long:
-            cause = causes[before > 0, after > 0]
+            least = _MENTIONED * (before + after)
+            cause = causes[before > least, after > least]
             lost.setdefault(cause, []).append(_lost(name, out / len(of), before + after, of))
     if not lost:
         return None
