@@ -237,7 +237,8 @@ class _Walk:
         if typename not in self.types:
             raise CannotDecode(
                 f"the type {typename}, which they contain, is not defined in the bag. "
-                f"Pass its definition: --definition {typename}={typename.rpartition('/')[2]}.msg"
+                f"Pass its definition: --definition {typename}={typename.rpartition('/')[2]}.msg "
+                "(in Python: definitions=)"
             )
         if depth > _DEEPEST:
             raise CannotDecode(f"{typename} contains itself")

@@ -56,7 +56,8 @@ class Types:
         if name not in known:
             raise ValueError(
                 f"the type {name} is defined neither in the bag nor in {self.distribution_name}. "
-                f"Pass its definition: --definition {name}={name.rpartition('/')[2]}.msg"
+                f"Pass its definition: --definition {name}={name.rpartition('/')[2]}.msg "
+                "(in Python: definitions=)"
             )
         return known
 
