@@ -102,14 +102,14 @@ def test_bad_csv(tmp_path, lines, match):
 
 
 def test_texts_that_are_no_tables(tmp_path):
-    for name, text in (
-        ("a", "hello, world\nthis, is\n"),
-        ("b", "{\n"),
-        ("c", "1,2\n3,4\n"),
-        ("d", ""),
+    for name, text, words in (
+        ("a", "hello, world\nthis, is\n", 'cannot tell the format. First bytes: "hello, world"'),
+        ("b", "{\n", "it is a JSON file"),
+        ("c", "1,2\n3,4\n", "looks like a table without a header"),
+        ("d", "", "it is empty"),
     ):
         (tmp_path / name).write_text(text)
-        refused(tmp_path / name, "cannot tell the format|it is ")
+        refused(tmp_path / name, words)
 
 
 def test_a_damaged_parquet_file(tmp_path):

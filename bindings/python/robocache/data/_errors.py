@@ -103,6 +103,7 @@ def without_unread(left_out: Iterable[LeftOut], unread: Sequence[Unread]) -> lis
     ]
 
 
+_NAMED = ("it is empty", "it is a Parquet file without")
 _UNNAMED = ("cannot be read: ", "is no Parquet file")  # reasons that packages give
 _KEEP = "damaged='keep' reads the rest"
 
@@ -141,17 +142,20 @@ class Damage:
 
 
 def _named(path: Any) -> str | None:
-    """A sentence about a file that is empty, or Parquet without its footer; else None."""
+    """A sentence about a file that is empty, or Parquet without its footer; else None.
+
+    Readers do not name these themselves. An empty metadata.yaml is damage of its bag.
+    """
     from ._strangers import stranger
 
     name = os.fsdecode(path)
     try:
         if not os.path.isfile(name) or os.path.basename(name) == "metadata.yaml":
             return None
-        with open(name, "rb") as file:
-            return stranger(name) if file.read(4) in (b"", b"PAR1") else None
+        known = stranger(name)
     except (OSError, ValueError):
         return None
+    return known if known is not None and known.startswith(_NAMED) else None
 
 
 def _in_place_of(path: Any, place: str) -> str | None:
