@@ -33,22 +33,22 @@ def asof(
         first from the query on, and the first of equal ones. "nearest": the nearer of both; a tie
         goes to the earlier one.
     tolerance
-        How far a sample may lie from its query, in the unit of the times, or a length of time.
-        None: any distance.
+        The largest distance of a sample from its query, in the unit of the times, or as a
+        duration. None: any distance.
     allow_exact_matches
         False: a sample at the very time of the query does not count.
 
     Returns
     -------
     int64 array of NumPy [T]
-        The index into ``times`` of each query, and -1 where there is none.
+        The index into ``times`` for each query; -1 if no sample fits.
 
     Raises
     ------
     ValueError
         An argument has a wrong shape or value, a time is NaN, or ``times`` decrease.
     TypeError
-        The units differ, or ``tolerance`` is no length in them.
+        The units differ, or ``tolerance`` is not a duration in them.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def _limit(tolerance: Any, unit: Any, whole: bool) -> Any:
 
 
 def _span(queries: Any, samples: Any, indices: Any, sign: int) -> Any:
-    """How far each query lies behind its sample, or before it. Of integers exactly."""
+    """Distances of queries from their samples: exact for integers."""
     import numpy as np
 
     if not len(samples):

@@ -42,7 +42,7 @@ def state_and_action(
 
 
 def _what_is(given: Any) -> str:
-    """What was opened instead of episodes, and how to make some of it."""
+    """A sentence about data without episodes, and how to make episodes of them."""
     if not isinstance(given, Recording):
         return "This is a point cloud"
     if not has_something(given):
@@ -105,9 +105,9 @@ def _relative(given: Episodes, state: str, action: str, absolute: str | None) ->
 
 
 def require_kinds(given: Episodes, action: str, absolute: str | None) -> None:
-    """That the channels that --relative subtracts are numbers, as far as their values show.
+    """Raise if a channel that --relative subtracts may be a quaternion.
 
-    Channels that may be quaternions are an error; it warns of rotations and angles.
+    It warns of rotations and angles, which --relative subtracts as numbers.
     """
     kept = {part for part in (absolute or "").split(",") if part}
     track = given[action]

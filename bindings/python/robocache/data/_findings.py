@@ -82,8 +82,8 @@ MEANINGS = {
     ),
     "index_statistics": Meaning(
         ("warning",),
-        "The stored statistics of `index`, `frame_index` or `episode_index` are not those of the "
-        "data set. A merge of data sets may leave them so.",
+        "The stored statistics of `index`, `frame_index` or `episode_index` differ from the rows. "
+        "A merge of data sets may leave them wrong.",
         "Compute the statistics of the merged data set again, or ignore this: no values are "
         "normalized by them.",
     ),
@@ -114,8 +114,8 @@ MEANINGS = {
     ),
     "quantiles_aggregated": Meaning(
         ("note",),
-        "Stored quantiles are not those of all rows, but what LeRobot makes of the quantiles of "
-        "the episodes.",
+        "Stored quantiles are an aggregate of the quantiles of the episodes, as LeRobot computes "
+        "it, and not quantiles of all rows.",
         "Normalization by these quantiles is what LeRobot does. `robocache stats --write lerobot` "
         "writes the quantiles of all rows.",
     ),
@@ -167,8 +167,8 @@ MEANINGS = {
     ),
     "tasks": Meaning(
         ("error", "warning"),
-        "The `task_index` of rows is not in `meta/tasks`, or stands for another task than those "
-        "of the episode.",
+        "The `task_index` of rows is not in `meta/tasks`, or is a task that the episode does not "
+        "have.",
         "Correct `task_index`, or the tasks in `meta`.",
     ),
     "unread": Meaning(
