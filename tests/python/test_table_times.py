@@ -208,6 +208,11 @@ def test_tables_of_which_nothing_is_read(tmp_path):
         data.open(tmp_path / "texts.csv")
 
 
+def test_an_unread_table_has_no_messages(tmp_path):
+    (unread,) = data.open(csv(tmp_path / "a.csv", "x,y", range(9), range(9))).unread
+    assert str(unread) == f"a.csv: {unread.reason}"
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "npy"])
 def test_a_rate_gives_tables_times(tmp_path, suffix):
     path, count = tmp_path / f"a.{suffix}", 100_000 if suffix == "parquet" else 50
@@ -236,7 +241,8 @@ def test_a_folder_goes_on_without_the_file_that_has_no_times(tmp_path):
     assert recording.unit == "ns" and [u.place for u in recording.unread] == ["Metadata.csv"]
     aligned = recording.align(50)
     assert list(aligned.tracks) == ["Accelerometer"] and aligned["Accelerometer"].num_rows == 51
-    assert [str(each) for each in aligned.left_out] == ["Metadata: no column of times"]
+    assert [part.place for part in aligned.left_out] == ["Annotation.csv", "Metadata.csv"]
+    assert "no column says the times" in aligned.left_out[1].reason
 
 
 # ---- arrays -------------------------------------------------------------------------------------
@@ -333,13 +339,68 @@ def test_columns_that_say_not_which(tmp_path, kind):
     assert data.open(path).names == ("a",)
 
 
+@pytest.mark.parametrize("kind", ["no time", "no id", "neither", "one row"])
+@pytest.mark.parametrize("ids", [(1, 2), ("left", "right")])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_instances_beside_rows_that_lack_something(tmp_path, kind, ids, suffix):
+    times, which, values = things(ids)
+    skipped = 0
+    if kind in ("no time", "neither"):
+        times[0], skipped = None, skipped + 1
+    if kind in ("no id", "neither"):
+        which[9], skipped = None, skipped + 1
+    if kind == "one row":
+        times.append(times[-1]), which.append(9 if ids[0] == 1 else "top"), values.append(-1.0)
+    path = tmp_path / f"a.{suffix}"
+    if suffix == "csv":
+        rows = [["" if x is None else x for x in column] for column in (times, which, values)]
+        csv(path, "time_ns,id,x", *rows)
+    else:
+        pq.write_table(pa.table({"time_ns": times, "id": which, "x": values}), path)
+    if skipped:
+        with pytest.raises(data.FormatError, match=f"{skipped} of 100 rows are skipped"):
+            data.open(path).load()
+    recording = data.open(path, damaged="keep").load()
+    assert recording.names[:2] == tuple(f"a[{i}]" for i in ids)
+    assert len(recording.names) == (3 if kind == "one row" else 2)
+    assert sum(len(s) for s in recording.streams.values()) == len(times) - skipped
+    for i, name in enumerate(recording.names[:2]):
+        assert recording[name].values.min() >= 10 * i
+        line = recording[name].values[:, 0] - recording[name].times() / 10**7
+        assert line.tolist() == [10.0 * i] * len(line)
+
+
+def test_a_text_that_few_rows_have_says_not_which(tmp_path):
+    times, _, values = things((0, 1))
+    events = [*"abababab", *[""] * 92]
+    assert data.open(csv(tmp_path / "a.csv", "time_ns,event,x", times, events, values)).names == (
+        "a",
+    )
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_rate_leaves_the_times_of_instances(tmp_path, suffix):
+    times, which, values = things(("a", "b", "c"))
+    path = tmp_path / f"a.{suffix}"
+    if suffix == "csv":
+        csv(path, "time_ns,id,x", times, which, values)
+    else:
+        pq.write_table(pa.table({"time_ns": times, "id": which, "x": values}), path)
+    recording = data.open(path, rate=10)
+    assert recording.names == ("a[a]", "a[b]", "a[c]")
+    assert recording["a[c]"].times().tolist() == times[::3]
+
+
 # ---- texts of other tools -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        ("time,x [\xb0]\n0.0,1\n".encode("utf-16"), "is UTF-16: save it as UTF-8 .iconv -f UTF-16"),
+        (
+            "time,x [\xb0]\n0.0,1\n".encode("utf-16"),
+            "it is text in UTF-16. Save it as UTF-8: iconv -f UTF-16",
+        ),
         ("time,x\n0.0,1\n".encode("utf-16-le"), "is UTF-16: .*UTF-16LE"),
         ("time,x [\xb0]\n0.0,1\n".encode("latin-1"), "is not UTF-8 at byte 8, perhaps Latin-1"),
         (b"time;x\n0,0;1,5\n0,1;2,5\n", r"has commas as decimal marks \(0,0\)"),

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import robocache as rbc
-from robocache.data._time_columns import PATTERNS, UNIT_OF, plain_name, row_of
+from robocache.data._time_columns import PATTERNS, UNIT_OF, pairs_of, plain_name, row_of
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -301,6 +301,50 @@ def test_the_caller_names_a_pair_or_a_text(tmp_path):
     assert data.open(path, time="sec + nanosec")["a"].times().tolist() == NS
     with pytest.raises(data.FormatError, match="--time word: column word is of string, no times"):
         data.open(path, time="word")
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.duration("us")])
+def test_a_unit_for_a_column_whose_type_has_one(tmp_path, kind):
+    table = pa.table({"stamp": pa.array(range(ROWS), pa.int64()).cast(kind), "x": SECONDS})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(data.FormatError, match="which have no unit: leave out :s"):
+        data.open(tmp_path / "a.parquet", time="stamp:s")
+
+
+@pytest.mark.parametrize(("seconds", "rest"), [(70, 10**9), (10**12, 0), (-(10**12), 0), (70, -1)])
+def test_a_pair_that_is_none_further_on(tmp_path, seconds, rest):
+    """Behind the rows by which the columns are chosen."""
+    count, at = 80_000, 79_000
+    sec, nanosec = np.arange(count) // 10, np.arange(count) % 10 * 10**8
+    sec[at], nanosec[at] = seconds, rest
+    pq.write_table(pa.table({"sec": sec, "nanosec": nanosec, "x": sec}), tmp_path / "a.parquet")
+    with pytest.raises(data.FormatError, match=rf"sec \+ nanosec, row {at}: is {seconds} and"):
+        data.open(tmp_path / "a.parquet").load()
+
+
+def test_a_pair_whose_seconds_are_nan_further_on(tmp_path):
+    sec, nanosec = np.arange(80_000) // 10 * 1.0, np.arange(80_000) % 10 * 10**8
+    sec[79_000] = np.nan
+    pq.write_table(pa.table({"sec": sec, "nanosec": nanosec, "x": sec}), tmp_path / "a.parquet")
+    recording = data.open(tmp_path / "a.parquet", damaged="keep").load()
+    assert len(recording["a"]) == 79_999 and (np.diff(recording["a"].times()) > 0).all()
+
+
+def test_lengths_of_time_that_int64_does_not_hold(tmp_path):
+    for days in ("9999999", "106751", "9" * 30):
+        texts = [f"{days} days 00:00:0{i}" for i in range(3)]
+        recording = data.open(csv(tmp_path / "a.csv", "time,x", texts, range(3)))
+        assert [each.place for each in recording.unread] == ["a.csv"]
+
+
+def test_names_that_would_take_long_to_read(tmp_path):
+    for name in ("time_stamp_" * 1000 + "x", "%" * 5000 + "x", '%"' * 3000, "(s" * 5000):
+        assert row_of(name) is None
+    names = [f"joint{i}_sec" for i in range(5000)]
+    assert pairs_of([*names, "sec", "nsec", "a.secs", "a.nanosecs"]) == [
+        ("sec", "nsec", S),
+        ("a.secs", "a.nanosecs", S),
+    ]
 
 
 def test_texts_of_parquet_of_any_name(tmp_path):

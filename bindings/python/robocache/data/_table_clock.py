@@ -27,6 +27,7 @@ _MOSTLY = 0.9  # of the steps of times that ascend
 _PER_SECOND = {"ns": 10**9, "us": 10**6, "ms": 10**3, "s": 1}
 _SINCE_1970 = (946_684_800, 4_102_444_800)  # s: from 2000 to 2100
 _LATEST = 253_402_300_800  # s: the year 10000
+_LONGEST = 2**33  # s, which int64 holds as ns
 _PAIR = row_named("`sec` + `nanosec`")
 _DATES = row_named("a column of dates")
 _INDEX = row_named("the index of pandas")
@@ -172,7 +173,7 @@ def times_of(path: str, clock: Clock, table: Any, first: int = 0) -> tuple[Any, 
     values, mask = _values(path, table[clock.columns[0]], clock.form)
     if clock.form == "pair":
         rest, there = _values(path, table[clock.columns[1]], "numbers")
-        values, mask = _joined(values, rest, clock.ticks), mask & there
+        values, mask = _joined(path, clock, values, rest, mask & there, first)
     elif len(clock.columns) == 2:  # a day and a time of day
         rest, there = _values(path, table[clock.columns[1]], "time of day")
         values, mask = values + rest, mask & there
@@ -221,11 +222,20 @@ def _filled(chunked: Any) -> Any:
     return chunked.fill_null(arrow.scalar(0, chunked.type)) if chunked.null_count else chunked
 
 
-def _joined(seconds: Any, rest: Any, ticks: int) -> Any:
-    """Seconds and the rest of a second as int64 ns."""
+def _joined(
+    path: str, clock: Clock, seconds: Any, rest: Any, mask: Any, first: int
+) -> tuple[Any, Any]:
+    """Seconds and the rest of a second as int64 ns, and where there are both."""
     import numpy as np
 
-    return seconds.astype(np.int64) * 10**9 + rest.astype(np.int64) * (10**9 // ticks)
+    mask = mask & (seconds == seconds) & (rest == rest)  # NaN is none
+    seconds, rest = np.where(mask, seconds, 0), np.where(mask, rest, 0)
+    odd = (rest < 0) | (rest >= clock.ticks) | (abs(seconds.astype(np.float64)) >= _LONGEST)
+    if odd.any():
+        row = int(np.argmax(odd))
+        text = f"is {seconds[row]} and {rest[row]}, expected seconds that int64 holds as ns and "
+        raise FormatError(path, f"{clock.name}, row {first + row}", f"{text}0 to {clock.ticks - 1}")
+    return seconds.astype(np.int64) * 10**9 + rest.astype(np.int64) * (10**9 // clock.ticks), mask
 
 
 # ---- which column -------------------------------------------------------------------------------
@@ -371,7 +381,7 @@ def _is_pair(path: str, table: Any, seconds: str, rest: str, ticks: int) -> bool
             return False
     low, high = _range(path, table, rest)
     first, last = _range(path, table, seconds)
-    return bool(low >= 0 and high < ticks and -(2**33) < first and last < 2**33)
+    return bool(low >= 0 and high < ticks and -_LONGEST < first and last < _LONGEST)
 
 
 def _range(path: str, table: Any, name: str) -> tuple[Any, Any]:
@@ -477,13 +487,23 @@ def asked_clock(
         clock = _named(path, table, names, text, units)
         if clock is not None:
             clock.is_asked, clock.asked = True, unit
-            if unit is not None and clock.unit is not None and clock.form != "numbers":
-                reason = f"column {clock.name} holds {clock.form}s, which have no unit: leave out"
+            what = clock.form if clock.form != "numbers" else _typed(table, clock)
+            if unit is not None and what is not None:
+                reason = f"column {clock.name} holds {what}s, which have no unit: leave out"
                 raise FormatError(path, "", f"--time {asked}: {reason} :{unit}")
             if unit is not None:
                 clock.unit = unit
             return clock
     return None
+
+
+def _typed(table: Any, clock: Clock) -> str | None:
+    """What a column holds whose type has a unit: "date" or "length"; None of plain numbers."""
+    types = needed("pyarrow", "tables", "a table").types
+    kind = table.schema.field(clock.columns[0]).type
+    if types.is_timestamp(kind):
+        return "date"
+    return "length" if types.is_duration(kind) else None
 
 
 def split_unit(asked: str) -> list[tuple[str, str | None]]:

@@ -11,6 +11,7 @@ from ._parquet import numbers_of, present_in
 from ._time_texts import is_text
 
 _FEW, _MANY = 2, 64  # instances
+_MOSTLY = 0.9  # of the rows with a time say which thing they are of
 _REPEATED = 0.5  # of the rows, whose times others have too
 
 
@@ -23,7 +24,7 @@ class Instances:
     counts: tuple[int, ...]  # rows of each
 
     def rows(self, path: str, chunked: Any) -> dict[Any, Any]:
-        """The rows of each thing, as bool arrays."""
+        """The rows of each thing, as bool arrays. Rows that name none are of no thing."""
         values, there = codes_of(path, self.column, chunked)
         if isinstance(values, tuple):
             codes, texts = values
@@ -66,26 +67,31 @@ def times_repeat(times: Any) -> bool:
 def instances_of(
     path: str, table: Any, names: Iterable[str], times: Any, mask: Any
 ) -> Instances | None:
-    """The first column by which the times of each thing are unique and ascend."""
+    """The first column by which the times of each thing are unique and ascend.
+
+    Rows without a time, or without a value in the column, do not count.
+    """
     import numpy as np
 
-    if not mask.all() or not times_repeat(times):
+    if not times_repeat(times[mask]):
         return None
     _, places = np.unique(times, return_inverse=True)
     for name in names:
         if not may_say_which(table.schema.field(name).type):
             continue
         values, there = codes_of(path, name, table[name])
-        if not there.all():
-            continue
         texts = None
         if isinstance(values, tuple):
             values, texts = values
-        labels, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-        if not _FEW <= len(labels) <= _MANY or counts.min() < 2:
+            there &= np.array([bool(text) for text in texts] or [False])[values]
+        kept = there & mask
+        if kept.sum() < _MOSTLY * mask.sum() or not times_repeat(times[kept]):
+            continue
+        labels, codes, counts = np.unique(values[kept], return_inverse=True, return_counts=True)
+        if not _FEW <= len(labels) <= _MANY or len(codes) < 2 * len(labels):
             continue
         order = np.argsort(codes, kind="stable")
-        steps, same = np.diff(places[order]), np.diff(codes[order]) == 0
+        steps, same = np.diff(places[kept][order]), np.diff(codes[order]) == 0
         if (steps[same] > 0).all():
             known = [int(label) if texts is None else texts[label] for label in labels]
             return Instances(name, tuple(known), tuple(counts.tolist()))

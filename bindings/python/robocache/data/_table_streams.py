@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,12 +100,12 @@ def told(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table
     if clock is None and _texts_of_dates(path, schema, wanted.time, limit):
         return None
     instances = None
-    if wanted.rate is not None:
+    if clock is not None and clock.sample is not None and times_repeat(clock.sample):
+        instances = _instances_in(path, clock, schema, limit)
+    if wanted.rate is not None and instances is None:
         if clock is not None:
             sample = flat(read_table(path, owners_of(clock, schema), (), limit))
         clock = _with_digits(path, clock, sample, wanted)
-    if clock is not None and clock.sample is not None and times_repeat(clock.sample):
-        instances = _instances_in(path, clock, schema, limit)
     if instances is not None and instances.column not in names:  # a column of texts
         empty = empty.append_column(
             instances.column, needed("pyarrow", "tables", "").array([], "str")
@@ -174,19 +174,19 @@ def read(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table
         if more:
             there = opened(path, limit, more)
             clock = chosen_clock(path, there.table, {}, there.index, wanted.time, whole=True)
-    if wanted.rate is not None:
-        clock = _with_digits(path, clock, there.table, wanted)
     table = there.table
     used = set() if clock is None else set(clock.columns)
     instances = None
-    if clock is not None and clock.form != "rows":
+    if clock is not None:
         times, mask = times_of(path, clock, table)
-        if mask.all() and times_repeat(times):
+        if times_repeat(times[mask]):
             whole = _with_texts(path, table, limit)
             names = [name for name in whole.column_names if name not in used]
             instances = instances_of(path, whole, names, times, mask)
             if instances is not None and instances.column not in table.column_names:
                 table = table.append_column(instances.column, whole[instances.column])
+    if wanted.rate is not None and instances is None:
+        clock = _with_digits(path, clock, table, wanted)
     kept = used if instances is None else used | {instances.column}
     table = table.drop_columns([name for name in there.times if name not in kept])
     streams = streams_of(stem, path, table, clock, None, instances)
@@ -293,16 +293,20 @@ def streams_of(
     else:
         large = {name for name, of in columns.items() if of.name in large}
     rounded = {columns[name].name for name in large}
+    rows_of = {} if instances is None else instances.rows(path, table[instances.column])
     times, untimed, there = None, None, None
     if clock is not None:
-        times, untimed, there = _timed(path, clock, table, columns, first)
+        times, there = times_of(path, clock, table, first)
+        untimed, there = _untimed(clock, there, instances, rows_of)
+        if untimed is not None:
+            times, columns = times[there], {name: of.rows(there) for name, of in columns.items()}
     there_are = [text for text in odd if text is not None]
     result = Table({}, clock, left_out, used, rounded, untimed, odd=there_are, instances=instances)
     result.table_rows = len(table)
     if instances is None:
         _group(stem, columns, large, times, result.streams)
         return result
-    for label, rows in instances.rows(path, table[instances.column]).items():
+    for label, rows in rows_of.items():
         own_rows = rows if there is None else rows[there]
         own_columns = {name: of.rows(own_rows) for name, of in columns.items()}
         own_times = None if times is None else times[own_rows]
@@ -379,20 +383,21 @@ def _apart(
 # ---- times --------------------------------------------------------------------------------------
 
 
-def _timed(
-    path: str, clock: Clock, table: Any, columns: dict[str, Column], first: int
-) -> tuple[Any, Untimed | None, Any]:
-    """Times; and rows without one are taken from all columns."""
+def _untimed(
+    clock: Clock, there: Any, instances: Instances | None, rows_of: Mapping[Any, Any]
+) -> tuple[Untimed | None, Any]:
+    """Rows without a time, or that name no thing; and where the others are."""
     import numpy as np
 
-    times, there = times_of(path, clock, table, first)
-    if there.all():
-        return times, None, None
-    for name, of in columns.items():
-        columns[name] = of.rows(there)
+    lacking = {clock.columns[0] if clock.columns else clock.name: ~there}
+    if instances is not None:
+        lacking[instances.column] = ~np.any(list(rows_of.values()), axis=0)
+    names = [name for name, rows in lacking.items() if rows.any()]
+    if not names:
+        return None, there
+    there = ~np.any(list(lacking.values()), axis=0)
     missing = np.flatnonzero(~there)
-    name = clock.columns[0] if clock.columns else clock.name
-    return times[there], Untimed(name, int(missing[0]), len(missing), len(there)), there
+    return Untimed(" or ".join(names), int(missing[0]), len(missing), len(there)), there
 
 
 def _stacked(columns: list[Any]) -> Any:

@@ -32,7 +32,8 @@ _WORDS = (
     "simulation|elapsed|since|from|start|boot|begin|beginning|relative|rel|absolute|abs|"
     "measurement|measured|acquisition|logging|server|message|msg|field|sample|date|1970"
 )
-_TIMES = "timestamps?|time_stamps?|times?|stamps?|datetimes?|ts"
+_TIME = "timestamps?|times?|stamps?|datetimes?|ts"  # a word; no two match one text
+_TIMES = f"time_stamps?|{_TIME}"
 _UNIT_WORDS = "nanoseconds|nanosecs?|nanos|nsecs?|microseconds|microsecs?|micros|usecs?"
 _UNIT_WORDS += "|milliseconds|millisecs?|millis|msecs?|seconds|secs?"
 
@@ -67,7 +68,7 @@ PATTERNS = (
     Pattern(
         "`gps_time`, `sensor_timestamp`, `time_boot_ms`, `elapsed_time` and others: "
         "a word of time with one that says which",
-        rf"(({_WORDS}|{_TIMES})_)*({_TIMES})(_({_WORDS}))*",
+        rf"(({_WORDS}|{_TIME})_)*({_TIME})(_({_WORDS}))*",
         needs=ASCENDING,
     ),
     Pattern(
@@ -105,8 +106,8 @@ _GLUED = re.compile(
 )
 _SECONDS = re.compile(r"(.*?)(secs?|seconds?)", re.IGNORECASE)
 _FRACTIONS = (
-    (re.compile(r"nsecs?|nanosecs?|nanoseconds?|nanos", re.IGNORECASE), 10**9),
-    (re.compile(r"usecs?|microsecs?|microseconds?|micros", re.IGNORECASE), 10**6),
+    (re.compile(r"(.*?)(nsecs?|nanosecs?|nanoseconds?|nanos)", re.IGNORECASE), 10**9),
+    (re.compile(r"(.*?)(usecs?|microsecs?|microseconds?|micros)", re.IGNORECASE), 10**6),
 )
 
 
@@ -149,10 +150,11 @@ def plain_name(name: str) -> tuple[str, str | None]:
 def row_of(name: str) -> tuple[int, str | None] | None:
     """The row of the table that a column's name fits, and the unit that it states."""
     plain, unit = plain_name(name)
-    for row, pattern in enumerate(PATTERNS):
-        if pattern.regex and pattern.fits(plain):
-            return row, unit
-    return row_of(name.strip()[1:]) if plain.startswith("%") and len(plain) > 1 else None
+    for text in dict.fromkeys((plain, plain.removeprefix("%"))):
+        for row, pattern in enumerate(PATTERNS):
+            if pattern.regex and pattern.fits(text):
+                return row, unit
+    return None
 
 
 def row_named(begin: str) -> int:
@@ -163,21 +165,17 @@ def row_named(begin: str) -> int:
 def pairs_of(names: list[str]) -> list[tuple[str, str, int]]:
     """Columns of whole seconds and of the rest, and how many ticks of the rest a second has."""
     known = {bare(name): name for name in names}
+    rests: dict[tuple[str, int], str] = {}  # by what is before the unit, and the ticks
+    for text, name in known.items():
+        for regex, ticks in _FRACTIONS:
+            rest = regex.fullmatch(text)
+            if rest is not None:
+                rests.setdefault((rest[1], ticks), name)
     found = []
     for text, name in known.items():
         seconds = _SECONDS.fullmatch(text)
-        if seconds is None:
-            continue
-        for regex, ticks in _FRACTIONS:
-            rest = next(
-                (
-                    other
-                    for other in known
-                    if other.startswith(seconds[1]) and regex.fullmatch(other[len(seconds[1]) :])
-                ),
-                None,
-            )
-            if rest is not None:
-                found.append((name, known[rest], ticks))
+        for _, ticks in _FRACTIONS:
+            if seconds is not None and (seconds[1], ticks) in rests:
+                found.append((name, rests[seconds[1], ticks], ticks))
                 break
     return found

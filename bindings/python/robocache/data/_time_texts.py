@@ -21,9 +21,10 @@ _FORMS = {
     ),
     "time of day": (r"^\s*" + _CLOCK + r"\s*(?P<half>[AaPp])?(?:\.?[Mm]\.?)?\s*$",),
     "day": (_DATE + r"\s*$",),
-    "length": (r"^\s*(?P<days>-?\d+) days?,?\s+\+?" + _CLOCK + r"\s*$",),
+    "length": (r"^\s*(?P<days>-?\d{1,6}) days?,?\s+\+?" + _CLOCK + r"\s*$",),
 }
 _DAY = 86_400 * 10**9  # ns
+_MOST_DAYS = 106_750  # which int64 holds as ns
 _LOOK = 1000  # texts that say of which form a column is
 
 
@@ -103,7 +104,8 @@ def _ticks(path: str, found: Any, form: str) -> tuple[Any, Any]:
         rest = numbers_of(path, "rest", _chunked(digits.cast(arrow.int64())))
     total = ((hour * 60 + minute) * 60 + second) * 10**9 + rest
     if "days" in names:
-        total = total + number("days") * _DAY
+        days = number("days")
+        total, valid = total + days * _DAY, valid & (np.abs(days) <= _MOST_DAYS)
     if "year" in names:
         days, good = _days(number("year", 1970), number("month") + number("month2"),
                            number("day") + number("day2"))  # fmt: skip
