@@ -274,6 +274,30 @@ def test_names_of_angles(name, period, positive, unit):
 
 
 @pytest.mark.parametrize(
+    ("name", "half", "dtype"),
+    [("heading", 180, "f8"), ("yaw_deg", 180, "f4"), ("yaw", np.pi, "f4"), ("yaw", np.pi, "f8")],
+)
+def test_half_a_turn_stays_where_no_value_is_negative(name, half, dtype):
+    values = np.full((101, 1), half, dtype)
+    values[:20] = np.linspace(0.9, 1, 20)[:, None] * half
+    got = aligned("s", (name,), values).values
+    assert got.dtype == dtype and got.min() >= values.min() and got.max() == values.max()
+    assert (got[QUERIES > 2] == values[-1]).all()
+
+
+@pytest.mark.parametrize(("low", "unit"), [(-np.pi, "rad"), (0, "rad")])
+def test_longitudes_in_radians(low, unit):
+    turn = 2 * np.pi
+    values = (3 + 0.2 * TIMES + 3.1 * (low == 0) - low) % turn + low
+    track = aligned("s", ("longitude",), values[:, None])
+    assert track.channels == (Channel("longitude", "angle", unit),)
+    want = np.interp(QUERIES, TIMES, np.unwrap(values))
+    np.testing.assert_allclose(track.values[:, 0], (want - low) % turn + low, atol=1e-11)
+    small = stream("s", ("longitude",), 2.3 + 0.001 * TIMES[:, None])
+    assert small.channels == (Channel("longitude", "angle", "deg"),)
+
+
+@pytest.mark.parametrize(
     ("name", "values"),
     [
         ("yaw", 3 * TIMES),
@@ -353,6 +377,15 @@ def test_rotation_vectors_longer_than_half_a_turn():
     got = aligned("s", ("x", "y", "z"), values, kinds={"s": {"x-z": "rotation_vector"}}).values
     want = np.outer(2.5 + 0.3 * QUERIES, [0, 0.6, 0.8])
     np.testing.assert_allclose(got, want, atol=1e-12)
+
+
+def test_rotation_vectors_of_several_turns():
+    """Only declared ones are that long. They keep the number of turns of their samples."""
+    turn = np.linspace(0.1, 21, 101)
+    values = np.outer(turn, [0, 0.6, 0.8])
+    got = aligned("s", ("x", "y", "z"), values, kinds={"s": {"x-z": "rotation_vector"}}).values
+    want = np.outer(np.interp(QUERIES, TIMES, turn), [0, 0.6, 0.8])
+    np.testing.assert_allclose(got, want, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", ["cmd_r{}", "tcp_speed_r{}", "wrench.r{}", "joy_r{}", "r{}_rate"])
@@ -545,6 +578,62 @@ def test_selection_keeps_what_all_values_showed():
     assert own.select(names=["x"]).channels == (Channel("x", "number"),)
     quaternion = stream("s", ("qx", "qy", "qz", "qw"), turning())
     assert {c.kind for c in quaternion.select(names=["qx", "qy"]).channels} == {"number"}
+
+
+def test_findings_are_those_of_the_channels_that_are_left():
+    values = np.stack([9 * np.sin(TIMES), np.cos(TIMES), np.sin(2 * TIMES)], 1)
+    values = np.concatenate([values, values, turning(keep_sign=True)], 1)
+    names = ("x", "y", "z", "rx", "ry", "rz", "a", "b", "c", "d")
+    given = data.Recording.of([stream("s", names, values)])
+
+    def found(recording):
+        return [finding.kind for finding in recording["s"].kinds.findings]
+
+    assert found(given) == ["rotation_vector", "quaternion_candidate"]
+    declared = {"rx-rz": "rotation_vector"}
+    assert found(given.with_kinds({"s": declared})) == ["quaternion_candidate"]
+    assert found(given.with_kinds({"s": {**declared, "a-d": "number"}})) == []
+    assert found(given.select(channels={"s": ["rx", "ry", "rz", "a"]})) == ["rotation_vector"]
+    moved = given.select(channels={"s": ["x", "a", "b", "c", "d", "a"]})
+    assert moved["s"].names == ("x", "a", "b", "c", "d")  # each once
+    assert [f.place for f in moved["s"].kinds.findings] == ["a, b, c, d"]
+
+
+def held(name, values, at, unit="x"):
+    times = {"time": np.asarray(at, float)}
+    return data.RecordedStream(name, "t", (unit,), np.asarray(values), times, static=True)
+
+
+def test_static_streams_take_methods_and_keep_integers():
+    large = 2**60 + 1  # which no float64 holds
+    moving = stream("s", ("v",), np.sin(TIMES)[:, None])
+    given = data.Recording.of([moving, held("h", [[large]], [1])])
+    made = given.align(10, methods={"h": "previous", "h:x": "linear"})
+    assert made["h"].values.dtype == np.int64
+    assert made["h"].values[[0, 9, 11, -1], 0].tolist() == [0, 0, large, large]
+    assert made["valid"].values[[0, 9, 11, -1], 1].tolist() == [False, False, True, True]
+    with pytest.raises(ValueError, match="--method h:y=linear: no channel 'y'"):
+        given.align(10, methods={"h:y": "linear"})
+    with pytest.raises(ValueError, match="no such method"):
+        given.align(10, methods={"h": "curved"})
+    with pytest.raises(KeyError, match="no such stream"):
+        given.align(10, methods={"g": "linear"})
+
+
+def test_static_streams_hold_after_a_span_begins():
+    moving = stream("s", ("v",), np.sin(TIMES)[:, None])
+    streams = [moving, held("h", [[1.0], [2.0]], [0, 3.05]), held("late", [[3.0]], [9])]
+    given = data.Recording.of(streams).select(begin=2, end=5)
+    assert [len(given[name]) for name in given] == [30, 2, 0]
+    made = given.align(10)
+    assert made["h"].values[:, 0].tolist() == [1.0] * 11 + [2.0] * 19
+    assert [each.place for each in made.left_out] == ["late"]
+
+
+def test_static_streams_without_others_need_no_time_in_common():
+    made = data.Recording.of([held("a", [[1.0]], [0]), held("b", [[2.0]], [1])]).align(2)
+    assert made["a"].values[:, 0].tolist() == [1, 1, 1]
+    np.testing.assert_array_equal(made["b"].values[:, 0], [np.nan, np.nan, 2])
 
 
 def test_methods_for_some_channels():

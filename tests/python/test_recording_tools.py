@@ -258,8 +258,21 @@ def test_pairs_with_units():
         rbc.associate([0.0], [1.0], -1.0)
     with pytest.raises(TypeError, match="^tolerance: is None, expected a number"):
         rbc.associate([0.0], [1.0], None)
-    with pytest.raises(ValueError, match="^times_a: is no list of times"):
+    with pytest.raises(ValueError, match="^times_a: expected times \\[N\\], in one dimension"):
         rbc.associate([[0.0]], [1.0], 1.0)
+
+
+@pytest.mark.parametrize("tolerance", [2**63 - 1, 2**64, float("inf")])
+def test_any_distance_of_integer_times(tolerance):
+    now = 1_700_000_000_000_000_000
+    first, second = rbc.associate(np.array([now, 5, -7]), np.array([now + 1, 6, -6]), tolerance)
+    assert first.tolist() == second.tolist() == [0, 1, 2]
+
+
+def test_a_tolerance_of_whole_floats_is_exact():
+    now = 1_700_000_000_000_000_001
+    for apart in range(100, 400):
+        assert len(rbc.associate(np.array([now]), np.array([now + apart]), float(apart))[0]) == 1
 
 
 @pytest.mark.parametrize(

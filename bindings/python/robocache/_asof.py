@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._given_times import times_of
-from ._host import on_host
-from ._options import code_of, number
-from ._units import is_length, no_unit, require_one_unit, ticks_of
+from ._given_times import tolerance_of, two_lists_of
+from ._options import code_of
 
 _DIRECTIONS = {"backward": 0, "forward": 1, "nearest": 2}
 _MOST_EXACT = 2**53  # integers that float64 holds
@@ -63,16 +61,16 @@ def asof(
     import numpy as np
 
     code_of(_DIRECTIONS, direction, "direction")
-    samples, unit = times_of(times, "times")
-    queries, other = times_of(query_times, "query_times")
-    require_one_unit(other, "query_times", unit, "times")
-    samples, queries = _list_of(samples, "times"), _list_of(queries, "query_times")
+    samples, queries, unit = two_lists_of(times, "times", query_times, "query_times")
+    samples, queries = _ordered(samples, "times"), _ordered(queries, "query_times")
     _refuse_decreasing(samples)
     if samples.dtype.kind != queries.dtype.kind:
         samples, queries = _floats_of(samples, "times"), _floats_of(queries, "query_times")
     common = np.result_type(samples, queries)
     samples, queries = samples.astype(common, copy=False), queries.astype(common, copy=False)
-    limit = None if tolerance is None else _limit(tolerance, unit, common.kind == "i")
+    limit = None
+    if tolerance is not None:
+        limit = tolerance_of(tolerance, unit, common.kind == "i")
 
     last = np.searchsorted(samples, queries, side="right" if allow_exact_matches else "left") - 1
     first = np.searchsorted(samples, queries, side="left" if allow_exact_matches else "right")
@@ -89,16 +87,10 @@ def asof(
     return np.where(forward, first, last).astype(np.int64, copy=False)
 
 
-def _list_of(given: Any, name: str) -> Any:
-    """An array of NumPy [n] of float32, float64 or int64, without NaN."""
+def _ordered(array: Any, name: str) -> Any:
+    """Times of float32, float64 or int64, without NaN."""
     import numpy as np
 
-    if isinstance(given, (list, tuple)) and not given:
-        given = np.zeros(0)
-    is_array = hasattr(given, "__array__") or hasattr(given, "__dlpack__")
-    array = on_host(given, name) if is_array else None
-    if array is None or array.ndim != 1 or array.dtype.kind not in "iuf":
-        raise ValueError(f"{name}: expected times [N], in one dimension, of numbers or dates")
     if array.dtype.kind == "f":
         missing = np.flatnonzero(np.isnan(array))
         if len(missing):
@@ -131,15 +123,6 @@ def _floats_of(times: Any, name: str) -> Any:
                 "other times are floats; pass both as integers"
             )
     return times.astype(np.float64, copy=False)
-
-
-def _limit(tolerance: Any, unit: Any, whole: bool) -> Any:
-    if is_length(tolerance) and unit is None:
-        raise TypeError(no_unit(tolerance, "tolerance"))
-    limit = ticks_of(tolerance, "tolerance", unit) if whole else number(tolerance, "tolerance")
-    if not limit >= 0:
-        raise ValueError(f"tolerance: is {limit}, expected 0 or more")
-    return min(limit, 2**64 - 1) if whole else limit
 
 
 def _span(queries: Any, samples: Any, indices: Any, sign: int) -> Any:

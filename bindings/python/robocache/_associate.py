@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._given_times import times_of
-from ._host import on_host
-from ._options import number
+from ._given_times import tolerance_of, two_lists_of
 from ._rules import are_ticks
-from ._units import is_length, no_unit, require_one_unit, ticks_of
+
+_MOST = 2**63 - 1  # of int64
 
 
 def associate(times_a: Any, times_b: Any, tolerance: Any) -> tuple[Any, Any]:
@@ -47,27 +46,21 @@ def associate(times_a: Any, times_b: Any, tolerance: Any) -> tuple[Any, Any]:
     """
     import numpy as np
 
-    first, unit = times_of(times_a, "times_a")
-    second, other = times_of(times_b, "times_b")
-    require_one_unit(other, "times_b", unit, "times_a")
-    first, second = on_host(first, "times_a"), on_host(second, "times_b")
-    for array, name in ((first, "times_a"), (second, "times_b")):
-        if getattr(array, "ndim", 0) != 1 or array.dtype.kind not in "iuf":
-            raise ValueError(f"{name}: is no list of times [N]")
-    if is_length(tolerance) and unit is None:
-        raise TypeError(no_unit(tolerance, "tolerance"))
+    first, second, unit = two_lists_of(times_a, "times_a", times_b, "times_b")
     whole = unit is not None or (are_ticks(first) and are_ticks(second))
-    limit = ticks_of(tolerance, "tolerance", unit) if whole else number(tolerance, "tolerance")
-    if not limit >= 0:
-        raise ValueError(f"tolerance: is {limit}, expected 0 or more")
+    limit = tolerance_of(tolerance, unit, whole)
 
     order = np.argsort(second, kind="stable")
     ordered = second[order]
-    # A little more than the tolerance, then exactly: sums of floats are rounded.
-    exact = whole or limit == np.inf
-    wide = limit if exact else limit + 4 * np.spacing(np.abs(first) + limit)
-    begin = np.searchsorted(ordered, first - wide, side="left")
-    end = np.searchsorted(ordered, first + wide, side="right")
+    if whole:  # no sum goes past int64
+        limit = min(int(limit), _MOST)
+        lower = np.maximum(first, -_MOST - 1 + limit) - limit
+        upper = np.minimum(first, _MOST - limit) + limit
+    else:  # a little more than the tolerance, then exactly: sums of floats are rounded
+        wide = limit if limit == np.inf else limit + 4 * np.spacing(np.abs(first) + limit)
+        lower, upper = first - wide, first + wide
+    begin = np.searchsorted(ordered, lower, side="left")
+    end = np.searchsorted(ordered, upper, side="right")
     counts = np.maximum(end - begin, 0)
     a = np.repeat(np.arange(len(first)), counts)
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -8,10 +8,13 @@ from typing import Any
 
 from ._arrays import LIBRARY_TYPES, SEQUENCES, framework_of
 from ._errors import REFUSALS, blamed, shown
+from ._host import on_host
+from ._options import number
 from ._tables import is_flat, library_of, numpy_of_arrow, refusal
-from ._units import Unit, unit_of
+from ._units import Unit, is_length, no_unit, require_one_unit, ticks_of, unit_of
 
 _MOST_TICKS = 2**63 - 1
+_MOST_SPAN = 2**64 - 1  # ticks between two times
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
@@ -34,6 +37,32 @@ def times_of(given: Any, name: str) -> tuple[Any, Unit | None]:
         if kind in LIBRARY_TYPES:
             return _whole(given, name), None
     return given, None
+
+
+def two_lists_of(given: Any, name: str, others: Any, others_name: str) -> tuple[Any, Any, Any]:
+    """Two lists of times in one unit, as arrays of NumPy [n] of numbers, and that unit."""
+    first, unit = times_of(given, name)
+    second, own = times_of(others, others_name)
+    require_one_unit(own, others_name, unit, name)
+    return _list_of(first, name), _list_of(second, others_name), unit
+
+
+def _list_of(given: Any, name: str) -> Any:
+    is_array = hasattr(given, "__array__") or hasattr(given, "__dlpack__")
+    array = on_host(given, name) if is_array else None
+    if array is None or array.ndim != 1 or array.dtype.kind not in "iuf":
+        raise ValueError(f"{name}: expected times [N], in one dimension, of numbers or dates")
+    return array
+
+
+def tolerance_of(given: Any, unit: Unit | None, whole: bool) -> Any:
+    """A tolerance beside times of a unit: of ``whole`` ticks, or a number."""
+    if is_length(given) and unit is None:
+        raise TypeError(no_unit(given, "tolerance"))
+    limit = ticks_of(given, "tolerance", unit) if whole else number(given, "tolerance")
+    if not limit >= 0:
+        raise ValueError(f"tolerance: is {limit}, expected 0 or more")
+    return min(limit, _MOST_SPAN) if whole else limit
 
 
 def _way_out(name: str) -> str:

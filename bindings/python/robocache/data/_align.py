@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from .. import Stream, Track, clock
@@ -121,12 +121,15 @@ def _recording(
             if name not in unread:
                 left_out.append(LeftOut(name, "no samples" if len(stream) == 0 else "no channels"))
         elif not stream.clocks:
-            left_out.append(LeftOut(name, NO_TIMES))
+            if not any(part.place.startswith(name) for part in given.unread):
+                left_out.append(LeftOut(name, NO_TIMES))
         elif stream.static:
             static[name] = stream, _with_unit(stream.times(clock_of(stream, clock_name)), unit)
         else:
             used[name] = stream
-    plans = _plans({n: (s.kinds, s.names, len(s.names)) for n, s in used.items()}, rules)
+    own = {n: (s.kinds, s.names, len(s.names)) for n, s in used.items()}
+    held_kinds = {n: (s.kinds, s.names, len(s.names)) for n, (s, _) in static.items()}
+    plans = _plans(own, rules, held_kinds, read)
     streams: dict[str, Stream[Any]] = {}
     for name, stream in used.items():
         left_out += plans[name].left_out(name, stream.names)
@@ -135,7 +138,7 @@ def _recording(
             streams[name] = rules.stream(name, stream.values, times, plans[name])
     if not streams and not static:
         raise ValueError(nothing_to("resample", given))
-    timed = streams or {name: _single(stream, times) for name, (stream, times) in static.items()}
+    timed = streams or _single(static)
     queries = _queries(rate, timed, unit, rules.span)
     parts, valid = fused(streams, queries, rules.backend, {}) if streams else ({}, None)
     held = {name: _held(stream, times, queries) for name, (stream, times) in static.items()}
@@ -167,11 +170,12 @@ def _recording(
     return Episodes.made(tracks, tasks=tasks, source=given.path, about=about)
 
 
-def _single(stream: RecordedStream, times: Any) -> Stream[Any]:
-    """Static transforms as a stream, where there is no other one that gives the times."""
+def _single(static: Mapping[str, tuple[RecordedStream, Any]]) -> dict[str, Stream[Any]]:
+    """Static transforms as one stream, where there is no other one that gives the times."""
     import numpy as np
 
-    return Stream(np.zeros((len(times), 1)), np.sort(times))
+    times = np.sort(np.concatenate([times for _, times in static.values()]))
+    return {next(iter(static)): Stream(np.zeros((len(times), 1)), times)}
 
 
 def _held(stream: RecordedStream, times: Any, queries: Any) -> tuple[Any, Any]:
@@ -182,9 +186,7 @@ def _held(stream: RecordedStream, times: Any, queries: Any) -> tuple[Any, Any]:
     rows = np.searchsorted(times[order], queries, "right") - 1
     there = rows >= 0
     values = stream.values[order[np.maximum(rows, 0)]]
-    if values.dtype.kind != "f":
-        values = values.astype(np.float64)
-    values[~there] = np.nan
+    values[~there] = np.nan if values.dtype.kind == "f" else 0
     return values, there
 
 
@@ -287,11 +289,19 @@ def _episodes(given: Episodes, rate: Any, unit: str | None, rules: Rules) -> Epi
     return Episodes.made(tracks, tasks=given.tasks, source=given.source, about=about)
 
 
+_OfStreams = Mapping[str, "tuple[Kinds, Sequence[str] | None, int]"]
+
+
 def _plans(
-    given: Mapping[str, tuple[Kinds, Sequence[str] | None, int]], rules: Rules
+    given: _OfStreams, rules: Rules, held: _OfStreams | None = None, known: Collection[str] = ()
 ) -> dict[str, Planned]:
-    """How each stream is aligned. Channels that may be quaternions are an error."""
-    methods = rules.methods_of(list(given))
+    """How each stream is aligned. Channels that may be quaternions are an error.
+
+    Methods may name the channels of streams that are ``held``, and any stream that is ``known``.
+    """
+    methods = rules.methods_of(known or list(given))
+    for name in methods.keys() & (held or {}).keys():
+        rules.planned(name, *(held or {})[name], methods[name])
     plans = {
         name: rules.planned(name, kinds, names, width, methods.get(name, ()))
         for name, (kinds, names, width) in given.items()

@@ -75,14 +75,12 @@ def _nearest_vector(made: Any, near: Any) -> Any:
     with np.errstate(invalid="ignore", divide="ignore"):
         length = np.sqrt(np.square(made).sum(axis=-1, keepdims=True))
         longest = np.sqrt(np.square(near).sum(axis=-1, keepdims=True))
-        best, distance = made, np.square(made - near).sum(axis=-1, keepdims=True)
-        for turns in (-2, -1, 1):
-            other = made * (1 + turns * turn / length)
-            # A longer vector than half a turn follows samples that are longer than that too.
-            fits = (np.abs(length + turns * turn) <= turn / 2) | (longest > turn / 2 * (1 + 1e-9))
-            apart = np.square(other - near).sum(axis=-1, keepdims=True)
-            better = fits & (apart < distance)
-            best, distance = np.where(better, other, best), np.where(better, apart, distance)
+        axis = np.where(length > 0, made / length, near / longest)
+        turns = np.round(((axis * near).sum(axis=-1, keepdims=True) - length) / turn)
+        best = axis * (length + turns * turn)
+        # A longer vector than half a turn follows samples that are longer than that too.
+        fits = (np.abs(length + turns * turn) <= turn / 2) | (longest > turn / 2 * (1 + 1e-9))
+        best = np.where(fits & (np.abs(turns) > 0), best, made)
     return best
 
 

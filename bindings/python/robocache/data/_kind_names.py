@@ -313,13 +313,6 @@ def _angles(labels: Sequence[str], joints: bool) -> Iterator[Guess]:
         if not _has_unit_of_angle(label):
             continue
         if not set(ANGLE_WORDS).isdisjoint(words):
-            yield Guess("angle", (column,), _angle_unit(label, words), "", True)
+            yield Guess("angle", (column,), unit_of(label), "", True)
         elif joints or not set(JOINT_WORDS).isdisjoint(words) or _JOINT.search(label):
             yield Guess("angle", (column,), unit_of(label), "", False, joint=True)
-
-
-def _angle_unit(label: str, words: Sequence[str]) -> str | None:
-    unit = unit_of(label)
-    if unit is None and not set(LONGITUDE_WORDS).isdisjoint(words):
-        return "deg"
-    return unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from ._findings import Finding
 from ._kind_declared import declared_groups
 from ._kind_names import (
     DEGREE_WORDS,
+    LONGITUDE_WORDS,
     Guess,
     labels_of,
     unit_of,
@@ -142,10 +143,10 @@ class KindFinder:
             else:
                 text = (
                     f"the names say a quaternion, but {lengths.off} of {lengths.rows} rows are off "
-                    f"unit length by more than {NAMED_LENGTH:g}: interpolated as numbers"
+                    f"unit length by more than {NAMED_LENGTH:g}"
                 )
-                place = self._place(guess.columns)
-                findings.append(Finding("warning", "quaternion", self.name, place, text))
+                where = self._as_numbers(guess.columns, text)
+                findings.append(Finding("warning", "quaternion", *where))
         return []
 
     def _rotation_vector(self, guess: Guess, findings: list[Finding]) -> list[Group]:
@@ -156,27 +157,26 @@ class KindFinder:
         if lengths.longest > PERIODS[unit] * (1 + _NEAR):
             text = (
                 f"the names say a rotation vector, but its length goes up to {lengths.longest:.4g}"
-                f" {unit}, more than a turn: interpolated as numbers"
+                f" {unit}, more than a turn"
             )
-            place = self._place(guess.columns)
-            findings.append(Finding("warning", "rotation_vector", self.name, place, text))
+            where = self._as_numbers(guess.columns, text)
+            findings.append(Finding("warning", "rotation_vector", *where))
             return []
         text = _text(guess.evidence, f"length up to {lengths.longest:.4g} {unit}")
         return [Group("rotation_vector", guess.columns, unit, source="names", evidence=text)]
 
     def _vectors(self, taken: set[int]) -> list[Finding]:
         """Warnings of rx, ry, rz without a position."""
+        text = "may be a rotation vector or Euler angles"
         return [
-            Finding(
-                "warning",
-                "rotation_vector",
-                self.name,
-                self._place(columns),
-                "may be a rotation vector or Euler angles: interpolated as numbers",
-            )
+            Finding("warning", "rotation_vector", *self._as_numbers(columns, text))
             for columns in unplaced_vectors(self.name, self.names, len(self.dtypes))
             if taken.isdisjoint(columns)
         ]
+
+    def _as_numbers(self, columns: Sequence[int], text: str) -> tuple[str, str, str]:
+        """The stream, the place and the text of a finding."""
+        return self.name, self._place(columns), f"{text}: interpolated as numbers"
 
     # ---- angles ---------------------------------------------------------------------------------
 
@@ -202,7 +202,10 @@ class KindFinder:
         of, label = self.ranges[column], self.labels[column]
         if of.low > of.high:
             return None
-        degrees = not set(DEGREE_WORDS).isdisjoint(words_of(label))
+        words = set(words_of(label))
+        degrees = not words.isdisjoint(DEGREE_WORDS)
+        if unit is None and not words.isdisjoint(LONGITUDE_WORDS) and not of.whole["rad"]:
+            unit = "deg"
         for tried in (unit,) if unit is not None else ("rad", "deg"):
             turn = _turn_of(of, tried)
             if turn is None:
@@ -317,12 +320,15 @@ def kind_option(stream: str, names: Sequence[str] | None, group: Group) -> str:
 
 
 def _turn_of(of: Range, unit: str) -> bool | None:
-    """Whether values are in [0, P) rather than [-P/2, P/2); None where in neither."""
+    """Whether values are in [0, P) rather than [-P/2, P/2); None where in neither.
+
+    Where none is negative, P/2 itself is in the former only.
+    """
     period = PERIODS[unit]
     half, whole = period / 2 * (1 + _NEAR), period * (1 + _NEAR)
     if of.low < 0:
         return False if of.low >= -half and of.high <= half else None
-    if of.high > half:
+    if of.high >= period / 2 * (1 - _NEAR):
         return True if of.high <= whole else None
     return False
 
@@ -354,7 +360,9 @@ def channels_in(kinds: Kinds, labels: Sequence[str]) -> tuple[Channel, ...]:
     return channels_of(kinds.groups, labels, [unit_of(label) for label in labels])
 
 
-def kept_kinds(kinds: Kinds, name: str, columns: Sequence[int], asked: bool) -> Kinds:
+def kept_kinds(
+    kinds: Kinds, name: str, names: Sequence[str], columns: Sequence[int], asked: bool
+) -> Kinds:
     """Kinds of some columns; a covariance that is requested by its name becomes a number."""
     groups = chosen_groups(kinds.groups, columns)
     if asked:
@@ -367,7 +375,27 @@ def kept_kinds(kinds: Kinds, name: str, columns: Sequence[int], asked: bool) -> 
     places = {column: place for place, column in enumerate(columns)}
     moved = [group.moved(places) for group in kinds.candidates]
     candidates = tuple(group for group in moved if group is not None)
-    return Kinds(groups, candidates, kinds.findings)
+    findings = _findings_of(kinds, name, names, columns)
+    chosen = [names[column] for column in columns]
+    return Kinds(
+        groups,
+        candidates,
+        (*findings, *candidate_findings(name, chosen, len(chosen), candidates)),
+    )
+
+
+def _findings_of(
+    kinds: Kinds, name: str, names: Sequence[str] | None, columns: Collection[int]
+) -> tuple[Finding, ...]:
+    """The findings about some columns, besides those of candidates."""
+    labels = labels_of(name, names, sum(len(group.columns) for group in kinds.groups))
+    others = set(labels) - {labels[column] for column in columns}
+    return tuple(
+        finding
+        for finding in kinds.findings
+        if finding.kind != "quaternion_candidate"
+        and not others.issuperset(finding.place.split(", "))
+    )
 
 
 def redeclared(
@@ -389,9 +417,9 @@ def redeclared(
     groups = own + [group for group in moved if group is not None]
     groups.sort(key=lambda group: min(group.columns))
     candidates = tuple(group for group in kinds.candidates if taken.isdisjoint(group.columns))
-    others = [finding for finding in kinds.findings if finding.kind != "quaternion_candidate"]
-    findings = others + candidate_findings(name, names, len(dtypes), candidates)
-    return Kinds(tuple(groups), candidates, tuple(findings))
+    findings = _findings_of(kinds, name, names, left)
+    more = candidate_findings(name, names, len(dtypes), candidates)
+    return Kinds(tuple(groups), candidates, (*findings, *more))
 
 
 def candidate_findings(

@@ -114,7 +114,7 @@ class RecordedStream:
             unknown = [name for name in names if name not in self.names]
             if unknown:
                 raise KeyError(f"names: has {unknown[0]!r}, but {self.name} has {some(self.names)}")
-            chosen = tuple(names)
+            chosen = tuple(dict.fromkeys(names))
             columns = [self.names.index(name) for name in chosen]
             values = values[:, columns]
             dtypes = None if dtypes is None else tuple(dtypes[c] for c in columns)
@@ -126,7 +126,7 @@ class RecordedStream:
         )
         if chosen:
             columns = [self.names.index(name) for name in chosen]
-            kinds = kept_kinds(self.kinds, self.name, columns, asked=names is not None)
+            kinds = kept_kinds(self.kinds, self.name, self.names, columns, names is not None)
             changed.__dict__["kinds"] = kinds
         return changed
 
@@ -465,8 +465,8 @@ class Recording:
         channels
             By name of a stream the names of its channels; other streams keep theirs.
         begin, end
-            From ``begin`` on, and before ``end``, in the unit of the times. With them, or with
-            ``channels``, the streams are read.
+            From ``begin`` on, and before ``end``, in the unit of the times. Static transforms of
+            before ``begin`` stay. With them, or with ``channels``, the streams are read.
         clock
             Of ``begin`` and ``end``, as for :meth:`align`.
         """
@@ -487,6 +487,8 @@ class Recording:
                 kinds=self._kinds,
                 ignored=self._ignored,
             )
+        import numpy as np
+
         self.load(chosen)
         clock = self.clock(chosen) if clock is None else clock
         taken = []
@@ -494,7 +496,8 @@ class Recording:
             stream = self._loaded[name].select(names=(channels or {}).get(name))
             if begin is not None or end is not None:
                 times = stream.times(clock_of(stream, clock))
-                rows = times >= (begin if begin is not None else times.min(initial=0))
+                rows = np.ones(len(times), bool) if begin is None else times >= begin
+                rows |= stream.static  # they hold after their message
                 stream = stream.select(rows if end is None else rows & (times < end))
             taken.append(stream)
         return Recording(
