@@ -152,6 +152,50 @@ def test_frames_in_one_topic_are_not_mixed(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("of", "key"),
+    [
+        (
+            lambda k, x: {"transforms": [{"child_frame_id": k, "at": {"x": x}}]},
+            "[0].child_frame_id",
+        ),
+        (lambda k, x: {"name": ["p" + k, "q" + k], "position": [x, -x]}, "name[0]"),
+        (lambda k, x: {"joints": [{"name": k, "position": x}]}, "joints[0].name"),
+        (lambda k, x: {"pose": {"header": {"frame_id": k}, "x": x}}, "pose.header.frame_id"),
+        (lambda k, x: {"childFrameId": k, "x": x}, "childFrameId"),
+        (lambda k, x: {"frame_id": k, "x": x} if x else {"x": x}, "frame_id"),
+    ],
+)
+def test_things_in_one_topic_are_not_mixed(tmp_path, of, key):
+    recording = of_json(tmp_path, [of("ab"[i % 2], i) for i in range(0, 80)])
+    values = recording["/a"].values[:, 0].tolist()
+    assert len({i % 2 for i in values if i}) == 1 and len(values) >= 40
+    (unread,) = recording.unread
+    assert unread.messages == 80 - len(values)
+    assert unread.reason.startswith("they have another") and key in unread.reason
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda i: {"x": i, "name": str(i)},
+        lambda i: {"x": i, "name": [str(i), "b"]},
+        lambda i: {"x": i, "objects": [{"name": str(i)}]},
+        lambda i: {"x": i, "objects": [{"frame_id": str(i), "y": i}] * (i % 3)},
+    ],
+)
+def test_names_of_no_channels_lose_nothing(tmp_path, of):
+    recording = of_json(tmp_path, [of(i) for i in range(80)])
+    assert recording["/a"].values[:, 0].tolist() == list(range(80))
+
+
+def test_arrays_of_texts_that_change_their_length_have_no_numbers(tmp_path):
+    recording = of_json(tmp_path, [{"x": i, "notes": ["n"] * (i % 3)} for i in range(80)])
+    assert len(recording["/a"]) == 80
+    assert recording.unread == ()
+    assert "/a: notes" in [each.place for each in recording.left_out]
+
+
+@pytest.mark.parametrize(
     ("content", "match"),
     [
         (b"{", "no JSON"),
@@ -346,3 +390,16 @@ def test_encodings_that_are_not_read(tmp_path, serialization):
     assert (unread.place, unread.messages, unread.bytes) == ("/a", 5, 20)
     assert unread.loses_numbers and unread.reason.endswith(("read", "these"))
     assert len(recording) == 0
+
+
+def test_a_map_without_values_is_no_lack_of_memory():
+    """The package protobuf says "out of memory" of such descriptors."""
+    struct_pb2 = pytest.importorskip("google.protobuf.struct_pb2")
+    descriptor_pb2 = pytest.importorskip("google.protobuf.descriptor_pb2")
+    from robocache.data._protobuf_messages import ProtobufReader
+
+    found = descriptor_pb2.FileDescriptorSet()
+    struct_pb2.DESCRIPTOR.CopyToProto(found.file.add())
+    del found.file[0].message_type[0].nested_type[0].field[1]
+    with pytest.raises(ValueError, match="their descriptors cannot be used"):
+        ProtobufReader("google.protobuf.Struct", found.SerializeToString())

@@ -315,6 +315,48 @@ def test_another_frame_in_every_message(tmp_path):
     assert len(warnings_of(recording)) == 1
 
 
+def with_wrapped(kind):
+    from rosbags.typesys import get_types_from_msg
+
+    store = bags.store_of(kind)
+    one = "geometry_msgs/TransformStamped transform\nfloat64 quality\n"
+    many = "std_msgs/Header header\ngeometry_msgs/TransformStamped[] transforms\n"
+    types = get_types_from_msg(one, "test_msgs/msg/One")
+    types.update(get_types_from_msg(many, "test_msgs/msg/Many"))
+    store.register(types)
+    return store
+
+
+@kinds
+def test_frames_of_a_message_within(tmp_path, kind):
+    store = with_wrapped(kind)
+    told = []
+    for i, at in enumerate(bags.times(40)):
+        transform = bags.transform(store, at, "map", "ab"[i % 2], [i, 0, 0, 0, 0, 0, 1])
+        made = data_files.make(store, "test_msgs/msg/One", transform=transform, quality=1.0)
+        told.append(("/one", "test_msgs/msg/One", at, made))
+    recording = opened(tmp_path, kind, told, store)
+    assert recording.names == ("/one/map/a", "/one/map/b")
+    for first, name in enumerate(recording.names):
+        stream = recording[name]
+        x = stream.values[:, stream.names.index("transform.transform.translation.x")]
+        assert x.tolist() == list(range(first, 40, 2))
+
+
+@kinds
+@pytest.mark.parametrize("child", ["ab", "aa"])
+def test_frames_of_elements_that_vary_are_a_finding(tmp_path, kind, child):
+    store = with_wrapped(kind)
+    told = []
+    for i, at in enumerate(bags.times(40)):
+        transform = bags.transform(store, at, "map", child[i % 2], [i, 0, 0, 0, 0, 0, 1])
+        header = data_files.header(store, at, "map")
+        made = data_files.make(store, "test_msgs/msg/Many", header=header, transforms=[transform])
+        told.append(("/many", "test_msgs/msg/Many", at, made))
+    findings = warnings_of(opened(tmp_path, kind, told, store))
+    assert [f.place for f in findings] == ["transforms[0].child_frame_id"] * (child == "ab")
+
+
 # ---- keys that come late ------------------------------------------------------------------------
 
 
@@ -342,6 +384,35 @@ def test_late_frames_are_streams(tmp_path, short_look):
     assert {piece.stream for piece in one.pieces()} == {"/range", "/range/b"}
 
 
+@pytest.mark.parametrize("back", [True, False])
+def test_frames_that_change_are_looked_at_to_the_end(tmp_path, short_look, back):
+    store = bags.store_of("ros1")
+    frames = ["a"] * 2 + ["b"] * 198 + (["a"] * 20 if back else ["b"] * 20)
+    told = [
+        bags.sensor(store, at, frame, ord(frame))
+        for frame, at in zip(frames, bags.times(len(frames)))
+    ]
+    recording = opened(tmp_path, "ros1", told, store, chunk=2000)
+    names = ("/range/a", "/range/b") if back else ("/range",)
+    assert recording.names == names
+    recording.load()
+    assert recording.names == names
+    if back:
+        assert set(column(recording["/range/a"])) == {ord("a")}
+        assert set(column(recording["/range/b"])) == {ord("b")}
+    assert len(warnings_of(recording)) == (not back)
+
+
+def test_a_frame_that_becomes_a_stream_is_no_change(tmp_path, short_look):
+    store = bags.store_of("ros1")
+    told = [
+        bags.sensor(store, at, "a" if i < 100 else "b", 1) for i, at in enumerate(bags.times(200))
+    ]
+    recording = opened(tmp_path, "ros1", told, store, chunk=2000).load()
+    assert [len(recording[name]) for name in ("/range", "/range/b")] == [100, 100]
+    assert warnings_of(recording) == []
+
+
 def test_late_children_and_joints_are_streams(tmp_path, short_look):
     store = bags.store_of("ros1")
     told = []
@@ -356,6 +427,14 @@ def test_late_children_and_joints_are_streams(tmp_path, short_look):
     assert x_of(recording["/tf"]) == list(range(200))
     assert set(x_of(recording["/tf/map/camera"])) == {100}
     assert recording["/joint_states/k+l"].values.tolist() == [[1, 2]] * 79
+
+
+def test_samples_of_elements_are_not_counted_by_messages(tmp_path, short_look):
+    store = bags.store_of("ros1")
+    told = [bags.tf(store, at, ("map", "a", 1), ("map", "a", 2)) for at in bags.times(100)]
+    recording = opened(tmp_path, "ros1", told, store, chunk=2000)
+    assert recording.info("/tf").count is None
+    assert recording.load().info("/tf").count == 200
 
 
 # ---- transforms that stay -----------------------------------------------------------------------

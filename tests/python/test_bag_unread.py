@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import shutil
 import struct
 
 import numpy as np
 import pytest
 
 import data_files
+import keyed_bags
 from robocache import data
 
 pytest.importorskip("rosbags")
@@ -152,6 +154,59 @@ def test_compressed_messages_that_are_damaged(tmp_path):
     assert sum(unread.messages for unread in recording.unread) == 2
 
 
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+@pytest.mark.parametrize("mode", ["MESSAGE", "FILE"])
+def test_keys_of_compressed_bags(tmp_path, storage, mode):
+    from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+
+    store = keyed_bags.store_of(storage)
+    told = []
+    for i, at in enumerate(keyed_bags.times(100)):
+        told.append(keyed_bags.tf(store, at, ("map", "ab"[i % 2], i), ("map", "c", -i)))
+        names, values = (["p", "q"], [i, -i]) if i % 3 else (["q", "p"], [-i, i])
+        told.append(keyed_bags.joints(store, at, names, values))
+    plain = data.open(keyed_bags.write(tmp_path, storage, told, store)).load()
+    plugin = StoragePlugin.MCAP if storage == "mcap" else StoragePlugin.SQLITE3
+    bag = Writer(tmp_path / "packed", version=9, storage_plugin=plugin)
+    bag.set_compression(CompressionMode[mode], CompressionFormat.ZSTD)
+    with bag:
+        of = {t: bag.add_connection(t, name, typestore=store) for t, name, _, _ in told[:2]}
+        for topic, name, at, message in told:
+            bag.write(of[topic], at, store.serialize_cdr(message, name))
+    packed = data.open(tmp_path / "packed").load()
+    assert packed.names == plain.names and len(plain.names) == 4
+    for name in plain.names:
+        assert packed[name].names == plain[name].names
+        np.testing.assert_array_equal(packed[name].values, plain[name].values)
+        np.testing.assert_array_equal(packed[name].header_times, plain[name].header_times)
+    assert packed.unread == ()
+
+
+def test_a_topic_with_keys_is_unread_once(tmp_path):
+    zstd = zstd_module()
+    store = keyed_bags.store_of("mcap")
+    contents = []
+    for at in keyed_bags.times(100):
+        _, name, _, message = keyed_bags.tf(store, at, ("map", "a", 1))
+        contents.append(bytes(store.serialize_cdr(message, name)))
+    contents[10:20] = [zstd.compress(each)[:-3] for each in contents[10:20]]
+    contents[20:60] = [each[:-8] for each in contents[20:60]]
+    made = data_files.McapBytes()
+    number, declarations = made.declared("/tf", name, store.generate_msgdef(name)[0])
+    made.data += declarations
+    for at, content in zip(keyed_bags.times(100), contents):
+        made.data += made.message(number, at, content)
+    (tmp_path / "x.mcap").write_bytes(made.finished(summary=False))
+    recording = data.open(tmp_path / "x.mcap").load()
+    assert len(recording["/tf"]) == 50
+    (unread,) = recording.unread
+    assert (unread.place, unread.messages) == ("/tf", 50)
+    assert unread.reason.startswith("40 of them: a message ends")
+    assert "; 10 of them: " in unread.reason and "other reasons" not in unread.reason
+    reasons = [each.reason for each in recording.left_out if each.place == "/tf"]
+    assert [reason.partition(" ")[0] for reason in sorted(reasons)] == ["10", "40"]
+
+
 # ---- files of other names ------------------------------------------------------------------------
 
 
@@ -164,6 +219,56 @@ def test_renamed_file(tmp_path):
     assert (finding.severity, finding.kind) == ("note", "renamed")
     assert "names bag.mcap" in finding.text and "kitchen_run_3.mcap is" in finding.text
     assert recording.problems == ()
+
+
+@pytest.mark.parametrize("topic", ["/x", "/y"])
+def test_a_file_of_another_recording_is_no_renamed_one(tmp_path, topic):
+    bag = folder(tmp_path / "bag")
+    only(bag, ".mcap").unlink()
+    messages, store = float64s(40, topic)
+    later = [(t, name, at + 3600 * 10**9 * (topic == "/x"), made) for t, name, at, made in messages]
+    other = data_files.write_ros2(tmp_path / "other", later, store, "mcap")
+    only(other, ".mcap").rename(bag / "run.mcap")
+    with pytest.raises(data.FormatError, match="run.mcap belongs to another recording"):
+        data.open(bag)
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+@pytest.mark.parametrize("pause", [1, 3600])
+def test_times_of_compressed_parts(tmp_path, storage, pause):
+    zstd = zstd_module()
+    (tmp_path / "bag").mkdir()
+    for part in (9, 10):
+        messages, store = float64s(40)
+        later = [(t, name, at + part * pause * 10**9, made) for t, name, at, made in messages]
+        file = data_files.write_ros2(tmp_path / f"part{part}", later, store, storage)
+        file = only(file, ".mcap" if storage == "mcap" else ".db3")
+        packed = zstd.compress(file.read_bytes())
+        (tmp_path / "bag" / f"run_{part}{file.suffix}.zstd").write_bytes(packed)
+    if pause == 1:
+        times = data.open(tmp_path / "bag")["/x"].log_times
+        assert len(times) == 80 and (np.diff(times) > 0).all()
+        return
+    with pytest.raises(data.FormatError, match="holds 2 recordings"):
+        data.open(tmp_path / "bag")
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_a_file_that_the_metadata_do_not_name(tmp_path, storage):
+    bag = folder(tmp_path / "bag", storage)
+    file = only(bag, ".mcap" if storage == "mcap" else ".db3")
+    shutil.copy(file, bag / f"more{file.suffix}")
+    shutil.copy(file, file.with_name(f"{file.name}.zstd"))  # a copy of the same, packed
+    os.symlink("nothing", bag / "link.mcap")
+    recording = data.open(bag)
+    assert len(recording["/x"]) == 40
+    (unread,) = recording.unread
+    assert (unread.place, unread.messages, unread.bytes) == (
+        f"more{file.suffix}",
+        None,
+        file.stat().st_size,
+    )
+    assert "metadata.yaml does not name this file" in unread.reason
 
 
 def test_missing_file_beside_others(tmp_path):

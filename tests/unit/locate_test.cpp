@@ -246,12 +246,20 @@ TEST_CASE("locate: infinite times and queries have an answer") {
   CHECK(isTap(position(open, -5.0, rules<double>(Method::kNext)), 1, 0, true));
 }
 
-TEST_CASE("interpolate: a line rounds once, and NaN and infinite values propagate") {
+TEST_CASE("interpolate: a line rounds once, and its infinite ends are those of numpy.interp") {
   const float kNaN = std::numeric_limits<float>::quiet_NaN();
   const float kInf = std::numeric_limits<float>::infinity();
   CHECK(std::isnan(rbc::lerp(3.0f, kNaN, 0.5f)));
-  CHECK(std::isnan(rbc::lerp(kInf, 3.0f, 0.5f)));
+  CHECK(std::isnan(rbc::lerp(kNaN, kInf, 0.5f)));
   CHECK(rbc::lerp(3.0f, kInf, 0.5f) == kInf);
+  CHECK(rbc::lerp(kInf, 3.0f, 0.5f) == kInf);
+  CHECK(rbc::lerp(kInf, kInf, 0.5f) == kInf);
+  CHECK(std::isnan(rbc::lerp(-kInf, kInf, 0.5f)));
+  // Finite ends whose difference overflows.
+  const float kMost = std::numeric_limits<float>::max();
+  CHECK(rbc::lerp(-kMost, kMost, 0.5f) == 0.0f);
+  CHECK(rbc::lerp(kMost, -kMost, 0.5f) == 0.0f);
+  CHECK(rbc::lerp(kMost, -kMost, 0.25f) == std::fma(0.25f, -kMost, 0.75f * kMost));
   // The product alone would round to 1 and lose the last bit.
   const double w = 1 + 0x1p-52;
   CHECK(rbc::lerp(-1.0, w - 1, w) == std::fma(w, w, -1.0));

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from .._printable import printable
 from ._bags import BagFile
 from ._errors import FormatError
-from ._files import opened
 from ._mcap import MAGIC, Mcap
 
-_PART = re.compile(r"(.*?)_?(\d+)(\.[^.]+)$")
+SUFFIXES = (".mcap", ".db3", ".mcap.zstd", ".db3.zstd", ".mcap.zst", ".db3.zst")
+_PART = re.compile(r"(.*?)_?(\d+)$")
 _ADJOINING = 10.0  # s between the end of a part and the begin of the next one
 _OVERLAP = 1.0  # s that parts may share, since several threads write
 _SHOWN = 12  # files in a message
@@ -47,10 +47,19 @@ def require_one(folder: str, files: Sequence[BagFile]) -> None:
         )
 
 
+def stem(name: str) -> str:
+    """The name of a bag file without its suffix, also if it is compressed."""
+    return next((name[: -len(end)] for end in SUFFIXES if name.endswith(end)), name)
+
+
 def _goes_on(before: BagFile, after: BagFile) -> bool:
     """Whether a file is the next part of the recording of another."""
-    first, second = (_PART.match(os.path.basename(file.path)) for file in (before, after))
-    if not first or not second or first.group(1, 3) != second.group(1, 3):
+    names = [os.path.basename(file.path) for file in (before, after)]
+    stems = [stem(name) for name in names]
+    first, second = map(_PART.match, stems)
+    if not first or not second or first[1] != second[1]:
+        return False
+    if names[0][len(stems[0]) :] != names[1][len(stems[1]) :]:
         return False
     if int(second[2]) != int(first[2]) + 1:
         return False
@@ -67,7 +76,7 @@ def _goes_on(before: BagFile, after: BagFile) -> bool:
 def span_of(file: BagFile) -> tuple[int, int] | None:
     """The first and the last log time of a bag file in ns, by its index."""
     if isinstance(file, Mcap):
-        return _span_of_summary(file.path)
+        return _span_of_summary(file)
     database = getattr(file, "database", None)
     if database is None:
         return None
@@ -80,10 +89,10 @@ def span_of(file: BagFile) -> tuple[int, int] | None:
     return (begin, end) if type(begin) is int and type(end) is int else None
 
 
-def _span_of_summary(path: str) -> tuple[int, int] | None:
+def _span_of_summary(mcap: Mcap) -> tuple[int, int] | None:
     """Read the span of an MCAP file from its statistics, or from the index of its chunks."""
-    size = os.path.getsize(path)
-    with opened(path) as file:
+    size = mcap.size
+    with mcap.opened() as file:
         file.seek(max(8, size - 37))
         end = file.read() or b""
         if len(end) != 37 or end[-8:] != MAGIC:

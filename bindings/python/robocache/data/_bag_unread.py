@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from ._errors import Unread
-from ._fixed_layouts import PLACEHOLDER
+from ._errors import Unread, some
+from ._fixed_layouts import PLACEHOLDER, basic_fields, element_of
 
 # Topics that robots record beside their own, by their types: they are left out by default.
 _BESIDE = {
@@ -37,6 +37,7 @@ _SERIALIZATIONS = {
 }
 _READ = "ROS messages, JSON and protobuf are"
 
+_MOST_REASONS = 20  # of a topic
 _BASE, _NAME = 1, 2  # rosbags' Nodetype
 _TEXTS = ("string", "wstring", "wchar")
 
@@ -85,11 +86,7 @@ def unread_of(topic: str, decoder: AnyDecoder, count: int | None) -> Iterator[Un
     """What the decoder of a topic could not read, of what it has seen."""
     failed = sum(decoder.failed.values())
     if failed:
-        reasons = sorted(decoder.failed.items(), key=lambda item: -item[1])
-        text = "; ".join(
-            reason if len(reasons) == 1 else f"{number:,} of them: {reason}"
-            for reason, number in reasons[:3]
-        )
+        text = reasons_of(decoder.failed)
         size: int | None = decoder.failed_bytes
         if decoder.names is None and count is not None and count > failed:
             failed, size = count, None  # of which only the first ones were looked at
@@ -102,6 +99,45 @@ def unread_of(topic: str, decoder: AnyDecoder, count: int | None) -> Iterator[Un
     elif not decoder.names and decoder.only_texts:
         reason = "they hold texts, and no numbers that could be channels"
         yield Unread(topic, decoder.typename, count, None, reason, loses_numbers=False)
+
+
+def reasons_of(failed: Mapping[str, int]) -> str:
+    """The most frequent reasons why messages of a topic were not read."""
+    reasons = sorted(failed.items(), key=lambda item: -item[1])
+    return "; ".join(
+        reason if len(reasons) == 1 else f"{number:,} of them: {reason}"
+        for reason, number in reasons[:3]
+    )
+
+
+def count_reason(reasons: dict[str, int], reason: str, count: int) -> None:
+    """Count skipped messages by reason; rare reasons are counted as one."""
+    if reason not in reasons and len(reasons) >= _MOST_REASONS:
+        reason = "other reasons"
+    reasons[reason] = reasons.get(reason, 0) + count
+
+
+def text_reason(values: Collection[str] | None) -> str:
+    """Why a string is no channel; None: it has many values."""
+    if values is None or len(values) > 1:
+        shown = "" if values is None else ": " + ", ".join(map(repr, sorted(values)))
+        return f"string, which varies{shown}"
+    return f"string, always {next(iter(values), '')!r}"
+
+
+def array_reason(least: int, most: int, kept: int) -> str:
+    """Why elements of an array are no channels, of which the first ones may be."""
+    first = f"; the first {kept} are channels" if kept else ""
+    return f"array of {least} to {most} elements{first}"
+
+
+def varying_reason(varying: Iterable[tuple[str, int, int]]) -> str:
+    """Which arrays are no channels: their names, and the least and the most elements."""
+    named = [f"{path} ({least:,} to {most:,} elements)" for path, least, most in varying]
+    return (
+        f"the length of {some(named, 4)} changes from message to message, and arrays of changing "
+        "length are no channels"
+    )
 
 
 def has_numbers(types: Mapping[str, Any], typename: str) -> bool:
@@ -120,26 +156,15 @@ def array_has_numbers(types: Mapping[str, Any], typename: str, path: str) -> boo
     for part in path.split("."):
         fields = dict(types[description[1]][1]) if description[1] in types else {}
         description = fields.get(part.partition("[")[0])
-        while description is not None and description[0] not in (_BASE, _NAME):
-            description = description[1][0]
         if description is None:
             return True
+        description = element_of(description)
         if description[0] == _BASE:
             return description[1][0] not in _TEXTS
     return has_numbers(types, description[1])
 
 
 def _basic_types(types: Mapping[str, Any], typename: str) -> Iterator[str]:
-    seen, left = set[str](), [typename]
-    while left:
-        name = left.pop()
-        if name in seen or name not in types:
-            continue
-        seen.add(name)
-        for field, (kind, what) in types[name][1]:
-            while kind not in (_BASE, _NAME):
-                kind, what = what[0]
-            if kind == _BASE and field != PLACEHOLDER:
-                yield what[0]
-            elif kind == _NAME and not (name == typename and field == "header"):
-                left.append(what)
+    for field, name in basic_fields(types, typename, passed="header"):
+        if field != PLACEHOLDER:
+            yield name

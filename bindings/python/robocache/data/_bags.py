@@ -80,7 +80,9 @@ class _Infos(Mapping[str, StreamInfo]):
 
     def __getitem__(self, name: str) -> StreamInfo:
         topic, part, alone = self._places[name]
-        count = topic.count if alone and part.count is None else part.count
+        count = part.count
+        if count is None and alone and not topic.streams.of_elements:
+            count = topic.count
         names, said = part.decoder.names, part.decoder.said
         return StreamInfo(name, topic.typename, count, names, said=said, static=part.static)
 
@@ -114,6 +116,7 @@ class Bag:
         self.unknown: list[_Unknown] = []
         self.beside: set[str] = set()  # topics that are no streams unless they are asked for
         self.notes: list[Finding] = []  # of the files
+        self.beside_files: list[Unread] = []  # that are not of the bag
         self._names: dict[str, int] = {}  # of topics, with how many have that name
         self.topics: dict[str, _Topic] = {}
         self._infos: _Infos | None = None
@@ -262,7 +265,7 @@ class Bag:
         for name, topic in self.topics.items():
             if name not in self.beside and topic.count != 0:
                 found += topic.streams.unread(topic.count)
-        return found
+        return found + self.beside_files
 
     def _count_unknown(self) -> None:
         """Count the messages of topics that are not read, where nothing says how many there are."""
@@ -345,7 +348,8 @@ class Bag:
     ) -> Iterator[list[Piece]]:
         """Read the messages of some topics, block by block.
 
-        With ``looking``, a topic is done once its channels are known or enough was read for it.
+        With ``looking``, a topic is done once its channels are known or enough was read for it. A
+        topic in which a frame has changed is read until the frame comes back, or to the end.
         """
         self.followed = 0
         of_file: list[dict[int, _Topic]] = [{} for _ in self.files]
@@ -375,20 +379,18 @@ class Bag:
                                 topic.streams.fail(reason, sizes)
                         pieces += _pieces(topic.streams.feed(own))
                         topic.left -= size if file.indexed else 0
-                        if looking and (topic.streams.settled or topic.left < 0):
+                        enough = topic.left < 0 and not topic.streams.undecided
+                        if looking and (topic.streams.settled or enough):
                             done.add(topic.name)
                             wanted.difference_update(c for n, c in topic.channels if n == number)
                     unindexed += 0 if file.indexed else size
                     looked += size
-                    if looking and unindexed > _LOOK:
-                        done.update(topic.name for topic in chosen)
-                        wanted.clear()
-                    if looking and looked > _LOOK_FOR_KEYS:
-                        enough = [topic for topic in chosen if topic.streams.keyed]
-                        done.update(topic.name for topic in enough)
-                        wanted.difference_update(
-                            c for topic in enough for n, c in topic.channels if n == number
-                        )
+                    for topic in chosen if looking and looked > _LOOK_FOR_KEYS else ():
+                        if topic.name in done or topic.streams.undecided:
+                            continue
+                        if topic.streams.keyed or unindexed > _LOOK:
+                            done.add(topic.name)
+                            wanted.difference_update(c for n, c in topic.channels if n == number)
                     before += size
                     read(size)
                     if not looking:

@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._bag_unread import array_has_numbers, has_numbers, has_texts
-from ._errors import some
+from ._bag_unread import (
+    array_has_numbers,
+    array_reason,
+    count_reason,
+    has_numbers,
+    has_texts,
+    text_reason,
+    varying_reason,
+)
 from ._fixed_layouts import MOST_ELEMENTS, Run
 from ._kind_messages import said_by
 from ._kinds import Said
@@ -23,7 +30,6 @@ if TYPE_CHECKING:
 
 _FIRST = 64  # messages that decide which arrays keep their length
 _FIRST_BYTES = 4 << 20  # or fewer of large ones
-_MOST_REASONS = 20
 _LONGEST_STRING = 1000  # bytes of one that is shown
 _EXACT = 2**53  # integers above are not all float64
 
@@ -133,7 +139,7 @@ class Decoder:
             found = []
             for layout, of in tree.sorted(few, self.layouts.of):
                 if layout.failure is not None:
-                    _count(failed, layout.failure, len(of))
+                    count_reason(failed, layout.failure, len(of))
                     lost += int(few.sizes[of].sum())
                     continue
                 found.append(int(of[0]))
@@ -143,7 +149,7 @@ class Decoder:
                 first = few.message(min(found))
         if first is None:
             for reason, count in failed.items():
-                _count(self.failed, reason, count)
+                count_reason(self.failed, reason, count)
             self.failed_bytes += lost
             return False
         varying = {path for path, counts in lengths.items() if len(counts) > 1}
@@ -207,7 +213,7 @@ class Decoder:
 
     def fail(self, reason: str, sizes: Any) -> None:
         """Count messages that cannot be read, by the reason."""
-        _count(self.failed, reason, len(sizes))
+        count_reason(self.failed, reason, len(sizes))
         self.failed_bytes += int(sizes.sum())
 
     def _fill(self, block: Any, run: Run, numbers: Any) -> None:
@@ -251,17 +257,12 @@ class Decoder:
         for path, values in self.strings.items():
             if values is not None and not values:  # all of them are too long
                 continue
-            if values is None or len(values) > 1:
-                shown = "" if values is None else ": " + ", ".join(map(repr, sorted(values)))
-                found.append((path, f"string, which varies{shown}"))
-            else:
-                found.append((path, f"string, always {next(iter(values), '')!r}"))
+            found.append((path, text_reason(values)))
         found += list(self.too_long.items())
         for path, (least, most) in self.lengths.items():
             kept = self.kept.get(path, 0)
             if least != most and most > kept:
-                first = f"; the first {kept} are channels" if kept else ""
-                found.append((path, f"array of {least} to {most} elements{first}"))
+                found.append((path, array_reason(least, most, kept)))
         for name in sorted(self.rounded):
             found.append((name, "64-bit integers above 2**53 among floats: rounded to float64"))
         for reason, count in self.failed.items():
@@ -271,18 +272,13 @@ class Decoder:
     def losses(self) -> list[str]:
         """Which numbers of the messages are no channels, as sentences that say why."""
         varying = [
-            f"{path} ({least:,} to {most:,} elements)"
+            (path, least, most)
             for path, (least, most) in self.lengths.items()
             if least != most
             and self.kept.get(path, 0) < most <= MOST_ELEMENTS
             and array_has_numbers(self.layouts.types, self.typename, path)
         ]
-        if not varying:
-            return []
-        return [
-            f"the length of {some(varying, 4)} changes from message to message, and arrays of "
-            "changing length are no channels"
-        ]
+        return [varying_reason(varying)] if varying else []
 
     @property
     def only_texts(self) -> bool:
@@ -298,13 +294,6 @@ def _first_apart(waiting: list[Rows]) -> Iterator[Rows]:
         parts = rows.of(slice(left)), rows.of(slice(left, None))
         left = max(0, left - len(rows))
         yield from (part for part in parts if len(part))
-
-
-def _count(reasons: dict[str, int], reason: str, count: int) -> None:
-    """Count skipped messages by reason; rare reasons are counted as one."""
-    if reason not in reasons and len(reasons) >= _MOST_REASONS:
-        reason = "other reasons"
-    reasons[reason] = reasons.get(reason, 0) + count
 
 
 def _stamps(rows: Rows, layout: Layout) -> tuple[Any, Any]:

@@ -81,9 +81,11 @@ class Unread:
     loses_numbers: bool = True  #: False where there is no numeric field, as in texts
 
     def __str__(self) -> str:
-        count = "" if self.messages is None else f"{self.messages:,} messages "
-        kind = f"of {self.type} " if self.type else ""
-        return printable(f"{self.place}: {count}{kind}were not read: {self.reason}")
+        if not self.type:  # a file, whose reason says all
+            return printable(f"{self.place}: {self.reason}")
+        count = "" if self.messages is None else f"{self.messages:,} "
+        text = f"{count}messages of {self.type} were not read"
+        return printable(f"{self.place}: {text}: {self.reason}")
 
 
 def omitted_by(given: Any) -> list[LeftOut]:
@@ -103,7 +105,7 @@ def without_unread(left_out: Iterable[LeftOut], unread: Sequence[Unread]) -> lis
     ]
 
 
-_NAMED = ("it is empty", "it is a Parquet file without")
+_NAMED = ("it is empty", "it is a Parquet file without", "it is an archive (tar")
 _UNNAMED = ("cannot be read: ", "is no Parquet file")  # reasons that packages give
 _KEEP = "damaged='keep' reads the rest"
 
@@ -142,7 +144,7 @@ class Damage:
 
 
 def _named(path: Any) -> str | None:
-    """A sentence about a file that is empty, or Parquet without its footer; else None.
+    """A sentence about a file that is empty, cut off Parquet or an archive; else None.
 
     Readers do not name these themselves. An empty metadata.yaml is damage of its bag.
     """

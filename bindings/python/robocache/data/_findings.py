@@ -65,7 +65,7 @@ MEANINGS = {
     ),
     "frame_changed": Meaning(
         ("warning",),
-        "The frame of a stream changes once: its values may be in two coordinate systems.",
+        "The frame of a stream changes: its values may be in several coordinate systems.",
         "Cut the recording there (`select(begin=, end=)`), or leave the stream out.",
     ),
     "gaps": Meaning(

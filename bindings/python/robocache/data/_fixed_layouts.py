@@ -254,3 +254,31 @@ def name_of(description: Any) -> str:
     if kind == _BASE:
         return str(what[0])
     return str(what) if kind == _NAME else "arrays"
+
+
+def element_of(description: Any) -> Any:
+    """The description of what an array has, or arrays in it; else the same."""
+    while description[0] not in (_BASE, _NAME):
+        description = description[1][0]
+    return description
+
+
+def basic_fields(
+    types: Mapping[str, Any], typename: str, passed: str = ""
+) -> Iterator[tuple[str, str]]:
+    """The fields of a type and of the types in it that are no messages: name, basic type.
+
+    Arrays have the type of their elements. ``passed`` is a message in the first type to pass over.
+    """
+    seen, left = set[str](), [typename]
+    while left:
+        name = left.pop()
+        if name in seen or name not in types:
+            continue
+        seen.add(name)
+        for field, description in types[name][1]:
+            kind, what = element_of(description)
+            if kind == _BASE:
+                yield field, what[0]
+            elif name != typename or field != passed:
+                left.append(what)

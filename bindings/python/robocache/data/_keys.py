@@ -98,6 +98,12 @@ def recipe_of(types: Mapping[str, Any], typename: str) -> Recipe | None:
         return _recipe(steps, places, frames, _CHILD)
     if frames and has_child:
         frames.append(_CHILD)
+    if not frames:  # those of a message within, such as of an odometry with a quality
+        frames = [
+            step.path
+            for step in steps
+            if step.kind == "string" and step.path.endswith((f".{_FRAME}", f".{_CHILD}"))
+        ]
     return _recipe(steps, places, frames, None) if frames else None
 
 

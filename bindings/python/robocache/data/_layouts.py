@@ -19,6 +19,7 @@ from ._fixed_layouts import (
     FixedLayouts,
     Run,
     Runs,
+    basic_fields,
     name_of,
 )
 
@@ -158,20 +159,7 @@ class Layouts:
 
 def _has_wide(typename: str, types: Mapping[str, Any]) -> bool:
     """Whether messages of a type, or those in them, have wide strings."""
-    seen, left = set[str](), [typename]
-    while left:
-        name = left.pop()
-        if name in seen or name not in types:
-            continue
-        seen.add(name)
-        for _, (kind, what) in types[name][1]:
-            while kind not in (_BASE, _NAME):
-                kind, what = what[0]
-            if kind == _BASE and what[0] in ("wstring", "wchar"):
-                return True
-            if kind == _NAME:
-                left.append(what)
-    return False
+    return any(name in ("wstring", "wchar") for _, name in basic_fields(types, typename))
 
 
 class _Walk:

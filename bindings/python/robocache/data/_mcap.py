@@ -88,7 +88,7 @@ class Mcap:
         self.ends: dict[int, int] = {}  # by the place of a chunk: where its message indexes end
         self.indexed = True
         self.packed_size = os.path.getsize(path)
-        with self._opened() as file:
+        with self.opened() as file:
             self.size = os.fstat(file.fileno()).st_size
             if file.read(8) != MAGIC:
                 raise FormatError(path, "byte 0", "does not begin as MCAP does")
@@ -105,7 +105,8 @@ class Mcap:
         if not any(chunk.loose for chunk in self.chunks):
             self.chunks.sort(key=lambda chunk: chunk.begin)
 
-    def _opened(self) -> BinaryIO:
+    def opened(self) -> BinaryIO:
+        """Open the content of the file."""
         return opened(self.path) if self.content is None else self.content.open()
 
     # ---- the index ------------------------------------------------------------------------------
@@ -303,7 +304,7 @@ class Mcap:
         known[list(self.channels)] = True
         strange, late = np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.int64)
         short, many, all_chosen = 0, 0, np.zeros(1 << 16, bool)
-        with self._opened() as file:
+        with self.opened() as file:
             for chunk in self.chunks:
                 if chunk.channels is not None and chunk.channels.isdisjoint(wanted):
                     continue

@@ -203,9 +203,12 @@ def _unknown(path: str, inside: Sequence[str]) -> str:
         from ._tables import fault
 
         known = _strangers.stranger(path) or fault(path)
-        if known is None or known.startswith("is a text without columns"):
-            return _strangers.unknown_file(path)
-        return known
+        if known is not None and not known.startswith("is a text without columns"):
+            return known
+        text = _strangers.unknown_file(path)
+        if known is not None and path.lower().endswith((".csv", ".tsv")) and "looks" not in text:
+            return f"{text}. It {known}"
+        return text
     if inside:
         return f"this folder holds {len(inside)} data sets. Open one of them: {_listed(inside)}"
     from ._damaged_files import faults_in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._errors import needed, raise_shortage
+from ._errors import needed, raise_shortage, require_memory
 from ._tree_messages import (
     DEEPEST,
     MOST_FIELDS,
@@ -52,6 +52,7 @@ class ProtobufReader:
                 "they are in protobuf, and the package protobuf is not installed: "
                 "pip install 'robocache[mcap]'"
             ) from error
+        fault = ""
         try:
             found = sets.FileDescriptorSet.FromString(descriptors)
             pool = pools.DescriptorPool()
@@ -60,11 +61,14 @@ class ProtobufReader:
             self.descriptor = pool.FindMessageTypeByName(typename)
             self.made = factory.GetMessageClass(self.descriptor)
         except Exception as error:  # the package has errors of its own, and of C++
-            raise_shortage("descriptors of protobuf")
-            line = str(error).partition("\n")[0][:200]
-            raise ValueError(
-                f"their descriptors cannot be used, or lack {typename}: {line}"
-            ) from None
+            fault = str(error).partition("\n")[0][:200] or type(error).__name__
+            if "out of memory" in str(error):  # the package says so of damaged descriptors, too
+                require_memory("descriptors of protobuf")
+                fault = "they are damaged"
+            else:
+                raise_shortage("descriptors of protobuf")
+        if fault:  # raised here, so that no caller finds a lack of memory in the context
+            raise ValueError(f"their descriptors cannot be used, or lack {typename}: {fault}")
         self.descriptors = descriptors
         self.largest = _largest(self.descriptor)
         self.dtypes: dict[str, str] = {}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._errors import needed, raise_shortage
-from ._fixed_layouts import PLACEHOLDER
+from ._fixed_layouts import PLACEHOLDER, element_of
 
 _DEFAULT = "humble"
 _BASE, _NAME, _ARRAYS = 1, 2, (3, 4)  # rosbags' Nodetype
@@ -143,10 +143,9 @@ def fingerprint(name: str, types: dict[str, Any] | str) -> str:
             continue
         fields[name] = repr(types[name][1]) if name in types else ""
         for _, description in types[name][1] if name in types else ():
-            while description[0] in _ARRAYS:
-                description = description[1][0]
-            if description[0] == _NAME:
-                left.append(description[1])
+            element = element_of(description)
+            if element[0] == _NAME:
+                left.append(element[1])
     return repr(sorted(fields.items()))
 
 

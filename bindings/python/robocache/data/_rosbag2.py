@@ -6,10 +6,11 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from ._bag_parts import require_one
+from ._bag_parts import SUFFIXES, require_one, span_of, stem
 from ._bags import Bag, BagFile
-from ._errors import Damage, FormatError, needed, nothing_of
+from ._errors import Damage, FormatError, Unread, needed, nothing_of
 from ._files import Folder, opened, special_kind
 from ._findings import Finding
 from ._mcap import MAGIC, Mcap
@@ -18,9 +19,9 @@ from ._recording import Recording
 from ._strangers import stranger
 from ._unpacked_files import Unpacked, is_packed, unpacked_start
 
+_SLACK = 1_000_000_000  # ns by which the times of a file and its metadata may differ
 _SQLITE = b"SQLite format 3\0"
 _METADATA = "metadata.yaml"
-_SUFFIXES = (".mcap", ".db3", ".mcap.zstd", ".db3.zstd", ".mcap.zst", ".db3.zst")
 
 
 def sniff(path: str) -> bool:
@@ -38,11 +39,29 @@ def open(path: str, options: Options) -> Recording:
     needed("numpy", "ros", "a ROS bag")
     told = _Told()
     files, notes = [path], list[Finding]()
+    renamed, beside = dict[str, str](), list[str]()
     if os.path.isdir(path):
         told = _metadata(path, options.damage)
         folder = Folder(path, options.follow_links)
-        files = _parts(folder, told.files, options.damage, notes)
+        renamed = _renamed(folder, told.files)
+        files = _parts(folder, told.files, renamed, options.damage)
+        beside = _beside(path, files) if told.files else []
     opened = [one for file in files if (one := _opened(file, options, len(files) == 1))]
+    for file in list(opened):
+        other = os.path.basename(file.path)
+        if other in renamed and not _is_of(file, told):
+            text = (
+                f"{_METADATA} names {renamed[other]}, which is not here: its messages are lost. "
+                f"{other} belongs to another recording: its topics or times differ"
+            )
+            options.damage.found(path, renamed[other], text)
+            opened.remove(file)
+        elif other in renamed:
+            text = (
+                f"{_METADATA} names {renamed[other]}, which is not here. {other} is, and is read "
+                "instead"
+            )
+            notes.append(Finding("note", "renamed", "", other, text))
     if not opened:
         raise FormatError(path, "", nothing_of(options.damage))
     if len(opened) > 1 and not told.files:
@@ -60,23 +79,61 @@ def open(path: str, options: Options) -> Recording:
         options.limit,
     )
     bag.notes += notes
+    bag.beside_files += [
+        Unread(
+            name,
+            "",
+            None,
+            os.path.getsize(os.path.join(path, name)),
+            f"{_METADATA} does not name this file. Open it by itself, or correct {_METADATA}",
+        )
+        for name in beside
+    ]
     return Recording(bag, progress=options.progress)
 
 
-def _parts(folder: Folder, told: Sequence[str], damage: Damage, notes: list[Finding]) -> list[str]:
+def _renamed(folder: Folder, told: Sequence[str]) -> dict[str, str]:
+    """Files that may be those that the metadata tell of, with the names there.
+
+    They are as many as those that are missing: they were renamed, or unpacked.
+    """
+    missing = [name for name in told if not folder.has(name)]
+    others = [name for name in _files_in(folder.path) if name not in told]
+    return dict(zip(others, missing)) if len(missing) == len(others) else {}
+
+
+def _is_of(file: BagFile, told: _Told) -> bool:
+    """Whether a file has topics and times that the metadata tell of, as far as they do."""
+    topics = {channel.topic for channel in file.channels.values()}
+    if told.counts and not topics <= told.counts.keys():
+        return False
+    span = span_of(file) if told.span is not None else None
+    if span is None or told.span is None:
+        return True
+    return told.span[0] - _SLACK <= span[0] and span[1] <= told.span[1] + _SLACK
+
+
+def _beside(path: str, files: Sequence[str]) -> list[str]:
+    """Bag files that are not read, other than packed or unpacked copies of those that are."""
+    stems = {stem(os.path.basename(file)) for file in files}
+    return [
+        name
+        for name in _files_in(path)
+        if stem(name) not in stems and os.path.isfile(os.path.join(path, name))
+    ]
+
+
+def _parts(
+    folder: Folder, told: Sequence[str], renamed: Mapping[str, str], damage: Damage
+) -> list[str]:
     """The files of a bag: those that its metadata tell of, or else those that are there."""
     names = list(told) or _files_in(folder.path)
     if not names:
         raise FormatError(folder.path, "", "has no .mcap and no .db3 file")
     missing = [name for name in told if not folder.has(name)]
     others = [name for name in _files_in(folder.path) if name not in told] if missing else []
-    if missing and len(missing) == len(others):
-        # As many files with other names: they were renamed, or unpacked.
-        for name, other in zip(missing, others):
-            text = f"{_METADATA} names {name}, which is not here. {other} is, and is read instead"
-            notes.append(Finding("note", "renamed", "", other, text))
-        renamed = dict(zip(missing, others))
-        names, missing = [renamed.get(name, name) for name in names], []
+    instead = {name: other for other, name in renamed.items()}
+    names = [instead.get(name, name) for name in names]
     files = []
     for name in names:
         folder.require_inside(name)
@@ -137,18 +194,18 @@ def _files_in(path: str) -> list[str]:
     found = [
         entry.name
         for entry in os.scandir(path)
-        if entry.name.endswith(_SUFFIXES) and not entry.is_dir()
+        if entry.name.endswith(SUFFIXES) and not entry.is_dir()
     ]
     return sorted(found, key=_place)
 
 
 def _place(name: str) -> tuple[list[int], str]:
     """Where a part of a split bag comes: by the last number before its suffix."""
-    return [int(n) for n in re.findall(r"\d+", os.path.splitext(name)[0])[-1:]] or [0], name
+    return [int(n) for n in re.findall(r"\d+", stem(name))[-1:]] or [0], name
 
 
 def _is_named_so(path: str) -> bool:
-    return path.endswith(_SUFFIXES)
+    return path.endswith(SUFFIXES)
 
 
 def _is_bag(path: str) -> bool:
@@ -162,6 +219,7 @@ class _Told:
     files: Sequence[str] = ()
     distribution: str | None = None
     counts: Mapping[str, int] = field(default_factory=dict)  # messages by topic
+    span: tuple[int, int] | None = None  # of the log times, ns
 
 
 def _metadata(path: str, damage: Damage) -> _Told:
@@ -183,11 +241,21 @@ def _metadata(path: str, damage: Damage) -> _Told:
             list(dict.fromkeys(map(os.path.basename, told.get("relative_file_paths") or ()))),
             told.get("ros_distro") or None,
             {of["topic_metadata"]["name"]: int(of["message_count"]) for of in topics},
+            _span(told),
         )
     except Exception as error:  # of the parser, which has many
         line = str(error).partition("\n")[0]
         damage.found(file, "", f"cannot be read: {line or type(error).__name__}")
         return _Told()
+
+
+def _span(told: Mapping[str, Any]) -> tuple[int, int] | None:
+    """The first and the last log time that the metadata tell of; None if they do not."""
+    begin = (told.get("starting_time") or {}).get("nanoseconds_since_epoch")
+    length = (told.get("duration") or {}).get("nanoseconds")
+    if type(begin) is not int or type(length) is not int or not told.get("message_count"):
+        return None
+    return begin, begin + length
 
 
 def _text(file: str) -> bytes:

@@ -7,11 +7,11 @@ good is a finding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Protocol, Union, cast
 
-from ._bag_unread import unread_of
+from ._bag_unread import count_reason, reasons_of, unread_of
 from ._columns import Columns, Decoder
 from ._decoders import AnyDecoder, Maker
 from ._errors import Unread
@@ -132,6 +132,8 @@ class PlainTopic:
     """A topic without keys: one stream."""
 
     keyed = False
+    undecided = False
+    of_elements = False  # whether a message may be several samples
 
     def __init__(self, name: str, decoder: AnyDecoder) -> None:
         self.part = Part(decoder, name)
@@ -161,7 +163,7 @@ class PlainTopic:
             yield self.part, path, reason
 
     def findings(self) -> list[Finding]:
-        return []
+        return list(_mixed(self.part, self.decoder, ()))
 
     def fail(self, reason: str, sizes: Any) -> None:
         self.decoder.fail(reason, sizes)
@@ -268,6 +270,17 @@ class KeyedTopic:
         if self.finder.recipe.thing is not None:
             frames.append(_named(self.finder.things.text(thing.number)))
         return "/".join(frames)
+
+    @property
+    def of_elements(self) -> bool:
+        """Whether a message may be several samples."""
+        return self.elements is not None
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a frame has changed, and the rest of the messages shows if it comes back."""
+        of_things = [thing.frames for thing in self.things.values()]
+        return any(len(frames.seen) > 1 and not frames.come_back for frames in of_things)
 
     # ---- messages -------------------------------------------------------------------------------
 
@@ -407,9 +420,9 @@ class KeyedTopic:
                 part.name = self.unique(f"{self.name}/{self._label(thing, frame)}")
 
     def _changes(self, thing: _Thing) -> Iterator[Finding]:
-        """Frames that change and do not come back."""
-        stretches = thing.frames.in_order
-        if len(stretches) < 2 or thing.whole is None or thing.frames.come_back:
+        """Frames that change within one stream."""
+        stretches = [each for each in thing.frames.in_order if each[0] in thing.merged]
+        if len(stretches) < 2 or thing.whole is None:
             return
         names = ["/".join(self.finder.frame_texts(frame)) for frame, _ in stretches]
         changes, at = [], 0
@@ -426,32 +439,40 @@ class KeyedTopic:
         for part in self.parts:
             for path, reason in part.decoder.left_out():
                 yield part, path, reason
-        if self.elements is not None:
-            for reason, count in self.elements.failed.items():
-                yield self.parts[0], "", f"{count} messages: {reason}"
+        for reason, count in self._failed().items():
+            yield self.parts[0], "", f"{count:,} messages could not be read: {reason}"
 
     def findings(self) -> list[Finding]:
-        return self.changes
+        found = list(self.changes)
+        for part in self.parts:
+            found += _mixed(part, _inner(part), self.finder.recipe.frames)
+        return found
 
     def fail(self, reason: str, sizes: Any) -> None:
         """Count messages that cannot be unpacked, by the reason."""
-        self.failed[reason] = self.failed.get(reason, 0) + len(sizes)
+        count_reason(self.failed, reason, len(sizes))
         self.failed_bytes += int(sizes.sum())
+
+    def _failed(self) -> dict[str, int]:
+        """Messages that were not read before they came to a stream, by the reason."""
+        failed = dict(self.failed)
+        for reason, number in self.elements.failed.items() if self.elements is not None else ():
+            failed[reason] = failed.get(reason, 0) + number
+        return failed
 
     def unread(self, count: int | None) -> list[Unread]:
         """What was not read, as far as was read; ``count``: of the messages of the topic."""
         found: list[Unread] = []
         for part in self.parts:
-            own = part.decoder.decoder if isinstance(part.decoder, JointDecoder) else part.decoder
+            own = _inner(part)
             if isinstance(own, Decoder):
                 known = part.count if len(self.parts) > 1 else count
                 found += unread_of(part.name, own, known)
-        failed = dict(self.failed)
-        if self.elements is not None:
-            for reason, number in self.elements.failed.items():
-                failed[reason] = failed.get(reason, 0) + number
-        for reason, number in failed.items():
-            found.append(Unread(self.name, self.typename, number, None, reason))
+        failed = self._failed()
+        if failed:
+            number = sum(failed.values())
+            size = self.failed_bytes if failed == self.failed else None
+            found.append(Unread(self.name, self.typename, number, size, reasons_of(failed)))
         return found + self._too_many()
 
     def _too_many(self) -> list[Unread]:
@@ -464,6 +485,21 @@ class KeyedTopic:
             "out. Is a number or a file's name in frame_id?"
         )
         return [Unread(self.name, self.typename, self.unread_count, None, reason)]
+
+
+def _inner(part: Part) -> Any:
+    """The decoder of the messages of a part, without what sorts their joints."""
+    return part.decoder.decoder if isinstance(part.decoder, JointDecoder) else part.decoder
+
+
+def _mixed(part: Part, decoder: Any, keys: Collection[str]) -> Iterator[Finding]:
+    """Frames within messages, other than their keys, that change from message to message."""
+    for path, texts in decoder.strings.items() if isinstance(decoder, Decoder) else ():
+        own = path.rpartition(".")[2] in ("frame_id", "child_frame_id") and path not in keys
+        if own and decoder.names and (texts is None or len(texts) > 1):
+            shown = "" if texts is None else ": " + ", ".join(map(repr, sorted(texts)))
+            text = f"{path} varies{shown}. Samples of several frames are in one stream"
+            yield Finding("warning", "frame_changed", part.name, path, text)
 
 
 def _among(frames: Any, some: list[int]) -> Any:

@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ._bag_unread import count_reason
 from ._columns import Columns
 from ._cursor import Cursor, by_encoding
 from ._fixed_layouts import MOST_ELEMENTS, PLACEHOLDER, CannotDecode, Encoding
 from ._keys import NONE, Finder, Keyed, Signature
 from ._kind_messages import said_by
-from ._layouts import Layouts
+from ._layout_tree import LayoutTree
+from ._layouts import Layout, Layouts
 from ._messages import Rows
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_MOST_REASONS = 20
 _MOST_ALIKE = 64  # elements of messages whose shape is remembered
 _STAMP, _SEQUENCE = "header.stamp", "header.seq"
 
@@ -98,7 +99,7 @@ class ElementFinder:
             try:
                 parts += self._elements(rows, which, encoding)
             except CannotDecode as error:
-                self._fail(str(error), len(which))
+                count_reason(self.failed, str(error), len(which))
         if not parts:
             none = np.zeros(0, np.int64)
             empty = np.zeros((0, len(self.names)), self.dtype)
@@ -230,23 +231,16 @@ class ElementFinder:
     def _right(self, right: Any) -> Any:
         if not right.all():
             reason = "its header stamp has 10**9 nanoseconds or more in a second"
-            self._fail(reason, int((~right).sum()))
+            count_reason(self.failed, reason, int((~right).sum()))
         return right
 
     def _explain(self, rows: Rows) -> None:
         """Count messages that cannot be read, with the reason."""
-        for i in range(min(len(rows), _MOST_REASONS)):
-            layout = self.layouts.of(rows.message(i), {})
+        tree: LayoutTree[Layout] = LayoutTree()
+        for layout, which in tree.sorted(rows, lambda message: self.layouts.of(message, {})):
             most = max(layout.arrays.values(), default=0)
             reason = f"array of {most:,} transforms, expected at most {MOST_ELEMENTS:,}"
-            self._fail(layout.failure or reason, 1)
-        self._fail("other reasons", max(0, len(rows) - _MOST_REASONS))
-
-    def _fail(self, reason: str, count: int) -> None:
-        if count and reason not in self.failed and len(self.failed) >= _MOST_REASONS:
-            reason = "other reasons"
-        if count:
-            self.failed[reason] = self.failed.get(reason, 0) + count
+            count_reason(self.failed, layout.failure or reason, len(which))
 
 
 class ElementDecoder:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Callable, Protocol, Union
 
+from ._bag_unread import array_reason, count_reason, text_reason, varying_reason
 from ._columns import Columns
 from ._errors import some
 from ._fixed_layouts import MOST_ELEMENTS, MOST_NUMBERS
@@ -25,13 +26,15 @@ DEEPEST = 32  # messages within messages
 _FIRST = 64  # messages that decide which channels there are
 _FIRST_BYTES = 4 << 20  # or fewer of large ones
 _AT_ONCE = 1 << 20  # numbers
-_MOST_REASONS = 20
 _MOST_TEXTS = 4  # of a field, which are shown
 _MOST_NAMES = 1000  # fields that are listed as left out
 _LONGEST_TEXT = 1000  # characters of one that is shown
 _LONGEST_PATH = 1000  # characters
 _EXACT = 2**53  # integers above are not all float64
-_FRAMES = ("child_frame_id", "header.frame_id", "frame_id", "parent_frame_id")
+# Texts that say what numbers are about: a frame, the name of an element, or an array of names.
+_FRAME = re.compile(r"(?:.*\.)?(?:child_|parent_)?frame_id|(?:.*\.)?(?:f|childF|parentF)rameId")
+_ELEMENT = re.compile(r".*\[\d+\]\.(?:name|joint_name|jointName)")
+_NAMES = re.compile(r"((?:.*\.)?)((?:name|names|joint_names|jointNames))\[\d+\]")
 _STAMPS = (("header", "stamp"), ("header", "timestamp"), ("stamp",), ("timestamp",))
 _SECONDS = ("sec", "secs", "seconds")
 _NANOSECONDS = ("nsec", "nsecs", "nanosec", "nanosecs", "nanos", "nanoseconds")
@@ -110,8 +113,9 @@ class TreeDecoder:
         self.lengths: dict[str, tuple[int, int]] = {}
         self.kept: dict[str, int] = {}  # elements that are channels, by name of an array
         self.texts: dict[str, set[str] | None] = {}  # None: many
+        self.numeric: set[str] = set()  # arrays with numbers that are no channels
         self.others: dict[str, str] = {}
-        self.frames: dict[str, str] = {}
+        self.keys: dict[str, str | None] = {}  # the first text of a key; None: it is no key
         self.missing: dict[str, int] = {}  # messages without a channel
         self.late: dict[str, int] = {}  # messages with a number that the first ones do not have
         self.rounded: set[str] = set()
@@ -158,7 +162,7 @@ class TreeDecoder:
                 try:
                     trees.append(self._tree(rows.message(i)))
                 except CannotRead as error:
-                    failed.setdefault(str(error), []).append(int(rows.sizes[i]))
+                    failed.setdefault(f"they {error}", []).append(int(rows.sizes[i]))
         if not trees:
             import numpy as np
 
@@ -182,7 +186,6 @@ class TreeDecoder:
             self.dtypes.append(self._dtype(path, values, counts[path] < len(trees)))
         self.names = tuple(names)
         self.places = {path: i for i, path in enumerate(names)}
-        self.frames = {path: trees[0].texts[path] for path in _FRAMES if path in trees[0].texts}
         self.stamped = any(tree.stamp is not None for tree in trees)
         turns = [(path, tuple(f"{path}.{role}" for role in "xyzw")) for path in self.reader.turns]
         self.said = tuple(
@@ -231,9 +234,9 @@ class TreeDecoder:
             content = rows.message(i)
             try:
                 tree = self._tree(content)
-                self._require_frame(tree)
+                self._require_keys(tree)
             except CannotRead as error:
-                self.fail(str(error), rows.sizes[i : i + 1])
+                self.fail(f"they {error}", rows.sizes[i : i + 1])
                 continue
             numbers = tree.numbers
             values = [numbers.get(name, math.nan) for name in names]
@@ -277,15 +280,38 @@ class TreeDecoder:
                 if not limits.min <= value <= limits.max:
                     self.dtypes[i] = "float64"
 
-    def _require_frame(self, tree: Tree) -> None:
-        """Refuse a message about another frame: between frames there is nothing to interpolate."""
-        for path, first in self.frames.items():
-            other = tree.texts.get(path, first)
-            if other != first:
+    def _require_keys(self, tree: Tree) -> None:
+        """Refuse a message about another frame or joint: there is nothing between these."""
+        for path, text in tree.texts.items():
+            if path not in self.keys and len(self.keys) < MOST_FIELDS:
+                self.keys[path] = text if self._is_key(path) else None
+            first = self.keys.get(path)
+            if first is not None and text != first:
                 raise CannotRead(
-                    f"have another {path} than the first message, {first!r}: frames in one topic "
-                    "are kept apart only in ROS messages"
+                    f"have another {path} than the first message, "
+                    f"{first[:_LONGEST_TEXT]!r}: frames and joints are kept apart in ROS messages "
+                    "only"
                 )
+
+    def _is_key(self, path: str) -> bool:
+        """Whether a text says what numbers are about that are channels."""
+        if path.startswith(self.arrays):
+            return False
+        self.spend(len(self.places))
+        array = _NAMES.fullmatch(path)
+        if array is not None:
+            # The numbers of arrays of the same length go by these names.
+            count = self.kept.get(array[1] + array[2])
+            others = [
+                f"{other}["
+                for other, own in self.kept.items()
+                if own == count and other.startswith(array[1])
+            ]
+            return any(channel.startswith(tuple(others)) for channel in self.places)
+        if _FRAME.fullmatch(path) or _ELEMENT.fullmatch(path):
+            element = path[: path.rfind("]") + 1]
+            return any(channel.startswith(element) for channel in self.places)
+        return False
 
     def _compare(self, numbers: dict[str, Number]) -> None:
         """Count channels that a message lacks, and numbers that are no channels."""
@@ -293,11 +319,15 @@ class TreeDecoder:
             if name not in numbers:
                 self.missing[name] = self.missing.get(name, 0) + 1
         for path in numbers:
-            if path in self.places or path.startswith(self.arrays):
+            if path in self.places:
+                continue
+            if path.startswith(self.arrays):
+                self.numeric.update(each[:-1] for each in self.arrays if path.startswith(each))
                 continue
             array = re.sub(r"\[\d+\][^\[]*\Z", "", path)
             if array != path and array in self.kept:
-                continue  # an array that got longer, which is noted
+                self.numeric.add(array)  # it got longer, which is noted
+                continue
             if path in self.late or len(self.late) < _MOST_NAMES:
                 self.late[path] = self.late.get(path, 0) + 1
 
@@ -320,9 +350,7 @@ class TreeDecoder:
                     self.texts[path] = None
 
     def fail(self, reason: str, sizes: Any) -> None:
-        if reason not in self.failed and len(self.failed) >= _MOST_REASONS:
-            reason = "cannot be read for other reasons"
-        self.failed[reason] = self.failed.get(reason, 0) + len(sizes)
+        count_reason(self.failed, reason, len(sizes))
         self.failed_bytes += int(sizes.sum())
 
     # ---- what was not read ----------------------------------------------------------------------
@@ -340,14 +368,9 @@ class TreeDecoder:
 
     def losses(self) -> list[str]:
         found = []
-        varying = [
-            f"{path} ({least:,} to {most:,} elements)" for path, least, most in self._varying()
-        ]
+        varying = [each for each in self._varying() if each[0] in self.numeric]
         if varying:
-            found.append(
-                f"the length of {some(varying, 4)} changes from message to message, and arrays "
-                "of changing length are no channels"
-            )
+            found.append(varying_reason(varying))
         if self.late:
             found.append(
                 f"the first {_FIRST} messages do not have {some(list(self.late), 4)}, and these "
@@ -358,16 +381,10 @@ class TreeDecoder:
     def left_out(self) -> list[tuple[str, str]]:
         found = []
         for path, values in self.texts.items():
-            if values is None or len(values) > 1:
-                shown = "" if values is None else ": " + ", ".join(map(repr, sorted(values)))
-                found.append((path, f"string, which varies{shown}"))
-            else:
-                found.append((path, f"string, always {next(iter(values), '')!r}"))
+            found.append((path, text_reason(values)))
         found += list(self.others.items())
         for path, least, most in self._varying():
-            kept = self.kept.get(path, 0)
-            first = f"; the first {kept} are channels" if kept else ""
-            found.append((path, f"array of {least} to {most} elements{first}"))
+            found.append((path, array_reason(least, most, self.kept.get(path, 0))))
         for path, count in self.missing.items():
             found.append((path, f"is missing in {count:,} messages, where the channel is NaN"))
         for path, count in self.late.items():
@@ -376,7 +393,7 @@ class TreeDecoder:
         for name in sorted(self.rounded):
             found.append((name, "integers above 2**53 among floats: rounded to float64"))
         for reason, count in self.failed.items():
-            found.append(("", f"{count:,} messages could not be read: they {reason}"))
+            found.append(("", f"{count:,} messages could not be read: {reason}"))
         return found
 
 
