@@ -50,6 +50,8 @@ __all__ = [
 ]
 
 
+_AT_ONCE = 1 << 10  # samples that are looked at together
+_LARGE = 1 << 20  # or bytes of them
 _INDICES = ("task_index",)  # numbers of things, which may well not change
 
 
@@ -61,6 +63,24 @@ class StreamSurvey:
     names: tuple[str, ...] | None  #: of the channels
     channels: Channels  #: counts, ranges, NaN; its arrays are None before any sample
     clocks: dict[str, list[Any]] = field(default_factory=dict)  #: times by clock, a row an episode
+    _waiting: list[Any] = field(default_factory=list, repr=False)  # values of small pieces
+
+    def add(self, values: Any) -> None:
+        """Take samples [n,D]. Small pieces are put together first: each call has its cost."""
+        if self._waiting and self._waiting[0].dtype != values.dtype:
+            self.flush()
+        self._waiting.append(values)
+        rows = sum(map(len, self._waiting))
+        if rows >= _AT_ONCE or sum(part.nbytes for part in self._waiting) >= _LARGE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Look at the samples that wait for more."""
+        import numpy as np
+
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self.channels.add(waiting[0] if len(waiting) == 1 else np.concatenate(waiting))
 
     @property
     def samples(self) -> int:
@@ -169,9 +189,11 @@ def _of_recording(
             )
             of = streams[piece.stream] = StreamSurvey(piece.stream, piece.names, channels)
             clocks[piece.stream] = {clock: [] for clock in piece.clocks}
-        of.channels.add(piece.values)
+        of.add(piece.values)
         for clock, times in piece.clocks.items():
             clocks[piece.stream].setdefault(clock, []).append(times)
+    for of in streams.values():
+        of.flush()
     own = recording.unit or unit
     ticks = None if own is None else per_second(own)
     for name in list(clocks):
