@@ -146,7 +146,7 @@ static void raiseStatus(rbcStatus_t status, const char* message) {
     case RBC_STATUS_INTERNAL:
     case RBC_STATUS_CANCELLED: break;
   }
-  PyObject* module = PyImport_ImportModule("robocache._errors");
+  PyObject* module = PyImport_ImportModule("robocache._library.errors");
   PyObject* type = module != NULL ? PyObject_GetAttrString(module, "RoboCacheError") : NULL;
   PyObject* error = type != NULL ? PyObject_CallFunction(type, "si", message, (int)status) : NULL;
   if (error != NULL) PyErr_SetObject(type, error);

@@ -142,7 +142,7 @@ def limited(kind, amount):
 
 def command(*arguments):
     """The exit code and the output of `robocache` in this process."""
-    from robocache._cli.app import run
+    from robocache.cli._app import run
 
     out, errors = io.StringIO(), io.StringIO()
     sys.stdout, sys.stderr = out, errors

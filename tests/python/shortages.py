@@ -204,7 +204,7 @@ def main() -> int:
     results = {}
     folder = Path(tempfile.mkdtemp())  # a TemporaryDirectory would end with the first child
     folder.chmod(0o755)
-    forked.import_all(["robocache._cli.app"])
+    forked.import_all(["robocache.cli._app"])
     try:
         for name in (told.format or ()) if some else data_sources.SOURCES:
             results[f"read {name}"] = read_all(name, folder / name, told.steps)

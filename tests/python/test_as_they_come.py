@@ -182,7 +182,7 @@ def test_windows_copy_nothing_and_write_where_told():
     values, out = np.zeros((1000, 64)), np.empty((3, 2, 64))
     windows = np.arange(6.0).reshape(3, 2)
     assert rbc.resample(values, np.arange(1000.0), windows, out=out) is out
-    from robocache._again import one_for_each
+    from robocache._arguments.coerce import one_for_each
 
     broadcast = one_for_each(values, np.arange(1000.0), windows, None)
     assert np.shares_memory(broadcast, values) and broadcast.strides[0] == 0

@@ -15,8 +15,8 @@ from robocache import data
 pytest.importorskip("rosbags")
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore  # noqa: E402
 
-from robocache.data._columns import Decoder, Rows  # noqa: E402
-from robocache.data._ros_types import Types  # noqa: E402
+from robocache.data._formats.messages.columns import Decoder, Rows  # noqa: E402
+from robocache.data._formats.messages.ros_types import Types  # noqa: E402
 
 BASES = ["bool", "byte", "char", "int8", "uint8", "int16", "uint16", "int32", "uint32"]
 BASES += ["int64", "uint64", "float32", "float64", "string"]

@@ -335,7 +335,7 @@ def test_descriptors_that_cannot_be_used(tmp_path):
 
 
 def test_without_the_package_the_rest_is_read(tmp_path, monkeypatch):
-    from robocache.data import _protobuf_messages
+    from robocache.data._formats.messages import protobuf as _protobuf_messages
 
     def missing(module, extra, what):
         raise ModuleNotFoundError(module)
@@ -396,7 +396,7 @@ def test_a_map_without_values_is_no_lack_of_memory():
     """The package protobuf says "out of memory" of such descriptors."""
     struct_pb2 = pytest.importorskip("google.protobuf.struct_pb2")
     descriptor_pb2 = pytest.importorskip("google.protobuf.descriptor_pb2")
-    from robocache.data._protobuf_messages import ProtobufReader
+    from robocache.data._formats.messages.protobuf import ProtobufReader
 
     found = descriptor_pb2.FileDescriptorSet()
     struct_pb2.DESCRIPTOR.CopyToProto(found.file.add())

@@ -8,7 +8,7 @@ import pytest
 import data_files
 import keyed_bags as bags
 import robocache as rbc
-from robocache.data import _joints
+from robocache.data._formats.messages import joints as _joints
 
 pytest.importorskip("rosbags")
 

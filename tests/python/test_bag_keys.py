@@ -181,7 +181,7 @@ def test_a_topic_selects_its_keys(tmp_path):
 
 def test_a_topic_on_the_command_line(tmp_path):
     runner = pytest.importorskip("typer.testing").CliRunner()
-    from robocache._cli.app import app
+    from robocache.cli._app import app
 
     store = bags.store_of("mcap")
     told = [bags.sensor(store, at, "lr"[i % 2], i % 2) for i, at in enumerate(bags.times(20))]
@@ -363,7 +363,7 @@ def test_frames_of_elements_that_vary_are_a_finding(tmp_path, kind, child):
 @pytest.fixture
 def short_look(monkeypatch):
     """Files are looked into for one chunk only."""
-    from robocache.data import _bags
+    from robocache.data._formats.bags import bag as _bags
 
     monkeypatch.setattr(_bags, "_LOOK_FOR_KEYS", 0)
 

@@ -15,12 +15,13 @@ import pytest
 
 import data_files
 import robocache as rbc
-from robocache.data import _ros_types, _unpacking
-from robocache.data._files import Limit
-from robocache.data._fixed_layouts import MOST_ELEMENTS
-from robocache.data._layouts import Layouts
-from robocache.data._messages import Rows
-from robocache.data._ros_types import Types
+from robocache.data._file_access import Limit
+from robocache.data._formats import decompress as _unpacking
+from robocache.data._formats.messages import ros_types as _ros_types
+from robocache.data._formats.messages.fixed_layouts import MOST_ELEMENTS
+from robocache.data._formats.messages.layouts import Layouts
+from robocache.data._formats.messages.pieces import Rows
+from robocache.data._formats.messages.ros_types import Types
 
 pytest.importorskip("rosbags")
 
@@ -178,7 +179,7 @@ def ros1_connections(folder, count, step=1):
 
 
 def test_connections_without_number(tmp_path, monkeypatch):
-    from robocache.data import _rosbag1
+    from robocache.data._formats.bags import rosbag1 as _rosbag1
 
     monkeypatch.setattr(_rosbag1, "_MOST_CONNECTIONS", 100)
     assert data.open(ros1_connections(tmp_path, 100), damaged="keep").names == ()
@@ -384,7 +385,7 @@ def test_layouts_are_found_without_comparing_each_with_each():
             yield b"".join(struct.pack("<I", size) + b"x" * size for size in parts)
 
     def sort(count):
-        from robocache.data._layout_tree import LayoutTree
+        from robocache.data._formats.messages.layout_tree import LayoutTree
 
         all_of = list(messages(count))
         sizes = np.array([len(message) for message in all_of])
@@ -525,8 +526,8 @@ def test_no_more_threads(tmp_path, monkeypatch, started):
 
 def test_a_pipe_in_place_of_a_bag_is_not_waited_for(tmp_path):
     from robocache.data._errors import Damage
-    from robocache.data._mcap import Mcap
-    from robocache.data._rosbag1 import Ros1
+    from robocache.data._formats.bags.mcap import Mcap
+    from robocache.data._formats.bags.rosbag1 import Ros1
 
     os.mkfifo(tmp_path / "x")
     for reader in (Mcap, Ros1):

@@ -22,7 +22,7 @@ COUNT = 100
 
 def ros1(folder):
     """A bag of one chunk that is not packed, and where records of messages begin in it."""
-    from robocache.data._rosbag1 import Ros1, _records
+    from robocache.data._formats.bags.rosbag1 import Ros1, _records
 
     store = data_files.typestore(True)
     told = [("/p", POINT, 10**9 + i, data_files.make(store, POINT, x=float(i)))
@@ -124,7 +124,7 @@ def test_a_summary_without_counts(tmp_path):
 @pytest.mark.parametrize("what", ["size", "kind"])
 def test_a_summary_that_loses_chunks(tmp_path, what):
     """Then all chunks are found by walking through the file."""
-    from robocache.data._mcap import _records
+    from robocache.data._formats.bags.mcap import _records
 
     store = data_files.typestore()
     made = data_files.McapBytes()

@@ -16,7 +16,7 @@ from typer.testing import CliRunner  # noqa: E402
 
 import recordings_with_faults as faults  # noqa: E402
 from robocache import data  # noqa: E402
-from robocache._cli.app import app  # noqa: E402
+from robocache.cli._app import app  # noqa: E402
 
 RUNNER = CliRunner()
 
@@ -217,7 +217,7 @@ def test_an_error_of_a_library_gets_the_path(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("at\n  line 3")
 
-    monkeypatch.setattr("robocache._cli.inspect.checks.survey", fail)
+    monkeypatch.setattr("robocache.cli.inspect.checks.survey", fail)
     result = run("inspect", path)
     assert result.exit_code == 1
     assert result.stderr == f"robocache: error: {path}: RuntimeError: at line 3\n"

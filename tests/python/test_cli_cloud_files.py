@@ -13,7 +13,7 @@ pytest.importorskip("rich")
 
 from typer.testing import CliRunner  # noqa: E402
 
-from robocache._cli.app import app  # noqa: E402
+from robocache.cli._app import app  # noqa: E402
 
 RUNNER = CliRunner()
 CAMERA = [20.0, 21.0, 9.5, 7.5]

@@ -16,7 +16,7 @@ from typer.testing import CliRunner  # noqa: E402
 import recordings_with_faults as faults  # noqa: E402
 import voxel_reference  # noqa: E402
 from robocache import Episodes, Track, data, statistics_files  # noqa: E402
-from robocache._cli.app import app  # noqa: E402
+from robocache.cli._app import app  # noqa: E402
 
 RUNNER = CliRunner()
 
@@ -76,7 +76,7 @@ def test_stats_of_a_recording_are_exact_too(tmp_path, monkeypatch):
                 yield data.Piece(name, part.names, part.values, part.clocks)
 
     monkeypatch.setattr(data.Recording, "pieces", pieces)
-    monkeypatch.setattr("robocache._cli.stats.open_data", lambda *_, **__: recording)
+    monkeypatch.setattr("robocache.cli.stats.open_data", lambda *_, **__: recording)
     out = told("stats", tmp_path)["streams"]
     check_numbers(out["one"], one.values)
     assert out["arm"]["nonfinite"] == [0, 0, 1] and out["arm"]["count"] == [400, 400, 399]
@@ -385,7 +385,7 @@ def test_voxelize_refuses(sweeps, tmp_path, arguments, code, words):
 def test_a_gpu_is_used_where_there_is_one(monkeypatch):
     from types import SimpleNamespace
 
-    from robocache._cli import common
+    from robocache.cli import _common as common
 
     assert common.device_of("cpu") == "cpu" and common.device_of("cuda:1") == "cuda:1"
     for contexts, library, where in (

@@ -78,7 +78,7 @@ def test_every_block_prints_what_the_page_says(folder, page, monkeypatch):
 
 def test_the_page_names_every_command():
     page = (ROOT / "docs/quickstart/cli.md").read_text()
-    from robocache._cli.app import app
+    from robocache.cli._app import app
 
     for command in app.registered_commands:
         name = command.callback.__name__

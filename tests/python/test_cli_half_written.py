@@ -43,7 +43,7 @@ def command_to(kind, source, folder):
 
 # When what is being written is about to get its name, a signal arrives.
 INTERRUPTED = """
-import os, signal, robocache._writing as writing
+import os, signal, robocache._files.atomic_write as writing
 def arrive(part):
     assert os.path.lexists(part)
     os.kill(os.getpid(), signal.{signal})

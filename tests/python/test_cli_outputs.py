@@ -17,7 +17,7 @@ from typer.testing import CliRunner  # noqa: E402
 
 import recordings_with_faults as faults  # noqa: E402
 from robocache import data  # noqa: E402
-from robocache._cli.app import app  # noqa: E402
+from robocache.cli._app import app  # noqa: E402
 
 RUNNER = CliRunner()
 

@@ -14,8 +14,8 @@ from typer.testing import CliRunner  # noqa: E402
 
 import recordings_with_faults as faults  # noqa: E402
 from robocache import data  # noqa: E402
-from robocache._cli.app import app  # noqa: E402
-from robocache._cli.words import in_cli_words  # noqa: E402
+from robocache.cli._app import app  # noqa: E402
+from robocache.cli._messages import in_cli_words  # noqa: E402
 
 RUNNER = CliRunner()
 
@@ -119,8 +119,8 @@ def test_no_option_is_told_of_that_a_command_does_not_have(place, monkeypatch):
     def fail(*_, **__):
         raise ValueError("k.bin: is cut off; damaged='keep' reads the rest; pass unit='us'")
 
-    monkeypatch.setattr("robocache._cli.voxelize.open_data", fail)
+    monkeypatch.setattr("robocache.cli.voxelize.open_data", fail)
     text = refused("voxelize", "k.bin", "--voxel-size", "1", "-o", "v.npz", code=1)
     assert "damaged='keep' in Python reads the rest" in text
-    monkeypatch.setattr("robocache._cli.inspect.open_data", fail)
+    monkeypatch.setattr("robocache.cli.inspect.open_data", fail)
     assert "pass --unit us" in refused("inspect", "k.bin", code=1)

@@ -13,7 +13,7 @@ pytest.importorskip("rich")
 from typer.testing import CliRunner  # noqa: E402
 
 from robocache import Episodes, Track, data, statistics_files  # noqa: E402
-from robocache._cli.app import app  # noqa: E402
+from robocache.cli._app import app  # noqa: E402
 
 RUNNER = CliRunner()
 LENGTHS = (7, 1, 12)
@@ -122,7 +122,7 @@ def test_how_many_samples_there_are(arm):
 
 
 def test_bench(arm, monkeypatch):
-    import robocache._cli.windows as command
+    import robocache.cli.windows as command
 
     monkeypatch.setattr(command, "_SECONDS", 0.05)
     out = told("windows", arm[0], "--bench", "--batch", 8, "--device", "cpu")

@@ -7,14 +7,14 @@ import pytest
 
 import cloud_reference as reference
 import robocache as rbc
-import robocache._farthest_points
-import robocache._unproject
+import robocache._operations.farthest_points
+import robocache._operations.unproject
 
 INF, NAN = np.inf, np.nan
 
 
 def test_docstrings():
-    for module in (robocache._unproject, robocache._farthest_points):
+    for module in (robocache._operations.unproject, robocache._operations.farthest_points):
         assert doctest.testmod(module).failed == 0
 
 

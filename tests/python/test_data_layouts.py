@@ -139,8 +139,8 @@ def test_any_definition(tmp_path_factory, texts, seed, kind):
 
 def test_empty_messages_without_number():
     """A thousand of a thousand of a thousand, in a message of a few bytes."""
-    from robocache.data._layouts import Layouts
-    from robocache.data._ros_types import Types
+    from robocache.data._formats.messages.layouts import Layouts
+    from robocache.data._formats.messages.ros_types import Types
 
     line = "=" * 80
     text = "p/A[1000] a\n"

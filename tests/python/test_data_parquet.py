@@ -14,7 +14,7 @@ import robocache as rbc
 
 pa = pytest.importorskip("pyarrow")
 
-from robocache.data._parquet import column, present_in  # noqa: E402
+from robocache.data._formats.tables.parquet import column, present_in  # noqa: E402
 
 _KINDS = ["bool", "int8", "uint8", "int16", "uint32", "int64", "uint64", "float16", "float64"]
 
@@ -86,7 +86,7 @@ def test_columns_of_no_rows_without_pandas(tmp_path) -> None:
     parquet.write_table(table, tmp_path / "rows.parquet")
     code = """
 import sys
-from robocache.data._parquet import column, read_table, table_without_nulls
+from robocache.data._formats.tables.parquet import column, read_table, table_without_nulls
 empty, rows = table_without_nulls(sys.argv[1])[:2]
 table = read_table(sys.argv[1], ["x", "l"])
 columns = [column("", t, name) for t in (empty, table, table[:0]) for name in ("x", "l")]

@@ -186,7 +186,7 @@ def test_frames_of_videos_stay(tmp_path):
 
 def test_lerobot_in_several_files(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
-    from robocache.data import _lerobot_save
+    from robocache.data._formats.lerobot import write as _lerobot_save
 
     monkeypatch.setattr(_lerobot_save, "_FILE", 300)
     monkeypatch.setattr(_lerobot_save, "_CHUNK", 2)
@@ -231,7 +231,7 @@ def test_an_error_in_the_middle(tmp_path, format, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("robocache._writing._sync", fail)
+    monkeypatch.setattr("robocache._files.atomic_write._sync", fail)
     with pytest.raises(KeyboardInterrupt):
         episodes().select([1]).save(tmp_path / "x", format, overwrite=True)
     monkeypatch.undo()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import robocache as rbc
-from robocache.data._flat import distinct
+from robocache.data._formats.arrays.named_arrays import distinct
 
 data = rbc.data
 CUTS = [0, 2, 5]

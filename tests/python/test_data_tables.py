@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import robocache as rbc
-from robocache.data import _tables as tables
+from robocache.data._formats.tables import tables
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -271,8 +271,8 @@ def test_what_torch_cannot_describe():
 
 @pytest.mark.parametrize("versioned", [True, False])
 def test_results_are_given_out_without_a_copy(versioned):
-    from robocache._context import Context
-    from robocache._frameworks import DTYPES, OwnedTensor
+    from robocache._arguments.frameworks import DTYPES, OwnedTensor
+    from robocache._library.context import Context
 
     with Context("cpu") as context:
         owned = OwnedTensor(context, DTYPES["float64"], (2, 2))

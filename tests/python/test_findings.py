@@ -84,7 +84,7 @@ def test_remedies_are_printed_once_for_errors_and_warnings(tmp_path):
 
     import recordings_with_faults as faults
     from robocache import data
-    from robocache._cli.app import app
+    from robocache.cli._app import app
 
     streams = [faults.FAULTS["gaps"](), faults.stream("b")]
     streams.append(faults.FAULTS["gaps"]())

@@ -13,7 +13,7 @@ import robocache as rbc
 
 h5py = pytest.importorskip("h5py")
 
-from robocache.data import _hdf5_process  # noqa: E402
+from robocache.data._formats.hdf5 import process as _hdf5_process  # noqa: E402
 
 data = rbc.data
 

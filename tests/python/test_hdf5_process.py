@@ -19,7 +19,7 @@ import robocache as rbc
 
 h5py = pytest.importorskip("h5py")
 
-from robocache.data import _hdf5_process  # noqa: E402
+from robocache.data._formats.hdf5 import process as _hdf5_process  # noqa: E402
 
 data = rbc.data
 SOON = 30  # seconds
@@ -94,7 +94,7 @@ def crashing_at(monkeypatch, number, how="os.kill(os.getpid(), signal.SIGSEGV)")
     """The worker ends over the array of a group."""
     code = f"""
 import os, signal
-from robocache.data import _hdf5_worker
+from robocache.data._formats.hdf5 import worker as _hdf5_worker
 read = _hdf5_worker.Worker.read
 def crashing(self, step):
     if step["group"].endswith("demo_{number}"):

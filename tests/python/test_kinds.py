@@ -7,12 +7,13 @@ import re
 
 import numpy as np
 import pytest
+from robocache._episodes.episodes.channels import Channel
 
 import data_files
 import robocache as rbc
 from robocache import data
-from robocache._channels import Channel
-from robocache.data import _kind_names, checks
+from robocache.data import checks
+from robocache.data._kinds.kinds import names as _kind_names
 
 spatial = pytest.importorskip("scipy.spatial.transform")
 Rotation, Slerp = spatial.Rotation, spatial.Slerp
@@ -662,8 +663,8 @@ def test_the_page_has_all_words_and_kinds():
     assert tuple(words) == _kind_names.ANGLE_WORDS
     assert tuple(joints[:5]) == _kind_names.JOINT_WORDS
     text = PAGE.read_text()
-    from robocache._channels import KINDS
-    from robocache.data._kind_declared import SPELLINGS
+    from robocache._episodes.episodes.channels import KINDS
+    from robocache.data._kinds.kinds.declared import SPELLINGS
 
     for kind in KINDS:
         assert f"| `{kind}` |" in text, kind
@@ -679,7 +680,7 @@ def test_the_command_line(tmp_path, capsys):
     from typer.testing import CliRunner
 
     from robocache import cli
-    from robocache._cli.app import app
+    from robocache.cli._app import app
 
     assert typer and cli
     path = tmp_path / "imu.csv"
@@ -718,7 +719,7 @@ def test_relative_actions_ask_too(tmp_path, command):
     pytest.importorskip("typer")
     from typer.testing import CliRunner
 
-    from robocache._cli.app import app
+    from robocache.cli._app import app
 
     tracks = {
         name: rbc.Track(np.concatenate([turning(), turning()[:, :2]], 1), [0, 60, 101])

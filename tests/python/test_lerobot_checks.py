@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import data_files
 import robocache as rbc
-from robocache._cli.app import app
+from robocache.cli._app import app
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -289,8 +289,8 @@ def test_processes(program):
 
 
 def test_without_such_a_numpy(monkeypatch):
-    from robocache import _memory
-    from robocache._arrays import LIBRARY_TYPES
+    from robocache._arguments.arrays import LIBRARY_TYPES
+    from robocache._library import memory as _memory
 
     assert not _memory.takes_warm(type("Other", (), {"_core": None}))
     call, expected = large()

@@ -22,9 +22,9 @@ from typer.testing import CliRunner  # noqa: E402
 import fuzz_readers  # noqa: E402
 import recordings_with_faults as faults  # noqa: E402
 from robocache import data  # noqa: E402
-from robocache._cli.app import app  # noqa: E402
+from robocache._files.overwrite import check_replaceable  # noqa: E402
 from robocache._printable import printable  # noqa: E402
-from robocache._replacing import check_replaceable  # noqa: E402
+from robocache.cli._app import app  # noqa: E402
 from robocache.data._errors import LeftOut, Problem  # noqa: E402
 from robocache.data._findings import Finding  # noqa: E402
 

@@ -16,7 +16,7 @@ import ctypes, sys
 import numpy as np
 import robocache as rbc
 from robocache import _core
-from robocache._frameworks import DTYPES, OwnedTensor, facts_of
+from robocache._arguments.frameworks import DTYPES, OwnedTensor, facts_of
 
 shim = ctypes.CDLL(None)
 fail, stop = shim.fail_allocations, shim.stop_failing

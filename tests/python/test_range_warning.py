@@ -149,7 +149,8 @@ def test_on_cuda_only_where_times_are_checked():
 def test_the_look_at_a_gpu_is_a_call_on_the_cpu():
     """What CUDA's calls do with copies of their times, here with arrays that are on the CPU."""
     torch = pytest.importorskip("torch")
-    from robocache import _fuse, _resample
+    from robocache._operations import fuse as _fuse
+    from robocache._operations import resample as _resample
 
     times = torch.tensor(NS)
     rows = {"lengths": None, "query_lengths": None, "offsets": None, "tolerance": None}
@@ -174,7 +175,8 @@ def test_the_look_at_a_gpu_is_a_call_on_the_cpu():
 
 def test_the_look_at_a_gpu_takes_every_form_of_a_batch():
     torch = pytest.importorskip("torch")
-    from robocache import _fuse, _resample
+    from robocache._operations import fuse as _fuse
+    from robocache._operations import resample as _resample
 
     rows = {"lengths": None, "query_lengths": None, "offsets": None, "tolerance": None}
     for batch, samples, queries in ((0, 0, 0), (0, 3, 2), (2, 0, 2), (2, 3, 0), (2, 3, 2)):

@@ -19,7 +19,8 @@ import data_sources
 import fuzz_readers
 import robocache as rbc
 from forked import NOBODY, command
-from robocache.data import _overview, checks
+from robocache.data import checks
+from robocache.data._report import overview as _overview
 
 data = rbc.data
 DAMAGES = int(os.environ.get("ROBOCACHE_DAMAGES", "2"))  # of each source

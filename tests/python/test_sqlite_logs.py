@@ -18,7 +18,7 @@ import pytest
 import sqlite_recorder
 import sqlite_states
 from robocache import data
-from robocache.data import _sqlite_files
+from robocache.data._formats.bags import sqlite_files as _sqlite_files
 from sqlite_states import BATCH, BATCHES, add, connected, edited, flipped, unchanged
 
 pytest.importorskip("rosbags")

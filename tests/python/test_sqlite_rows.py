@@ -12,8 +12,9 @@ import pytest
 
 import sqlite_recorder
 from robocache import data
-from robocache.data import _sqlite, _sqlite_rows
 from robocache.data._errors import Damage
+from robocache.data._formats.bags import sqlite as _sqlite
+from robocache.data._formats.bags import sqlite_rows as _sqlite_rows
 from sqlite_recorder import STEP, message, rows
 from sqlite_states import unchanged
 

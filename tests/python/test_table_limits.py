@@ -28,7 +28,8 @@ pa = pytest.importorskip("pyarrow")
 csv = pytest.importorskip("pyarrow.csv")
 pq = pytest.importorskip("pyarrow.parquet")
 
-from robocache.data import _csv, _parquet  # noqa: E402
+from robocache.data._formats.tables import csv as _csv  # noqa: E402
+from robocache.data._formats.tables import parquet as _parquet  # noqa: E402
 
 
 def refused(path: Path, **options: Any) -> rbc.data.FormatError:
@@ -248,7 +249,7 @@ def test_a_negative_index_of_an_episode(tmp_path):
 
 
 def test_a_line_without_an_end(tmp_path, monkeypatch):
-    from robocache.data import _lerobot_meta
+    from robocache.data._formats.lerobot import meta as _lerobot_meta
 
     monkeypatch.setattr(_lerobot_meta, "_LONGEST_LINE", 1000)
     data_files.write_lerobot(tmp_path / "x", version="v2.1")
@@ -296,8 +297,8 @@ def test_parquet_that_unpacks_to_much(tmp_path):
 
 
 def test_pages_say_what_they_unpack_to(tmp_path):
-    from robocache.data._parquet_footer import groups_of
-    from robocache.data._parquet_size import _pages
+    from robocache.data._formats.tables.parquet_footer import groups_of
+    from robocache.data._formats.tables.parquet_size import _pages
 
     path = tmp_path / "x.parquet"
     values = np.random.default_rng(0).normal(size=100_000)
@@ -321,8 +322,8 @@ def test_a_text_in_a_dictionary(tmp_path):
 
 
 def test_columns_that_overlap(tmp_path, monkeypatch):
-    from robocache.data import _parquet_size
-    from robocache.data._parquet_footer import Chunk, Group
+    from robocache.data._formats.tables import parquet_size as _parquet_size
+    from robocache.data._formats.tables.parquet_footer import Chunk, Group
 
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"x": np.arange(100.0)}), path)
@@ -335,7 +336,7 @@ def test_columns_that_overlap(tmp_path, monkeypatch):
 
 
 def test_the_footer_is_what_pyarrow_reads(tmp_path):
-    from robocache.data._parquet_footer import groups_of
+    from robocache.data._formats.tables.parquet_footer import groups_of
 
     rng = np.random.default_rng(0)
     path = tmp_path / "x.parquet"
@@ -375,7 +376,7 @@ def test_the_footer_is_what_pyarrow_reads(tmp_path):
 
 @pytest.mark.parametrize("cut", [1, 2, 3, 9])
 def test_a_footer_that_is_damaged(tmp_path, cut):
-    from robocache.data._parquet_footer import groups_of
+    from robocache.data._formats.tables.parquet_footer import groups_of
 
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"x": np.arange(100.0)}), path)
@@ -390,7 +391,7 @@ def test_a_footer_that_is_damaged(tmp_path, cut):
 
 
 def test_a_footer_of_lists_within_lists(tmp_path):
-    from robocache.data._parquet_footer import groups_of
+    from robocache.data._formats.tables.parquet_footer import groups_of
 
     path = tmp_path / "x.parquet"
     footer = b"\x49" + b"\x19" * 100_000
@@ -571,7 +572,7 @@ def test_csv_is_read_twice_for_any_number_of_large_columns(tmp_path, monkeypatch
 
 
 def test_parquet_is_opened_as_often_for_any_number_of_columns(tmp_path, monkeypatch):
-    from robocache.data import _parquet as own
+    from robocache.data._formats.tables import parquet as own
 
     calls = counted(monkeypatch, own, "reopened")
     seen = []

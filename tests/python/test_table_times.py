@@ -10,7 +10,7 @@ import pytest
 
 import robocache as rbc
 from cli_process import robocache
-from robocache.data._check_times import lost_digits
+from robocache.data._checks.times import lost_digits
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -306,7 +306,7 @@ def test_an_instance_column_makes_a_stream_of_each(tmp_path, ids, suffix):
 
 
 def test_instances_in_pieces(tmp_path, monkeypatch):
-    from robocache.data import _tables
+    from robocache.data._formats.tables import tables as _tables
 
     times, which, values = things((3, 4), 50_000)
     table = pa.table({"time_ns": times, "id": which, "x": values})

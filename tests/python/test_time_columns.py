@@ -11,7 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import robocache as rbc
-from robocache.data._time_columns import PATTERNS, UNIT_OF, pairs_of, plain_name, row_of
+from robocache.data._formats.tables.time_columns import (
+    PATTERNS,
+    UNIT_OF,
+    pairs_of,
+    plain_name,
+    row_of,
+)
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

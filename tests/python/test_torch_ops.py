@@ -467,7 +467,7 @@ def test_vmap_folds_the_batch_into_one_call(monkeypatch):
         calls.append(arguments[0].shape)
         return plain(*arguments, **options)
 
-    monkeypatch.setattr("robocache._torch_ops._plain_resample", counted)
+    monkeypatch.setattr("robocache.torch._operators._plain_resample", counted)
     torch.vmap(torch.vmap(lambda v: resampled(v, KNOTS, CLOCK)))(IN_BATCHES)
     assert calls == [(12, 7, 2)]
 
@@ -725,7 +725,7 @@ def test_a_context_of_ones_own_may_be_gone_before_the_backward_pass():
 
 def test_a_list_is_refused_while_a_graph_is_captured(monkeypatch):
     """Here the capture is pretended; test_torch_cuda has a real one."""
-    from robocache._arrays import framework_of
+    from robocache._arguments.arrays import framework_of
 
     class OnCuda:
         is_cuda, device = True, "cuda:0"

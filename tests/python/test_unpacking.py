@@ -12,7 +12,7 @@ import pytest
 
 import data_files
 import robocache as rbc
-from robocache.data._unpacking import decompressed
+from robocache.data._formats.decompress import decompressed
 
 data = rbc.data
 KINDS = ["bz2", "lz4", "zstd"]

@@ -15,7 +15,7 @@ from typer.testing import CliRunner  # noqa: E402
 
 import data_files  # noqa: E402
 from robocache import data  # noqa: E402
-from robocache._cli.app import app  # noqa: E402
+from robocache.cli._app import app  # noqa: E402
 from robocache.data._findings import MEANINGS  # noqa: E402
 
 RUNNER = CliRunner()

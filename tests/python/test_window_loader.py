@@ -11,8 +11,8 @@ import robocache as rbc
 
 torch = pytest.importorskip("torch")
 
-from robocache._window_order import Order  # noqa: E402
-from robocache._window_sampler import Sampler, checked_weights  # noqa: E402
+from robocache.torch._sampler import Sampler, checked_weights  # noqa: E402
+from robocache.torch._shuffle import Order  # noqa: E402
 
 CPU = torch.device("cpu")
 

@@ -17,7 +17,7 @@ import robocache as rbc
 
 torch = pytest.importorskip("torch")
 
-from robocache import _window_state  # noqa: E402
+from robocache.torch import _state as _window_state  # noqa: E402
 
 LENGTHS = (4, 0, 7, 1, 3)
 

@@ -231,8 +231,8 @@ def test_no_values_and_no_output():
 
 @pytest.mark.parametrize("case", ["rows, all", "times, linear", "rows, by step"])
 def test_opcheck(case):
-    from robocache._torch_options import encode
-    from robocache._torch_windows_op import LISTS, WINDOWS_OP
+    from robocache.torch._options import encode
+    from robocache.torch._window_operator import LISTS, WINDOWS_OP
 
     given = []
 
@@ -240,7 +240,7 @@ def test_opcheck(case):
         given.append(arguments)
         return WINDOWS_OP(*arguments)
 
-    from robocache import _torch_windows
+    from robocache.torch import _windows as _torch_windows
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_torch_windows, "WINDOWS_OP", recorded)

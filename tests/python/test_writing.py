@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import robocache as rbc
-from robocache import _workplace, _writing
-from robocache._writing import written_beside
+from robocache._files import atomic_write as _writing
+from robocache._files import workplace as _workplace
+from robocache._files.atomic_write import written_beside
 
 OTHERS = int(os.environ.get("ROBOCACHE_WRITERS", "10"))
 

@@ -279,7 +279,7 @@ def test_chunks_of_a_megabyte_are_read(tmp_path, packer, monkeypatch):
     """Of each packer, also where their size has to be found by unpacking them."""
     from numcodecs import registry
 
-    from robocache.data import _zarr_chunks
+    from robocache.data._formats.zarr import chunks as _zarr_chunks
 
     monkeypatch.setattr(_zarr_chunks, "_UNSEEN", 0)
     values = np.random.default_rng(0).integers(0, 50, (20_000, 2)).astype(float)
@@ -420,7 +420,7 @@ def test_many_episodes_of_length_0(tmp_path):
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM])
 def test_chunks_that_cannot_be_opened_now(tmp_path, monkeypatch, number):
     """Neither damage nor missing, whatever is kept."""
-    from robocache.data import _zarr_store
+    from robocache.data._formats.zarr import store as _zarr_store
 
     path = replay_buffer(tmp_path / "x")
     given = data.open(path, damaged="keep")
@@ -496,7 +496,7 @@ def test_within_an_event_loop(tmp_path):
 @needs_3
 def test_what_waits_for_nothing_is_an_error():
     """A callback that found no memory would be waited for without an end."""
-    from robocache.data._zarr_calls import ran
+    from robocache.data._formats.zarr.calls import ran
 
     async def main():
         await asyncio.get_running_loop().create_future()
@@ -508,7 +508,7 @@ def test_what_waits_for_nothing_is_an_error():
 def test_a_zip_file_in_a_forked_process(tmp_path):
     """Each process reads by a place in the file of its own."""
     path = zipped(v2_store(tmp_path / "x"), tmp_path / "x.zip")
-    from robocache.data import _zarr_store
+    from robocache.data._formats.zarr import store as _zarr_store
 
     files = _zarr_store.ZipFiles(str(path), data._files.Limit())
     archive = files._archive

@@ -24,40 +24,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import statistics_files
-from ._asof import asof
-from ._associate import associate
-from ._channels import Channel
-from ._clock import clock
-from ._context import Context, ContextInfo
-from ._episodes import Episodes
-from ._errors import RoboCacheError, Status
-from ._farthest_points import farthest_points, take_rows
-from ._frames import fuse_frames, resample_frame
-from ._fuse import fuse
-from ._info import Info, info
-from ._live import Live, LiveCounters, LiveStream, LiveTick
-from ._masks import channel_mask
-from ._memory import limit_idle_memory, release_idle_memory
-from ._normalization import Normalization
-from ._report import Report, StreamReport, report
-from ._resample import resample
-from ._rotations import convert_rotations
-from ._statistics import StatisticsAccumulator, statistics
-from ._statistics_result import StatisticsResult
-from ._stream import Stream
-from ._track import Track
-from ._transform import Transform
-from ._tsdf import voxelize_tsdf
-from ._types import Grid
-from ._unproject import Cloud, unproject
-from ._version import version as __version__
-from ._voxelize import voxelize
-from ._voxelize_sparse import SparseVoxels, voxelize_sparse
-from ._warnings import RangeWarning
-from ._window import Window
-from ._window_spec import WindowSpec
-from ._window_stream import WindowStream
-from ._windows import windows
+from ._episodes.channels import Channel
+from ._episodes.episodes import Episodes
+from ._episodes.track import Track
+from ._library.context import Context, ContextInfo
+from ._library.errors import RoboCacheError, Status
+from ._library.info import Info, info
+from ._library.memory import limit_idle_memory, release_idle_memory
+from ._library.version import version as __version__
+from ._operations.channel_mask import channel_mask
+from ._operations.convert_rotations import convert_rotations
+from ._operations.data_frames import fuse_frames, resample_frame
+from ._operations.farthest_points import farthest_points, take_rows
+from ._operations.fuse import fuse
+from ._operations.live import Live, LiveCounters, LiveStream, LiveTick
+from ._operations.range_warning import RangeWarning
+from ._operations.resample import resample
+from ._operations.stream import Stream
+from ._operations.unproject import Cloud, unproject
+from ._operations.voxelize import voxelize
+from ._operations.voxelize_sparse import SparseVoxels, voxelize_sparse
+from ._operations.voxelize_tsdf import voxelize_tsdf
+from ._statistics.accumulator import StatisticsAccumulator, statistics
+from ._statistics.normalization import Normalization
+from ._statistics.result import StatisticsResult
+from ._timing.asof import asof
+from ._timing.associate import associate
+from ._timing.clock import clock
+from ._timing.report import Report, StreamReport, report
+from ._typing import Grid
+from ._windows.spec import WindowSpec
+from ._windows.transform import Transform
+from ._windows.window import Window
+from ._windows.window_stream import WindowStream
+from ._windows.windows import windows
 
 if TYPE_CHECKING:
     from . import data as data

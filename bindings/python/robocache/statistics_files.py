@@ -11,9 +11,9 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from . import _statistics_parquet
 from ._printable import printable
-from ._statistics_json import (
+from ._statistics import parquet_files as _statistics_parquet
+from ._statistics.json_files import (
     Path,
     count_of,
     entry,
@@ -26,7 +26,7 @@ from ._statistics_json import (
     replace,
     text_of,
 )
-from ._statistics_result import StatisticsResult
+from ._statistics.result import StatisticsResult
 
 __all__ = [
     "lerobot_episode_columns",

@@ -11,20 +11,20 @@ array([0.55, 1.05])
 
 from __future__ import annotations
 
-from .._channels import Channel
+from .._episodes.channels import Channel
 from . import checks
 from ._align import align
-from ._clouds import PointCloud, PointClouds
-from ._episode_tools import statistics
+from ._episode_methods import statistics
 from ._episodes import Episodes, TrackInfo
 from ._errors import FormatError, LeftOut, Problem, Unread
-from ._open import open
+from ._formats.registry import open
+from ._point_clouds import PointCloud, PointClouds
 from ._recording import RecordedStream, Recording
-from ._report_html import report_html
+from ._report.html import report_html
 from ._rerun import save_rerun
 from ._save import save
 from ._source import Piece, StreamInfo
-from ._sync import SyncResult, sync
+from ._sync.sync import SyncResult, sync
 
 __all__ = [
     "Channel",

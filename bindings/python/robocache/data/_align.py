@@ -6,20 +6,20 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from .. import Stream, Track, clock
+from .._arguments.to_numpy import on_host
 from .._printable import printable
-from ._check_times import require_digits
-from ._check_unread import nothing_to
-from ._cuts import cut_note, cut_notes
-from ._episode_tools import host_of
+from ._align_cuts import cut_note, cut_notes
+from ._align_rules import Planned, Rules, fused, require_sure
+from ._checks.times import require_digits
+from ._checks.unread import nothing_to
 from ._episodes import About, Episodes
 from ._errors import LeftOut, omitted_by
-from ._fusing import Planned, Rules, fused, require_sure
-from ._kind_declared import checked
-from ._kind_names import labels_of
-from ._kinds import Kinds
+from ._kinds.declared import checked
+from ._kinds.kinds import Kinds
+from ._kinds.names import labels_of
+from ._kinds.tracks import kinds_of_track, with_kinds
 from ._recording import RecordedStream, Recording, clock_of
-from ._track_kinds import kinds_of_track, with_kinds
-from ._units import in_seconds, per_second, unit_of
+from ._time_units import in_seconds, per_second, unit_of
 
 if TYPE_CHECKING:
     Data = Union[Recording, Episodes]
@@ -226,7 +226,7 @@ def _queries(rate: Any, streams: Mapping[str, Stream[Any]], unit: str | None, sp
         many = {name: s for name, s in streams.items() if s.values.shape[0] > 1} or streams
         return _even(many, rate, span)
     times = np.asarray(rate)
-    if unit is not None and all(host_of(s.times).dtype.kind == "f" for s in streams.values()):
+    if unit is not None and all(on_host(s.times).dtype.kind == "f" for s in streams.values()):
         times = times.astype(np.float64)
     return _with_unit(in_seconds(times, unit), unit)
 
@@ -319,8 +319,8 @@ def _clock_of(
 
     streams: dict[str, Stream[Any]] = {}
     for name, track in tracks.items():
-        cuts = host_of(track.episode_offsets)
-        times = _with_unit(host_of(track.times), unit_of(track) or unit)
+        cuts = on_host(track.episode_offsets)
+        times = _with_unit(on_host(track.times), unit_of(track) or unit)
         times = times[cuts[episode] : cuts[episode + 1]]
         if len(times) == 0:
             return times, None
@@ -337,7 +337,7 @@ def _even(streams: Mapping[str, Stream[Any]], rate: Any, span: Any, where: str =
 
     ends = []
     for name, stream in streams.items():
-        times = host_of(stream.times)
+        times = on_host(stream.times)
         good = np.isfinite(times)
         if not good.all():
             at = int(np.argmin(good))
@@ -350,7 +350,7 @@ def _even(streams: Mapping[str, Stream[Any]], rate: Any, span: Any, where: str =
     length = last(end for _, end in ends) - first(begin for begin, _ in ends)
     told = float(rate) if isinstance(rate, (int, float)) else 0.0
     samples = max(stream.values.shape[0] for stream in streams.values())
-    unknown = told > 1 and any(host_of(s.times).dtype.kind == "i" for s in streams.values())
+    unknown = told > 1 and any(on_host(s.times).dtype.kind == "i" for s in streams.values())
     if np.isfinite(told) and not unknown:  # else clock tells what is wrong
         rows = length * told
         if rows > max(_MOST_ROWS, _MOST_A_SAMPLE * samples):
@@ -364,10 +364,10 @@ def _too_many(streams: Mapping[str, Stream[Any]], rows: float, rate: float) -> s
 
     longest, at, name = -1.0, 0, ""
     for own, stream in streams.items():
-        steps = np.diff(_seconds(host_of(stream.times)))
+        steps = np.diff(_seconds(on_host(stream.times)))
         if len(steps) and float(steps.max()) > longest:
             longest, at, name = float(steps.max()), int(steps.argmax()) + 1, own
-    begin, end = _seconds(host_of(streams[name].times)[[0, -1]])
+    begin, end = _seconds(on_host(streams[name].times)[[0, -1]])
     return (
         f"{name}: its times go from {begin:.10g} to {end:.10g} s, which at {rate:g} Hz makes "
         f"{rows:.3g} rows; sample {at} is {longest:.4g} s after the one before. Leave out the "
@@ -402,16 +402,16 @@ def _block(
         padded[: len(row)] = row
     streams = {}
     for name, track in tracks.items():
-        cuts = host_of(track.episode_offsets)[some.start : some.stop + 1]
-        values = host_of(track.values)[cuts[0] : cuts[-1]]
-        times = host_of(track.times)[cuts[0] : cuts[-1]]
+        cuts = on_host(track.episode_offsets)[some.start : some.stop + 1]
+        values = on_host(track.values)[cuts[0] : cuts[-1]]
+        times = on_host(track.times)[cuts[0] : cuts[-1]]
         if queries.dtype.kind in "mM":
             times = times.view(queries.dtype)
         streams[name] = rules.stream(name, values, times, plans[name], cuts - cuts[0])
     there = np.arange(longest) < lengths[:, None]
     parts, valid = fused(streams, queries, rules.backend, {"query_lengths": lengths})
     return {
-        name: plans[name].result(values[there], host_of(tracks[name].values).dtype)
+        name: plans[name].result(values[there], on_host(tracks[name].values).dtype)
         for name, values in parts.items()
     }, valid[there]
 

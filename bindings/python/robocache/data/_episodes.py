@@ -11,15 +11,15 @@ from .. import Episodes as InMemory
 from .. import Track
 from .._text_table import text_table
 from ._errors import LeftOut, Problem, reading, some
-from ._kind_declared import columns_of, require_streams
-from ._track_kinds import labelled
+from ._kinds.declared import columns_of, require_streams
+from ._kinds.tracks import labelled
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from .. import Report, WindowSpec
-    from ._check_statistics import EpisodeQuantiles
+    from ._checks.statistics import EpisodeQuantiles
     from ._findings import Finding
 
 
@@ -308,13 +308,13 @@ class Episodes(InMemory):
 
         Nothing is a gap between episodes. ``unit`` is that of times that do not tell it.
         """
-        from ._episode_tools import report_of
+        from ._episode_methods import report_of
 
         return report_of(self, unit)
 
     def statistics(self, tracks: Collection[str] | None = None, **options: Any) -> dict[str, Any]:
         """Exact statistics by track: see :func:`robocache.data.statistics`."""
-        from ._episode_tools import statistics
+        from ._episode_methods import statistics
 
         return statistics(self, tracks, **options)
 

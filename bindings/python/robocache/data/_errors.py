@@ -148,7 +148,7 @@ def _named(path: Any) -> str | None:
 
     Readers do not name these themselves. An empty metadata.yaml is damage of its bag.
     """
-    from ._strangers import stranger
+    from ._formats.strangers import stranger
 
     name = os.fsdecode(path)
     try:
@@ -162,7 +162,7 @@ def _named(path: Any) -> str | None:
 
 def _in_place_of(path: Any, place: str) -> str | None:
     """A sentence about a Git LFS pointer or an HTML page at the path of a file; else None."""
-    from ._strangers import placeholder
+    from ._formats.strangers import placeholder
 
     name = os.fsdecode(path)
     return placeholder(name) or (placeholder(os.path.join(name, place)) if place else None)

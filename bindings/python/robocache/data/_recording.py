@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 from .. import Channel, Report, Stream, report
 from .._printable import printable
 from .._text_table import text_table
-from ._check_times import header_is_good
 from ._errors import LeftOut, Problem, Unread, reading, some
 from ._findings import Finding
-from ._kind_declared import columns_of, require_streams
-from ._kinds import KindFinder, Kinds, Said, channels_in, kept_kinds, redeclared
-from ._source import Piece, Source, StreamInfo
+from ._kinds.declared import columns_of, require_streams
+from ._kinds.kinds import KindFinder, Kinds, Said, channels_in, kept_kinds, redeclared
+from ._source import Piece, Source, StreamInfo, header_is_good
 
 if TYPE_CHECKING:
     from ._episodes import Episodes
@@ -546,7 +545,11 @@ class Recording:
         streams = [stream for stream in streams if not stream.static] or streams
         if all("time" in stream.clocks for stream in streams):
             return "time"
-        return "header" if streams and all(map(_headers_are_good, streams)) else "log"
+        return (
+            "header"
+            if streams and all(header_is_good(s.header_times, s.log_times) for s in streams)
+            else "log"
+        )
 
     def report(self, clock: str | None = None, unit: str | None = None) -> Report:
         """Rates, jitter, gaps and repeats of all streams: :func:`robocache.report`.
@@ -586,11 +589,6 @@ def clock_of(stream: RecordedStream, clock: str) -> str:
     if clock in stream.clocks:
         return clock
     return "log" if "log" in stream.clocks else next(iter(stream.clocks))
-
-
-def _headers_are_good(stream: RecordedStream) -> bool:
-    header, log = stream.header_times, stream.log_times
-    return header is not None and log is not None and header_is_good(header, log)
 
 
 def _joined(info: StreamInfo, pieces: list[Piece], unit: str | None) -> RecordedStream:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Union
 
-from .._writing import require_place, written_beside
+from .._arguments.to_numpy import on_host
+from .._files.atomic_write import require_place, written_beside
 from ._align import VALID, align
-from ._episode_tools import host_of
 from ._errors import needed
 from ._recording import Recording, clock_of
-from ._units import per_second, unit_of
+from ._time_units import per_second, unit_of
 
 if TYPE_CHECKING:
     from ._episodes import Episodes
@@ -99,7 +99,7 @@ def _begins(episodes: Episodes) -> list[Any]:
     for track in episodes.tracks.values():
         if track.times is None:
             continue
-        times, cuts = host_of(track.times), host_of(track.episode_offsets)
+        times, cuts = on_host(track.times), on_host(track.episode_offsets)
         for e in range(len(episodes)):
             if cuts[e] < cuts[e + 1]:
                 first = times[cuts[e]].item()
@@ -114,13 +114,13 @@ def _tracks(
     for name, track in episodes.tracks.items():
         if track.values is None or name == VALID or track.times is None:
             continue
-        cuts, times = host_of(track.episode_offsets), host_of(track.times)
+        cuts, times = on_host(track.episode_offsets), on_host(track.times)
         own = unit_of(track)
         per = ticks if own is None else per_second(own)
         times = times.view("int64") if times.dtype.kind in "mM" else times
         for e in range(len(episodes)):
             rows = slice(int(cuts[e]), int(cuts[e + 1]))
-            since, values = (times[rows] - origin(e)) / per, host_of(track.values)[rows]
+            since, values = (times[rows] - origin(e)) / per, on_host(track.values)[rows]
             if valid is not None and valid.names is not None and name in valid.names:
                 there = valid.values[rows, valid.names.index(name)]
                 since, values = since[there], values[there]

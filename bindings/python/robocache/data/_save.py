@@ -6,7 +6,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any, Union
 
-from .._writing import written_beside
+from .._files.atomic_write import written_beside
 from ._errors import LeftOut, omitted_by
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Data = Union[Recording, Episodes]
 
-_WRITERS = {"npz": "_npz", "zarr": "_zarr_files", "lerobot": "_lerobot_save"}
+_WRITERS = {"npz": "arrays.npz", "zarr": "zarr.zarr", "lerobot": "lerobot.write"}
 
 
 def save(
@@ -64,7 +64,7 @@ def save(
     if format not in _WRITERS:
         names = ", ".join(map(repr, _WRITERS))
         raise ValueError(f"format: is {format!r}, expected one of {names}")
-    writer: Any = importlib.import_module(f".{_WRITERS[format]}", __package__)
+    writer: Any = importlib.import_module(f"._formats.{_WRITERS[format]}", __package__)
     data = _data_of(given)
     data.load()
     with written_beside(os.fsdecode(path), overwrite) as part:

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ._errors import Damage, LeftOut, Unread
-from ._kinds import Said
+from ._kinds.kinds import Said
+
+OTHER_CLOCK = 10.0  # s between the header stamps and the log times: they are of two clocks
+
+# Pictures, videos, sound and point clouds: their messages hold no channels of numbers.
+_MEDIA = {"Image", "CompressedImage", "RawImage", "DisparityImage", "CompressedVideo"}
+_MEDIA |= {"PointCloud", "PointCloud2", "CompressedPointCloud2", "FFMPEGPacket", "Packet"}
+_MEDIA |= {"AudioData", "AudioDataStamped", "RawAudio", "PackedElementField"}
 
 
 @dataclass(frozen=True)
@@ -63,3 +70,19 @@ class Source(Protocol):
 
     def pieces(self, names: Collection[str], shown: bool | None = None) -> Iterator[Piece]:
         """All samples of some streams; ``shown``: with a progress bar, or None by its own rule."""
+
+
+def is_media(kind: str) -> bool:
+    """Whether messages of a type hold pictures, videos, sound or point clouds."""
+    return kind.rpartition("/")[2] in _MEDIA
+
+
+def header_is_good(header: Any, log: Any) -> bool:
+    """Whether there are header stamps of the clock of the log, none 0 and none going back."""
+    import numpy as np
+
+    if header is None or log is None or len(header) == 0:
+        return False
+    if (header <= 0).any() or (np.diff(header) < 0).any():
+        return False
+    return bool(abs(float(np.median(header - log))) < 1e9 * OTHER_CLOCK)

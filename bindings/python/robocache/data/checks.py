@@ -17,15 +17,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Union
 
 from .. import Report, Stream, report
-from ._check_statistics import check_statistics, check_stored
-from ._check_times import Limits, check_clocks, check_rate, check_spans, check_times, header_is_good
-from ._check_unread import check_unread
-from ._check_values import Channels, quaternions_of
+from ._checks.statistics import check_statistics, check_stored
+from ._checks.times import (
+    Limits,
+    check_clocks,
+    check_rate,
+    check_spans,
+    check_times,
+)
+from ._checks.unread import check_unread
+from ._checks.values import Channels, quaternions_of
 from ._episodes import Episodes
 from ._findings import Finding, sorted_findings
 from ._recording import Recording
-from ._source import Piece
-from ._units import per_second, unit_of
+from ._source import Piece, header_is_good
+from ._time_units import per_second, unit_of
 
 if TYPE_CHECKING:
     from .. import StatisticsResult
@@ -238,8 +244,9 @@ def _of_recording(
 def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey:
     import numpy as np
 
-    from ._episode_tools import exact_of, host_of
-    from ._track_kinds import begins_of, declared_in, dtypes_of, known_kinds
+    from .._arguments.to_numpy import on_host
+    from ._episode_methods import exact_of
+    from ._kinds.tracks import begins_of, declared_in, dtypes_of, known_kinds
 
     streams: dict[str, StreamSurvey] = {}
     findings: list[Finding] = []
@@ -260,14 +267,14 @@ def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey
         )
         of = streams[name] = StreamSurvey(name, track.names, channels)
         if track.values is not None:
-            channels.add(host_of(track.values), begins_of(track))
+            channels.add(on_host(track.values), begins_of(track))
             if name not in _INDICES:
                 findings += channels.findings()
             statistics[name] = exact_of(track)
             if name in stored:
                 findings += check_stored(episodes, name, stored[name], statistics[name])
         if track.times is not None:
-            times, cuts = host_of(track.times), host_of(track.episode_offsets)
+            times, cuts = on_host(track.times), on_host(track.episode_offsets)
             of.clocks["time"] = [times[b:e] for b, e in zip(cuts[:-1], cuts[1:])]
             if any(np.array_equal(times, other) for _, other in seen):
                 continue

@@ -1,0 +1,1 @@
+"""What a caller passes becomes what the library takes."""

@@ -1,0 +1,143 @@
+"""A second look at a call that was refused as it came: what it is given as the library takes it.
+
+Plain arrays go straight to the library, and nothing here costs them anything.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from .._library.errors import REFUSALS
+from .arrays import LIBRARY_TYPES, SEQUENCES
+from .time_units import Unit, require_one_unit, ticks_of
+from .times import times_of
+from .values import values_of
+
+
+def taken_again(
+    values: Any, times: Any, query_times: Any, offsets: Any, max_gap: Any, tolerance: Any
+) -> tuple[Any, Any, Any, Any, Any] | None:
+    """Arguments of a resampling, converted; None if there is nothing to convert."""
+    try:
+        return _taken(values, times, query_times, offsets, max_gap, tolerance)
+    except (TypeError, ValueError) as error:
+        raise error from None  # what was refused first says less
+
+
+def _taken(
+    values: Any, times: Any, query_times: Any, offsets: Any, max_gap: Any, tolerance: Any
+) -> tuple[Any, Any, Any, Any, Any] | None:
+    own_values, own_times, unit = sampled(values, times)
+    own_queries = queries_of(query_times, own_times, unit, "times")
+    gap, limit = limits_of(max_gap, tolerance, unit)
+    own_values = one_for_each(own_values, own_times, own_queries, offsets)
+    given = (values, times, query_times, max_gap, tolerance)
+    taken = (own_values, own_times, own_queries, gap, limit)
+    for i in range(len(given)):  # no generator: see _voxelize_sparse
+        if given[i] is not taken[i]:
+            return taken
+    return None
+
+
+def streams_again(streams: Any, query_times: Any) -> tuple[Any, Any] | None:
+    """Streams and query times of a fusion, converted; None if there is nothing to convert."""
+    if not isinstance(streams, Sequence) or not streams:
+        return None
+    for stream in streams:
+        if not hasattr(stream, "_native"):
+            return None
+    first = streams[0]
+    try:
+        queries = queries_of(query_times, first._native[2], first._unit, "streams[0].times")
+    except (TypeError, ValueError) as error:
+        raise error from None  # what was refused first says less
+    taken = [_one_for_each(stream, queries) for stream in streams]
+    if first._unit is not None:  # what is compared with it once more
+        queries = query_times
+    changed = queries is not query_times
+    for i in range(len(taken)):
+        changed = changed or taken[i] is not streams[i]
+    return (taken, queries) if changed else None
+
+
+def _one_for_each(stream: Any, query_times: Any) -> Any:
+    """A stream of one recording, for each of B rows of queries."""
+    native, values, times, options, *others = stream._native
+    for_each = one_for_each(values, times, query_times, options[3])
+    if for_each is values:
+        return stream
+    taken = (native, for_each, times, options, *others)
+    return SimpleNamespace(_native=taken, _unit=stream._unit)
+
+
+def sampled(values: Any, times: Any, prefix: str = "") -> tuple[Any, Any, Unit | None]:
+    """Values and times as arrays, and the unit of the latter."""
+    times, unit = times_of(times, f"{prefix}times")
+    return values_of(values, f"{prefix}values"), times, unit
+
+
+def queries_of(query_times: Any, times: Any, unit: Unit | None, name: str) -> Any:
+    """Query times in the unit of ``times``, which is of this name. A list of numbers stays one."""
+    queries, own = times_of(query_times, "query_times")
+    if own is None and unit is None:
+        # A list takes the dtype of times; the library tells where two arrays differ.
+        kept = type(query_times) in LIBRARY_TYPES and not _is_whole(times)
+        return query_times if kept or type(query_times) in SEQUENCES else queries
+    require_one_unit(own, "query_times", unit, name)
+    return queries
+
+
+def _is_whole(times: Any) -> bool:
+    return type(times) in LIBRARY_TYPES and "int" in str(times.dtype)
+
+
+def limits_of(max_gap: Any, tolerance: Any, unit: Unit | None) -> tuple[Any, Any]:
+    """max_gap and tolerance in ticks, where times have a unit."""
+    if unit is not None:
+        if max_gap is not None:
+            max_gap = ticks_of(max_gap, "max_gap", unit)
+        if tolerance is not None:
+            tolerance = ticks_of(tolerance, "tolerance", unit)
+    return max_gap, tolerance
+
+
+def refuse_mapped(**arrays: Any) -> None:
+    """What torch.vmap and its like give the function that they map has no memory of its own."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    for name, array in arrays.items():
+        if isinstance(array, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(
+            array
+        ):
+            raise ValueError(
+                f"{name}: is mapped by torch.vmap or transformed by torch.func, "
+                "for which there is robocache.torch.resample"
+            )
+
+
+def one_for_each(values: Any, times: Any, query_times: Any, offsets: Any) -> Any:
+    """Values of one recording, [S,D] at [S], for each of B rows of queries, in the same memory.
+
+    As they are where they have a batch, or a library that knows no strides of 0.
+    """
+    rows = _shape(query_times)
+    if offsets is not None or len(rows) != 2 or len(_shape(times)) != 1 or len(_shape(values)) != 2:
+        return values
+    return LIBRARY_TYPES[type(values)].broadcast(values, rows[0])
+
+
+def _shape(array: Any) -> tuple[int, ...]:
+    if type(array) in SEQUENCES:
+        import numpy as np
+
+        return np.shape(array)
+    if type(array) not in LIBRARY_TYPES:
+        return ()
+    try:
+        return tuple(array.shape)
+    except REFUSALS:  # of a nested tensor of torch
+        return ()

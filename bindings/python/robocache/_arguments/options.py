@@ -1,0 +1,54 @@
+"""Options that are no arrays: names, numbers and counts, and the structs that take them."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from .. import _core
+from .._library.errors import REFUSALS, shown
+
+_MOST = 2**63 - 1
+ZERO = 0.0  # the default of a number: this object itself, by which it is recognized
+
+
+def struct_of(name: str, *options: str) -> list[Any]:
+    """What makes a struct of parameters of the C headers, and what sets each of these options.
+
+    It is behind the properties of the classes of _abi, at a tenth of their cost. Calls may share
+    a struct: the extension copies it before it adds to it.
+    """
+    return [
+        getattr(_core, f"new_{name}"),
+        *[getattr(_core, f"{name}_{option}_set") for option in options],
+    ]
+
+
+def code_of(codes: dict[str, int], name: Any, argument: str) -> int:
+    try:
+        return codes[name]
+    except (KeyError, TypeError):
+        expected = ", ".join(map(repr, codes))
+        raise ValueError(f"{argument}: is {shown(name)}, expected one of {expected}") from None
+
+
+def number(given: Any, name: str) -> float:
+    try:
+        return float(given)
+    except OverflowError:
+        raise ValueError(
+            f"{name}: is {shown(given)}, expected a number that a float64 holds"
+        ) from None
+    except REFUSALS:
+        raise TypeError(f"{name}: is {shown(given)}, expected a number") from None
+
+
+def count(given: Any, name: str) -> int:
+    try:
+        whole = operator.index(given)
+    except REFUSALS:
+        raise TypeError(f"{name}: is {shown(given)}, expected an int") from None
+    if not 0 < whole <= _MOST:
+        limit = "1 or more" if whole < 1 else "an int of 64 bits"
+        raise ValueError(f"{name}: is {whole}, expected {limit}")
+    return whole

@@ -1,0 +1,173 @@
+"""The rules of resampling: rbcResampleParams, and the groups of channels that go with it."""
+
+from __future__ import annotations
+
+import functools
+import math
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _core
+from .._library.errors import REFUSALS, shown
+from .arrays import shape_of
+from .frameworks import facts_of
+from .options import ZERO, code_of, number, struct_of
+from .time_units import is_length, no_unit, not_whole
+
+METHODS = {
+    "linear": _core.METHOD_LINEAR,
+    "nearest": _core.METHOD_NEAREST,
+    "previous": _core.METHOD_PREVIOUS,
+    "next": _core.METHOD_NEXT,
+    "cubic": _core.METHOD_CUBIC,
+    "pchip": _core.METHOD_PCHIP,
+    "slerp": _core.METHOD_SLERP,
+    "angle": _core.METHOD_ANGLE,
+    "angle_deg": _core.METHOD_ANGLE,
+    "angle_turn": _core.METHOD_ANGLE,
+    "angle_positive": _core.METHOD_ANGLE,
+    "angle_deg_positive": _core.METHOD_ANGLE,
+    "angle_turn_positive": _core.METHOD_ANGLE,
+}
+# The unit and the range of angles, of the methods that have one of their own.
+PERIODS = {
+    "angle_deg": _core.PERIOD_DEGREES,
+    "angle_turn": _core.PERIOD_TURNS,
+    "angle_positive": _core.PERIOD_RADIANS_POSITIVE,
+    "angle_deg_positive": _core.PERIOD_DEGREES_POSITIVE,
+    "angle_turn_positive": _core.PERIOD_TURNS_POSITIVE,
+}
+BOUNDS = {
+    "hold": _core.BOUNDS_HOLD,
+    "fill": _core.BOUNDS_FILL,
+    "extrapolate": _core.BOUNDS_EXTRAPOLATE,
+}
+_GROUP = struct.Struct("qqii")  # rbcChannelGroup
+(
+    _new,
+    _set_flags,
+    _set_method,
+    _set_bounds,
+    _set_fill_value,
+    _set_max_gap,
+    _set_tolerance,
+) = struct_of("ResampleParams", "flags", "method", "bounds", "fill_value", "max_gap", "tolerance")
+# The dtype of times that was last found to be no integer: libraries have one object for each.
+_last_float: list[Any] = [object()]
+LINEAR, HOLD = "linear", "hold"
+# What a call without options takes.
+UNCHECKED, CHECKED = (_new(), None), (_new(), None)
+_set_flags(CHECKED[0], _core.CHECK_TIMES)
+
+
+def rules(
+    method: Any,
+    bounds: Any,
+    fill_value: Any,
+    max_gap: Any,
+    tolerance: Any,
+    checked: Any = False,
+    times: Any = None,
+    values: Any = None,
+) -> tuple[Any, bytes | None]:
+    """The struct rbcResampleParams with all its scalars, and the groups that go with it.
+
+    Both are shared with other calls, and only read. A method with a period becomes a group of all
+    channels of ``values``.
+    """
+    if (
+        method is LINEAR
+        and bounds is HOLD
+        and fill_value is ZERO
+        and max_gap is None
+        and tolerance is None
+    ):
+        return CHECKED if checked else UNCHECKED
+    params = _new()
+    groups = None
+    if checked:
+        _set_flags(params, _core.CHECK_TIMES)
+    if isinstance(method, str) or not isinstance(method, Sequence):
+        if method is not LINEAR:
+            _set_method(params, code_of(METHODS, method, "method"))
+            if method in PERIODS:
+                groups = _group_of_all(method, values)
+    else:
+        groups = _packed_groups(method)
+    if bounds is not HOLD:
+        _set_bounds(params, code_of(BOUNDS, bounds, "bounds"))
+    if fill_value is not ZERO:
+        _set_fill_value(params, number(fill_value, "fill_value"))
+    if max_gap is not None:
+        _set_max_gap(params, _limit(max_gap, "max_gap", times))
+    if tolerance is not None:
+        _set_tolerance(params, _limit(tolerance, "tolerance", times))
+    return params, groups
+
+
+def _limit(given: Any, name: str, times: Any) -> float:
+    """A length of time in the unit of ``times``. Beside times that are integers it is whole.
+
+    Where times have a unit it is a number already, or comes again once they are numbers too.
+    """
+    if type(given) is float:
+        if getattr(times, "dtype", None) is _last_float[0]:
+            return given
+        limit: float = given
+    elif type(given) is not int and is_length(given):
+        raise TypeError(no_unit(given, name))
+    else:
+        limit = number(given, name)
+    if not limit.is_integer() and are_ticks(times) and math.isfinite(limit):
+        raise TypeError(not_whole(limit, name, None))
+    return limit
+
+
+def are_ticks(times: Any) -> bool:
+    """Whether times are integers."""
+    try:
+        dtype = times.dtype
+        if _of_integers(dtype):
+            return True
+        _last_float[0] = dtype
+        return False
+    except (AttributeError, TypeError):
+        pass
+    try:
+        return bool(facts_of(times, "times")[2] == _core.DTYPE_INT)
+    except REFUSALS:  # no array, of which the library will tell
+        return False
+
+
+@functools.lru_cache(maxsize=256)
+def _of_integers(dtype: Any) -> bool:
+    return "int" in str(dtype)
+
+
+def _packed_groups(groups: Sequence[Any]) -> bytes:
+    if not groups:
+        raise ValueError("method: has no groups, expected (begin, count, name) of each")
+    packed = []
+    for i, group in enumerate(groups):
+        try:
+            begin, count, name = group
+            _GROUP.pack(begin, count, 0, 0)
+        except (TypeError, ValueError, struct.error):
+            raise TypeError(
+                f"method[{i}]: is {shown(group)}, expected (begin, count, name), "
+                "such as (3, 4, 'slerp')"
+            ) from None
+        code = code_of(METHODS, name, f"method[{i}]")
+        packed.append(_GROUP.pack(begin, count, code, PERIODS.get(name, 0)))
+    return b"".join(packed)
+
+
+def _group_of_all(method: str, values: Any) -> bytes | None:
+    """All channels by one method. Without channels there is no group."""
+    if values is None:
+        return None
+    shape = shape_of(values, "values")
+    if not shape or shape[-1] < 1:
+        return None
+    return _GROUP.pack(0, shape[-1], METHODS[method], PERIODS[method])

@@ -1,0 +1,233 @@
+"""Times as users have them: of pandas, polars and pyarrow, lists, dates and spans of time."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from typing import Any
+
+from .._library.errors import REFUSALS, blamed, shown
+from .arrays import LIBRARY_TYPES, SEQUENCES, framework_of
+from .options import number
+from .tables import is_flat, library_of, numpy_of_arrow, refusal
+from .time_units import Unit, is_length, no_unit, require_one_unit, ticks_of, unit_of
+from .to_numpy import on_host
+
+_MOST_TICKS = 2**63 - 1
+_MOST_SPAN = 2**64 - 1  # ticks between two times
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def times_of(given: Any, name: str) -> tuple[Any, Unit | None]:
+    """Times as an array of numbers, and their unit. What is taken as it is comes back itself."""
+    kind = type(given)
+    if kind in SEQUENCES:
+        return _listed_times(given, name)
+    library = library_of(given)
+    if library:
+        return _TIMES[library](given, name)
+    if hasattr(kind, "__dlpack__"):
+        framework = framework_of(given, name)  # which refuses masked arrays
+        if framework.is_numpy:
+            import numpy as np
+
+            plain = np.asarray(given)  # a subclass may tell of another dtype than it has
+            taken, unit = _ticks(plain, name)
+            return (given if taken is plain else taken), unit
+        if kind in LIBRARY_TYPES:
+            return _whole(given, name), None
+    return given, None
+
+
+def two_lists_of(given: Any, name: str, others: Any, others_name: str) -> tuple[Any, Any, Any]:
+    """Two lists of times in one unit, as arrays of NumPy [n] of numbers, and that unit."""
+    first, unit = times_of(given, name)
+    second, own = times_of(others, others_name)
+    require_one_unit(own, others_name, unit, name)
+    return _list_of(first, name), _list_of(second, others_name), unit
+
+
+def _list_of(given: Any, name: str) -> Any:
+    is_array = hasattr(given, "__array__") or hasattr(given, "__dlpack__")
+    array = on_host(given, name) if is_array else None
+    if array is None or array.ndim != 1 or array.dtype.kind not in "iuf":
+        raise ValueError(f"{name}: expected times [N], in one dimension, of numbers or dates")
+    return array
+
+
+def tolerance_of(given: Any, unit: Unit | None, whole: bool) -> Any:
+    """A tolerance beside times of a unit: of ``whole`` ticks, or a number."""
+    if is_length(given) and unit is None:
+        raise TypeError(no_unit(given, "tolerance"))
+    limit = ticks_of(given, "tolerance", unit) if whole else number(given, "tolerance")
+    if not limit >= 0:
+        raise ValueError(f"tolerance: is {limit}, expected 0 or more")
+    return min(limit, _MOST_SPAN) if whole else limit
+
+
+def _way_out(name: str) -> str:
+    rows = "such queries" if name == "query_times" else "such rows from times and values"
+    return f"drop {rows}"
+
+
+def _ticks(array: Any, name: str, zoned: bool = False) -> tuple[Any, Unit | None]:
+    """Of an array of NumPy; integers become int64."""
+    dtype = array.dtype
+    if dtype.kind == "O":
+        first = array.flat[0] if array.size else None
+        way_out = f"np.asarray({name}.tolist(), 'datetime64[ns]') or pd.to_datetime({name})"
+        if isinstance(first, float):
+            way_out = f"np.asarray({name}.tolist())"
+        raise TypeError(f"{name}: dtype is object, of {type(first).__name__}; write {way_out}")
+    if dtype.names:
+        raise TypeError(
+            f"{name}: has the fields {', '.join(dtype.names)}, expected one of them, "
+            f"such as {name}[{dtype.names[0]!r}]"
+        )
+    if dtype.kind not in "Mm":
+        return _whole(array, name) if dtype.kind in "iu" else array, None
+    import numpy as np
+
+    unit = unit_of(dtype, name)
+    if zoned:
+        unit = Unit(unit.kind, unit.name, unit.count, True)
+    missing = np.isnat(array)
+    if missing.any():
+        where = np.argwhere(missing)[0].tolist()
+        at = where[0] if len(where) == 1 else where
+        raise ValueError(f"{name}: is NaT at index {at}; {_way_out(name)}")
+    return array.astype(dtype.newbyteorder("="), copy=False).view("int64"), unit
+
+
+def _whole(array: Any, name: str) -> Any:
+    """Integers of any width as int64, where they fit. Other numbers are left to the library."""
+    dtype = str(array.dtype).rpartition(".")[2]
+    narrow = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
+    if dtype in narrow or dtype == "uint64":
+        root = type(array).__module__.partition(".")[0]
+        if root == "torch":
+            wide = array.to(sys.modules["torch"].int64)
+        elif root == "numpy" or root in ("jax", "jaxlib"):
+            import numpy as np
+
+            if root != "numpy" and not all(d.platform == "cpu" for d in array.devices()):
+                return array
+            wide = np.asarray(array).astype(np.int64)
+        else:
+            wide = array.astype("int64")
+        if dtype == "uint64" and bool((wide < 0).any()):
+            raise ValueError(f"{name}: holds {int(array.max())}, past the {_MOST_TICKS} of int64")
+        return wide
+    return array
+
+
+def _listed_times(items: Any, name: str) -> tuple[Any, Unit | None]:
+    """A list of numbers, or of dates or spans of time of NumPy, pandas or the standard library."""
+    import numpy as np
+
+    try:
+        array = np.asarray(items)
+    except REFUSALS as error:  # rows of different lengths
+        raise blamed(error, name) from None
+    if array.dtype.kind == "O":
+        return _objects(array, name)
+    return _ticks(array, name) if array.dtype.kind in "Mmiuf" else (items, None)
+
+
+def _objects(array: Any, name: str) -> tuple[Any, Unit | None]:
+    import numpy as np
+
+    zones, stamps = set(), []
+    for each in array.flat:
+        if hasattr(each, "to_datetime64"):  # pandas', of a unit of its own
+            zones.add(each.tzinfo is not None)
+            stamps.append(each.to_datetime64())
+        elif hasattr(each, "to_timedelta64"):
+            zones.add(False)
+            stamps.append(each.to_timedelta64())
+        elif isinstance(each, datetime.datetime):
+            zones.add(each.tzinfo is not None)
+            if each.tzinfo is None:
+                stamps.append(np.datetime64(each, "us"))
+            else:
+                since = (each - _EPOCH) // datetime.timedelta(microseconds=1)
+                stamps.append(np.datetime64(since, "us"))
+        elif isinstance(each, datetime.timedelta):
+            zones.add(False)
+            stamps.append(np.timedelta64(each, "us"))
+        elif isinstance(each, datetime.date):
+            zones.add(False)
+            stamps.append(np.datetime64(each, "D"))
+        else:
+            raise TypeError(f"{name}: has a {type(each).__name__} ({shown(each)}), expected a time")
+    if len(zones) > 1:
+        raise TypeError(f"{name}: has times with a time zone and without, expected one of them")
+    if len({stamp.dtype.kind for stamp in stamps}) > 1:
+        raise TypeError(f"{name}: has dates and spans of time, expected one of them")
+    return _ticks(np.array(stamps).reshape(array.shape), name, True in zones)
+
+
+def _pandas_times(given: Any, name: str) -> tuple[Any, Unit | None]:
+    pandas = sys.modules["pandas"]
+    if isinstance(given, pandas.DataFrame):
+        if given.shape[1] != 1:
+            raise TypeError(f"{name}: has {given.shape[1]} columns, expected one, such as df['t']")
+        given = given.iloc[:, 0]
+    if not isinstance(given, (pandas.Series, pandas.Index)) or isinstance(
+        given, (pandas.PeriodIndex, pandas.MultiIndex)
+    ):
+        raise refusal(given, name)
+    dtype = given.dtype
+    zone = getattr(dtype, "tz", None)
+    if zone is not None:
+        aware = given.dt if isinstance(given, pandas.Series) else given
+        return _ticks(aware.tz_convert(None).to_numpy(), name, True)
+    arrow = getattr(dtype, "pyarrow_dtype", None)
+    if arrow is not None:
+        return _pyarrow_times(sys.modules["pyarrow"].array(given), name)
+    if dtype.kind in "iufb" and given.hasnans:
+        raise ValueError(
+            f"{name}: is missing at index {int(given.isna().to_numpy().argmax())}; {_way_out(name)}"
+        )
+    return _ticks(given.to_numpy(getattr(dtype, "numpy_dtype", None)), name)
+
+
+def _polars_times(given: Any, name: str) -> tuple[Any, Unit | None]:
+    polars = sys.modules["polars"]
+    if isinstance(given, polars.DataFrame):
+        if given.width != 1:
+            raise TypeError(f"{name}: has {given.width} columns, expected one, such as df['t']")
+        given = given.to_series()
+    if not isinstance(given, polars.Series):
+        raise refusal(given, name)
+    missing = given.is_null()
+    if missing.any():
+        raise ValueError(f"{name}: is missing at index {missing.arg_max()}; {_way_out(name)}")
+    dtype = given.dtype
+    if dtype in (polars.Datetime, polars.Duration):
+        kind = "datetime64" if dtype == polars.Datetime else "timedelta64"
+        zoned = getattr(dtype, "time_zone", None) is not None
+        unit = Unit(kind, dtype.time_unit, zoned=zoned)
+        return given.to_physical().to_numpy(), unit
+    return _ticks(given.to_numpy(), name)
+
+
+def _pyarrow_times(given: Any, name: str) -> tuple[Any, Unit | None]:
+    pyarrow = sys.modules["pyarrow"]
+    if not isinstance(given, (pyarrow.Array, pyarrow.ChunkedArray)):
+        raise refusal(given, name)
+    if given.null_count > 0:
+        where = given.is_null().to_numpy(zero_copy_only=False) if is_flat(given) else None
+        at = "" if where is None else f" at index {int(where.argmax())}"
+        raise ValueError(f"{name}: is missing{at}; {_way_out(name)}")
+    kind, unit = given.type, None
+    if pyarrow.types.is_timestamp(kind):
+        unit = Unit("datetime64", kind.unit, zoned=kind.tz is not None)
+    elif pyarrow.types.is_duration(kind):
+        unit = Unit("timedelta64", kind.unit)
+    if unit is not None:
+        return numpy_of_arrow(given.cast(pyarrow.int64())), unit
+    return _ticks(numpy_of_arrow(given), name)
+
+
+_TIMES = {"pandas": _pandas_times, "polars": _polars_times, "pyarrow": _pyarrow_times}

@@ -1,0 +1,1 @@
+"""Tracks, the meanings of their channels, and episodes in memory."""

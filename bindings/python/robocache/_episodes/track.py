@@ -1,0 +1,327 @@
+"""One sensor's rows in the episodes of a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .._arguments.arrays import dtype_of, framework_of
+from .._arguments.time_units import Unit
+from .._arguments.times import times_of
+from .._arguments.to_device import moved
+from .._arguments.to_numpy import on_host
+from .._arguments.values import values_of
+from .._operations.stream import array_text
+from .validation import (
+    checked_files,
+    checked_names,
+    checked_offsets,
+    chosen_episodes,
+    extents_of,
+    length_of,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .._typing import Indices, SupportsDLPack, Table, Times
+    from .channels import Channel
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Track:
+    """Rows of E episodes, one episode after the other: a sensor's values, or a camera's frames.
+
+    It keeps references to arrays, not copies, and cannot be changed.
+
+    Parameters
+    ----------
+    values : array [n,D], or None
+        Of any dtype and library: row r is what was recorded at times[r]. None: there are rows, but
+        their values are elsewhere, as the frames of a video are.
+    episode_offsets : array or list [E+1]
+        Episode e has the rows ``episode_offsets[e]`` to ``episode_offsets[e + 1] - 1``. It begins
+        with 0, does not decrease, and ends with n. Kept as int64, in the library of ``values``, on
+        their device.
+    times : array [n], or None
+        float32, float64 or int64, or with a unit (datetime64, timedelta64, pandas, polars), of
+        which the ticks are kept. They ascend in each episode.
+    names : sequence of D strings, or None
+        Of the channels.
+    files : sequence of E, or None
+        Where the rows of each episode are, if not in ``values``: a path, a path and the time in it
+        at which the episode begins, or None.
+
+    Raises
+    ------
+    ValueError
+        The arguments do not fit together. The message begins with the name of one.
+    TypeError
+        An argument is no array, or of a dtype that it cannot have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> track = rbc.Track(np.zeros((5, 2), np.float32), [0, 3, 5], names=["shoulder", "elbow"])
+    >>> track.num_episodes, track.lengths.tolist()
+    (2, [3, 2])
+    """
+
+    values: Any  #: [n,D], or None
+    episode_offsets: Any  #: int64 [E+1]
+    times: Any  #: [n] of float32, float64 or int64, or None
+    names: tuple[str, ...] | None
+    files: tuple[Any, ...] | None
+
+    def __init__(
+        self,
+        values: SupportsDLPack | Table | None,
+        episode_offsets: Indices,
+        *,
+        times: Times | None = None,
+        names: Sequence[str] | None = None,
+        files: Sequence[Any] | None = None,
+    ) -> None:
+        rows, channels = None, 0
+        if values is not None:
+            values = values_of(values, "values")
+            rows, channels = extents_of(values)
+        unit = None
+        if times is not None:
+            times, unit = times_of(times, "times")
+            count = length_of(times)
+            if rows is None:
+                rows = count
+            elif count != rows:
+                raise ValueError(f"times: are {count}, expected {rows}, one a row of values")
+        beside = values if values is not None else times
+        host = checked_offsets(episode_offsets, rows)
+        self._adopt(
+            values=values,
+            episode_offsets=_beside(episode_offsets, host, beside),
+            times=times if values is None or times is None else _times_beside(times, values),
+            names=None if names is None else checked_names(names, values, channels),
+            files=None if files is None else checked_files(files, len(host) - 1),
+            _offsets=host,
+            _unit=unit,
+            _channels=channels,
+        )
+
+    def _adopt(self, **attributes: Any) -> None:
+        self.__dict__.update(attributes)  # past the __setattr__ of frozen dataclasses
+
+    def _with(self, **changed: Any) -> Track:
+        """Another one, of arguments that fit together."""
+        made = object.__new__(type(self))
+        made._adopt(**{**self.__dict__, **changed})
+        return made
+
+    @property
+    def num_rows(self) -> int:
+        """n."""
+        return int(self._offsets[-1])
+
+    @property
+    def num_channels(self) -> int:
+        """D; 0 without values."""
+        channels: int = self.__dict__["_channels"]
+        return channels
+
+    @property
+    def num_episodes(self) -> int:
+        """E."""
+        return len(self._offsets) - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """How many rows each episode has, int64 [E] in NumPy."""
+        import numpy as np
+
+        lengths: NDArray[np.int64] = np.diff(self._offsets)
+        return lengths
+
+    @property
+    def time_unit(self) -> str | None:
+        """What a tick of ``times`` is, such as "datetime64[ns]"; None where they did not tell."""
+        return None if self._unit is None else str(self._unit)
+
+    @property
+    def rate(self) -> float:
+        """Rows a second, or a unit of ``times`` where that is not known; NaN where it is unknown.
+
+        The reciprocal of the median time from row to row. On a GPU it waits for the times.
+        """
+        import numpy as np
+
+        if self.times is None:
+            return float("nan")
+        steps = np.diff(on_host(self.times, "times"))
+        within = np.ones(len(steps), bool)
+        cuts = self._offsets[(self._offsets > 0) & (self._offsets < self.num_rows)]
+        within[cuts - 1] = False
+        period = float(np.median(steps[within])) if within.any() else 0.0
+        per_unit = 1.0 if self._unit is None else self._unit.per_second
+        return per_unit / period if period > 0 else float("nan")
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """The name, the kind and the unit of each channel; of frames of a video none.
+
+        Kinds that nothing states are concluded from names and all values, once; values on a GPU
+        are copied for that.
+        """
+        from ..data._kinds.tracks import channels_of_track
+
+        return channels_of_track(self)
+
+    @property
+    def nbytes(self) -> int:
+        """Of all arrays."""
+        arrays = (self.values, self.episode_offsets, self.times)
+        return sum(_bytes(array) for array in arrays if array is not None)
+
+    def select(self, indices: Any) -> Track:
+        """Some of the episodes, in this order, copied together.
+
+        Parameters
+        ----------
+        indices
+            A list or array of their numbers, a slice, or a bool array [E].
+
+        Raises
+        ------
+        IndexError
+            There is no episode of such a number.
+        TypeError
+            They are no numbers.
+        """
+        import numpy as np
+
+        chosen = chosen_episodes(indices, self.num_episodes)
+        lengths = self.lengths[chosen]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        rows = np.repeat(self._offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return self._with(
+            values=_taken(self.values, rows),
+            times=_taken(self.times, rows),
+            episode_offsets=_beside(None, offsets, self.episode_offsets),
+            files=None if self.files is None else tuple(self.files[e] for e in chosen.tolist()),
+            _offsets=offsets,
+        )
+
+    def to(self, device: Any) -> Track:
+        """The same on a device, with one copy of each array that is not there.
+
+        Parameters
+        ----------
+        device
+            "cpu", "cuda", "cuda:1" or a torch.device: arrays become torch's where they leave the
+            CPU, but for those of CuPy, which stay with it. A cupy.cuda.Device: CuPy's.
+
+        Raises
+        ------
+        ValueError
+            There is no such device.
+        ImportError
+            Neither torch nor CuPy is installed.
+        """
+        return self._with(
+            **{
+                name: None if array is None else moved(array, device, name)
+                for name, array in (
+                    ("values", self.values),
+                    ("episode_offsets", self.episode_offsets),
+                    ("times", self.times),
+                )
+            }
+        )
+
+    @property
+    def _offsets(self) -> Any:
+        return self.__dict__["_offsets"]
+
+    @property
+    def _unit(self) -> Unit | None:
+        unit: Unit | None = self.__dict__["_unit"]
+        return unit
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Track):
+            return NotImplemented
+        plain = (self.names, self.files, self._unit)
+        return plain == (other.names, other.files, other._unit) and all(
+            _same(getattr(self, name), getattr(other, name))
+            for name in ("values", "episode_offsets", "times")
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        parts = [array_text(self.values), f"{self.num_episodes} episodes"]
+        if self.times is not None:
+            parts.append(f"times={array_text(self.times)}")
+        if self.names is not None:
+            parts.append(f"names={list(self.names)}")
+        if self.files is not None:
+            parts.append(f"files={len(self.files)}")
+        return f"Track({', '.join(parts)})"
+
+
+def _beside(given: Any, host: Any, beside: Any) -> Any:
+    """Offsets in the library of another array, on its device; a new array of NumPy without one."""
+    if beside is None:
+        return host
+    framework = framework_of(beside, "values")
+    if given is not None and type(given) is type(beside) and dtype_of(given, "") == "int64":
+        device = framework.device(given, "episode_offsets")
+        if device == framework.device(beside, "values"):
+            return given
+    return framework.sequence(host.copy(), "episode_offsets", "int64", beside)
+
+
+def _times_beside(times: Any, values: Any) -> Any:
+    """Times of NumPy in the library of the values, on their device."""
+    framework = framework_of(values, "values")
+    if framework.is_numpy or not framework_of(times, "times").is_numpy:
+        return times
+    host = times if times.flags.writeable else times.copy()  # of which torch would warn
+    return framework.sequence(host, "times", dtype_of(times, "times"), values)
+
+
+def _taken(array: Any, rows: Any) -> Any:
+    if array is None:
+        return None
+    root = type(array).__module__.partition(".")[0]
+    if root == "torch":
+        import torch
+
+        return array[torch.from_numpy(rows).to(array.device)]
+    return array[rows]
+
+
+def _bytes(array: Any) -> int:
+    nbytes = getattr(array, "nbytes", None)
+    return int(nbytes) if nbytes is not None else int(array.numel() * array.element_size())
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether dtypes, shapes and elements are the same, NaN being like NaN."""
+    import numpy as np
+
+    if a is None or b is None:
+        return a is b
+    if str(a.dtype).rpartition(".")[2] != str(b.dtype).rpartition(".")[2]:
+        return False
+    ours, theirs = _comparable(a), _comparable(b)
+    return ours.shape == theirs.shape and bool(
+        np.array_equal(ours, theirs, equal_nan=ours.dtype.kind == "f")
+    )
+
+
+def _comparable(array: Any) -> Any:
+    if str(array.dtype) == "torch.bfloat16":
+        array = array.float()
+    return on_host(array, "values")

@@ -1,0 +1,181 @@
+"""Files and folders that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .._printable import printable
+from .overwrite import check_replaceable
+from .workplace import Workplace, recover, recover_within, sync_folder
+
+_FULL = (errno.ENOSPC, errno.EFBIG, *([errno.EDQUOT] if hasattr(errno, "EDQUOT") else []))
+_EXISTS = "exists; overwrite=True replaces it"
+_TRIES = 100
+
+
+@contextmanager
+def written_beside(path: str, overwrite: bool) -> Iterator[str]:
+    """A place to write to, which takes the place of ``path`` if nothing fails.
+
+    It lies in the same folder, so that renaming is one step. Whatever ends the writing, Ctrl-C
+    also, leaves nothing of it; the next write removes the leftovers of a killed writer. Only those
+    folders are replaced that were written so before.
+
+    A link to a file stays, and the file that it leads to is replaced. A file that is replaced keeps
+    its permissions.
+    """
+    path = _absolute(path)
+    require_place(path, overwrite)
+    target = _written_path(path)
+    try:
+        place = Workplace(target)
+    except OSError as error:
+        error.filename = path  # not the path of the workplace
+        raise
+    try:
+        yield place.new
+        if not place.is_own:
+            raise RuntimeError(
+                f"{printable(path)}: another process began to write it, and this is its child"
+            )
+        _sync(place.new)
+        if os.path.lexists(path) and not overwrite:  # others may have put something there meanwhile
+            raise FileExistsError(f"{printable(path)}: {_EXISTS}")
+        check_replaceable(path, place.new)
+        if os.path.isdir(place.new):
+            _put_folder(place, path, overwrite)
+        else:
+            _put_file(place, path, overwrite)
+        sync_folder(os.path.dirname(target))
+    except OSError as error:
+        _name(error, path, place.new)
+        raise
+    finally:
+        place.close()
+
+
+def require_place(path: str, overwrite: bool) -> None:
+    """Refuse a path that :func:`written_beside` would not write, before any work is done.
+
+    It first removes the leftovers of killed writers: see ``recover`` of ``_workplace.py``.
+
+    Raises
+    ------
+    FileExistsError
+        Something is there, and ``overwrite`` is not set; or it may not be replaced.
+    """
+    path = _absolute(path)
+    recover(_written_path(path))
+    if os.path.lexists(path) and not overwrite:
+        raise FileExistsError(f"{printable(path)}: {_EXISTS}")
+    recover_within(path)
+    check_replaceable(path)
+
+
+def _absolute(path: str) -> str:
+    """Make a path absolute; ``..`` after a link leads where the system follows it to."""
+    folder, name = os.path.split(path)
+    if os.pardir in path.split(os.sep):
+        return (
+            os.path.realpath(path)
+            if name in ("", os.pardir)
+            else os.path.join(os.path.realpath(folder), name)
+        )
+    return os.path.abspath(path)
+
+
+def _written_path(path: str) -> str:
+    """Return the path, or for a link to a file the path of that file, which need not exist.
+
+    Raises
+    ------
+    OSError
+        The link leads back to itself.
+    """
+    if not os.path.islink(path):
+        return path
+    target = os.path.realpath(path)
+    if os.path.islink(target):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+    return target
+
+
+def _put_file(place: Workplace, path: str, overwrite: bool) -> None:
+    if os.path.isdir(place.target):
+        raise IsADirectoryError(errno.EISDIR, "is a folder, expected a place for a file", path)
+    if overwrite:
+        _keep_permissions(place)
+        os.replace(place.new, place.target)
+        return
+    try:
+        os.link(place.new, place.target)  # which replaces nothing
+    except FileExistsError:
+        raise FileExistsError(f"{printable(path)}: {_EXISTS}") from None
+    except OSError:  # a file system without hard links
+        if os.path.lexists(place.target):
+            raise FileExistsError(f"{printable(path)}: {_EXISTS}") from None
+        os.rename(place.new, place.target)
+
+
+def _put_folder(place: Workplace, path: str, overwrite: bool) -> None:
+    """Two renames: ``place.close`` undoes the first if the second fails."""
+    if os.path.islink(path):
+        raise FileExistsError(f"{printable(path)}: is a link, expected a place for a folder")
+    for number in range(_TRIES):
+        if os.path.isdir(path):
+            if not overwrite:
+                raise FileExistsError(f"{printable(path)}: {_EXISTS}")
+            _keep_permissions(place)
+            with contextlib.suppress(FileNotFoundError):  # another writer was faster
+                os.rename(path, place.old(number))
+        elif os.path.lexists(path):
+            raise FileExistsError(f"{printable(path)}: is a file, expected a place for a folder")
+        try:
+            os.rename(place.new, path)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise
+    raise FileExistsError(
+        f"{printable(path)}: other programs write there all the time; write elsewhere"
+    )
+
+
+def _keep_permissions(place: Workplace) -> None:
+    """The new file or folder gets the permissions of the one that it replaces."""
+    with contextlib.suppress(FileNotFoundError, PermissionError):  # a file system without them
+        old, new = os.stat(place.target).st_mode, os.stat(place.new).st_mode
+        mode = old & 0o777 | stat.S_IMODE(new) & ~0o777
+        os.chmod(place.new, mode | 0o700 if stat.S_ISDIR(new) else mode)
+
+
+def _name(error: OSError, path: str, new: str) -> None:
+    """Put the path of the caller into an error, instead of one in the workplace."""
+    name = error.filename
+    if name is None and error.errno in _FULL:
+        error.filename = path
+    elif isinstance(name, str) and (name == new or name.startswith(new + os.sep)):
+        error.filename, error.filename2 = path + name[len(new) :], None
+
+
+def _sync(part: str) -> None:
+    """On disk before it gets its name."""
+    for base, _, names in os.walk(part):
+        for name in names:
+            _sync_file(os.path.join(base, name))
+        sync_folder(base)
+    if os.path.isfile(part):
+        _sync_file(part)
+
+
+def _sync_file(path: str) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

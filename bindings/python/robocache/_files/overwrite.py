@@ -1,0 +1,135 @@
+"""What may be replaced: files, and folders that hold what RoboCache writes and nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Iterator
+
+from .._printable import printable
+
+_LEROBOT = re.compile(
+    r"meta/(\w+_)?stats\.json|meta/info\.json|meta/tasks\.parquet"
+    r"|(data|meta/episodes)/chunk-\d+/file-\d+\.parquet"
+)
+_ZARR = re.compile(r"(.+/)?(\.zgroup|\.zarray|\.zattrs|\d+(\.\d+)*)")
+_CLOUD = {"points.npy", "count.npy"}
+
+
+def check_replaceable(path: str, part: str | None = None) -> None:
+    """That replacing a path, by ``part`` once it is there, deletes nothing but what was written so.
+
+    Raises
+    ------
+    FileExistsError
+        It is a device or the like, a folder with files of others, or the current one.
+    """
+    while True:
+        before = _identity(path)
+        try:
+            return _check(path, part)
+        except OSError:
+            if _identity(path) == before:
+                raise
+            # Another writer replaced the folder in the middle of the check.
+
+
+def _identity(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_ctime_ns
+
+
+def _check(path: str, part: str | None) -> None:
+    if not os.path.isdir(path):
+        if os.path.exists(path) and not os.path.isfile(path):
+            text = "is a device, a pipe or a socket, expected a place for a file"
+            raise FileExistsError(f"{printable(path)}: {text}")
+        return
+    if os.path.islink(path):
+        raise FileExistsError(f"{printable(path)}: is a link to a folder; name the folder itself")
+    if _holds_current(path):
+        raise FileExistsError(
+            f"{printable(path)}: is or holds the current folder; choose another place"
+        )
+    other = _of_others(path)
+    if other is not None:
+        raise FileExistsError(
+            f"{printable(path)}: holds {printable(other)}, which RoboCache "
+            "does not write there, and overwrite=True "
+            "would delete it; choose another place, or delete the folder yourself"
+        )
+    if part is not None and os.path.isdir(part) and os.listdir(path):
+        if _is_data_set(path) != _is_data_set(part):
+            what = "a data set" if _is_data_set(path) else "point clouds"
+            raise FileExistsError(
+                f"{printable(path)}: holds {what}, which this does not write; write elsewhere"
+            )
+
+
+def lies_in(path: str, folder: str) -> bool:
+    """Whether a path is a folder or file, or in it, all links followed."""
+    path, folder = os.path.realpath(path), os.path.realpath(folder)
+    while not _same(path, folder):
+        above = os.path.dirname(path)
+        if above == path:
+            return False
+        path = above
+    return True
+
+
+def _same(path: str, other: str) -> bool:
+    try:
+        return path == other or os.path.samefile(path, other)
+    except OSError:  # one of them does not exist
+        return False
+
+
+def _holds_current(path: str) -> bool:
+    try:
+        return lies_in(os.getcwd(), path)
+    except FileNotFoundError:  # it was deleted
+        return False
+
+
+def _of_others(folder: str) -> str | None:
+    """A file in a folder that saving does not write; None if there is none."""
+    names = sorted(_files(folder))
+    if _is_data_set(folder):
+        known = _LEROBOT if "meta/info.json" in names else _ZARR
+        return next((n for n in names if not known.fullmatch(n) or _odd(folder, n)), None)
+    return next((n for n in names if not _is_cloud(os.path.join(folder, n), n)), None)
+
+
+def _is_data_set(folder: str) -> bool:
+    return any(os.path.isfile(os.path.join(folder, n)) for n in ("meta/info.json", ".zgroup"))
+
+
+def _files(folder: str) -> Iterator[str]:
+    """All that is no folder, by the name from there; links to folders too."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for base, folders, files in os.walk(folder, onerror=fail):
+        links = [name for name in folders if os.path.islink(os.path.join(base, name))]
+        for name in files + links:
+            yield os.path.relpath(os.path.join(base, name), folder).replace(os.sep, "/")
+
+
+def _odd(folder: str, name: str) -> bool:
+    path = os.path.join(folder, name)
+    return os.path.islink(path) or not os.path.isfile(path)
+
+
+def _is_cloud(path: str, name: str) -> bool:
+    if "/" in name or not name.endswith(".npz") or os.path.islink(path):
+        return False
+    try:
+        with zipfile.ZipFile(path) as file:
+            return set(file.namelist()) == _CLOUD
+    except (zipfile.BadZipFile, OSError):
+        return False

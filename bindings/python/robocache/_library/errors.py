@@ -1,0 +1,60 @@
+"""What calls raise beyond ValueError, TypeError and MemoryError."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from .. import _core
+
+# What an object raises that cannot be described or converted. Other kinds are defects of its own.
+REFUSALS = (TypeError, ValueError, AttributeError, BufferError, RuntimeError)
+
+
+def blamed(error: BaseException, name: str) -> TypeError | ValueError:
+    """One of ``REFUSALS`` as an error that begins with the argument's name, in a line."""
+    kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
+    line = str(error).strip().partition("\n")[0]
+    return kind(f"{name}: {line or 'cannot be described, and says no more'}")
+
+
+def shown(given: Any) -> str:
+    """Its repr, or what takes its place where it has none."""
+    try:
+        return repr(given)
+    except Exception:
+        return f"a {type(given).__name__}"
+
+
+class Status(enum.IntEnum):
+    """What a call came to: the ``RBC_STATUS_...`` constants of the C interface."""
+
+    SUCCESS = _core.STATUS_SUCCESS
+    INVALID_ARGUMENT = _core.STATUS_INVALID_ARGUMENT
+    UNSUPPORTED = _core.STATUS_UNSUPPORTED
+    DEVICE_MISMATCH = _core.STATUS_DEVICE_MISMATCH
+    DTYPE_MISMATCH = _core.STATUS_DTYPE_MISMATCH
+    SHAPE_MISMATCH = _core.STATUS_SHAPE_MISMATCH
+    OUT_OF_MEMORY = _core.STATUS_OUT_OF_MEMORY
+    WORKSPACE_TOO_SMALL = _core.STATUS_WORKSPACE_TOO_SMALL
+    CUDA_ERROR = _core.STATUS_CUDA_ERROR
+    NOT_AVAILABLE = _core.STATUS_NOT_AVAILABLE
+    INTERNAL = _core.STATUS_INTERNAL
+    CANCELLED = _core.STATUS_CANCELLED
+
+
+class RoboCacheError(RuntimeError):
+    """Neither a wrong argument nor a lack of memory: no such device, a CUDA error, and the like.
+
+    ``status`` tells which. Wrong arguments are :class:`ValueError` (values, shapes, devices) or
+    :class:`TypeError` (dtypes, and objects that are no arrays).
+    """
+
+    status: Status
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = Status(status)
+
+    def __reduce__(self) -> tuple[type[RoboCacheError], tuple[str, int]]:
+        return type(self), (str(self), int(self.status))

@@ -1,0 +1,276 @@
+"""Tables with named columns, of pandas or polars, onto another clock."""
+
+from __future__ import annotations
+
+import fnmatch
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .._arguments.tables import is_frame, library_of
+from .._arguments.times import times_of
+from .._arguments.to_numpy import on_host
+from .._arguments.values import columns_of
+from .._library.errors import shown
+from .resample import resample
+
+if TYPE_CHECKING:
+    from .._typing import Bounds, MethodName
+
+_STEPS = ("nearest", "previous", "next")
+_plain: Any = resample
+
+
+def resample_frame(
+    frame: Any,
+    clock: Any,
+    *,
+    time: str | None = None,
+    methods: Mapping[str, MethodName] | None = None,
+    method: MethodName = "linear",
+    bounds: Bounds = "hold",
+    fill_value: float | None = None,
+    max_gap: Any = None,
+    tolerance: Any = None,
+) -> Any:
+    """:func:`resample` of a table: a row for each time of a clock, the columns by their names.
+
+    Parameters
+    ----------
+    frame
+        A DataFrame of pandas or polars with columns of numbers, in the order of their times.
+    clock
+        The times to resample at, [T]: an Index, a Series, an array or a list in the unit of the
+        frame's times.
+    time
+        The column that holds the times; None: the index of a frame of pandas.
+    methods
+        A method for the columns whose names match a pattern, such as ``{"q_*": "slerp"}``; the
+        first that matches counts. slerp takes columns four by four, in the order of the frame.
+    method
+        Of all other columns.
+    bounds, max_gap, tolerance
+        As for :func:`resample`; ``tolerance`` is for the columns of nearest, previous and next.
+    fill_value
+        Written where there is no value. None: NaN in columns of floats, else 0.
+
+    Returns
+    -------
+    DataFrame of the same library
+        With the clock as its index, in polars as the column ``time``, and with a column "valid" of
+        bool: whether all columns were interpolated or met exactly. Columns of integers and bool
+        keep their dtype under nearest, previous and next, and become float64 under the others.
+
+    Raises
+    ------
+    ValueError
+        Two columns have one name, a pattern matches none, or a value does not fit.
+    TypeError
+        ``frame`` is no DataFrame, a column has no numbers, or units differ.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import robocache as rbc
+    >>> index = pd.date_range("2024-05-01", periods=3, freq="100ms")
+    >>> arm = pd.DataFrame({"x": [0.0, 1.0, 2.0], "closed": [False, True, True]}, index=index)
+    >>> clock = index[:2] + pd.Timedelta("50ms")
+    >>> rbc.resample_frame(arm, clock, methods={"closed": "previous"})
+                               x  closed  valid
+    2024-05-01 00:00:00.050  0.5   False   True
+    2024-05-01 00:00:00.150  1.5    True   True
+    """
+    options = {"bounds": bounds, "max_gap": max_gap, "tolerance": tolerance}
+    table = _table_of(frame, "frame", time)
+    plan = _Methods(methods or {}, method)
+    ticks, unit = times_of(clock, "clock")
+    columns, valid = _resampled(table, clock, plan, "", fill_value, options)
+    plan.require_all_used()
+    return _made(frame, {**columns, "valid": valid}, clock, ticks, unit, time)
+
+
+def fuse_frames(
+    frames: Mapping[str, Any],
+    clock: Any,
+    *,
+    time: str | None = None,
+    methods: Mapping[str, MethodName] | None = None,
+    method: MethodName = "linear",
+    bounds: Bounds = "hold",
+    fill_value: float | None = None,
+    max_gap: Any = None,
+    tolerance: Any = None,
+) -> Any:
+    """Tables of different rates on one clock, side by side: :func:`resample_frame` of each.
+
+    Parameters
+    ----------
+    frames
+        DataFrames by the names of their streams.
+    clock, time, method, bounds, fill_value
+        As for :func:`resample_frame`.
+    methods
+        By patterns of the names in the result: ``{"imu.q_*": "slerp"}``.
+    max_gap, tolerance
+        For all streams, or in a dict by their names.
+
+    Returns
+    -------
+    DataFrame of the library of the first frame
+        With the clock as its index or column, the columns "stream.column", and of each stream a
+        column "stream.valid" of bool.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`resample_frame`.
+    TypeError
+        As for :func:`resample_frame`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import robocache as rbc
+    >>> index = pd.to_timedelta([0, 10, 20], unit="ms")
+    >>> arm = pd.DataFrame({"x": [0.0, 1.0, 2.0]}, index=index)
+    >>> camera = pd.DataFrame({"label": [7, 8]}, index=index[[0, 2]])
+    >>> rbc.fuse_frames({"arm": arm, "cam": camera}, index, methods={"cam.label": "nearest"})
+                            arm.x  arm.valid  cam.label  cam.valid
+    0 days 00:00:00.000000    0.0       True          7       True
+    0 days 00:00:00.010000    1.0       True          7       True
+    0 days 00:00:00.020000    2.0       True          8       True
+    """
+    if not isinstance(frames, Mapping) or not frames:
+        raise TypeError(f"frames: is {shown(frames)}, expected a dict of DataFrames by their names")
+    ticks, unit = times_of(clock, "clock")
+    plan = _Methods(methods or {}, method)
+    joined: dict[str, Any] = {}
+    for name, frame in frames.items():
+        options = {
+            "bounds": bounds,
+            "max_gap": max_gap.get(name) if isinstance(max_gap, Mapping) else max_gap,
+            "tolerance": tolerance.get(name) if isinstance(tolerance, Mapping) else tolerance,
+        }
+        table = _table_of(frame, f"frames[{name!r}]", time)
+        columns, valid = _resampled(table, clock, plan, f"{name}.", fill_value, options)
+        joined.update({f"{name}.{column}": values for column, values in columns.items()})
+        joined[f"{name}.valid"] = valid
+    plan.require_all_used()
+    return _made(next(iter(frames.values())), joined, clock, ticks, unit, time)
+
+
+@dataclass
+class _Table:
+    name: str  # of the argument
+    times: Any
+    columns: dict[str, Any]
+
+
+def _table_of(frame: Any, name: str, time: str | None) -> _Table:
+    if not is_frame(frame) or library_of(frame) == "pyarrow":
+        raise TypeError(
+            f"{name}: is a {type(frame).__name__}, expected a DataFrame of pandas or polars"
+        )
+    if time is not None:
+        if time not in frame.columns:
+            raise ValueError(f"{name}: has no column {time!r}")
+        rest = frame.drop(columns=time) if library_of(frame) == "pandas" else frame.drop(time)
+        return _Table(name, frame[time], dict(columns_of(rest, name)))
+    if library_of(frame) == "polars":
+        raise ValueError(f"{name}: is of polars, which has no index; write time= with the column")
+    if isinstance(frame.index, sys.modules["pandas"].RangeIndex):
+        raise ValueError(
+            f"{name}: its index counts rows; write time= with the column of times, or set_index"
+        )
+    return _Table(name, frame.index, dict(columns_of(frame, name)))
+
+
+class _Methods:
+    """The method of each column, by patterns."""
+
+    def __init__(self, patterns: Mapping[str, Any], otherwise: Any) -> None:
+        self._patterns = patterns
+        self._otherwise = otherwise
+        self._unused = set(patterns)
+
+    def of(self, column: str) -> Any:
+        for pattern, method in self._patterns.items():
+            if fnmatch.fnmatchcase(column, pattern):
+                self._unused.discard(pattern)
+                return method
+        return self._otherwise
+
+    def require_all_used(self) -> None:
+        for pattern in self._patterns:
+            if pattern in self._unused:
+                raise ValueError(f"methods: {pattern!r} matches no column")
+
+
+def _resampled(
+    table: _Table,
+    clock: Any,
+    plan: _Methods,
+    prefix: str,
+    fill_value: float | None,
+    options: dict[str, Any],
+) -> tuple[dict[str, Any], Any]:
+    """The columns at the times of the clock, and where all are valid."""
+    import numpy as np
+
+    methods = {column: plan.of(f"{prefix}{column}") for column in table.columns}
+    turning = [column for column, method in methods.items() if method == "slerp"]
+    if len(turning) % 4:
+        raise ValueError(
+            f"methods: slerp has {len(turning)} columns ({', '.join(map(str, turning))}), "
+            "expected a multiple of 4"
+        )
+    wide = np.result_type(np.float32, *(table.columns[column] for column in turning))
+    calls: dict[Any, list[str]] = {}  # the columns of each dtype
+    for column, values in table.columns.items():
+        kind = values.dtype
+        if kind.kind in "iub" and methods[column] not in _STEPS:
+            kind = np.dtype(np.float64)
+        calls.setdefault(wide if column in turning else kind, []).append(column)
+
+    found: dict[str, Any] = {}
+    valid = None
+    for kind, names in calls.items():
+        names.sort(key=lambda column: str(methods[column]))  # stable: each method in one run
+        runs = [methods[column] for column in names]
+        groups = [(runs.index(m), runs.count(m), m) for m in dict.fromkeys(runs)]
+        own = dict(options)
+        if own["tolerance"] is not None and len(calls) > 1 and not {*runs} & {*_STEPS}:
+            own["tolerance"] = None
+        fill = fill_value if fill_value is not None else (np.nan if kind.kind == "f" else 0.0)
+        values = np.stack([table.columns[column].astype(kind) for column in names], axis=1)
+        out, mask = _plain(
+            values, table.times, clock, method=groups, fill_value=fill, return_mask=True, **own
+        )
+        found.update(zip(names, out.T))
+        valid = mask if valid is None else valid & mask
+    if valid is None:
+        raise ValueError(f"{table.name}: has no columns beside its times")
+    return {column: found[column] for column in table.columns}, valid
+
+
+def _made(
+    frame: Any, columns: dict[str, Any], clock: Any, ticks: Any, unit: Any, time: str | None
+) -> Any:
+    """A table of the library of ``frame``, on the clock."""
+    library = library_of(frame)
+    module = sys.modules[library]
+    own = library_of(clock) == library
+    if not own:
+        clock = on_host(ticks, "clock")
+        clock = clock if unit is None else clock.view(unit.dtype)
+    if library == "polars":
+        index = module.Series(time, clock)
+        if unit is not None and unit.zoned and not own:
+            index = index.dt.replace_time_zone("UTC")
+        named: dict[Any, Any] = {time: index, **columns}
+        return module.DataFrame(named)
+    index = module.Index(clock, name=time or frame.index.name)
+    if unit is not None and unit.zoned and not own:
+        index = index.tz_localize("UTC")
+    return module.DataFrame(columns, index=index)

@@ -1,0 +1,196 @@
+"""Few points for many: farthest point sampling, and rows by index."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from .. import _core
+from .._arguments.arrays import dtype_of, shape_of
+from .._arguments.call import array_of, begin, finished
+from .._arguments.options import count, number, struct_of
+from .._arguments.shapes import batch_of
+from .._library.errors import REFUSALS
+from .._typing import Array, Indices
+
+if TYPE_CHECKING:
+    from .._library.context import Context
+    from .._typing import SupportsDLPack
+
+_new, _set_start = struct_of("FarthestPointsParams", "start")
+_new_take, _set_fill = struct_of("TakeRowsParams", "fill_value")
+
+
+@overload
+def farthest_points(
+    points: Array,
+    k: int,
+    *,
+    lengths: Indices | None = ...,
+    offsets: Indices | None = ...,
+    start: int | Indices = ...,
+    return_distances: Literal[False] = ...,
+    backend: str | Context | None = ...,
+) -> Array: ...
+@overload
+def farthest_points(
+    points: Array,
+    k: int,
+    *,
+    lengths: Indices | None = ...,
+    offsets: Indices | None = ...,
+    start: int | Indices = ...,
+    return_distances: Literal[True],
+    backend: str | Context | None = ...,
+) -> tuple[Array, Array]: ...
+def farthest_points(
+    points: Any,
+    k: int,
+    *,
+    lengths: Indices | None = None,
+    offsets: Indices | None = None,
+    start: int | Indices = 0,
+    return_distances: bool = False,
+    backend: str | Context | None = None,
+) -> Any:
+    """Choose ``k`` points of each cloud, one after the other the farthest from those before.
+
+    Exact: always the point whose least distance to those taken is largest, of several the one with
+    the lowest index. Points with NaN or an infinity are never taken. The same on the CPU and on
+    CUDA, bit for bit.
+
+    Parameters
+    ----------
+    points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+        float16, bfloat16, float32 or float64; the first three of C columns are x, y, z.
+    k
+        How many, 1 or more. A cloud with fewer points gives all of them, then -1.
+    lengths : array or list [B] of int32 or int64
+        How many points of each padded cloud are valid; None: all. Verified on the CPU; on CUDA
+        wrong ones give unspecified values.
+    offsets : array or list [B+1] of int32 or int64
+        Where each cloud begins in packed ``points``, and where the last ends.
+    start : int, or array or list [B] of int32 or int64
+        The first point that is taken, by its number in its cloud; the next one that is finite in
+        its stead.
+    return_distances
+        Also return the squared distances to the nearest of the points before, infinite of the
+        first.
+    backend
+        None: where the points are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
+        used as it is.
+
+    Returns
+    -------
+    array [B,K] or [K] of int64, or a tuple of it and the squared distances
+        Rows of the cloud; of packed clouds rows of ``points``. -1 past a cloud's points, with the
+        distance 0. In the library of ``points``, on its device. On CUDA the work is enqueued on
+        that library's current stream.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit. The message begins with the argument's name.
+    TypeError
+        A dtype does not fit, or an argument is no array.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> points = np.float32([[0, 0, 0], [1, 0, 0], [9, 0, 0], [4, 0, 0]])
+    >>> chosen = rbc.farthest_points(points, 3)
+    >>> chosen.tolist()
+    [0, 2, 3]
+    >>> rbc.take_rows(points, chosen)[:, 0].tolist()
+    [0.0, 9.0, 4.0]
+    """
+    framework, context, ordered, _ = begin(points, "points", backend)
+    wanted = count(k, "k")
+    params = _new()
+    starts = None
+    try:
+        _set_start(params, operator.index(start))  # type: ignore[arg-type]
+    except OverflowError:
+        raise ValueError(f"start: is {start}, expected the number of a point") from None
+    except REFUSALS:
+        starts = array_of(framework, start, "start", points)
+    if lengths is not None:
+        lengths = array_of(framework, lengths, "lengths", points)
+    if offsets is not None:
+        offsets = array_of(framework, offsets, "offsets", points)
+    rows = shape_of(points, "points", context)
+    shape = (*batch_of(rows, offsets, context)[:1], wanted)
+    indices = framework.empty(points, shape, "int64", context)
+    distances = None
+    if return_distances:
+        name = "float64" if dtype_of(points, "points") == "float64" else "float32"
+        distances = framework.empty(points, shape, name, context)
+    _core.rbc_farthest_points(
+        context._handle, points, indices, distances, (params, starts, lengths, offsets)
+    )
+    results = finished(framework, context, ordered, "points", None, (indices, distances))
+    return results if return_distances else results[0]
+
+
+def take_rows(
+    values: Array,
+    indices: SupportsDLPack,
+    fill_value: float = 0,
+    *,
+    backend: str | Context | None = None,
+) -> Array:
+    """Rows by index, of a batch or of one array; -1 gives the fill value.
+
+    Parameters
+    ----------
+    values : array [B,N,C], or [N,C]
+        Of any dtype.
+    indices : array [B,K], or [K] with [N,C]
+        int32 or int64: rows of ``values``, such as those of :func:`farthest_points`. [B,K] with
+        [N,C] takes all from one array, as packed points are.
+    fill_value
+        Of rows whose index is -1.
+    backend
+        None: where the values are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
+        used as it is.
+
+    Returns
+    -------
+    array [B,K,C] or [K,C]
+        Of the dtype of ``values``, in their library, on their device. On CUDA the work is enqueued
+        on that library's current stream.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit; on the CPU an index that no row has, which gives
+        the fill value on CUDA. The message begins with the argument's name.
+    TypeError
+        A dtype does not fit, or an argument is no array.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> values = np.array([[1, 2], [3, 4], [5, 6]])
+    >>> rbc.take_rows(values, np.array([2, -1, 0]), fill_value=9).tolist()
+    [[5, 6], [9, 9], [1, 2]]
+    """
+    framework, context, ordered, _ = begin(values, "values", backend)
+    params = _new_take()
+    _set_fill(params, number(fill_value, "fill_value"))
+    given: Any = array_of(framework, indices, "indices", values)
+    shape = (*shape_of(given, "indices", context), *shape_of(values, "values", context)[-1:])
+    out = framework.empty(values, shape, dtype_of(values, "values"), context)
+    _core.rbc_take_rows(context._handle, values, given, out, params)
+    taken: Array = finished(framework, context, ordered, "values", None, (out,))[0]
+    return taken

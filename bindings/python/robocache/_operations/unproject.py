@@ -1,0 +1,190 @@
+"""Depth images into point clouds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal
+
+from .. import _core
+from .._arguments.arrays import shape_of
+from .._arguments.call import array_of, begin, finished
+from .._arguments.clouds import numbers_of
+from .._arguments.options import count, number, struct_of
+from .._library.dtypes import dtype_name
+from .._typing import Array, Numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._library.context import Context
+    from .._typing import SupportsDLPack
+
+_LIMITS = ("min_x", "min_y", "min_z", "max_x", "max_y", "max_z")
+_new, *_setters = struct_of(
+    "UnprojectParams",
+    *("depth_scale", "min_depth", "max_depth", "pixel_offset", "color_scale", "step"),
+    *_LIMITS,
+)
+_set_scale, _set_min, _set_max, _set_offset, _set_color, _set_step, *_set_limits = _setters
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud(Generic[Array]):
+    """What :func:`unproject` gives: of each image ``counts`` points, then zeros."""
+
+    points: Array  #: [B,P,3+C], [P,3+C] without batch: x, y, z and colours
+    counts: Array  #: [B], [] without batch; int64: how many are points; ``lengths`` for others
+    pixels: Array  #: [B,P], [P] without batch; int64: row * W + column of each point, then -1
+    overflow: Array  #: [B], [] without batch; int64: points beyond ``max_points``
+
+    def trimmed(self) -> Cloud[Array]:
+        """Of one image, views of what are points. On CUDA it waits for their number.
+
+        Raises
+        ------
+        ValueError
+            It is a batch, whose clouds have as many points each.
+        """
+        points: Any = self.points
+        pixels: Any = self.pixels
+        if len(points.shape) != 2:
+            raise ValueError(
+                "points: are of a batch, expected those of one image; pass counts as lengths"
+            )
+        kept = int(self.counts)  # type: ignore[call-overload]
+        return Cloud(points[:kept], self.counts, pixels[:kept], self.overflow)
+
+
+def unproject(
+    depth: Array,
+    intrinsics: Numbers | Sequence[Sequence[float]],
+    pose: Numbers | Sequence[Any] | None = None,
+    *,
+    colors: SupportsDLPack | None = None,
+    depth_scale: float | None = None,
+    min_depth: float = 0.0,
+    max_depth: float = float("inf"),
+    crop: Numbers | None = None,
+    pixel_offset: Literal[0] | float = 0.0,
+    step: int = 1,
+    color_scale: float = 1.0,
+    max_points: int | None = None,
+    dtype: Any = "float32",
+    backend: str | Context | None = None,
+) -> Cloud[Array]:
+    """Make point clouds of B depth images of H x W pixels.
+
+    A pixel of depth d in column u and row v is the point z = d / ``depth_scale``,
+    x = (u - cx) z / fx, y = (v - cy) z / fy, moved by the pose. Pixels without depth (0, NaN) are
+    no points. Points come in the order of their pixels, row by row. The same on the CPU and on
+    CUDA, bit for bit; on CUDA nothing waits for the number of points.
+
+    Arrays may be of any library with ``__dlpack__`` and have any strides; none is copied. For one
+    image leave B out everywhere.
+
+    Parameters
+    ----------
+    depth : array [B,H,W] or [H,W]
+        uint16, float16 or float32: along the camera's axis, not along the ray.
+    intrinsics : array or list [B,4], or [4] for all images
+        float32 or float64: fx, fy, cx, cy in pixels.
+    pose : array or list [B,4,4], or [4,4] for all images
+        float32 or float64: from the camera's frame (x right, y down, z forward) to the cloud's, for
+        column vectors. None: clouds are in the frames of their cameras.
+    colors : array [B,H,W,C] or [H,W,C]
+        uint8 or any float: written behind the coordinates.
+    depth_scale
+        Units of depth to a metre. None: 1000 of integers, 1 of floats. TUM's images have 5000.
+    min_depth, max_depth
+        Points are kept between these, in metres.
+    crop : 6 numbers
+        x0, y0, z0, x1, y1, z1 in the cloud's frame: points are kept inside, not on the faces.
+    pixel_offset
+        Of a pixel's centre: 0 (OpenCV, Open3D) or 0.5.
+    step
+        Every so many rows and columns, from the first.
+    color_scale
+        Colours are divided by it: 255 brings uint8 to 0..1.
+    max_points
+        P: how many points of an image there is room for, the first; ``overflow`` counts the rest.
+        None: as many as pixels.
+    dtype
+        Of the points: any float. The arithmetic is in float32, for float64 in that.
+    backend
+        None: where the images are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
+        used as it is.
+
+    Returns
+    -------
+    Cloud
+        Of arrays in the library of ``depth``, on its device. On CUDA the work is enqueued on that
+        library's current stream.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit. The message begins with the argument's name. A
+        camera that cannot be (fx of 0, a pose with NaN) is refused on the CPU; on CUDA its image
+        has no points.
+    TypeError
+        A dtype does not fit, or an argument is no array.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> depth = np.array([[1000, 0], [2000, 4000]], np.uint16)  # millimetres
+    >>> cloud = rbc.unproject(depth, [2, 2, 0.5, 0.5], max_depth=3).trimmed()
+    >>> cloud.points
+    array([[-0.25, -0.25,  1.  ],
+           [-0.5 ,  0.5 ,  2.  ]], dtype=float32)
+    >>> cloud.pixels.tolist()
+    [0, 2]
+    """
+    framework, context, ordered, _ = begin(depth, "depth", backend)
+    params = _new()
+    if depth_scale is not None:
+        scale = number(depth_scale, "depth_scale")
+        if scale == 0:  # which is the C interface's word for the default
+            raise ValueError("depth_scale: is 0, expected more than 0")
+        _set_scale(params, scale)
+    _set_min(params, number(min_depth, "min_depth"))
+    _set_max(params, number(max_depth, "max_depth"))
+    _set_offset(params, number(pixel_offset, "pixel_offset"))
+    _set_color(params, number(color_scale, "color_scale"))
+    every = count(step, "step")
+    _set_step(params, min(every, 2**31 - 1))
+    if crop is not None:
+        limits = numbers_of(crop, "crop", 6, "x0, y0, z0, x1, y1, z1")
+        for set_limit, limit in zip(_set_limits, limits):
+            set_limit(params, limit)
+    given: Any = array_of(framework, intrinsics, "intrinsics", depth, "float64")
+    if pose is not None:
+        pose = array_of(framework, pose, "pose", depth, "float64")
+    if colors is not None:
+        colors = array_of(framework, colors, "colors", depth)
+
+    shape = shape_of(depth, "depth", context)
+    channels = 0 if colors is None else shape_of(colors, "colors", context)[-1:]
+    if len(shape) < 2 or channels == ():  # of which the library tells
+        shape, channels = (*shape, 0, 0), (0,)
+    *batch, height, width = shape
+    capacity = -(-height // every) * -(-width // every)
+    if max_points is not None:
+        capacity = count(max_points, "max_points")
+    behind = channels[0] if colors is not None else 0  # type: ignore[index]
+    batch = batch[:1]
+    empty = framework.empty
+    arrays = (
+        empty(depth, (*batch, capacity, 3 + behind), dtype_name(dtype), context),
+        empty(depth, tuple(batch), "int64", context),
+        empty(depth, tuple(batch), "int64", context),
+        empty(depth, (*batch, capacity), "int64", context),
+    )
+    _core.rbc_unproject(context._handle, depth, given, pose, colors, *arrays, params)
+    points, counts, overflow, pixels = finished(framework, context, ordered, "depth", None, arrays)
+    return Cloud(points, counts, pixels, overflow)

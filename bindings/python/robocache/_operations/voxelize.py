@@ -1,0 +1,274 @@
+"""Point clouds into dense grids of voxels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from .. import _core
+from .._arguments.call import begin, finished, writable
+from .._arguments.clouds import REDUCTIONS, clouds, features_of
+from .._arguments.options import ZERO, code_of, number, struct_of
+from .._library.context import Context
+from .._library.dtypes import dtype_name
+from .._typing import Array, Indices, Mode, Numbers3, Out, SupportsDLPack
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from .._typing import CloudOptions, GridOptions
+
+    class _Options(GridOptions, CloudOptions, total=False):
+        empty_value: float
+        deterministic: bool
+
+    class _AnyMode(_Options, total=False):
+        mode: Mode
+        dtype: Any
+
+
+_MODES = {"occupancy": _core.VOXEL_OCCUPANCY, "count": _core.VOXEL_COUNT, **REDUCTIONS}
+_OCCUPANCY = "occupancy"
+_new, _set_mode, _set_empty_value = struct_of("VoxelizeParams", "mode", "empty_value")
+
+
+@overload
+def voxelize(
+    points: NDArray[Any],
+    features: SupportsDLPack | None = ...,
+    *,
+    mode: Literal["occupancy"] = ...,
+    dtype: None = ...,
+    out: None = ...,
+    return_dropped: Literal[False] = ...,
+    **options: Unpack[_Options],
+) -> NDArray[np.bool_]: ...
+@overload
+def voxelize(
+    points: NDArray[Any],
+    features: SupportsDLPack | None = ...,
+    *,
+    mode: Literal["occupancy"] = ...,
+    dtype: None = ...,
+    out: None = ...,
+    return_dropped: Literal[True],
+    **options: Unpack[_Options],
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]: ...
+@overload
+def voxelize(
+    points: NDArray[Any],
+    features: SupportsDLPack | None = ...,
+    *,
+    mode: Literal["count"],
+    dtype: None = ...,
+    out: None = ...,
+    return_dropped: Literal[False] = ...,
+    **options: Unpack[_Options],
+) -> NDArray[np.int32]: ...
+@overload
+def voxelize(
+    points: NDArray[Any],
+    features: SupportsDLPack | None = ...,
+    *,
+    mode: Literal["count"],
+    dtype: None = ...,
+    out: None = ...,
+    return_dropped: Literal[True],
+    **options: Unpack[_Options],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]: ...
+@overload
+def voxelize(
+    points: Array,
+    features: SupportsDLPack | None = ...,
+    *,
+    out: None = ...,
+    return_dropped: Literal[False] = ...,
+    **options: Unpack[_AnyMode],
+) -> Array: ...
+@overload
+def voxelize(
+    points: Array,
+    features: SupportsDLPack | None = ...,
+    *,
+    out: None = ...,
+    return_dropped: Literal[True],
+    **options: Unpack[_AnyMode],
+) -> tuple[Array, Any]: ...
+@overload
+def voxelize(
+    points: Array,
+    features: SupportsDLPack | None = ...,
+    *,
+    out: None = ...,
+    return_dropped: bool,
+    **options: Unpack[_AnyMode],
+) -> Array | tuple[Array, Any]: ...
+@overload
+def voxelize(
+    points: SupportsDLPack,
+    features: SupportsDLPack | None = ...,
+    *,
+    out: Out,
+    return_dropped: Literal[False] = ...,
+    **options: Unpack[_AnyMode],
+) -> Out: ...
+@overload
+def voxelize(
+    points: SupportsDLPack,
+    features: SupportsDLPack | None = ...,
+    *,
+    out: Out,
+    return_dropped: Literal[True],
+    **options: Unpack[_AnyMode],
+) -> tuple[Out, Any]: ...
+@overload
+def voxelize(
+    points: SupportsDLPack,
+    features: SupportsDLPack | None = ...,
+    *,
+    out: Out,
+    return_dropped: bool,
+    **options: Unpack[_AnyMode],
+) -> Out | tuple[Out, Any]: ...
+def voxelize(
+    points: SupportsDLPack,
+    features: SupportsDLPack | None = None,
+    *,
+    voxel_size: float | Numbers3,
+    origin: Numbers3 | None = None,
+    shape: Sequence[int] | None = None,
+    point_cloud_range: Sequence[float] | SupportsDLPack | None = None,
+    mode: Mode = "occupancy",
+    lengths: Indices | None = None,
+    offsets: Indices | None = None,
+    empty_value: float = ZERO,
+    dtype: Any = None,
+    out: SupportsDLPack | None = None,
+    return_dropped: bool = False,
+    deterministic: bool = True,
+    backend: str | Context | None = None,
+) -> Any:
+    """Reduce B point clouds of N points each to a dense grid of X x Y x Z voxels.
+
+    A point p lies in the voxel floor((p - ``origin``) / ``voxel_size``), axis by axis, which
+    is computed in float32, for points of float64 in that: a voxel holds its lower faces and not its
+    upper ones. Points outside of the grid, NaN and infinite ones are dropped. The result is the
+    same, bit for bit, on the CPU and on CUDA, in every run, and for the points in any order.
+
+    Arrays may be of any library with ``__dlpack__`` and have any strides; none is copied. For one
+    cloud leave B out everywhere.
+
+    Parameters
+    ----------
+    points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+        float16, bfloat16, float32 or float64; the first three of C columns are x, y, z. At most
+        2^31 - 1 points in all.
+    features : array [B,N,F] or [N,F], as ``points``
+        float16, bfloat16, float32 or float64; what sum, mean, max and min reduce. None: the C
+        columns of ``points``.
+    origin : 3 numbers
+        The corner of the grid with the smallest coordinates, in the unit of the points.
+    voxel_size : number, or 3 numbers
+        The edge of a voxel, in the unit of the points, more than 0; one for all axes or one each.
+    shape : 3 ints
+        How many voxels there are along x, y and z.
+    point_cloud_range : 6 numbers
+        In place of ``origin`` and ``shape``, as detectors have it: the corners x0, y0, z0, x1, y1,
+        z1 of the grid, which has round((x1 - x0) / ``voxel_size``) voxels along x.
+    mode
+        What is written of a voxel's points: "occupancy" (whether there is one), "count", or of each
+        of their features the "sum", "mean", "max" or "min". Sums are in fixed point, off by 2^-42
+        of the largest feature for 1000 points, and by far less for features of float64. A NaN
+        feature makes its voxel NaN.
+    lengths : array or list [B] of int32 or int64
+        How many points of each padded cloud are valid; None: all. Verified on the CPU; on CUDA
+        wrong ones give unspecified values.
+    offsets : array or list [B+1] of int32 or int64
+        Where each cloud begins in packed ``points`` and ``features``, and where the last ends.
+    empty_value
+        Written to voxels without a point.
+    dtype
+        Of the result: a string, or any library's dtype. None: bool for occupancy, int32 for count,
+        else as the features. Occupancy may be bool, uint8, int32 or any float, a count int32, int64
+        or any float, and the rest any float.
+    out : array [B,X,Y,Z,F], for occupancy and count [B,X,Y,Z]
+        Written whole and returned, in place of a new array. It must not overlap an input. A
+        permuted view of an array gives that array another order of axes.
+    return_dropped
+        Also return how many points of each cloud lie in no voxel: an int64 array [B].
+    deterministic
+        False permits an order of the points to show in the last bits, where that is faster. No
+        reduction makes use of that so far: both give the same.
+    backend
+        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
+        used as it is.
+
+    Returns
+    -------
+    array [B,X,Y,Z] or [B,X,Y,Z,F], or a tuple of it and the dropped points
+        In the library of ``points``, on its device. On CUDA the work is enqueued on that library's
+        current stream.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit. The message begins with the argument's name.
+    TypeError
+        A dtype does not fit, or an argument is no array.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    A LiDAR sweep of x, y, z and intensity, as bits and as the mean intensity in voxels of 20 cm:
+
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> sweep = np.random.default_rng(0).uniform(-20, 20, (5000, 4)).astype(np.float32)
+    >>> grid = {"origin": (-16, -16, -2), "voxel_size": 0.2, "shape": (160, 160, 20)}
+    >>> occupied, dropped = rbc.voxelize(sweep, return_dropped=True, **grid)
+    >>> occupied.shape, occupied.dtype.name, int(occupied.sum() + dropped) <= 5000
+    ((160, 160, 20), 'bool', True)
+    >>> rbc.voxelize(sweep, sweep[:, 3:], mode="mean", **grid).shape
+    (160, 160, 20, 1)
+    """
+    framework, context, ordered, _ = begin(points, "points", backend)
+    _, batch, shape, options = clouds(
+        framework,
+        context,
+        points,
+        origin,
+        voxel_size,
+        shape,
+        lengths,
+        offsets,
+        features,
+        point_cloud_range,
+    )
+    params = _new()
+    if mode is not _OCCUPANCY:
+        _set_mode(params, code_of(_MODES, mode, "mode"))
+    if empty_value is not ZERO:
+        _set_empty_value(params, number(empty_value, "empty_value"))
+
+    owner = None
+    if out is None:
+        if mode in REDUCTIONS:
+            name, channels = features_of(points, features, context)
+        else:
+            name, channels = "bool" if mode == "occupancy" else "int32", ()
+        if dtype is not None:
+            name = dtype_name(dtype)
+        result = framework.empty(points, (*batch, *shape, *channels), name, context)
+    else:
+        owner = writable(out, "out", dtype)
+        result = out
+    dropped = framework.empty(points, batch, "int64", context) if return_dropped else None
+
+    _core.rbc_voxelize(context._handle, points, features, result, dropped, (params, *options))
+    return finished(framework, context, ordered, "points", owner, result, dropped)

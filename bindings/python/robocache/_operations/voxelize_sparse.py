@@ -1,0 +1,274 @@
+"""Point clouds into lists of the voxels that hold a point."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal
+
+from .. import _core
+from .._arguments.call import begin, finished, writable
+from .._arguments.clouds import REDUCTIONS, clouds, features_of
+from .._arguments.options import code_of, count, struct_of
+from .._library.context import Context
+from .._library.dtypes import dtype_name
+from .._typing import Array, Indices, Numbers3, Reduction, SupportsDLPack
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ORDERS = {
+    "lexicographic": _core.VOXEL_ORDER_LEXICOGRAPHIC,
+    "first_point": _core.VOXEL_ORDER_FIRST_POINT,
+}
+_new, _set_reduce, _set_order = struct_of("VoxelizeSparseParams", "reduce", "order")
+_VOXELS = _core.new_SparseVoxels()  # the extension adds to a copy
+
+
+@dataclass(frozen=True, eq=False)
+class SparseVoxels(Generic[Array]):
+    """What :func:`voxelize_sparse` gives: ``num_voxels`` voxels in arrays of M rows.
+
+    Rows past ``num_voxels`` have -1 in ``coords`` and 0 elsewhere. F is the number of features.
+    """
+
+    coords: Array  #: [M,4] int32: cloud, x, y, z
+    counts: Array  #: [M] int32: points in the voxel; with ``grouped`` those that it has
+    # Or Any: None only for who asks for none, and others need not look.
+    features: Array | Any  #: [M,F]: reduced over all points of the voxel; None without ``reduce``
+    grouped: Array | Any  #: [M,P,F]: of its first P points, then 0; None without ``max_points``
+    #: [B,N] or [N], as the points, int64: a row of ``coords``, or -1; None if it is not asked for
+    point_to_voxel: Array | Any
+    num_voxels: Array  #: [] int64: the rows that are voxels
+    dropped: Array  #: [B], [] without batch; int64: points in no voxel of the grid
+    #: [3] int64: voxels beyond ``max_voxels``, points in these, and points of the voxels that are
+    #: kept beyond ``max_points``
+    overflow: Array
+
+    def trimmed(self) -> SparseVoxels[Array]:
+        """Views of the rows that are voxels. On CUDA it waits for their number.
+
+        Raises
+        ------
+        RuntimeError
+            As the arrays' library has it, for a CUDA error of the work that it waits for.
+        """
+        count = int(self.num_voxels)  # type: ignore[call-overload]
+        rows: dict[str, Any] = {
+            name: array if array is None else array[:count]
+            for name in ("coords", "counts", "features", "grouped")
+            for array in (getattr(self, name),)
+        }
+        return dataclasses.replace(self, **rows)
+
+
+# In the order of rbcSparseVoxels.
+_NAMES = (
+    *("coords", "num_voxels", "counts", "features"),
+    *("grouped", "point_to_voxel", "dropped", "overflow"),
+)
+
+
+def _arrays_of(out: SparseVoxels[Any], given: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """The arrays to write to, and the library of each."""
+    for name, option in given.items():
+        if option is not None:
+            raise ValueError(f"{name}: is what the arrays of out are, expected it without out")
+    voxels = [getattr(out, name) for name in _NAMES]
+    owners = [
+        None if array is None else writable(array, f"out.{name}")
+        for name, array in zip(_NAMES, voxels)
+    ]
+    return voxels, owners
+
+
+def voxelize_sparse(
+    points: Array,
+    features: SupportsDLPack | None = None,
+    *,
+    voxel_size: float | Numbers3,
+    origin: Numbers3 | None = None,
+    shape: Sequence[int] | None = None,
+    point_cloud_range: Sequence[float] | SupportsDLPack | None = None,
+    reduce: Reduction | None = "mean",
+    max_voxels: int | None = None,
+    max_points: int | None = None,
+    order: Literal["lexicographic", "first_point"] | None = None,
+    lengths: Indices | None = None,
+    offsets: Indices | None = None,
+    deterministic: bool = True,
+    dtype: Any = None,
+    return_point_to_voxel: bool = True,
+    out: SparseVoxels[Array] | None = None,
+    backend: str | Context | None = None,
+) -> SparseVoxels[Array]:
+    """Reduce B point clouds of N points each to a list of the voxels that hold a point.
+
+    Voxels, points and batches are as for :func:`voxelize`, and so is that the result is the same,
+    bit for bit, on the CPU and on CUDA and in every run. The grid costs nothing: it may have 2^62
+    voxels, B included. On CUDA nothing waits for the number of voxels, so the arrays have room for
+    ``max_voxels``; :meth:`SparseVoxels.trimmed` waits and leaves the rest away.
+
+    With ``max_points`` this is the hard voxelization of detection networks: the features of the
+    first points of each voxel, by index, padded with zeros, of the voxels in the order of their
+    first points.
+
+    Parameters
+    ----------
+    points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+        float16, bfloat16, float32 or float64; the first three of C columns are x, y, z.
+    features : array [B,N,F] or [N,F], as ``points``
+        float16, bfloat16, float32 or float64; None: the C columns of ``points``.
+    origin : 3 numbers
+        The corner of the grid with the smallest coordinates, in the unit of the points.
+    voxel_size : number, or 3 numbers
+        The edge of a voxel, in the unit of the points, more than 0; one for all axes or one each.
+    shape : 3 ints
+        How many voxels there are along x, y and z.
+    point_cloud_range : 6 numbers
+        In place of ``origin`` and ``shape``, as detectors have it: the corners x0, y0, z0, x1, y1,
+        z1 of the grid, which has round((x1 - x0) / ``voxel_size``) voxels along x.
+    reduce
+        What ``features`` of the result is of the features of a voxel's points: their "mean", "sum",
+        "max" or "min". None: it is left out.
+    max_voxels
+        How many voxels there is room for, the first in ``order``; those beyond are counted in
+        ``overflow``. None: as many as points.
+    max_points
+        How many points of a voxel ``grouped`` has room for. None: there is no ``grouped``.
+    order
+        "lexicographic" (by cloud, x, y, z), or "first_point" (by cloud and the index of the voxel's
+        first point). None: the latter with ``max_points``, else the former.
+    lengths : array or list [B] of int32 or int64
+        How many points of each padded cloud are valid; None: all. Verified on the CPU; on CUDA
+        wrong ones give unspecified values.
+    offsets : array or list [B+1] of int32 or int64
+        Where each cloud begins in packed ``points`` and ``features``, and where the last ends.
+    deterministic
+        False permits an order of the points to show in the last bits, where that is faster. No
+        reduction makes use of that so far: both give the same.
+    dtype
+        Of ``features`` and ``grouped`` of the result, any float. None: as the features.
+    return_point_to_voxel
+        False: ``point_to_voxel`` is left out. On CUDA that saves a tenth to over a third of the
+        time, since it is written at random.
+    out : SparseVoxels
+        Of an earlier call: its arrays are written whole, and it is returned, in place of new
+        arrays. They say what ``max_voxels``, ``max_points``, ``dtype`` and
+        ``return_point_to_voxel`` do.
+    backend
+        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
+        used as it is.
+
+    Returns
+    -------
+    SparseVoxels
+        Of arrays in the library of ``points``, on its device. On CUDA the work is enqueued on that
+        library's current stream.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit. The message begins with the argument's name.
+    TypeError
+        A dtype does not fit, or an argument is no array.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    A cloud, downsampled to the centroids of its voxels, and for each point its centroid:
+
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> points = np.float32([[0.1, 0, 0], [5, 5, 5], [0.3, 0, 0], [99, 0, 0]])
+    >>> grid = {"origin": (0, 0, 0), "voxel_size": 0.5, "shape": (20, 20, 20)}
+    >>> voxels = rbc.voxelize_sparse(points, **grid).trimmed()
+    >>> voxels.features
+    array([[0.2, 0. , 0. ],
+           [5. , 5. , 5. ]], dtype=float32)
+    >>> voxels.coords.tolist(), voxels.counts.tolist()
+    ([[0, 0, 0, 0], [0, 10, 10, 10]], [2, 1])
+    >>> voxels.point_to_voxel.tolist(), int(voxels.dropped)
+    ([0, 1, 0, -1], 1)
+
+    Pillars for a detection network, at most 32 points each:
+
+    >>> pillars = {"origin": (0, 0, -3), "voxel_size": (0.5, 0.5, 10), "shape": (20, 20, 1)}
+    >>> rbc.voxelize_sparse(points, max_voxels=100, max_points=32, **pillars).grouped.shape
+    (100, 32, 3)
+    """
+    if out is not None and type(out) is not SparseVoxels:
+        raise TypeError(f"out: is a {type(out).__name__}, expected SparseVoxels")
+    framework, context, ordered, _ = begin(points, "points", backend)
+    rows, batch, _, options = clouds(
+        framework,
+        context,
+        points,
+        origin,
+        voxel_size,
+        shape,
+        lengths,
+        offsets,
+        features,
+        point_cloud_range,
+    )
+    if order is None:
+        hard = max_points is not None or (out is not None and out.grouped is not None)
+        order = "first_point" if hard else "lexicographic"
+    params = _new()
+    if reduce is not None:
+        _set_reduce(params, code_of(REDUCTIONS, reduce, "reduce"))
+    _set_order(params, code_of(_ORDERS, order, "order"))
+    if out is not None:
+        given = {"max_voxels": max_voxels, "max_points": max_points, "dtype": dtype}
+        given["return_point_to_voxel"] = None if return_point_to_voxel else False
+        own, owners = _arrays_of(out, given)
+        _core.rbc_voxelize_sparse(
+            context._handle, points, features, (_VOXELS, *own), (params, *options)
+        )
+        for owner, array in zip(owners, own):
+            if array is not None:
+                finished(framework, context, ordered, "points", owner, array)
+        return out
+    name, channels = features_of(points, features, context)
+    if dtype is not None:
+        name = dtype_name(dtype)
+    rows = tuple(rows[:-1])  # no torch.Size: its fastest allocation takes plain tuples alone
+    if max_voxels is None:
+        capacity = max(1, math.prod(rows))
+    else:
+        capacity = count(max_voxels, "max_voxels")
+
+    # No function or generator: CPython 3.12 and 3.13 corrupt the heap where memory gives out.
+    empty = framework.empty
+    means = grouped = rows_of_points = None
+    if reduce is not None:
+        means = empty(points, (capacity, *channels), name, context)
+    if max_points is not None:
+        room = (capacity, count(max_points, "max_points"), *channels)
+        grouped = empty(points, room, name, context)
+    if return_point_to_voxel:
+        rows_of_points = empty(points, rows, "int64", context)
+    voxels = (
+        empty(points, (capacity, 4), "int32", context),
+        empty(points, (), "int64", context),
+        empty(points, (capacity,), "int32", context),
+        means,
+        grouped,
+        rows_of_points,
+        empty(points, tuple(batch), "int64", context),
+        empty(points, (3,), "int64", context),
+    )
+    _core.rbc_voxelize_sparse(
+        context._handle, points, features, (_VOXELS, *voxels), (params, *options)
+    )
+    coords, num_voxels, counts, means, grouped, point_to_voxel, dropped, overflow = finished(
+        framework, context, ordered, "points", None, voxels
+    )
+    return SparseVoxels(
+        coords, counts, means, grouped, point_to_voxel, num_voxels, dropped, overflow
+    )

@@ -1,0 +1,211 @@
+"""Point clouds into truncated signed distance fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from .. import _core
+from .._arguments.arrays import SEQUENCES, framework_of
+from .._arguments.call import begin, finished, joined, writable
+from .._arguments.clouds import clouds
+from .._arguments.options import code_of, number, struct_of
+from .._library.context import CPU, Context
+from .._typing import Array
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Unpack
+
+    from .._typing import CloudOptions, GridOptions, Indices, Numbers3, SupportsDLPack
+
+    class _Needed(GridOptions):
+        truncation: float
+
+    class _Options(_Needed, CloudOptions, total=False):
+        weighting: Literal["constant", "inverse_square"]
+        carve: bool
+        max_weight: float | None
+
+
+_WEIGHTINGS = {
+    "constant": _core.TSDF_WEIGHT_CONSTANT,
+    "inverse_square": _core.TSDF_WEIGHT_INVERSE_SQUARE,
+}
+_CONSTANT = "constant"
+_new, _set_flags, _set_weighting, _set_truncation, _set_max_weight = struct_of(
+    "TsdfParams", "flags", "weighting", "truncation", "max_weight"
+)
+
+
+@overload
+def voxelize_tsdf(
+    points: Array,
+    sensors: Numbers3 | Sequence[Sequence[float]],
+    *,
+    tsdf: Array | None = ...,
+    weight: Array | None = ...,
+    return_dropped: Literal[False] = ...,
+    **options: Unpack[_Options],
+) -> tuple[Array, Array]: ...
+@overload
+def voxelize_tsdf(
+    points: Array,
+    sensors: Numbers3 | Sequence[Sequence[float]],
+    *,
+    tsdf: Array | None = ...,
+    weight: Array | None = ...,
+    return_dropped: Literal[True],
+    **options: Unpack[_Options],
+) -> tuple[Array, Array, Array]: ...
+@overload
+def voxelize_tsdf(
+    points: Array,
+    sensors: Numbers3 | Sequence[Sequence[float]],
+    *,
+    tsdf: Array | None = ...,
+    weight: Array | None = ...,
+    return_dropped: bool,
+    **options: Unpack[_Options],
+) -> tuple[Array, Array] | tuple[Array, Array, Array]: ...
+def voxelize_tsdf(
+    points: Array,
+    sensors: Numbers3 | Sequence[Sequence[float]],
+    *,
+    voxel_size: float | Numbers3,
+    truncation: float,
+    origin: Numbers3 | None = None,
+    shape: Sequence[int] | None = None,
+    point_cloud_range: Sequence[float] | SupportsDLPack | None = None,
+    tsdf: Array | None = None,
+    weight: Array | None = None,
+    weighting: Literal["constant", "inverse_square"] = "constant",
+    carve: bool = False,
+    max_weight: float | None = None,
+    lengths: Indices | None = None,
+    offsets: Indices | None = None,
+    return_dropped: bool = False,
+    backend: str | Context | None = None,
+) -> Any:
+    """Integrate B point clouds of N points each into one truncated signed distance field.
+
+    Each ray from a sensor to a point updates the voxels that it passes within ``truncation`` of the
+    point: with the distance from the voxel's centre to the surface along the ray, positive in front
+    of it and negative behind, as a weighted running average. Clouds may come in one call or one
+    after the other. The result of a call is the same, bit for bit, on the CPU and on CUDA, in every
+    run, and for the points in any order. Distances are in the unit of the points.
+
+    Parameters
+    ----------
+    points : array [B,N,C]; [N,C] without batch; [N,C] packed, with ``offsets``
+        float16, bfloat16, float32 or float64; the first three of C columns are x, y, z.
+    sensors : array or list [B,3], or [3] shared by the batch
+        float32 or float64: where each cloud was seen from.
+    origin : 3 numbers
+        The corner of the grid with the smallest coordinates.
+    voxel_size : number, or 3 numbers
+        The edge of a voxel, more than 0; one for all axes or one each.
+    shape : 3 ints
+        How many voxels there are along x, y and z.
+    point_cloud_range : 6 numbers
+        In place of ``origin`` and ``shape``, as detectors have it: the corners x0, y0, z0, x1, y1,
+        z1 of the grid, which has round((x1 - x0) / ``voxel_size``) voxels along x.
+    truncation
+        How far before and behind a point voxels are updated, more than 0. Some voxels wide.
+    tsdf, weight : arrays [X,Y,Z] of float32
+        The volume so far, which is updated in place and returned. None: a new one, of zeros.
+    weighting
+        Of a point at the distance r from its sensor: "constant" (1) or "inverse_square" (1 / r^2,
+        at most 1), as the noise of depth cameras grows with r.
+    carve
+        Update the free space between the sensor and the surface too.
+    max_weight
+        A voxel's weight stops here, so that it keeps following a surface that moves. None: never.
+    lengths : array or list [B] of int32 or int64
+        How many points of each padded cloud are valid; None: all. Verified on the CPU; on CUDA
+        wrong ones give unspecified values.
+    offsets : array or list [B+1] of int32 or int64
+        Where each cloud begins in packed ``points``, and where the last ends.
+    return_dropped
+        Also return how many points of each cloud updated no voxel: an int64 array [B].
+    backend
+        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
+        used as it is.
+
+    Returns
+    -------
+    tuple of tsdf [X,Y,Z] and weight [X,Y,Z], and of the dropped points if they are asked for
+        tsdf is within +-``truncation``; weight is 0 where nothing was observed. In the library of
+        ``points``, on its device. On CUDA the work is enqueued on that library's current stream.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit. The message begins with the argument's name.
+    TypeError
+        A dtype does not fit, or an argument is no array.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    A wall at x = 1.02 m, seen from the origin:
+
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> y, z = np.meshgrid(np.linspace(-1, 1, 200), np.linspace(-1, 1, 200))
+    >>> wall = np.stack([np.full(y.size, 1.02), y.ravel(), z.ravel()], axis=1)
+    >>> grid = {"origin": (0, -1, -1), "voxel_size": 0.1, "shape": (20, 20, 20)}
+    >>> tsdf, weight = rbc.voxelize_tsdf(wall, [0, 0, 0], truncation=0.3, **grid)
+    >>> np.sign(tsdf[:, 10, 10]).astype(int).tolist()
+    [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0]
+    """
+    framework, context, ordered, _ = begin(points, "points", backend)
+    _, batch, shape, options = clouds(
+        framework,
+        context,
+        points,
+        origin,
+        voxel_size,
+        shape,
+        lengths,
+        offsets,
+        point_cloud_range=point_cloud_range,
+    )
+    params = _new()
+    if type(truncation) is not float:
+        truncation = number(truncation, "truncation")
+    _set_truncation(params, truncation)
+    if weighting is not _CONSTANT:
+        _set_weighting(params, code_of(_WEIGHTINGS, weighting, "weighting"))
+    if carve:
+        _set_flags(params, _core.TSDF_CARVE)
+    if max_weight is not None:
+        _set_max_weight(params, number(max_weight, "max_weight"))
+    if type(sensors) in SEQUENCES:
+        sensors = framework.sequence(sensors, "sensors", "float64", points)
+    else:
+        own = framework if type(sensors) is type(points) else framework_of(sensors, "sensors")
+        if not own.is_numpy:
+            own.examine(sensors, "sensors")
+
+    if (tsdf is None) != (weight is None):
+        raise ValueError("tsdf: goes with weight, expected both or neither")
+    owners: Any = (None, None)
+    if tsdf is None:
+        tsdf = framework.zeros(points, shape, "float32", context)
+        weight = framework.zeros(points, shape, "float32", context)
+        if context._device_id != CPU:
+            ordered = joined(context, framework, points) and ordered
+    else:
+        owners = writable(tsdf, "tsdf"), writable(weight, "weight")
+    dropped = framework.empty(points, batch, "int64", context) if return_dropped else None
+
+    _core.rbc_voxelize_tsdf(
+        context._handle, points, sensors, tsdf, weight, dropped, (params, *options)
+    )
+    tsdf = finished(framework, context, ordered, "points", owners[0], tsdf)
+    rest = finished(framework, context, True, "points", owners[1], weight, dropped)
+    return (tsdf, rest) if dropped is None else (tsdf, *rest)

@@ -1,0 +1,347 @@
+"""Exact statistics of recordings, of data in memory and of data that come in pieces."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from .._arguments.arrays import framework_of, shape_of
+from .._arguments.call import array_of, begin, finished
+from .._arguments.options import count, number, struct_of
+from .._arguments.shapes import batch_of
+from .._library.context import CPU, choose, default_context
+from .._library.errors import REFUSALS, shown
+from .result import StatisticsResult
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._arguments.frameworks import Framework
+    from .._library.context import Context
+    from .._typing import Array, Indices, SupportsDLPack
+
+QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99)
+_NAMES = ("count", "nonfinite", "min", "max", "mean", "std")
+_new_params, _set_flags, _set_ddof = struct_of("StatisticsParams", "flags", "ddof")
+(_new_result,) = struct_of("StatisticsResult")
+(_new_update,) = struct_of("StatisticsUpdateParams")
+_new_accumulator, _set_channels, _set_accumulator_ddof = struct_of(
+    "StatisticsAccumulatorParams", "channels", "ddof"
+)
+(_new_info,) = struct_of("StatisticsAccumulatorInfo")
+
+
+def statistics(
+    values: Array,
+    *,
+    lengths: Indices | None = None,
+    offsets: Indices | None = None,
+    mask: SupportsDLPack | None = None,
+    quantiles: Sequence[float] = QUANTILES,
+    per_row: bool = False,
+    ddof: int = 0,
+    backend: str | Context | None = None,
+) -> StatisticsResult:
+    """Count, range, mean, deviation and quantiles of each channel, exact and rounded once.
+
+    ``mean`` and ``std`` are the float64 nearest to those of exact arithmetic, whatever the values:
+    no order of the samples, no batch, thread or GPU changes a bit. Quantiles are those of
+    ``numpy.quantile``, bit for bit, of the values as float64. NaN and infinite values are counted
+    in ``nonfinite`` and left out of all else.
+
+    Arrays may be of any library with ``__dlpack__`` and have any strides; none is copied.
+
+    Parameters
+    ----------
+    values : array [B,S,D], [S,D], [B,...,D], or packed [N,D]
+        Of any dtype; 64-bit integers are rounded to float64. The samples are all that lies between
+        the first axis and the last, such as the pixels of images [B,H,W,C].
+    lengths : array or list [B] of int32 or int64
+        How many samples of each padded row are valid; None: all. Verified on the CPU.
+    offsets : array or list [B+1] of int32 or int64
+        Where each row begins in packed ``values``, and where the last ends.
+    mask : array or list of bool or uint8
+        In the shape of ``values`` without its last axis: samples with 0 are left out.
+    quantiles
+        Levels from 0 to 1, at most 64.
+    per_row
+        Of each row of the batch, such as an episode, by itself.
+    ddof
+        0 or 1: the variance is divided by n - ``ddof``.
+    backend
+        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
+        used as it is.
+
+    Returns
+    -------
+    StatisticsResult
+        Arrays [D], per row [B,D], and quantiles [Q,D] or [B,Q,D], in the library of ``values``, on
+        its device. Where there are no values the counts are 0 and the rest is NaN.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit. The message begins with the argument's name.
+    TypeError
+        A dtype does not fit, or an argument is no array.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> grip = np.array([[500.01, 0.0], [499.99, 0.0], [500.01, 0.08], [499.99, 0.08]], np.float32)
+    >>> print(rbc.statistics(grip, quantiles=[0.5]))
+    channel  count  nonfinite     min     max  mean        std   q50
+    0            4          0  499.99  500.01   500  0.0100098   500
+    1            4          0       0    0.08  0.04       0.04  0.04
+    """
+    framework, context, ordered, _ = begin(values, "values", backend)
+    shape = shape_of(values, "values", context)
+    indexes = _indexes(framework, values, lengths, offsets, mask)
+    levels = _levels(quantiles)
+    ddof = _ddof(ddof)
+    params = _new_params()
+    if per_row:
+        _set_flags(params, _core.STATISTICS_PER_ROW)
+    if ddof:
+        _set_ddof(params, ddof)
+
+    rows: tuple[int, ...] = ()
+    if per_row:
+        packed = indexes[1] is not None
+        if not packed and len(shape) < 3:
+            raise ValueError("per_row: is set, expected values [B,S,D] or offsets")
+        rows = batch_of(shape, indexes[1], context) if packed else tuple(shape[:1])
+    channels = tuple(shape[-1:])
+    arrays = [
+        framework.empty(values, (*rows, *channels), "int64" if i < 2 else "float64", context)
+        for i in range(len(_NAMES))
+    ]
+    of_levels = (*rows, len(levels), *channels)
+    arrays.append(framework.empty(values, of_levels, "float64", context))
+    _core.rbc_statistics(
+        context._handle, values, (params, *indexes, levels), (_new_result(), *arrays)
+    )
+    filled = finished(framework, context, ordered, "values", None, tuple(arrays))
+    return _result(filled, tuple(levels.tolist()), ddof)
+
+
+class StatisticsAccumulator:
+    """The statistics of data that come in pieces, as :func:`statistics` of all of them at once.
+
+    Pieces may come in any order, in any process, on any device: accumulators merge, and their
+    bytes are the same for the same samples. All but the quantiles is exact after one pass over the
+    data; these are known to 1 part in 128 then, and exact after as many more passes as
+    ``next_pass`` asks for: one for float32.
+
+    Parameters
+    ----------
+    channels
+        D of all values.
+    quantiles
+        Levels from 0 to 1, at most 64; () for none.
+    ddof
+        0 or 1: the variance is divided by n - ``ddof``.
+    backend
+        "cpu" or None, "cuda", "cuda:N" or a :class:`Context`: where the state is, and all values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> episodes = [np.random.default_rng(i).normal(size=(300, 2)).astype("f4") for i in range(20)]
+    >>> accumulator = rbc.StatisticsAccumulator(2)
+    >>> more = True
+    >>> while more:
+    ...     for episode in episodes:
+    ...         accumulator.update(episode)
+    ...     more = accumulator.next_pass()
+    >>> whole = rbc.statistics(np.concatenate(episodes))
+    >>> bool((accumulator.result().quantiles == whole.quantiles).all())
+    True
+    """
+
+    __slots__ = ("_channels", "_context", "_ddof", "_handle", "_levels")
+
+    def __init__(
+        self,
+        channels: int,
+        quantiles: Sequence[float] = QUANTILES,
+        ddof: int = 0,
+        backend: str | Context | None = None,
+    ) -> None:
+        params = _new_accumulator()
+        _set_channels(params, count(channels, "channels"))
+        _set_accumulator_ddof(params, _ddof(ddof))
+        context = _context_of(backend)
+        handle = _core.rbc_statistics_accumulator_create(
+            context._handle, (params, _levels(quantiles), None)
+        )
+        self._adopt(context, handle)
+
+    def _adopt(self, context: Context, handle: Any) -> None:
+        info = _new_info()
+        _core.rbc_statistics_accumulator_get_info(handle, info)
+        self._context = context
+        self._handle = handle
+        self._channels: int = _core.StatisticsAccumulatorInfo_channels_get(info)
+        self._ddof: int = _core.StatisticsAccumulatorInfo_ddof_get(info)
+        self._levels: tuple[float, ...] = _core.StatisticsAccumulatorInfo_levels_get(info)
+
+    def update(
+        self,
+        values: SupportsDLPack,
+        *,
+        lengths: Indices | None = None,
+        offsets: Indices | None = None,
+        mask: SupportsDLPack | None = None,
+    ) -> None:
+        """Add samples, as those of :func:`statistics`, all of one dtype.
+
+        In a pass after the first these have to be the samples of the first, in any order. Ctrl-C
+        in it leaves some of them: the accumulator is of no use then, and says so.
+
+        Raises
+        ------
+        ValueError
+            A shape or a device does not fit, or there are no more passes.
+        TypeError
+            A dtype does not fit, or an argument is no array.
+        """
+        framework = framework_of(values, "values")
+        begin(values, "values", self._context)
+        indexes = _indexes(framework, values, lengths, offsets, mask)
+        _core.rbc_statistics_accumulator_update(
+            self._context._handle, self._handle, values, (_new_update(), *indexes)
+        )
+
+    def merge(self, other: StatisticsAccumulator) -> None:
+        """Add the samples of another accumulator, which stays as it is.
+
+        In a pass after the first both have to come from one accumulator, by its bytes.
+
+        Raises
+        ------
+        ValueError
+            It is of other channels, quantiles or ``ddof``, or in another pass.
+        TypeError
+            It is of another dtype, or no accumulator.
+        """
+        if not isinstance(other, StatisticsAccumulator):
+            raise TypeError(f"other: is {shown(other)}, expected a StatisticsAccumulator")
+        if other._context is not self._context:
+            other = self.from_bytes(other.to_bytes(), backend=self._context)
+        _core.rbc_statistics_accumulator_merge(self._context._handle, self._handle, other._handle)
+
+    def next_pass(self) -> bool:
+        """End a pass over the data; True if the quantiles need one more over the same.
+
+        Raises
+        ------
+        ValueError
+            There are no samples, or other ones than in the first pass.
+        """
+        more: int = _core.rbc_statistics_accumulator_next_pass(self._context._handle, self._handle)
+        return more == 1
+
+    def result(self) -> StatisticsResult:
+        """The statistics of all samples so far, as arrays of NumPy.
+
+        Before the last pass quantiles are approximate.
+
+        Raises
+        ------
+        ValueError
+            A pass after the first has not seen all samples yet.
+        """
+        import numpy as np
+
+        arrays = [
+            np.empty(self._channels, np.int64 if i < 2 else np.float64) for i in range(len(_NAMES))
+        ]
+        arrays.append(np.empty((len(self._levels), self._channels)))
+        _core.rbc_statistics_accumulator_result(
+            self._context._handle, self._handle, (_new_result(), *arrays)
+        )
+        return _result(arrays, self._levels, self._ddof)
+
+    def to_bytes(self) -> bytes:
+        """The state, for :meth:`from_bytes` in any process, on any device and machine."""
+        data: bytes = _core.rbc_statistics_accumulator_export(self._context._handle, self._handle)
+        return data
+
+    @classmethod
+    def from_bytes(
+        cls, data: bytes, *, backend: str | Context | None = None
+    ) -> StatisticsAccumulator:
+        """An accumulator of the state that ``to_bytes`` gave.
+
+        Raises
+        ------
+        ValueError
+            The bytes are no such state, not all of it, or corrupted.
+        TypeError
+            They are no bytes.
+        RoboCacheError
+            They come from a newer release.
+        """
+        if not isinstance(data, bytes):
+            raise TypeError(f"data: is {shown(data)}, expected bytes")
+        context = _context_of(backend)
+        made = cls.__new__(cls)
+        made._adopt(context, _core.rbc_statistics_accumulator_import(context._handle, data))
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.to_bytes(),)
+
+
+def _result(arrays: Sequence[Any], levels: tuple[float, ...], ddof: int) -> StatisticsResult:
+    tallied, nonfinite, low, high, mean, std, quantiles = arrays
+    return StatisticsResult(tallied, nonfinite, low, high, mean, std, quantiles, levels, ddof)
+
+
+def _restored(data: bytes) -> StatisticsAccumulator:
+    return StatisticsAccumulator.from_bytes(data)
+
+
+def _context_of(backend: Any) -> Context:
+    return default_context(CPU) if backend is None else choose(backend, CPU)
+
+
+def _indexes(framework: Framework, values: Any, lengths: Any, offsets: Any, mask: Any) -> Any:
+    if lengths is not None:
+        lengths = array_of(framework, lengths, "lengths", values)
+    if offsets is not None:
+        offsets = array_of(framework, offsets, "offsets", values)
+    if mask is not None:
+        mask = array_of(framework, mask, "mask", values, "bool")
+    return lengths, offsets, mask
+
+
+def _levels(quantiles: Any) -> Any:
+    import numpy as np
+
+    try:
+        numbers = [number(level, "quantiles") for level in quantiles]
+    except TypeError:
+        raise TypeError(f"quantiles: is {shown(quantiles)}, expected levels in 0 to 1") from None
+    for level in numbers:
+        if not 0 <= level <= 1:
+            raise ValueError(f"quantiles: level is {shown(level)}, expected 0 to 1")
+    return np.array(numbers, np.float64)
+
+
+def _ddof(given: Any) -> int:
+    try:
+        whole = operator.index(given)
+    except REFUSALS:
+        raise TypeError(f"ddof: is {shown(given)}, expected 0 or 1") from None
+    if whole not in (0, 1):
+        raise ValueError(f"ddof: is {shown(given)}, expected 0 or 1")
+    return whole

@@ -1,0 +1,251 @@
+"""Statistics as JSON objects of lists: read with every doubt an error, written in one step."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Union
+
+from .._arguments.to_numpy import on_host
+from .._files.atomic_write import written_beside
+from .._library.errors import shown
+from .._printable import printable
+from .result import UNKNOWN, StatisticsResult
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    F64 = NDArray[np.float64]
+
+Path = Union[str, "os.PathLike[str]"]
+
+_QUANTILE = re.compile(r"q(\d\d)")
+_MOMENTS = ("min", "max", "mean", "std")
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def parsed(text: str, where: str) -> Any:
+    """What a text of JSON stands for."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where}: is no JSON, or cut off: {error}") from None
+
+
+def text_of(path: Path) -> str:
+    from ..data._file_access import opened
+
+    with opened(os.fspath(path)) as file:
+        data = file.read()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{printable(os.fsdecode(path))}: is no text in UTF-8: {error}") from None
+
+
+def entry(given: Any, where: str) -> dict[str, Any]:
+    """An object of JSON."""
+    if not isinstance(given, dict):
+        raise TypeError(f"{where}: is {_kind(given)}, expected an object")
+    return given
+
+
+def member(given: dict[str, Any], key: str, where: str) -> Any:
+    if key not in given:
+        raise ValueError(f"{where}.{key}: is missing")
+    return given[key]
+
+
+def read_feature(
+    given: Any, where: str, needed: tuple[str, ...], quantiles: tuple[str, ...] | None = None
+) -> StatisticsResult:
+    """The statistics of one feature.
+
+    ``needed`` are the keys that it must have, ``quantiles`` those of which it may have some; None:
+    any such as q01. Others are not looked at.
+    """
+    import numpy as np
+
+    feature = entry(given, where)
+    for key in needed:
+        member(feature, key, where)
+    if quantiles is None:
+        quantiles = tuple(sorted(key for key in feature if _QUANTILE.fullmatch(key)))
+    else:
+        quantiles = tuple(key for key in quantiles if feature.get(key) is not None)
+    shape = _array(feature["mean"], f"{where}.mean").shape
+    arrays: dict[str, Any] = {}
+    for key in (*_MOMENTS, *quantiles):
+        if key not in feature:
+            arrays[key] = np.full(shape, np.nan)
+            continue
+        array = _array(feature[key], f"{where}.{key}")
+        if array.shape != shape:
+            raise ValueError(f"{where}.{key}: has shape {array.shape}, expected {shape} as mean")
+        arrays[key] = array
+    _require(arrays["std"] >= 0, f"{where}.std", "is below 0")
+    if "min" in feature and "max" in feature:
+        _require(arrays["min"] <= arrays["max"], f"{where}.min", "is above max")
+    count = UNKNOWN
+    if "count" in feature:
+        count = _count(feature["count"], f"{where}.count")
+    return StatisticsResult(
+        np.full(shape, count, np.int64),
+        np.full(shape, UNKNOWN, np.int64),
+        **{key: arrays[key] for key in _MOMENTS},
+        quantiles=np.stack([arrays[key] for key in quantiles], axis=-2)
+        if quantiles
+        else np.empty((*shape[:-1], 0, shape[-1])),
+        levels=tuple(int(key[1:]) / 100 for key in quantiles),
+    )
+
+
+def _array(given: Any, where: str) -> F64:
+    """Lists of numbers as float64 [D] or [B,D]; (C,1,1), as images have it, is [C]."""
+    import numpy as np
+
+    if not isinstance(given, list):
+        raise TypeError(f"{where}: is {_kind(given)}, expected a list of numbers")
+    numbers = _numbers(given, where)
+    try:
+        array: F64 = np.array(numbers, np.float64)
+    except ValueError:
+        raise ValueError(f"{where}: has lists of different lengths within its lists") from None
+    if array.ndim == 3 and array.shape[1:] == (1, 1):
+        array = array[:, 0, 0]
+    if array.ndim > 2 or array.size == 0:
+        raise ValueError(
+            f"{where}: has shape {array.shape}, expected (D,), (B, D), or (C, 1, 1) of an image"
+        )
+    return array
+
+
+def _numbers(given: Any, where: str, depth: int = 3) -> Any:
+    """The same lists, of floats alone, all as long as their neighbours."""
+    if isinstance(given, list):
+        if depth == 0:
+            raise ValueError(f"{where}: is a list, expected no more than three within each other")
+        items = [_numbers(item, f"{where}[{i}]", depth - 1) for i, item in enumerate(given)]
+        for i, item in enumerate(items):
+            if _length(item) != _length(items[0]):
+                raise ValueError(
+                    f"{where}[{i}]: is {_words(item)}, expected {_words(items[0])} as before it"
+                )
+        return items
+    if not isinstance(given, (int, float)):  # bool is an int, and LeRobot's min of flags is one
+        raise TypeError(f"{where}: is {_kind(given)}, expected a number")
+    try:
+        number = float(given)
+    except OverflowError:
+        number = float("inf")
+    if not abs(number) < float("inf"):
+        raise ValueError(f"{where}: is {shown(given)[:40]}, expected a finite number")
+    return number
+
+
+def _length(item: Any) -> int:
+    return len(item) if isinstance(item, list) else -1
+
+
+def _words(item: Any) -> str:
+    return f"a list of {len(item)}" if isinstance(item, list) else "a number"
+
+
+def _count(given: Any, where: str) -> int:
+    if not isinstance(given, list) or len(given) != 1:
+        raise TypeError(f"{where}: is {_kind(given)}, expected a list of one integer")
+    (count,) = given
+    if not isinstance(count, int) or isinstance(count, bool):
+        raise TypeError(f"{where}[0]: is {_kind(count)}, expected an integer")
+    if not 0 <= count < 2**63:
+        raise ValueError(f"{where}[0]: is {count}, expected a count")
+    return count
+
+
+def _require(right: Any, where: str, what: str) -> None:
+    import numpy as np
+
+    if not right.all():
+        raise ValueError(f"{where}{[int(i) for i in np.argwhere(~right)[0]]}: {what}")
+
+
+def _kind(given: Any) -> str:
+    if given is None:
+        return "null"
+    names = {
+        dict: "an object",
+        list: f"a list of {_length(given)}",
+        str: "a string",
+        bool: "a bool",
+    }
+    return names.get(type(given), f"{shown(given)}")
+
+
+# ---- writing ------------------------------------------------------------------------------------
+
+
+def features(results: Mapping[str, StatisticsResult]) -> Any:
+    """The items of a dict of statistics."""
+    if not isinstance(results, Mapping):
+        raise TypeError(f"results: is a {type(results).__name__}, expected a dict")
+    for feature, result in results.items():
+        if not isinstance(feature, str):
+            raise TypeError(
+                f"results: has the key {shown(feature)}, expected the name of a feature"
+            )
+        if not isinstance(result, StatisticsResult):
+            raise TypeError(
+                f"results[{feature!r}]: is a {type(result).__name__}, expected a StatisticsResult"
+            )
+    return results.items()
+
+
+def lists_of(array: Any, where: str, *, image: bool = False) -> Any:
+    """Numbers as lists, of an image as (C,1,1). JSON has neither NaN nor infinities."""
+    import numpy as np
+
+    numbers = np.asarray(on_host(array, where), np.float64)
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        index = [int(i) for i in np.argwhere(~finite)[0]]
+        raise ValueError(
+            f"{where}: is {numbers[tuple(index)]} at {index}, which the file cannot hold"
+        )
+    if image and numbers.ndim == 1:
+        numbers = numbers[:, None, None]
+    return numbers.tolist()
+
+
+def count_of(result: StatisticsResult, where: str) -> list[int]:
+    """One count for all channels: of the one with the most finite values."""
+    import numpy as np
+
+    count = int(np.max(on_host(result.count, where)))
+    if count < 0:
+        raise ValueError(f"{where}: is not known, and the file needs it")
+    return [count]
+
+
+def key_of(level: float, where: str) -> str:
+    """The key of a quantile: q01 of 0.01."""
+    percent = round(100 * level)
+    if abs(100 * level - percent) > 1e-9 or percent > 99:
+        raise ValueError(f"{where}: is {level}, expected a whole percent, for a key such as q01")
+    return f"q{percent:02d}"
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file so that whoever opens it finds the old text or the new one, never a part."""
+    target = os.fsdecode(path)
+    if os.path.isdir(target):  # which is not to be replaced as a file is
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target)
+    with written_beside(target, overwrite=True) as part:
+        # "x": with the permissions of any new file, which those of the module tempfile are not.
+        with open(part, "x", encoding="utf-8") as file:
+            file.write(text)

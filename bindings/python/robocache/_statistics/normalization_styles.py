@@ -1,0 +1,250 @@
+"""How projects that train robots make a normalization of statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from .._arguments.to_numpy import on_host
+from .._library.errors import shown
+from .._typing import Numbers
+from .result import StatisticsResult
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    F64 = NDArray[np.float64]
+
+Mode = Literal["mean_std", "min_max", "quantiles", "quantile10", "gaussian"]
+Style = Literal["lerobot", "openpi", "gr00t", "openvla", "octo", "diffusion_policy", "robomimic"]
+
+# What becomes of a divisor that is 0 or small:
+_ADD = "add"  # epsilon is added to each
+_REPLACE = "replace"  # epsilon takes the place of 0
+_CENTER = "center"  # below epsilon the channel is shifted alone
+_CLOSE = "close"  # 0 is written where max is close to min
+_KEEP = "keep"  # a channel with 0 stays as it is
+
+
+@dataclass(frozen=True)
+class _Rule:
+    rule: str
+    epsilon: float = 0.0
+    levels: tuple[float, float] | None = None  # of quantiles in place of min and max
+    reach: float = 1.0  # where max comes to lie
+    clip: bool | None = False  # None: the project does either
+    ddof: int = 0
+    zero_constant: bool = False  # 0 is written where min is max
+    plain_inverse: bool = False  # without epsilon
+
+
+_Q99, _Q90 = (0.01, 0.99), (0.1, 0.9)
+
+_SPREAD = ("mean_std", "gaussian")  # modes by mean and std; the others go by a range
+
+_STYLES: dict[str, dict[str, _Rule]] = {
+    "lerobot": {
+        "mean_std": _Rule(_ADD, 1e-8, plain_inverse=True),
+        "min_max": _Rule(_REPLACE, 1e-8),
+        "quantiles": _Rule(_REPLACE, 1e-8, _Q99),
+        "quantile10": _Rule(_REPLACE, 1e-8, _Q90),
+    },
+    "openpi": {
+        "mean_std": _Rule(_ADD, 1e-6),
+        "quantiles": _Rule(_ADD, 1e-6, _Q99),
+    },
+    "gr00t": {
+        "mean_std": _Rule(_KEEP, clip=None),
+        "min_max": _Rule(_CLOSE, clip=True),
+        "quantiles": _Rule(_CLOSE, levels=_Q99, clip=True),
+    },
+    "openvla": {
+        "mean_std": _Rule(_ADD, 1e-8),
+        "min_max": _Rule(_ADD, 1e-8, clip=True, zero_constant=True),
+        "quantiles": _Rule(_ADD, 1e-8, _Q99, clip=True, zero_constant=True),
+    },
+    "octo": {
+        "mean_std": _Rule(_ADD, 1e-8),
+        "quantiles": _Rule(_ADD, 1e-8, _Q99, clip=True),
+    },
+    "diffusion_policy": {
+        "min_max": _Rule(_CENTER, 1e-4),
+        "gaussian": _Rule(_CENTER, 1e-4, ddof=1),
+    },
+    "robomimic": {
+        "mean_std": _Rule(_ADD, 1e-3),
+        "min_max": _Rule(_CENTER, 1e-4, reach=0.999999),
+        "gaussian": _Rule(_CENTER, 1e-6),
+    },
+}
+_MASKED = ("octo", "openvla")
+
+
+def parameters(
+    result: StatisticsResult,
+    mode: str,
+    style: str,
+    mask: Sequence[bool] | Numbers | None,
+    clip: bool | None,
+    epsilon: float | None,
+) -> dict[str, Any]:
+    """The arguments of a Normalization."""
+    import numpy as np
+
+    if not isinstance(result, StatisticsResult):
+        raise TypeError(f"result: is a {type(result).__name__}, expected a StatisticsResult")
+    rule = _rule_of(style, mode)
+    if clip is None:
+        clip = rule.clip
+        if clip is None:
+            raise ValueError(
+                f"clip: is None, expected True or False; by {mode} {style} clips actions, and not "
+                "states"
+            )
+    epsilon = _epsilon_of(rule, style, mode, epsilon)
+    make = _by_spread if mode in _SPREAD else _by_range
+    made = make(result, rule, epsilon)
+    low = np.full(made["shift"].shape, -1.0)
+
+    kept = None if mask is None else ~_mask_of(mask, style, made["shift"].shape)
+    if kept is not None:
+        for name, value in (("shift", 0.0), ("scale", 1.0), ("bias", 0.0)):
+            made[name] = np.where(kept, value, made[name])
+        low[kept] = -np.inf
+    if rule.zero_constant:
+        minimum, maximum = _known(result, "min"), _known(result, "max")
+        constant = minimum == maximum
+        made["shift"] = np.where(constant, minimum, made["shift"])
+        made["scale"] = np.where(constant, 0.0, made["scale"])
+        made["bias"] = np.where(constant, 0.0, made["bias"])
+    if clip:
+        made.update(low=low, high=-low)
+    return made
+
+
+def _by_spread(result: StatisticsResult, rule: _Rule, epsilon: float) -> dict[str, Any]:
+    import numpy as np
+
+    mean, std = _known(result, "mean"), _std_of(result, rule.ddof)
+    if rule.rule == _ADD:
+        made = {"shift": mean, "scale": _reciprocal(std + epsilon, 1.0)}
+        if rule.plain_inverse:
+            made["inverse_scale"] = std
+    elif rule.rule == _CENTER:
+        made = {"shift": mean, "scale": _reciprocal(np.where(std < epsilon, 1.0, std), 1.0)}
+    else:
+        zero = std == 0
+        scale = _reciprocal(np.where(zero, 1.0, std), 1.0)
+        made = {"shift": np.where(zero, 0.0, mean), "scale": scale}
+    return {**made, "bias": np.zeros_like(mean)}
+
+
+def _by_range(result: StatisticsResult, rule: _Rule, epsilon: float) -> dict[str, Any]:
+    import numpy as np
+
+    if rule.levels is None:
+        low, high = _known(result, "min"), _known(result, "max")
+    else:
+        low, high = (_known(result, "quantiles", level) for level in rule.levels)
+    with np.errstate(over="ignore"):
+        span = high - low
+    if np.isinf(span).any():
+        raise ValueError("result: a channel's range is beyond float64")
+    bias = np.full_like(low, -rule.reach)
+    width = 2 * rule.reach
+    if rule.rule == _ADD:
+        scale = _reciprocal(span + epsilon, width)
+    elif rule.rule == _REPLACE:
+        scale = _reciprocal(np.where(span == 0, epsilon, span), width)
+    elif rule.rule == _CENTER:
+        small = span < epsilon
+        scale = np.where(small, 1.0, _reciprocal(np.where(small, 1.0, span), width))
+        bias = np.where(small, 0.0, bias)
+    else:
+        close = np.isclose(high, low)
+        scale = np.where(close, 0.0, _reciprocal(np.where(close, 1.0, span), width))
+        bias = np.where(close, 0.0, bias)
+    return {"shift": low, "scale": scale, "bias": bias}
+
+
+def _rule_of(style: str, mode: str) -> _Rule:
+    modes = _STYLES.get(style) if isinstance(style, str) else None
+    if modes is None:
+        raise ValueError(f"style: is {shown(style)}, expected one of {', '.join(_STYLES)}")
+    rule = modes.get(mode) if isinstance(mode, str) else None
+    if rule is None:
+        raise ValueError(f"mode: is {shown(mode)}, and {style} has {', '.join(modes)}")
+    return rule
+
+
+def _epsilon_of(rule: _Rule, style: str, mode: str, epsilon: float | None) -> float:
+    if epsilon is None:
+        return rule.epsilon
+    if rule.epsilon == 0:
+        raise ValueError(f"epsilon: {style} has none in {mode}")
+    if not (isinstance(epsilon, (int, float)) and 0 < epsilon < float("inf")):
+        raise ValueError(f"epsilon: is {shown(epsilon)}, expected a number above 0")
+    return float(epsilon)
+
+
+def _mask_of(mask: Any, style: str, shape: tuple[int, ...]) -> Any:
+    import numpy as np
+
+    if style not in _MASKED:
+        raise ValueError(f"mask: {style} has none, {' and '.join(_MASKED)} have")
+    array = np.asarray(on_host(mask, "mask") if hasattr(mask, "dtype") else mask)
+    if array.dtype != np.bool_:
+        raise TypeError(f"mask: is of {array.dtype}, expected bool")
+    if array.shape != shape[-1:]:
+        raise ValueError(f"mask: shape is {list(array.shape)}, expected {list(shape[-1:])}")
+    return np.broadcast_to(array, shape)
+
+
+def _known(result: StatisticsResult, name: str, level: float | None = None) -> F64:
+    """A part of the statistics that must be numbers."""
+    import numpy as np
+
+    given = getattr(result, name) if level is None else result.quantile(level)
+    title = f"result.{name}" if level is None else f"result.quantile({level})"
+    array: F64 = np.asarray(on_host(given, title), np.float64)
+    wrong = ~np.isfinite(array)
+    if wrong.any():
+        index = [int(i) for i in np.argwhere(wrong)[0]]
+        raise ValueError(
+            f"{title}: is {array[tuple(index)]} at {index}, expected a number; the channel has no "
+            "finite value, or the file did not tell"
+        )
+    return array
+
+
+def _std_of(result: StatisticsResult, ddof: int) -> F64:
+    """The standard deviation that divides by the count less ddof."""
+    import numpy as np
+
+    std = _known(result, "std")
+    if result.ddof == ddof:
+        return std
+    count = np.asarray(on_host(result.count, "result.count"), np.float64)
+    if (count <= max(ddof, result.ddof)).any():
+        raise ValueError(
+            f"result.count: is {int(count.min())}, expected at least {max(ddof, result.ddof) + 1}, "
+            f"since the std is of ddof {result.ddof} and {ddof} is taken"
+        )
+    return std * np.sqrt((count - result.ddof) / (count - ddof))
+
+
+def _reciprocal(divisor: F64, dividend: float) -> F64:
+    import numpy as np
+
+    with np.errstate(over="ignore", divide="ignore"):
+        quotient: F64 = dividend / divisor
+    wrong = ~np.isfinite(quotient)
+    if wrong.any():
+        index = [int(i) for i in np.argwhere(wrong)[0]]
+        raise ValueError(
+            f"result: the std or the range at {index} is {divisor[tuple(index)]}, too small to "
+            "divide by"
+        )
+    return quotient

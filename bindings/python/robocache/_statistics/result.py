@@ -1,0 +1,123 @@
+"""What is known of the values of channels: their range, mean, deviation and quantiles."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._arguments.to_numpy import on_host
+from .._text_table import text_table
+
+_SHOWN = 30  # channels of a table
+UNKNOWN = -1  # a count that a file does not tell
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StatisticsResult:
+    """Statistics of D channels, as arrays of NumPy or of the values' library.
+
+    Of all rows together they are [D], of B rows each by itself [B,D]. ``print`` shows them as a
+    table. What a file does not tell is NaN, and -1 in ``count`` and ``nonfinite``.
+
+    Examples
+    --------
+    >>> import robocache as rbc
+    >>> rbc.StatisticsResult(
+    ...     count=[3, 2], nonfinite=[0, 1], min=[0.0, 5.0], max=[4.0, 7.0], mean=[2.0, 6.0],
+    ...     std=[1.63, 1.0], quantiles=[[2.0, 6.0]], levels=[0.5])
+    channel  count  nonfinite  min  max  mean   std  q50
+    0            3          0    0    4     2  1.63    2
+    1            2          1    5    7     6     1    6
+    """
+
+    count: Any  #: finite values, int64 [D] or [B,D]
+    nonfinite: Any  #: NaN and infinities, which are left out of all else
+    min: Any  #: float64, as all that follow
+    max: Any
+    mean: Any
+    std: Any  #: the standard deviation
+    quantiles: Any  #: [Q,D] or [B,Q,D], in the order of ``levels``
+    levels: Sequence[float] = ()  #: of the quantiles, from 0 to 1; a tuple once it is made
+    ddof: int = 0  #: ``std`` divides by the count less this
+
+    def __post_init__(self) -> None:
+        import numpy as np
+
+        for field in _arrays(self):
+            given = getattr(self, field.name)
+            if isinstance(given, (list, tuple)):
+                kind = np.int64 if field.name in ("count", "nonfinite") else np.float64
+                object.__setattr__(self, field.name, np.asarray(given, kind))
+            elif not hasattr(given, "shape"):
+                told = f"a {type(given).__name__}"
+                raise TypeError(f"{field.name}: is {told}, expected an array or a list")
+        object.__setattr__(self, "levels", tuple(map(float, self.levels)))
+        shape = tuple(self.mean.shape)
+        if len(shape) not in (1, 2):
+            raise ValueError(f"mean: shape is {list(shape)}, expected [D] or [B,D]")
+        for name in ("count", "nonfinite", "min", "max", "std"):
+            self._require(name, shape)
+        self._require("quantiles", (*shape[:-1], len(self.levels), shape[-1]))
+
+    def _require(self, name: str, shape: tuple[int, ...]) -> None:
+        given = tuple(getattr(self, name).shape)
+        if given != shape:
+            raise ValueError(f"{name}: shape is {list(given)}, expected {list(shape)}")
+
+    def quantile(self, level: float) -> Any:
+        """The quantiles of this level, [D] or [B,D]."""
+        for i, known in enumerate(self.levels):
+            if abs(known - level) <= 1e-12:
+                return self.quantiles[..., i, :]
+        names = ", ".join(map(repr, self.levels)) or "none"
+        raise ValueError(f"level: is {level!r}, expected one of those known: {names}")
+
+    def row(self, index: int) -> StatisticsResult:
+        """The statistics of one of B rows, such as an episode."""
+        if len(self.mean.shape) != 2:
+            raise ValueError("index: these statistics are of all rows together")
+        rows = {field.name: getattr(self, field.name)[index] for field in _arrays(self)}
+        return dataclasses.replace(self, **rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists and numbers."""
+        lists = {field.name: _host(self, field.name).tolist() for field in _arrays(self)}
+        return {**lists, "levels": list(self.levels), "ddof": self.ddof}
+
+    def __repr__(self) -> str:
+        import numpy as np
+
+        shape = tuple(self.mean.shape)
+        names = ["count", "nonfinite", "min", "max", "mean", "std"]
+        columns = [_host(self, name) for name in names]
+        quantiles = _host(self, "quantiles")
+        columns += [quantiles[..., i, :] for i in range(len(self.levels))]
+        rows = [["channel", *names, *(f"q{_percent(level)}" for level in self.levels)]]
+        for index in itertools.islice(np.ndindex(shape), _SHOWN):
+            label = ",".join(map(str, index))
+            rows.append([label, *(_shown(column[index]) for column in columns)])
+        hidden = int(np.prod(shape)) - _SHOWN
+        return text_table(rows) + (f"\n... and {hidden} more" if hidden > 0 else "")
+
+
+def _arrays(result: StatisticsResult) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(result)[:7]
+
+
+def _host(result: StatisticsResult, name: str) -> Any:
+    return on_host(getattr(result, name), name)
+
+
+def _percent(level: float) -> str:
+    """0.01 is 01, 0.5 is 50, 0.999 is 99.9."""
+    text = f"{100 * level:.10g}"
+    return text.zfill(2) if text.isdigit() else text
+
+
+def _shown(number: Any) -> str:
+    if number.dtype.kind == "i":
+        return "?" if number == UNKNOWN else str(number)
+    return f"{number:.6g}"

@@ -1,0 +1,1 @@
+"""Common clocks, reports of rates and gaps, samples that belong together."""

@@ -1,0 +1,212 @@
+"""One clock for streams of different rates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from .._arguments.arrays import LIBRARY_TYPES
+from .._arguments.time_units import Unit, require_one_unit, ticks_of, unit_named
+from .._arguments.to_numpy import on_host
+from .._library.errors import REFUSALS, shown
+from .._operations.stream import Stream
+from .._printable import printable
+
+
+def clock(
+    streams: Iterable[Stream[Any]] | Mapping[str, Stream[Any]],
+    rate: float,
+    span: Literal["intersection", "union"] = "intersection",
+    *,
+    unit: str | None = None,
+) -> Any:
+    """Even query times over what streams recorded.
+
+    It reads the first and the last time of each stream, which on CUDA waits for them.
+
+    Parameters
+    ----------
+    streams
+        :class:`Stream` of one recording each, in a list or a dict: without a batch.
+    rate
+        How many times there are in a second; of times of floats without a ``unit``, in 1 of theirs.
+    span
+        "intersection": from where the last stream begins to where the first one ends, so that all
+        have samples around every time. "union": from the first begin to the last end.
+    unit
+        What a tick of times is that do not tell it: "ns", "us", "ms", "s".
+
+    Returns
+    -------
+    array [T]
+        In the unit and the dtype of the streams' times, in the library of the first one's times, on
+        its device; of pandas and the like in NumPy. Each time is rounded by itself: no drift.
+
+    Raises
+    ------
+    ValueError
+        The streams have no time in common, a stream has no samples or has a batch, or a value does
+        not fit.
+    TypeError
+        The streams' units differ, or integers have none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> start = np.datetime64("2024-05-01T12:00:00", "ns")
+    >>> arm = rbc.Stream(np.zeros((400, 7)), start + np.arange(400) * np.timedelta64(10, "ms"))
+    >>> camera = rbc.Stream(np.zeros((90, 2)), start + np.arange(90) * np.timedelta64(33, "ms"))
+    >>> rbc.clock([arm, camera], 30)[:3]
+    array(['2024-05-01T12:00:00.000000000', '2024-05-01T12:00:00.033333333',
+           '2024-05-01T12:00:00.066666667'], dtype='datetime64[ns]')
+    """
+    import numpy as np
+
+    named = named_streams(streams)
+    own = common_unit(named, unit)
+    per_second = 1.0 if own is None else own.per_second
+    rate = _positive(rate)
+    if span not in ("intersection", "union"):
+        raise ValueError(f"span: is {shown(span)}, expected 'intersection' or 'union'")
+    ends = {name: _ends(stream, name) for name, stream in named.items()}
+    first, last = (max, min) if span == "intersection" else (min, max)
+    begin, end = first(e[0] for e in ends.values()), last(e[1] for e in ends.values())
+    if begin > end:
+        late = max(ends, key=lambda name: ends[name][0])
+        early = min(ends, key=lambda name: ends[name][1])
+        raise ValueError(_apart(printable(late), begin, printable(early), end, own))
+    whole = isinstance(begin, int)
+    step = per_second / rate
+    if whole and step < 1:
+        name = printable(next(iter(named)))
+        what = (
+            "integers without a unit" if own is None else f"whole {_WORDS.get(own.name, own.name)}"
+        )
+        seconds = step / per_second if own else step
+        raise ValueError(
+            f"rate: is {rate:g}, but the times of {name} are {what}, so no step of {seconds:g} s "
+            "fits. Their unit may be wrong (unit='ns'), or the stamps lost their decimals"
+        )
+    count = int((end - begin) / step * (1 + 2**-50)) + 1
+    steps = np.arange(count) * step
+    times = begin + np.rint(steps).astype(np.int64) if whole else begin + steps
+    times = times[times <= end]
+    return _as_given(times, next(iter(named.values())))
+
+
+_WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+_YEARS = (946_684_800, 4_102_444_800)  # s since 1970: from 2000 to 2100
+
+
+def _apart(late: str, begin: Any, early: str, end: Any, unit: Unit | None) -> str:
+    """Why two streams share no time, and whether their units may be the reason."""
+    per_second = 1.0 if unit is None else unit.per_second
+    text = f"{late} and {early} have no time in common: {late} begins at {_date(begin, per_second)}"
+    text += f", {early} ends at {_date(end, per_second)}"
+    looks = {name: _looks_like(time) for name, time in ((late, begin), (early, end))}
+    if looks[late] != looks[early]:
+        shown = " and ".join(f"{name} looks like {unit}" for name, unit in looks.items() if unit)
+        return f"{text}. Their units differ: {shown}"
+    return f"{text}. Pass span='union' to keep both"
+
+
+def _date(time: Any, per_second: float) -> str:
+    """A time as a number, and as a date where it is one."""
+    import numpy as np
+
+    seconds = time / per_second
+    if not _YEARS[0] <= seconds < _YEARS[1]:
+        return f"{time:.10g}" if isinstance(time, float) else str(time)
+    date = str(np.datetime64(int(seconds), "s")).replace("T", " ")
+    return f"{time} ({date})"
+
+
+def _looks_like(time: Any) -> str | None:
+    """The unit by which a time falls within the years 2000 to 2100, counted from 1970."""
+    units = {"seconds": 1, "milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}
+    return next((u for u, per in units.items() if _YEARS[0] <= time / per < _YEARS[1]), None)
+
+
+def named_streams(streams: Any) -> dict[str, Any]:
+    """By the names that they go by in messages and tables."""
+    if isinstance(streams, Stream) or not isinstance(streams, (Mapping, Iterable)):
+        raise TypeError(
+            f"streams: is a {type(streams).__name__}, expected a list or a dict of robocache.Stream"
+        )
+    named: Any = streams
+    if not isinstance(streams, Mapping):
+        named = {f"streams[{n}]": stream for n, stream in enumerate(streams)}
+    for name, stream in named.items():
+        if not isinstance(stream, Stream):
+            raise TypeError(
+                f"{printable(name)}: is a {type(stream).__name__}, expected a robocache.Stream"
+            )
+    if not named:
+        raise ValueError("streams: are 0, expected 1 or more")
+    return dict(named)
+
+
+def common_unit(named: dict[str, Any], unit: str | None) -> Unit | None:
+    """That of all streams' times, or the one that is told of times without."""
+    first_name, first = next(iter(named.items()))
+    units: dict[str, Unit | None] = {name: stream._unit for name, stream in named.items()}
+    for name, own in units.items():
+        require_one_unit(
+            own, f"{printable(name)}.times", first._unit, f"{printable(first_name)}.times"
+        )
+    if unit is None:
+        return units[first_name]
+    told = unit_named(unit)
+    own = units[first_name]
+    if own is not None and (own.name, own.count) != (told.name, 1):
+        raise ValueError(f"unit: is {unit!r}, but {printable(first_name)}.times is {own}")
+    return own or told
+
+
+def _positive(rate: Any) -> float:
+    try:
+        number = float(rate)
+    except REFUSALS:
+        raise TypeError(f"rate: is {shown(rate)}, expected a number") from None
+    if not 0 < number < float("inf"):
+        raise ValueError(f"rate: is {number:g}, expected more than 0")
+    return number
+
+
+def _ends(stream: Any, name: str) -> tuple[Any, Any]:
+    """First and last time, on the clock of the queries: an int, or a float."""
+    times = stream._native[2]
+    if len(times.shape) != 1 or stream.offsets is not None or len(stream._native[1].shape) != 2:
+        raise ValueError(
+            f"{printable(name)}: has a batch, expected one recording: values [S,D], times [S]"
+        )
+    if times.shape[0] == 0:
+        raise ValueError(f"{printable(name)}: has no samples")
+    edges = on_host(times[:: max(1, times.shape[0] - 1)][:2], f"{printable(name)}.times")
+    offset = offset_of(stream)
+    first, last = edges[0].item() + offset, edges[-1].item() + offset
+    for end, edge in (("begins", first), ("ends", last)):
+        if not math.isfinite(edge):
+            raise ValueError(f"{printable(name)}: {end} at {edge}, expected a finite time")
+    return first, last
+
+
+def offset_of(stream: Any) -> Any:
+    """The clock offset in the unit of the times."""
+    if stream._unit is not None:
+        return ticks_of(stream.clock_offset, "clock_offset", stream._unit)
+    return stream.clock_offset
+
+
+def _as_given(times: Any, stream: Any) -> Any:
+    """Times of NumPy as those of the stream are."""
+    given = stream._native[2]
+    if stream._unit is not None:
+        return times.view(stream._unit.dtype)
+    framework = LIBRARY_TYPES.get(type(given))
+    dtype = str(given.dtype).rpartition(".")[2]
+    if framework is None or framework.is_numpy:
+        return times.astype(dtype)
+    return framework.sequence(times, "times", dtype, given)

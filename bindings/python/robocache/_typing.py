@@ -1,0 +1,125 @@
+"""The types of arguments that operations share."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Union
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ._library.context import Context
+    from ._statistics.accumulator import StatisticsAccumulator
+    from ._statistics.normalization import Normalization
+    from ._windows.transform import Transform
+
+
+class SupportsDLPack(Protocol):
+    """An array of NumPy, torch, CuPy, JAX or any other library with DLPack."""
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class SupportsToNumpy(Protocol):
+    """A Series, an Index or a DataFrame of pandas or polars, an Array of pyarrow."""
+
+    def to_numpy(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+Array = TypeVar("Array", bound=SupportsDLPack)
+Array_co = TypeVar("Array_co", bound=SupportsDLPack, covariant=True)
+Out = TypeVar("Out", bound=SupportsDLPack)
+Numbers = Union[SupportsDLPack, Sequence[float]]
+Table = Union[SupportsToNumpy, Sequence[Sequence[Any]]]  # what becomes an array of NumPy
+Times = Union[SupportsDLPack, SupportsToNumpy, Sequence[Any]]
+Duration = Union[float, datetime.timedelta, "np.timedelta64"]
+Indices = Union[SupportsDLPack, Sequence[int]]
+SampleMask = Union[SupportsDLPack, SupportsToNumpy, Sequence[bool], Sequence[Sequence[bool]]]
+Missing = Literal["nan"]
+MethodName = Literal[
+    "linear",
+    "nearest",
+    "previous",
+    "next",
+    "cubic",
+    "pchip",
+    "slerp",
+    "angle",
+    "angle_deg",
+    "angle_turn",
+    "angle_positive",
+    "angle_deg_positive",
+    "angle_turn_positive",
+]
+# Of groups any name passes: a list of them in a variable has no literals for its type.
+Method = Union[MethodName, Sequence[tuple[int, int, str]]]
+Bounds = Literal["hold", "fill", "extrapolate"]
+Numbers3 = Union[Sequence[float], SupportsDLPack]
+Pad = Literal["hold", "fill", "neutral"]
+Accumulate = Literal["all", "valid", "whole"]
+Reduction = Literal["sum", "mean", "max", "min"]
+Mode = Literal["occupancy", "count", "sum", "mean", "max", "min"]
+
+
+class Grid(TypedDict):
+    """A grid of voxels, which the operations on point clouds take as ``**grid``."""
+
+    origin: Numbers3  #: the corner with the smallest coordinates
+    voxel_size: float | Numbers3  #: the edge of a voxel, one for all axes or one each
+    shape: Sequence[int]  #: how many voxels there are along x, y and z
+
+
+if TYPE_CHECKING:
+    from typing_extensions import Required
+
+    class GridOptions(TypedDict, total=False):
+        voxel_size: Required[float | Numbers3]
+        origin: Numbers3 | None
+        shape: Sequence[int] | None
+        point_cloud_range: Sequence[float] | SupportsDLPack | None
+
+    class StreamOptions(TypedDict, total=False):
+        method: Method
+        lengths: Indices | None
+        offsets: Indices | None
+        sample_mask: SampleMask | None
+        missing: Missing | None
+        bounds: Bounds
+        fill_value: float
+        max_gap: Duration | None
+        tolerance: Duration | None
+        mean: Numbers | None
+        std: Numbers | None
+
+    class WindowOptions(TypedDict, total=False):
+        times: Times | None
+        method: Method | None
+        pad: Pad
+        fill_value: float
+        neutral: Numbers | Sequence[Sequence[float]] | None
+        neutral_channels: SampleMask | None
+        transforms: Sequence[Transform] | Transform
+        normalization: Normalization | None
+        max_gap: Duration | None
+        tolerance: Duration | None
+        sample_mask: SampleMask | None
+        missing: Missing | None
+        clock_offset: Duration
+        accumulator: StatisticsAccumulator | None
+        accumulate: Accumulate
+        dtype: Any
+        output: bool | None
+
+    class UntypedCallOptions(TypedDict, total=False):
+        query_lengths: Indices | None
+        check_times: bool | None
+        backend: str | Context | None
+
+    class CallOptions(UntypedCallOptions, total=False):
+        dtype: Any
+
+    class CloudOptions(TypedDict, total=False):
+        lengths: Indices | None
+        offsets: Indices | None
+        backend: str | Context | None

@@ -1,0 +1,1 @@
+"""Training samples cut out of episodes."""

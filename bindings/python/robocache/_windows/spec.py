@@ -1,0 +1,361 @@
+"""Which windows a model takes of episodes: plain data, apart from any episodes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from .._episodes.episodes import Episodes
+from .._library.errors import REFUSALS, shown
+from .._statistics.accumulator import QUANTILES
+from .._statistics.normalization import Normalization
+from .._text_table import text_table
+from .._typing import Accumulate, Indices, Times
+from .transform import Transform
+from .window import Window, offsets_text, replaced
+from .window_stream import WindowStream, stream_of
+from .windows import windows as cut
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .._statistics.result import StatisticsResult
+
+
+class WindowSpec:
+    """The windows of a model's training samples: which tracks, at which offsets, in which form.
+
+    It knows no arrays: it is plain data, to be pickled, compared and printed, and goes with
+    :class:`Episodes` into :meth:`cut`, :meth:`statistics` or ``robocache.torch.WindowLoader``.
+
+    Parameters
+    ----------
+    windows
+        By name a :class:`Window`, or its offsets alone.
+    anchor
+        The window whose track's rows the anchors are; None: the first.
+    anchors
+        Which rows of an episode of n are anchors: those from ``anchors[0]`` to
+        ``n - 1 + anchors[1]``, by default all. Numbers below 0 and past n - 1 are legal. "whole":
+        those from which all rows of all windows lie in the episode, where tracks have one rate.
+    dtype
+        Of all results of floats, as of :func:`windows`.
+
+    Raises
+    ------
+    ValueError
+        There are no windows, ``anchor`` is none of them, or a transform refers to none of them.
+    TypeError
+        An argument is of another kind.
+
+    Examples
+    --------
+    Two states and fifty actions relative to the last of them:
+
+    >>> import robocache as rbc
+    >>> relative = rbc.Transform("subtract", 0, 26, reference=("state", -1))
+    >>> spec = rbc.WindowSpec(
+    ...     {"state": [-1, 0], "action": rbc.Window(range(50), transforms=[relative])}
+    ... )
+    >>> print(spec)
+    window  track   offsets       form
+    state   state   [-1, 0]       hold
+    action  action  range(0, 50)  hold, subtract 0:26 of state[-1]
+    anchors: every row of 'state'
+    """
+
+    def __init__(
+        self,
+        windows: Mapping[str, Window | Sequence[int]],
+        *,
+        anchor: str | None = None,
+        anchors: tuple[int, int] | Literal["whole"] = (0, 0),
+        dtype: Any = None,
+    ) -> None:
+        self._windows = _checked_windows(windows)
+        names = list(self._windows)
+        if anchor is not None and anchor not in self._windows:
+            raise ValueError(f"anchor: is {shown(anchor)}, expected one of {_quoted(names)}")
+        self._anchor = names[0] if anchor is None else anchor
+        self._anchors: tuple[int, int] | Literal["whole"] = _checked_anchors(anchors)
+        self._dtype = dtype
+
+    @property
+    def windows(self) -> Mapping[str, Window]:
+        """All windows by name, in the order of the results."""
+        return MappingProxyType(self._windows)
+
+    @property
+    def anchor(self) -> str:
+        """The window whose track's rows the anchors are."""
+        return self._anchor
+
+    @property
+    def anchors(self) -> tuple[int, int]:
+        """Which rows of an episode of n: from ``anchors[0]`` to ``n - 1 + anchors[1]``."""
+        if not isinstance(self._anchors, str):
+            return self._anchors
+        rows = [0]
+        for window in self._windows.values():
+            if window.method is None:
+                rows += window.offsets
+        return -min(rows), -max(rows)
+
+    @property
+    def dtype(self) -> Any:
+        """Of all results of floats, or None: their own."""
+        return self._dtype
+
+    def track(self, name: str) -> str:
+        """The name of the track of a window."""
+        return self._windows[name].track or name
+
+    def streams(self, episodes: Episodes) -> list[WindowStream[Any]]:
+        """What :func:`windows` takes: a stream for each window, over the episodes' arrays.
+
+        Raises
+        ------
+        KeyError
+            The episodes lack a track.
+        ValueError
+            A track and a window do not go together. The message begins with the window's name.
+        """
+        return self._streams(episodes, {})
+
+    def _streams(
+        self, episodes: Episodes, changed: dict[str, Any], names: Sequence[str] | None = None
+    ) -> list[WindowStream[Any]]:
+        """Of some windows, or all, with other options by name."""
+        made = []
+        for name in self._windows if names is None else names:
+            window = self._windows[name]
+            options = {
+                field.name: getattr(window, field.name)
+                for field in dataclasses.fields(window)
+                if field.name not in ("offsets", "track")
+            }
+            options["transforms"] = [self._numbered(each) for each in window.transforms]
+            options.update(changed.get(name, {}))
+            track = episodes[self.track(name)]
+            try:
+                made.append(stream_of(track, window.offsets, options))
+            except (ValueError, TypeError) as error:
+                raise type(error)(f"windows[{name!r}].{error}") from None
+        return made
+
+    def cut(
+        self,
+        episodes: Episodes,
+        which: Indices,
+        anchors: Times,
+        **options: Any,
+    ) -> dict[str, tuple[Any, Any]]:
+        """The windows of B samples: :func:`windows`, with names.
+
+        Parameters
+        ----------
+        episodes
+            Where they are cut from.
+        which, anchors
+            The episode of each sample, and its row there of the anchor's track.
+        options
+            ``anchor_times``, ``out``, ``check_times`` and ``backend`` of :func:`windows`.
+
+        Returns
+        -------
+        dict
+            For each window (values [B,O,D'], valid [B,O]).
+        """
+        pairs = cut(
+            self.streams(episodes),
+            which,
+            anchors,
+            anchor_stream=self.anchor_stream,
+            dtype=self._dtype,
+            **options,
+        )
+        return {
+            name: pair
+            for (name, window), pair in zip(self._windows.items(), pairs)
+            if window.output
+        }
+
+    @property
+    def anchor_stream(self) -> int:
+        """The number of the anchor's window."""
+        return list(self._windows).index(self._anchor)
+
+    def samples(self, episodes: Episodes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All samples of the episodes, in order: the episode and the anchor of each, in NumPy."""
+        import numpy as np
+
+        begin = self.anchors[0]
+        counts = self.counts(episodes)
+        which = np.repeat(np.arange(len(counts)), counts)
+        before = np.cumsum(counts) - counts
+        return which, np.arange(len(which)) - before[which] + begin
+
+    def counts(self, episodes: Episodes) -> NDArray[np.int64]:
+        """How many samples each episode has, int64 [E] in NumPy. An empty episode has none."""
+        import numpy as np
+
+        _require_episodes(episodes)
+        begin, end = self.anchors
+        lengths = episodes.lengths(self.track(self._anchor))
+        counts: NDArray[np.int64] = np.where(lengths > 0, lengths + end - begin, 0).clip(min=0)
+        return counts
+
+    def statistics(
+        self,
+        episodes: Episodes,
+        *,
+        rows: Accumulate | Mapping[str, Accumulate] = "all",
+        per_step: bool = False,
+        quantiles: Sequence[float] = QUANTILES,
+        ddof: int = 0,
+    ) -> dict[str, StatisticsResult]:
+        """Statistics of all samples' windows, after transforms, before normalization.
+
+        Such as those of relative actions, which are not those of actions. They are exact, and no
+        window is written for them. What is held past an episode's end counts as it is, also where
+        it is replaced by something neutral.
+
+        Parameters
+        ----------
+        episodes
+            Where they are cut from.
+        rows
+            Which rows of windows count, for all windows or by name: "all" (openpi), "valid" ones,
+            or those of "whole" windows, which lie in their episode (LeRobot, GR00T).
+        per_step
+            Of each offset by itself: arrays [O,D'] in place of [D'].
+        quantiles, ddof
+            As for :func:`statistics`.
+
+        Returns
+        -------
+        dict
+            :class:`StatisticsResult` by the name of the window, of arrays of NumPy.
+        """
+        from .statistics import statistics
+
+        return statistics(self, episodes, rows, per_step, quantiles, ddof)
+
+    def normalized(self, normalizations: Mapping[str, Normalization | None]) -> WindowSpec:
+        """The same with these normalizations, by the name of the window."""
+        changed = dict(self._windows)
+        for name, each in normalizations.items():
+            if name not in changed:
+                raise ValueError(f"normalizations: has {name!r}, expected {_quoted(changed)}")
+            changed[name] = replaced(changed[name], normalization=each)
+        return WindowSpec(changed, anchor=self._anchor, anchors=self._anchors, dtype=self._dtype)
+
+    def _numbered(self, transform: Transform) -> Transform:
+        """With a reference by number, in place of the name of a window."""
+        stream, offset = transform.reference
+        number = list(self._windows).index(stream) if isinstance(stream, str) else stream
+        count = len(list(self._windows.values())[number].offsets)
+        return transform._with_reference(number, offset % count)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, WindowSpec):
+            return NotImplemented
+        return self.__reduce__() == other.__reduce__()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = {"anchor": self._anchor, "anchors": self._anchors, "dtype": self._dtype}
+        return _remade, (self._windows, options)
+
+    def __repr__(self) -> str:
+        rows = [["window", "track", "offsets", "form"]]
+        names = list(self._windows)
+        rows += [
+            [name, self.track(name), offsets_text(window.offsets), _form(window, names)]
+            for name, window in self._windows.items()
+        ]
+        begin, end = self.anchors
+        last = "n" if end == 1 else f"n {'-' if end < 1 else '+'} {abs(end - 1)}"
+        which = "every row" if (begin, end) == (0, 0) else f"rows {begin} to {last}"
+        dtype = "" if self._dtype is None else f"\ndtype: {self._dtype}"
+        return f"{text_table(rows, right=False)}\nanchors: {which} of {self._anchor!r}{dtype}"
+
+
+def _remade(windows: Any, options: dict[str, Any]) -> WindowSpec:
+    return WindowSpec(windows, **options)
+
+
+# ---- what is given ------------------------------------------------------------------------------
+
+
+def _require_episodes(given: Any) -> None:
+    if not isinstance(given, Episodes):
+        raise TypeError(f"episodes: is a {type(given).__name__}, expected robocache.Episodes")
+
+
+def _checked_windows(windows: Any) -> dict[str, Window]:
+    if not isinstance(windows, Mapping):
+        raise TypeError(
+            f"windows: is a {type(windows).__name__}, expected a dict of robocache.Window by name"
+        )
+    taken = {
+        name: each if isinstance(each, Window) else Window(each) for name, each in windows.items()
+    }
+    if not taken:
+        raise ValueError("windows: are 0, expected 1 or more")
+    names = list(taken)
+    for name, window in taken.items():
+        for i, transform in enumerate(window.transforms):
+            stream, offset = transform.reference
+            within = f"windows[{name!r}].transforms[{i}].reference"
+            if isinstance(stream, str) and stream not in taken:
+                raise ValueError(f"{within}: is {stream!r}, expected one of {_quoted(names)}")
+            if not isinstance(stream, str) and not 0 <= stream < len(names):
+                raise ValueError(f"{within}: is {stream}, expected one of {_quoted(names)}")
+            referred = stream if isinstance(stream, str) else names[stream]
+            count = len(taken[referred].offsets)
+            if not -count <= offset < count:
+                raise ValueError(
+                    f"{within}: is offset {offset} of {referred!r}, which has {count} offsets"
+                )
+    return taken
+
+
+def _checked_anchors(given: Any) -> Any:
+    if isinstance(given, str) and given == "whole":
+        return given
+    try:
+        begin, end = given
+        return int(begin), int(end)
+    except REFUSALS:
+        raise TypeError(
+            f"anchors: is {shown(given)}, expected 'whole' or two ints, such as (0, -49)"
+        ) from None
+
+
+# ---- what is shown ------------------------------------------------------------------------------
+
+
+def _quoted(names: Any) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _form(window: Window, names: list[str]) -> str:
+    parts: list[str] = [window.pad]
+    if window.method is not None:
+        parts.insert(0, window.method if isinstance(window.method, str) else "groups")
+    for each in window.transforms:
+        stream, offset = each.reference
+        stream = stream if isinstance(stream, str) else names[stream]
+        inverse = "inverse " if each.inverse else ""
+        out = "" if each.out_rotation == each.rotation else f" in {each.out_rotation}"
+        parts.append(f"{inverse}{each.kind} {each.begin}:{each.end} of {stream}[{offset}]{out}")
+    if window.normalization is not None:
+        parts.append("normalized")
+    if not window.output:
+        parts.append("not output")
+    return ", ".join(parts)

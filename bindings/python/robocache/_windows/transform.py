@@ -1,0 +1,287 @@
+"""What becomes of channels of a window: relative to others, as differences or as poses."""
+
+from __future__ import annotations
+
+import operator
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from .. import _core
+from .._arguments.options import code_of, count
+from .._library.errors import REFUSALS, shown
+from .._operations.convert_rotations import ROTATIONS, channels_of
+
+if TYPE_CHECKING:
+    from .._operations.convert_rotations import Representation
+
+    Kind = Literal["subtract", "se3_relative", "se3_world", "se3_step"]
+
+_KINDS = {
+    "subtract": _core.TRANSFORM_SUBTRACT,
+    "se3_relative": _core.TRANSFORM_SE3_RELATIVE,
+    "se3_world": _core.TRANSFORM_SE3_WORLD,
+    "se3_step": _core.TRANSFORM_SE3_STEP,
+}
+_STRUCT = struct.Struct("=qqiIiiqiiii")  # rbcWindowTransform
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Transform:
+    """What becomes of ``count`` channels of a :class:`WindowStream`, from ``begin`` on.
+
+    They are written relative to a reference: the channels of a row that another stream, or the same
+    one, has in the same sample, such as the state at the anchor. Where x, or a position p and a
+    rotation R, are of a row, and those of the reference have an r:
+
+    - "subtract": x - xr. Inverse: x + xr.
+    - "se3_relative": Rr^T (p - pr) and Rr^T R, the pose in the frame of the reference. Inverse:
+      Rr p + pr and Rr R.
+    - "se3_world": p - pr and R Rr^T, in the axes of the world. Inverse: p + pr and R Rr.
+    - "se3_step": as "se3_world", from the row at the offset before, at the first offset from the
+      reference. Inverse: the sum of the steps.
+
+    It is plain data: it can be pickled, compared and printed.
+
+    Parameters
+    ----------
+    kind
+        One of the above.
+    begin, count
+        The channels of the stream's values. A pose has 3 of its position, then those of its
+        rotation.
+    reference
+        The stream, by its index in the call or by its name in a :class:`WindowSpec`, and the index
+        of one of its offsets; a negative one counts from the last.
+    reference_begin
+        The first channel of the reference; None: ``begin``.
+    rotation
+        How rotations are written, as for :func:`convert_rotations`; poses alone have one.
+    reference_rotation
+        Those of the reference; None: as ``rotation``.
+    out_rotation
+        Those of the result; None: as ``rotation``. Where it has another number of channels, those
+        that follow move.
+    inverse
+        From relative to absolute.
+
+    Raises
+    ------
+    ValueError
+        ``kind`` or a rotation has an unknown name, or ``count`` is not that of a pose.
+    TypeError
+        An argument is of another kind.
+
+    Examples
+    --------
+    >>> import robocache as rbc
+    >>> rbc.Transform("subtract", 0, 14, reference=("observation.state", -1))
+    Transform('subtract', 0, 14, reference=('observation.state', -1))
+    """
+
+    kind: Kind
+    begin: int
+    count: int
+    reference: tuple[int | str, int]
+    reference_begin: int
+    rotation: Representation | None
+    reference_rotation: Representation | None
+    out_rotation: Representation | None
+    inverse: bool
+
+    def __init__(
+        self,
+        kind: Kind,
+        begin: int,
+        count: int,
+        *,
+        reference: tuple[int | str, int],
+        reference_begin: int | None = None,
+        rotation: Representation | None = None,
+        reference_rotation: Representation | None = None,
+        out_rotation: Representation | None = None,
+        inverse: bool = False,
+    ) -> None:
+        code_of(_KINDS, kind, "kind")
+        begin, count = _channels(begin, count)
+        rotations = {
+            "rotation": rotation,
+            "reference_rotation": rotation if reference_rotation is None else reference_rotation,
+            "out_rotation": rotation if out_rotation is None else out_rotation,
+        }
+        if kind == "subtract":
+            for name, given in rotations.items():
+                if given is not None:
+                    raise ValueError(f"{name}: is {given!r}, but 'subtract' knows of no rotations")
+        else:
+            _require_pose(kind, count, rotations)
+        reference = _reference(reference)
+        if reference_begin is None:
+            reference_begin = begin
+        self.__dict__.update(
+            kind=kind,
+            begin=begin,
+            count=count,
+            reference=reference,
+            reference_begin=_index(reference_begin, "reference_begin"),
+            **rotations,
+            inverse=bool(inverse),
+        )
+
+    @property
+    def end(self) -> int:
+        """The channel behind the last one."""
+        return self.begin + self.count
+
+    @property
+    def out_count(self) -> int:
+        """How many channels the result has."""
+        return self.count if self.out_rotation is None else 3 + channels_of(self.out_rotation)
+
+    @staticmethod
+    def subtract(
+        mask: Sequence[bool], *, reference: tuple[int | str, int], inverse: bool = False
+    ) -> tuple[Transform, ...]:
+        """Transforms of the channels whose mask is True, such as openpi's ``make_bool_mask``.
+
+        Channels are less than those of the reference of the same numbers.
+
+        Examples
+        --------
+        >>> import robocache as rbc
+        >>> joints = [True] * 6 + [False] + [True] * 6 + [False]
+        >>> for each in rbc.Transform.subtract(joints, reference=(0, 0)):
+        ...     print(each)
+        Transform('subtract', 0, 6, reference=(0, 0))
+        Transform('subtract', 7, 6, reference=(0, 0))
+        """
+        runs: list[list[int]] = []
+        for channel, chosen in enumerate(mask):
+            if not chosen:
+                continue
+            if runs and sum(runs[-1]) == channel:
+                runs[-1][1] += 1
+            else:
+                runs.append([channel, 1])
+        return tuple(
+            Transform("subtract", begin, count, reference=reference, inverse=inverse)
+            for begin, count in runs
+        )
+
+    def _with_reference(self, stream: int, offset: int) -> Transform:
+        made = object.__new__(type(self))
+        made.__dict__.update({**self.__dict__, "reference": (stream, offset)})
+        return made
+
+    def __repr__(self) -> str:
+        parts = [f"{self.kind!r}, {self.begin}, {self.count}, reference={self.reference}"]
+        if self.reference_begin != self.begin:
+            parts.append(f"reference_begin={self.reference_begin}")
+        if self.rotation is not None:
+            parts.append(f"rotation={self.rotation!r}")
+        for name in ("reference_rotation", "out_rotation"):
+            if getattr(self, name) != self.rotation:
+                parts.append(f"{name}={getattr(self, name)!r}")
+        if self.inverse:
+            parts.append("inverse=True")
+        return f"Transform({', '.join(parts)})"
+
+
+def packed(transforms: Sequence[Transform]) -> bytes | None:
+    """What the extension takes; references are numbers."""
+    if not transforms:
+        return None
+    parts = []
+    for each in transforms:
+        stream, offset = each.reference
+        rotations = (each.rotation, each.reference_rotation, each.out_rotation)
+        parts.append(
+            _STRUCT.pack(
+                each.begin,
+                each.count,
+                _KINDS[each.kind],
+                _core.TRANSFORM_INVERSE if each.inverse else 0,
+                stream,
+                offset,
+                each.reference_begin,
+                *(0 if name is None else ROTATIONS[name] for name in rotations),
+                0,
+            )
+        )
+    return b"".join(parts)
+
+
+def checked_transforms(transforms: Any, channels: int | None) -> tuple[Transform, ...]:
+    """Transforms in the order of their channels, no two of one; ``channels`` is None if unknown."""
+    if isinstance(transforms, Transform):
+        transforms = (transforms,)
+    try:
+        taken = tuple(transforms)
+    except TypeError:
+        raise TypeError(f"transforms: is {shown(transforms)}, expected a list") from None
+    for i, each in enumerate(taken):
+        if not isinstance(each, Transform):
+            raise TypeError(
+                f"transforms[{i}]: is a {type(each).__name__}, expected a robocache.Transform"
+            )
+        if channels is not None and each.end > channels:
+            raise ValueError(
+                f"transforms[{i}]: is of channels {each.begin} to {each.end - 1}, "
+                f"but values have {channels}"
+            )
+    ordered = sorted(range(len(taken)), key=lambda i: taken[i].begin)
+    for i, j in zip(ordered, ordered[1:]):
+        if taken[i].end > taken[j].begin:
+            raise ValueError(
+                f"transforms[{j}]: begins with channel {taken[j].begin}, "
+                f"which is of transforms[{i}] as well; a channel has one transform at most"
+            )
+    return tuple(taken[i] for i in ordered)
+
+
+def out_channels(channels: int, transforms: Sequence[Transform]) -> int:
+    """D' of D."""
+    return channels + sum(each.out_count - each.count for each in transforms)
+
+
+def _channels(begin: Any, given: Any) -> tuple[int, int]:
+    return _index(begin, "begin"), count(given, "count")
+
+
+def _index(given: Any, name: str) -> int:
+    try:
+        whole = operator.index(given)
+    except REFUSALS:
+        raise TypeError(f"{name}: is {shown(given)}, expected the number of a channel") from None
+    if whole < 0:
+        raise ValueError(f"{name}: is {whole}, expected the number of a channel, from 0")
+    return whole
+
+
+def _reference(given: Any) -> tuple[int | str, int]:
+    try:
+        stream, offset = given
+        stream = stream if isinstance(stream, str) else operator.index(stream)
+        return stream, operator.index(offset)
+    except (*REFUSALS, ValueError):
+        raise TypeError(
+            f"reference: is {shown(given)}, expected a stream and the index of one of its offsets, "
+            "such as (0, -1)"
+        ) from None
+
+
+def _require_pose(kind: str, count: int, rotations: dict[str, Any]) -> None:
+    if rotations["rotation"] is None:
+        raise ValueError(
+            f"rotation: is None, expected how the rotations of {kind!r} are written, "
+            "such as 'quat_xyzw'"
+        )
+    for name, given in rotations.items():
+        code_of(ROTATIONS, given, name)
+    expected = 3 + channels_of(rotations["rotation"])
+    if count != expected:
+        raise ValueError(
+            f"count: is {count}, expected {expected}: 3 of a position and {expected - 3} of "
+            f"{rotations['rotation']!r}"
+        )

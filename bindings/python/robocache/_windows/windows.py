@@ -1,0 +1,310 @@
+"""Training samples cut out of episodes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from .. import _core
+from .._arguments.arrays import SEQUENCES, dtype_of, framework_of, shape_of
+from .._arguments.call import array_of, begin, finished, writable
+from .._arguments.frameworks import Framework
+from .._arguments.options import struct_of
+from .._arguments.time_units import require_one_unit
+from .._arguments.times import times_of
+from .._library.context import Context
+from .._library.dtypes import dtype_name
+from .._library.errors import REFUSALS, shown
+from .._typing import Array, Indices, SupportsDLPack, Times
+from .stream_arguments import OUT, TRANSFORMS, VALID, Opened
+from .transform import packed
+from .window_stream import WindowStream
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Output = SupportsDLPack | tuple[SupportsDLPack | None, SupportsDLPack | None] | None
+
+_MOST_STREAMS = _core.WINDOWS_MAX_STREAMS
+_new, _set_flags, _set_anchor_stream = struct_of("WindowsParams", "flags", "anchor_stream")
+
+
+@overload
+def windows(
+    streams: Sequence[WindowStream[NDArray[Any]]],
+    episodes: Indices,
+    anchors: Times,
+    *,
+    anchor_stream: int = ...,
+    anchor_times: bool = ...,
+    dtype: Any = ...,
+    out: Sequence[Output] | None = ...,
+    check_times: bool = ...,
+    backend: str | Context | None = ...,
+) -> list[tuple[NDArray[Any], NDArray[np.bool_]]]: ...
+@overload
+def windows(
+    streams: Sequence[WindowStream[Array]],
+    episodes: Indices,
+    anchors: Times,
+    *,
+    anchor_stream: int = ...,
+    anchor_times: bool = ...,
+    dtype: Any = ...,
+    out: Sequence[Output] | None = ...,
+    check_times: bool = ...,
+    backend: str | Context | None = ...,
+) -> list[tuple[Array, Array]]: ...
+def windows(
+    streams: Any,
+    episodes: Any,
+    anchors: Any,
+    *,
+    anchor_stream: int = 0,
+    anchor_times: bool = False,
+    dtype: Any = None,
+    out: Any = None,
+    check_times: bool = False,
+    backend: str | Context | None = None,
+) -> Any:
+    """Cut B training samples out of episodes: of each stream the rows around an anchor.
+
+    Such as the last two states and the next fifty actions, these relative to now and normalized.
+    Streams have their own rates: where an anchor is a row of one, the others start at their last
+    row that is not later. On CUDA it is one launch, whatever there is to do.
+
+    Parameters
+    ----------
+    streams
+        1 to 16 :class:`WindowStream`, all of the same number of episodes.
+    episodes : array or list [B] of int32 or int64
+        The episode of each sample.
+    anchors : array or list [B]
+        The row of each sample, counted from the begin of its episode: int64. It may lie outside of
+        the episode.
+    anchor_stream
+        The stream whose rows these are.
+    anchor_times
+        ``anchors`` are times instead, in the dtype and unit of the streams' times, of which all
+        have some then.
+    dtype
+        Of the results of all streams that have floats, in place of their own: a string, or any
+        library's dtype.
+    out
+        For each stream None, the array [B,O,D'] to write to, or a tuple of that and one [B,O] of
+        bool for what is valid.
+    check_times
+        Verify first that times ascend within the episodes; and, on CUDA, that ``episodes`` and
+        ``episode_offsets`` are right, which waits for the stream. The CPU always verifies these.
+        Unverified, wrong ones give unspecified values.
+    backend
+        None: where the arrays are. "cpu", "cuda" or "cuda:N" insist on that; a :class:`Context` is
+        used as it is.
+
+    Returns
+    -------
+    list of tuples
+        For each stream its values [B,O,D'] and bools [B,O]: True where the rows lie in the episode
+        and are not missing, or what was interpolated is valid. LeRobot's ``is_pad`` is the
+        contrary. A stream without values gives the numbers of rows, int64 [B,O]. One that is not
+        output gives (None, None). They are in the library of the streams' values, on their device;
+        on CUDA the work is enqueued on that library's current stream.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit. The message begins with the argument's name, as
+        "streams[2].offsets: ...".
+    TypeError
+        A dtype does not fit, or an argument is no array or no stream.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    Two episodes of 4 and 3 rows; the state before and now, and three actions relative to it:
+
+    >>> import numpy as np
+    >>> import robocache as rbc
+    >>> state = np.arange(7.0)[:, None]
+    >>> now = rbc.Transform("subtract", 0, 1, reference=(0, -1))
+    >>> streams = [
+    ...     rbc.WindowStream(state, [-1, 0], episode_offsets=[0, 4, 7]),
+    ...     rbc.WindowStream(state + 0.5, range(3), episode_offsets=[0, 4, 7], transforms=[now]),
+    ... ]
+    >>> (states, _), (actions, valid) = rbc.windows(streams, episodes=[0, 1], anchors=[0, 1])
+    >>> states[..., 0].tolist()
+    [[0.0, 0.0], [4.0, 5.0]]
+    >>> actions[..., 0].tolist(), valid.tolist()
+    ([[0.5, 1.5, 2.5], [0.5, 1.5, 1.5]], [[True, True, True], [True, True, False]])
+    """
+    taken = _opened(streams)
+    first = taken[0]
+    if backend is None:
+        for stream in taken:
+            if stream.accumulator is not None:
+                backend = stream.accumulator._context
+    name = "streams[0].values" if first.operands[1] is not None else "streams[0].episode_offsets"
+    framework, context, ordered, _ = begin(first.base, name, backend)
+    episodes = array_of(framework, episodes, "episodes", first.base)
+    anchors = _anchors(framework, anchors, taken, anchor_times)
+
+    batch = shape_of(episodes, "episodes", context)[:1]
+    results: list[Any] = []
+    owners: list[Any] = []
+    native = []
+    given = _outputs(out, len(taken))
+    for n, stream in enumerate(taken):
+        operands = list(stream.operands)
+        operands[TRANSFORMS] = packed(resolved(n, taken))
+        if stream.writes:
+            values, valid = given[n]
+            if values is None:
+                channels = () if stream.out_channels is None else (stream.out_channels,)
+                shape = (*batch, stream.num_offsets, *channels)
+                values = framework.empty(first.base, shape, result_dtype(stream, dtype), context)
+                owners.append(None)
+            else:
+                owners.append(writable(values, f"streams[{n}].out", stream.asked or dtype))
+            if valid is None:
+                shape = (*batch, stream.num_offsets)
+                valid = framework.empty(first.base, shape, "bool", context)
+                owners.append(None)
+            else:
+                owners.append(writable(valid, f"streams[{n}].valid"))
+            operands[OUT], operands[VALID] = values, valid
+            results += [values, valid]
+        native.append(tuple(operands))
+
+    params = _new()
+    flags = _core.CHECK_TIMES if check_times else 0
+    _set_flags(params, flags | (_core.WINDOWS_ANCHOR_TIMES if anchor_times else 0))
+    _set_anchor_stream(params, _number(anchor_stream, len(taken)))
+    _core.rbc_windows(context._handle, native, episodes, anchors, params)
+
+    fresh = tuple(each for each, owner in zip(results, owners) if owner is None)
+    made = iter(finished(framework, context, ordered, name, None, fresh))
+    for i, owner in enumerate(owners):
+        if owner is None:
+            results[i] = next(made)
+        else:
+            owner.written(results[i])
+    pairs = iter(zip(results[::2], results[1::2]))
+    return [next(pairs) if stream.writes else (None, None) for stream in taken]
+
+
+def _opened(streams: Any) -> list[Opened]:
+    if isinstance(streams, WindowStream) or not isinstance(streams, Sequence):
+        raise TypeError(
+            f"streams: is a {type(streams).__name__}, expected a list of robocache.WindowStream"
+        )
+    for n, stream in enumerate(streams):
+        if not isinstance(stream, WindowStream):
+            raise TypeError(
+                f"streams[{n}]: is a {type(stream).__name__}, expected a robocache.WindowStream"
+            )
+        stream._require_plain(f"streams[{n}].values")
+    if not 1 <= len(streams) <= _MOST_STREAMS:
+        raise ValueError(f"streams: are {len(streams)}, expected 1 to {_MOST_STREAMS}")
+    taken: list[Opened] = [stream._opened for stream in streams]
+    timed = [(n, stream) for n, stream in enumerate(taken) if stream.times is not None]
+    for n, stream in timed:
+        require_one_unit(
+            stream.unit, f"streams[{n}].times", timed[0][1].unit, f"streams[{timed[0][0]}].times"
+        )
+    return taken
+
+
+def _anchors(framework: Framework, anchors: Any, taken: list[Opened], are_times: bool) -> Any:
+    base = taken[0].base
+    if not are_times:
+        if type(anchors) not in SEQUENCES and hasattr(anchors, "__dlpack__"):
+            framework_of(anchors, "anchors").examine(anchors, "anchors")
+            kind = dtype_of(anchors, "anchors")
+            if kind.startswith("float"):
+                raise TypeError(
+                    f"anchors: dtype is {kind}, expected rows of int64; "
+                    "pass anchor_times=True if they are times"
+                )
+        return array_of(framework, anchors, "anchors", base)
+    return anchor_array(base, anchors, taken)
+
+
+def anchor_array(base: Any, anchors: Any, taken: list[Opened]) -> Any:
+    """Anchors that are times, as an array beside ``base``."""
+    ticks, unit = times_of(anchors, "anchors")
+    for n, stream in enumerate(taken):
+        if stream.times is None:
+            raise ValueError(
+                f"streams[{n}].times: are missing, which anchors that are times need "
+                "in every stream"
+            )
+    require_one_unit(unit, "anchors", taken[0].unit, "streams[0].times")
+    kind = dtype_of(taken[0].times, "times")
+    return array_of(framework_of(base, "values"), ticks, "anchors", base, kind)
+
+
+def resolved(n: int, taken: list[Opened]) -> Any:
+    """Transforms whose references are numbers that the library knows."""
+    transforms = []
+    for i, each in enumerate(taken[n].transforms):
+        stream, offset = each.reference
+        within = f"streams[{n}].transforms[{i}].reference"
+        if isinstance(stream, str):
+            raise TypeError(
+                f"{within}: is {each.reference}, expected the index of a stream; "
+                "names are known to a robocache.WindowSpec alone"
+            )
+        if not 0 <= stream < len(taken):
+            raise ValueError(f"{within}: is stream {stream}, expected 0 to {len(taken) - 1}")
+        count = taken[stream].num_offsets
+        if not -count <= offset < count:
+            raise ValueError(
+                f"{within}: is offset {offset} of stream {stream}, which has {count} offsets"
+            )
+        transforms.append(each._with_reference(stream, offset % count))
+    return transforms
+
+
+def _outputs(out: Any, count: int) -> list[tuple[Any, Any]]:
+    if out is None:
+        return [(None, None)] * count
+    if not isinstance(out, Sequence) or len(out) != count:
+        raise ValueError(
+            f"out: is {shown(out) if not isinstance(out, Sequence) else f'a list of {len(out)}'}, "
+            f"expected a list of {count}, one for each stream"
+        )
+    pairs = []
+    for n, each in enumerate(out):
+        if isinstance(each, tuple):
+            if len(each) != 2:
+                raise ValueError(f"out[{n}]: has {len(each)} arrays, expected values and valid")
+            pairs.append(each)
+        else:
+            pairs.append((each, None))
+    return pairs
+
+
+def result_dtype(stream: Opened, dtype: Any) -> str:
+    """That of a result: what the stream asks for, else what the call does, else the values'."""
+    if stream.out_channels is None:
+        return "int64"
+    if stream.asked is not None:
+        return stream.asked
+    if dtype is None or "float" not in stream.dtype:
+        return stream.dtype
+    return dtype_name(dtype)
+
+
+def _number(given: Any, count: int) -> int:
+    try:
+        whole = operator.index(given)
+    except REFUSALS:
+        raise TypeError(f"anchor_stream: is {shown(given)}, expected an int") from None
+    if not 0 <= whole < count:
+        raise ValueError(f"anchor_stream: is {whole}, expected 0 to {count - 1}")
+    return whole

@@ -1,0 +1,32 @@
+"""The command line: ``robocache``, and ``python -m robocache``, which is the same."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+_NEEDED = ("click", "rich", "shellingham", "typer")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command, by default that of ``sys.argv``; what it returns is the exit code.
+
+    0: done. 1: an error, or a check that failed. 2: wrong usage. 130: Ctrl-C. Without Typer and
+    Rich (``pip install 'robocache[cli]'``) there is ``info`` alone.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        from ._app import run
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _NEEDED:
+            raise
+        if given == ["info"]:
+            from .._library.info import info
+
+            print(info())
+            return 0
+        words = f"needs {missing}, which is not installed: pip install 'robocache[cli]'"
+        print(f"robocache: error: the command line {words}", file=sys.stderr)
+        return 1
+    return run(given)

@@ -1,0 +1,127 @@
+"""Which tracks are the state and the action, and windows of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from .. import Transform, Window, WindowSpec
+from .._printable import printable
+from ..data import Episodes, Recording
+from ..data._align_rules import require_sure
+from ..data._checks.unread import has_something, nothing_to
+from ..data._kinds.tracks import kinds_of_track
+from ._common import Failure
+
+_STATES = ("observation.state", "state", "obs/joint_pos", "observations/qpos")
+MOST_STEPS = 10_000  # of a window
+_ACTIONS = ("action", "actions")
+
+
+def state_and_action(
+    given: Any, state: str | None, action: str | None, option: str
+) -> tuple[str, str]:
+    """The names of the tracks: as they were asked for, or as data sets mostly have them."""
+    if not isinstance(given, Episodes):
+        raise Failure(f"{option} works on data sets with episodes. {_what_is(given)}")
+    known = [name for name in given.tracks if given.track_info(name).channels]
+    if not known:
+        raise Failure(f"{option}: this data set has no track with values")
+    found = []
+    for asked, usual, what in ((state, _STATES, "--state"), (action, _ACTIONS, "--action")):
+        names = [asked] if asked is not None else [name for name in usual if name in known]
+        if not names or names[0] not in known:
+            kind = "states" if what == "--state" else "actions"
+            if asked is None:
+                names_of = " or ".join(filter(None, (", ".join(known[:-1]), known[-1])))
+                raise Failure(f"{what}: say which track holds the {kind}: {names_of}")
+            raise Failure(f"{what} {asked}: no such track. Tracks: {', '.join(known)}")
+        found.append(names[0])
+    return found[0], found[1]
+
+
+def _what_is(given: Any) -> str:
+    """A sentence about data without episodes, and how to make episodes of them."""
+    if not isinstance(given, Recording):
+        return "This is a point cloud"
+    if not has_something(given):
+        return f"This is a recording ({given.format}). There is {nothing_to('resample', given)}"
+    way = f"robocache resample {given.path or 'PATH'} --rate 30 -o FOLDER"
+    return f"This is a recording ({given.format}): make a data set of it with {way}"
+
+
+def action_windows(
+    given: Episodes,
+    state: str,
+    action: str,
+    steps: int,
+    history: Sequence[int],
+    absolute: str | None,
+    relative: bool,
+) -> WindowSpec:
+    """States at some rows, and actions from the anchor on: relative to its state, if so asked."""
+    transforms = _relative(given, state, action, absolute) if relative else []
+    return WindowSpec(
+        {
+            "state": Window(history, track=state),
+            "action": Window(range(steps), track=action, transforms=transforms),
+        }
+    )
+
+
+def _relative(given: Episodes, state: str, action: str, absolute: str | None) -> list[Transform]:
+    """Each channel less that of the state of its name; by their order where names differ."""
+    mine, theirs = given.track_info(action), given.track_info(state)
+    same = mine.names is not None and theirs.names is not None
+    by_name = same and set(mine.names or ()) <= set(theirs.names or ())
+    if not by_name and mine.channels != theirs.channels:
+        raise Failure(
+            f"--relative: {action} has {mine.channels} channels and {state} {theirs.channels}, "
+            "and their names do not tell which goes with which"
+        )
+    names = mine.names or tuple(str(i) for i in range(mine.channels))
+    kept = [part for part in (absolute or "").split(",") if part]
+    for part in kept:
+        if part not in names and not (part.isdigit() and int(part) < mine.channels):
+            raise Failure(
+                f"--absolute {part}: track {action} has no such channel. Its channels: "
+                f"{', '.join(names)}"
+            )
+    of = (theirs.names or ()).index
+    runs: list[list[int]] = []  # begin, begin in the state, count
+    for c in range(mine.channels):
+        if names[c] in kept or str(c) in kept:
+            continue
+        reference = of(names[c]) if by_name else c
+        if runs and runs[-1][0] + runs[-1][2] == c and runs[-1][1] + runs[-1][2] == reference:
+            runs[-1][2] += 1
+        else:
+            runs.append([c, reference, 1])
+    return [
+        Transform("subtract", begin, count, reference=("state", -1), reference_begin=reference)
+        for begin, reference, count in runs
+    ]
+
+
+def require_kinds(given: Episodes, action: str, absolute: str | None) -> None:
+    """Raise if a channel that --relative subtracts may be a quaternion.
+
+    It warns of rotations and angles, which --relative subtracts as numbers.
+    """
+    kept = {part for part in (absolute or "").split(",") if part}
+    track = given[action]
+    kinds = kinds_of_track(track, action)
+    labels = track.names or tuple(str(i) for i in range(track.num_channels))
+    doubtful = [group for group in kinds.candidates if not kept.issuperset(_names(group, labels))]
+    for group in kinds.groups:
+        shown = [label for label in _names(group, labels) if label not in kept]
+        if group.kind not in ("number", "step", "covariance") and shown:
+            text = f"{action}: {', '.join(shown)}: kind {group.kind}, but --relative subtracts "
+            text += f"channel by channel. To leave them out: --absolute {','.join(shown)}"
+            print(f"robocache: warning: {printable(text)}", file=sys.stderr)
+    require_sure({action: doubtful}, {action: track.names})
+
+
+def _names(group: Any, labels: Sequence[str]) -> list[str]:
+    return [labels[column] for column in group.columns]

@@ -1,0 +1,155 @@
+"""The application: its commands, and how it starts and ends."""
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from inspect import cleandoc
+from typing import Annotated, Any, Callable
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from .. import __version__
+from .._printable import printable
+from . import _common as common
+from .cloud import cloud
+from .info import info
+from .inspect import inspect
+from .report import report
+from .resample import resample
+from .stats import stats
+from .sync import sync
+from .voxelize import voxelize
+from .windows import windows
+
+
+class _Group(TyperGroup):
+    """The commands; errors of usage quote arguments, which may be names of files, escaped."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        with _escaped_errors():
+            return super().make_context(*args, **options)
+
+    def invoke(self, context: Any) -> Any:
+        with _escaped_errors():
+            return super().invoke(context)
+
+
+class _Inspect(TyperCommand):
+    """``--check`` takes a value after an equals sign, or none."""
+
+    def parse_args(self, context: Any, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        args = [f"{a}=warnings" if a == "--check" and i < end else a for i, a in enumerate(args)]
+        return super().parse_args(context, args)
+
+
+@contextmanager
+def _escaped_errors() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "format_message"):
+            text = printable(error.format_message())
+            error.format_message = lambda: text
+        raise
+
+
+app = typer.Typer(
+    name="robocache",
+    cls=_Group,
+    help="Robot recordings and data sets: what is wrong with them, statistics that are right, and "
+    "arrays for a model.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"robocache {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; anywhere on the line.")
+    ] = False,
+) -> None:
+    common.debug = common.debug or debug
+
+
+def _paragraphs(command: Callable[..., None]) -> str:
+    """Its docstring, a line a paragraph: the help wraps them to the width of the terminal."""
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", cleandoc(command.__doc__ or ""))
+
+
+for _command, _example in (
+    (inspect, "robocache inspect flight.mcap --check"),
+    (sync, "robocache sync drive.bag --a /imu/data --b /odometry"),
+    (stats, "robocache stats my_dataset --check"),
+    (resample, "robocache resample flight.mcap --rate 50 --max-gap 0.1 -o aligned.npz"),
+    (windows, "robocache windows my_dataset --steps 50 --relative --bench"),
+    (voxelize, "robocache voxelize sweeps --voxel-size 0.2 -o voxels.npz"),
+    (cloud, "robocache cloud depth --intrinsics k.json --points 1024 -o clouds"),
+    (report, "robocache report flight.mcap --html flight.html"),
+    (info, "robocache info"),
+):
+    _class = _Inspect if _command is inspect else None
+    app.command(cls=_class, help=_paragraphs(_command), epilog=f"Example: {_example}")(
+        common.reported(_command)
+    )
+
+
+def _open_closed_streams() -> None:
+    """Else the next file that is opened, an output maybe, gets the number that errors go to."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, closefd=False))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line; what it returns is the exit code."""
+    _open_closed_streams()
+    given = list(arguments)
+    end_of_options = given.index("--") if "--" in given else len(given)
+    common.debug = "--debug" in given[:end_of_options]
+    given = [a for i, a in enumerate(given) if a != "--debug" or i > end_of_options]
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # names that the terminal cannot show
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        signal.signal(signal.SIGTERM, _end)
+    except ValueError:  # not in the main thread
+        pass
+    try:
+        app(given, prog_name="robocache")
+        code: Any = 0
+    except SystemExit as end:
+        code = end.code
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:  # as with `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code if isinstance(code, int) else int(code is not None)
+
+
+def _end(number: int, frame: Any) -> None:
+    """Whatever is being written is removed on the way out."""
+    raise SystemExit(128 + number)

@@ -1,0 +1,361 @@
+"""What commands share: how data are opened, the options for that, and how errors are told."""
+
+import difflib
+import functools
+import importlib.util
+import math
+import os
+import sys
+import warnings
+from collections.abc import Collection, Mapping, Set
+from pathlib import Path
+from typing import Annotated, Any, Callable, Optional
+
+import typer
+
+from .. import data as _data
+from .. import info
+from .._printable import printable
+from ..data._file_access import opened, special_kind
+from ..data._kinds.declared import checked, parsed
+from ..data._recording import of_topic
+from ._messages import in_cli_words
+
+_MOST_TEXT = 4 << 20  # bytes
+_MOST_SHOWN = 12  # names in a message
+debug = False  # whether errors come with their tracebacks
+
+DataPath = Annotated[
+    Path, typer.Argument(help="A recording or a data set: a file or a folder.", show_default=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Unit = Annotated[
+    Optional[str],
+    typer.Option(help="Of integer times that do not tell it: ns, us, ms or s.", metavar="UNIT"),
+]
+Fps = Annotated[
+    Optional[float],
+    typer.Option(help="Rows a second, of data sets without times.", metavar="HZ"),
+]
+Time = Annotated[
+    Optional[str],
+    typer.Option(
+        "--time",
+        help="The column of times of tables, or the array of .npy files, and perhaps its unit.",
+        metavar="COLUMN[:UNIT]",
+    ),
+]
+Definitions = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        "--definition",
+        help="Of a ROS message that the bag does not define: pkg/msg/Type=file.msg. Repeatable.",
+        metavar="TYPE=FILE",
+    ),
+]
+FollowLinks = Annotated[
+    bool, typer.Option("--follow-links", help="Follow symbolic links out of the data set.")
+]
+MaxUnpacked = Annotated[
+    Optional[int],
+    typer.Option(
+        help="Bytes that compressed data may unpack to; default: 200 times the size of the source.",
+        metavar="BYTES",
+        min=0,
+    ),
+]
+Clock = Annotated[
+    Optional[str],
+    typer.Option(help="header or log; default: header stamps where they are good.", metavar="NAME"),
+]
+Streams = Annotated[
+    Optional[list[str]],
+    typer.Option("--stream", "-s", help="These streams or tracks alone. Repeatable."),
+]
+IgnoreTopics = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        "--ignore-topic",
+        help="A topic, or a type of messages, to leave out as if it were not there. Repeatable.",
+        metavar="TOPIC",
+    ),
+]
+Kind = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        help="What channels are: quaternion, rotation_vector, euler, angle_deg, number, ... "
+        "Channels are a name, FIRST-LAST, names with commas, or what names begin with. Repeatable.",
+        metavar="STREAM:CHANNELS=KIND",
+    ),
+]
+AcceptGuesses = Annotated[
+    bool,
+    typer.Option("--accept-guesses", help="Four channels that look like a quaternion are one."),
+]
+AsNumbers = Annotated[
+    bool,
+    typer.Option("--as-numbers", help="Four channels that look like a quaternion are numbers."),
+]
+
+Output = Annotated[
+    Path,
+    typer.Option("--output", "-o", help="Where to write.", show_default=False),
+]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace what is there, once all is written.")
+]
+Damaged = Annotated[
+    str, typer.Option(help="refuse: damage is an error; keep: what can be read is.")
+]
+Device = Annotated[
+    str, typer.Option(help="cpu, cuda, cuda:N; auto: a GPU if torch or CuPy can hold data on it.")
+]
+
+
+class Failure(Exception):
+    """An error of the command line itself: the message is all there is to say."""
+
+
+def open_data(
+    path: Path,
+    *,
+    damaged: str = "refuse",
+    unit: Optional[str] = None,
+    fps: Optional[float] = None,
+    definitions: Optional[list[str]] = None,
+    follow_links: bool = False,
+    max_unpacked: Optional[int] = None,
+    time: Optional[str] = None,
+    ignore_topics: Optional[list[str]] = None,
+) -> Any:
+    """:func:`robocache.data.open` with what was asked for on the command line."""
+    if unit not in (None, "ns", "us", "ms", "s"):
+        raise typer.BadParameter(f"{unit!r} is none of ns, us, ms, s", param_hint="--unit")
+    if fps is not None and not 0 < fps < math.inf:
+        raise typer.BadParameter(f"{fps:g} is no finite number above 0", param_hint="--fps")
+    texts = {}
+    for definition in definitions or ():
+        name, equals, file = definition.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"{definition!r} is not TYPE=FILE", param_hint="--definition")
+        texts[name] = text_of(Path(file))
+    check_kind(path)
+    given = _data.open(
+        path,
+        damaged=damaged,
+        unit=unit,
+        rate=fps,
+        definitions=texts,
+        follow_links=follow_links,
+        max_unpacked=max_unpacked,
+        time=time,
+    )
+    return without(given, ignore_topics) if ignore_topics else given
+
+
+def without(given: Any, topics: list[str]) -> Any:
+    """The same without the topics of --ignore-topic; a name that it does not have is a warning."""
+    if isinstance(given, _data.Recording):
+        known = {*given.names, *(given.info(name).kind for name in given)}
+        for unread in given.unread:
+            known |= {unread.place, unread.type}
+        known |= {place for each in given.left_out for place in (each.place, _topic(each.place))}
+        made: Any = given.without(topics)
+        unknown = [t for t in topics if t not in known and not of_topic(t, given.names)]
+    elif isinstance(given, _data.Episodes):
+        known = set(given.tracks)
+        made = given.select(tracks=[name for name in given.tracks if name not in topics])
+        unknown = [topic for topic in topics if topic not in known]
+    else:
+        raise Failure("--ignore-topic: is for recordings and episodes; this is a point cloud")
+    for topic in unknown:
+        shown = no_such(f"--ignore-topic {topic}", "topic or type", topic, sorted(known - {""}), "")
+        print(f"robocache: warning: {printable(shown)}", file=sys.stderr)
+    return made
+
+
+def _topic(place: str) -> str:
+    return place.partition(": ")[0]
+
+
+def tell_unread(given: Any, used: Set[str]) -> None:
+    """Warn of what was not read of a recording; tables without times may be ``used`` anyway."""
+    for each in given.unread if isinstance(given, _data.Recording) else ():
+        if each.loses_numbers and os.path.splitext(each.place)[0] not in used - {each.place}:
+            text = in_cli_words(f"not read: {each.place}: {each.reason}")
+            print(f"robocache: warning: {printable(text)}", file=sys.stderr)
+
+
+def no_such(option: str, what: str, name: str, known: Collection[str], whose: str) -> str:
+    """The message that a name is none of those known, with one that is near, and some of them."""
+    known = list(known)
+    near = [f"/{name}"] if of_topic(f"/{name}", known) else []
+    near = near or difflib.get_close_matches(name, known, 1)
+    near = near or [each for each in known if name and name.lower() in each.lower()][:1]
+    asked = f" Did you mean {near[0]}?" if near else ""
+    shown = ", ".join(known[:_MOST_SHOWN]) or "none"
+    more = f" and {len(known) - _MOST_SHOWN} more" if len(known) > _MOST_SHOWN else ""
+    return f"{option}: no such {what}.{asked}" + (f" {whose}: {shown}{more}" if whose else "")
+
+
+def with_kinds(given: Any, kinds: Optional[list[str]]) -> Any:
+    """The same with the kinds of channels that --kind declares."""
+    if not kinds:
+        return given
+    if not hasattr(given, "with_kinds"):
+        raise Failure("--kind: is for recordings and episodes; this is a point cloud")
+    known = given.names if isinstance(given, _data.Recording) else tuple(given.tracks)
+    declared: dict[str, dict[str, str]] = {}
+    for text in kinds:
+        stream, channels, kind = parsed(text, known, "--kind")
+        declared.setdefault(stream, {})[channels] = kind
+    return given.with_kinds(checked(declared))
+
+
+def guesses(accept_guesses: bool, as_numbers: bool) -> dict[str, bool]:
+    """Options of ``align`` for channels that may be quaternions."""
+    if accept_guesses and as_numbers:
+        raise typer.BadParameter("--accept-guesses and --as-numbers exclude each other")
+    return {"accept_guesses": accept_guesses, "as_numbers": as_numbers}
+
+
+def check_kind(path: Path) -> None:
+    """That a path is no device, pipe or socket: these may never end."""
+    special = special_kind(str(path)) if path.exists() else None
+    if special is not None:
+        raise Failure(f"{path}: is {special}, expected a file or a folder")
+
+
+def text_of(path: Path) -> str:
+    """The text of a small file that an option names: of a camera, a pose, a definition."""
+    check_kind(path)
+    with opened(str(path)) as file:
+        content = file.read(_MOST_TEXT + 1)
+    if len(content) > _MOST_TEXT:
+        text = f"has more than {_MOST_TEXT >> 20} MiB, expected the text of a camera, a pose or a "
+        raise _data.FormatError(str(path), "", text + "definition")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _data.FormatError(str(path), "", f"is not text in UTF-8: {error}") from None
+
+
+def check_clock(clock: Optional[str]) -> None:
+    """That --clock is one of those there are."""
+    if clock not in (None, "header", "log"):
+        raise typer.BadParameter(
+            f"{clock!r}: choose header or log (tables have one clock; --clock is for bags)",
+            param_hint="--clock",
+        )
+
+
+def require_clock(given: Any, clock: Optional[str]) -> None:
+    """Refuse --clock for a recording whose streams have one clock only."""
+    if clock is None or not isinstance(given, _data.Recording):
+        return
+    one = given.format in ("tables", "arrays")
+    if given.format == "streams in memory":
+        one = not any(clock in stream.clocks for stream in given.streams.values())
+    if one:
+        raise Failure(
+            f"--clock {clock}: is for bags, which have header stamps and log times. "
+            f"This recording ({given.format}) has one clock"
+        )
+
+
+def of_recordings(given: Any, options: Mapping[str, Any]) -> None:
+    """Refuses options that say nothing of data sets."""
+    for option, value in options.items():
+        if value is not None:
+            raise Failure(f"{option}: is of recordings alone, and this is {given.format}")
+
+
+def tell_problems(*given: Any) -> None:
+    """What --damaged keep left out."""
+    for problem in dict.fromkeys(str(p) for each in given for p in getattr(each, "problems", ())):
+        print(f"robocache: warning: {printable(problem)}", file=sys.stderr)
+
+
+def chosen(names: Optional[list[str]], known: Any, whose: str = "This recording") -> list[str]:
+    """The streams that were asked for, or those of the topics; all without."""
+    known = list(known)
+    found: dict[str, None] = {}
+    for name in names or ():
+        own = [name] if name in known else of_topic(name, known)
+        if not own:
+            raise Failure(no_such(f"--stream {name}", "stream", name, known, f"{whose} has"))
+        found.update(dict.fromkeys(own))
+    return list(found) or known
+
+
+def device_of(asked: str) -> str:
+    """Where arrays are to lie. The results are the same bits."""
+    if asked != "auto":
+        return asked
+    libraries = ("torch", "cupy")
+    usable = any(name.startswith("cuda") for name in info().contexts)
+    return "cuda" if usable and any(map(importlib.util.find_spec, libraries)) else "cpu"
+
+
+def reported(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with its errors told in a line: 1 for those, 130 for Ctrl-C."""
+
+    @functools.wraps(command)
+    def told(*args: Any, **options: Any) -> None:
+        warnings.showwarning = _show_warning
+        try:
+            command(*args, **options)
+        except KeyboardInterrupt:
+            print("robocache: interrupted", file=sys.stderr)
+            raise typer.Exit(130) from None
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
+        except Exception as error:
+            if debug or hasattr(error, "exit_code"):  # those of Typer: usage, exit
+                raise
+            text = _with_option(one_line(error, options), options)
+            path = printable(options.get("path", ""))
+            if not isinstance(error, _TOLD) and path not in text:  # of a library that knows no file
+                text = f"{path}: {text}"
+            print(f"robocache: error: {printable(text)}", file=sys.stderr)
+            raise typer.Exit(1) from None
+
+    return told
+
+
+def _with_option(text: str, options: Mapping[str, Any]) -> str:
+    """A message that begins with an argument's name begins with the option of that name."""
+    name, colon, rest = text.partition(": ")
+    if not colon or name not in options or name in ("path", *_NAMED_OTHERWISE):
+        return text
+    return f"--{name.replace('_', '-')}: {rest}"
+
+
+_NAMED_OTHERWISE = ("bounds", "mode", "as_json")
+
+# What says by itself what is wrong, and where.
+_TOLD = (Failure, ValueError, KeyError, TypeError, ImportError, OSError, MemoryError)
+
+
+def one_line(error: BaseException, known: Optional[Mapping[str, Any]] = None) -> str:
+    """What an error says, without a line break."""
+    if isinstance(error, OSError) and error.strerror is not None:
+        place = "" if error.filename is None else f"{printable(os.fsdecode(error.filename))}: "
+        return f"{place}{error.strerror}"
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    if isinstance(error, MemoryError):
+        text = f"memory gave out{': ' + text if text else ''}"
+    elif not isinstance(error, _TOLD):
+        text = f"{type(error).__name__}: {text}"
+    if isinstance(error, Failure):  # one line, whose names may hold line breaks
+        return in_cli_words(text, known)
+    for value in (known or {}).values():  # names of files keep their spaces and line breaks
+        if isinstance(value, (str, Path)) and str(value).strip():
+            text = text.replace(str(value), printable(value))
+    return " ".join(in_cli_words(text, known).split()) or type(error).__name__
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    text = " ".join(in_cli_words(str(message)).split())
+    print(f"robocache: warning: {printable(text)}", file=sys.stderr)

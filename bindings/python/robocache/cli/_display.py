@@ -1,0 +1,86 @@
+"""How things are shown: tables of 80 columns, lists, JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .._printable import UNSAFE, printable
+from ..data._format_values import plain
+
+_WIDEST = 120
+COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+
+
+def _cell(value: Any) -> Text:
+    return Text(printable(value))
+
+
+class Page:
+    """What a command prints: coloured on a terminal alone, as wide as that, else 80 columns."""
+
+    def __init__(self) -> None:
+        self.console = Console(highlight=False, markup=False, emoji=False)
+        self.console.width = min(self.console.width, _WIDEST)
+
+    def print(self, what: Any = "", style: str | None = None, wrap: bool = True) -> None:
+        """Print a line, a table or another renderable of Rich, without spaces at ends of lines."""
+        what = printable(what) if isinstance(what, str) else what
+        with self.console.capture() as captured:
+            self.console.print(what, style=style, soft_wrap=not wrap)
+        print("\n".join(line.rstrip() for line in captured.get().split("\n")), end="")
+
+    def items(self, parts: Iterable[str]) -> None:
+        """Parts with commas between them; a line breaks between two."""
+        lines: list[str] = []
+        for part in parts:
+            if lines and len(lines[-1]) + len(part) + 3 <= self.console.width:
+                lines[-1] += f", {part}"
+            else:
+                lines = [*lines[:-1], *(f"{line}," for line in lines[-1:]), part]
+        for line in lines:
+            self.print(line)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> Table:
+    """Names flush left and folded where they are long, numbers flush right."""
+    head = [printable(title) for title in head]
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    made.show_header = any(head)
+    for i, title in enumerate(head):
+        if i < left:
+            made.add_column(title, overflow="fold", min_width=min(12, max(len(title), 8)))
+        else:
+            made.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        made.add_row(*map(_cell, row))
+    return made
+
+
+def listed(lines: Iterable[tuple[str, str, str]]) -> Table:
+    """Lines of a mark, its colour and a text, which is wrapped beside the mark."""
+    made = Table.grid(padding=(0, 2, 0, 0))
+    made.add_column(no_wrap=True)
+    made.add_column(overflow="fold")
+    for mark, colour, text in lines:
+        made.add_row(Text(mark, style=colour), _cell(text))
+    return made
+
+
+def print_json(value: Any) -> None:
+    """Print strict JSON: null for numbers that are not finite, and no character that steers."""
+    value = plain(value)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+    lines = text.split("\n")
+    text = "\n".join(UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1], each) for each in lines)
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:  # backslashreplace would write escapes that JSON lacks
+        text = json.dumps(value, allow_nan=False, indent=2)
+    print(text)

@@ -1,0 +1,162 @@
+"""Folders of depth and colour images, and what is in them."""
+
+import os
+import re
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data import FormatError
+from ..data._errors import raise_shortage
+from ..data._file_access import Limit, opened, require_regular
+from ._common import Failure, check_kind
+
+DEPTHS = (".png", ".tif", ".tiff", ".pgm", ".npy")
+COLORS = (".png", ".jpg", ".jpeg", ".ppm", ".npy")
+_FORMATS = ("PNG", "TIFF", "PPM", "JPEG")  # Pillow runs programs for some others
+_BETWEEN = rb"(?:\s|#[^\r\n]*[\r\n])+"
+_PGM = re.compile(rb"P([25])" + 3 * (_BETWEEN + rb"(\d{1,9})") + rb"\s")
+
+
+def names_of(folder: Path, endings: tuple[str, ...], what: str) -> list[str]:
+    """In the order of the numbers in their names."""
+    if not folder.is_dir():
+        raise Failure(f"{folder}: is no folder")
+    found = [name for name in os.listdir(folder) if name.lower().endswith(endings)]
+    if not found:
+        raise Failure(f"{folder}: holds no {what} ({', '.join(endings)})")
+    stem, times = Counter(os.path.splitext(name)[0] for name in found).most_common(1)[0]
+    if times > 1:
+        raise Failure(f"{folder}: holds two images of the name {stem}")
+    return sorted(found, key=lambda name: (_numbers(name), name))
+
+
+def check_pairs(depths: list[str], colors: list[str]) -> None:
+    """Warns where names do not tell that a depth and a colour belong together."""
+    for depth, color in zip(depths, colors):
+        same = os.path.splitext(depth)[0] == os.path.splitext(color)[0]
+        if not same and (_numbers(depth) != _numbers(color) or not _numbers(depth)):
+            warnings.warn(
+                f"--colors: goes by the order of names alone: {color} with {depth}; "
+                "give them the same numbers to be sure",
+                stacklevel=2,
+            )
+            return
+
+
+def depth_of(path: Path) -> Any:
+    """Depths [H,W], uint16 or floats of up to 32 bits."""
+    depth = _image(path)
+    kind, width = depth.dtype.kind, depth.dtype.itemsize
+    if depth.ndim != 2 or kind not in "iuf" or width == 1:
+        text = f"is {depth.dtype} {list(depth.shape)}, expected one depth a pixel, of 16 bits or "
+        raise FormatError(str(path), "", text + "float")
+    if kind == "f":
+        return depth.astype(np.float32 if width > 4 else depth.dtype.newbyteorder("="))
+    # Pillow makes 32 bits of 16 here and there.
+    if depth.size and (depth.min() < 0 or depth.max() > 65535):
+        raise FormatError(str(path), "", "has depths that 16 bits do not hold")
+    return depth.astype(np.uint16)
+
+
+def color_of(path: Path, shape: tuple[int, ...]) -> Any:
+    """Red, green and blue [H,W,3] of a depth image of that shape."""
+    color = _image(path)
+    if color.ndim != 3 or color.shape[2] < 3 or color.dtype != np.uint8:
+        text = f"is {color.dtype} {list(color.shape)}, expected red, green, blue of 8 bits"
+        raise FormatError(str(path), "", text)
+    if color.shape[:2] != shape:
+        text = f"has {list(color.shape[:2])} pixels, and its depth {list(shape)}"
+        raise FormatError(str(path), "", text)
+    return color[:, :, :3]
+
+
+def _numbers(name: str) -> list[int]:
+    return [int(n) for n in re.findall(r"\d+", name)]
+
+
+def _image(path: Path) -> Any:
+    check_kind(path)
+    if path.suffix.lower() == ".npy":
+        return _npy(path)
+    with opened(str(path)) as file:
+        if file.read(2) in (b"P2", b"P5"):  # Pillow scales what is below 65535 to that
+            file.seek(0)
+            return _pgm(path, file.read())
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ModuleNotFoundError:
+        raise Failure(f"{path}: reading images needs Pillow: pip install pillow") from None
+    try:
+        with opened(str(path)) as file, Image.open(file, formats=_FORMATS) as image:
+            _require_size(path, image.size)
+            pages = getattr(image, "n_frames", 1)
+            if pages > 1 and image.format != "MPO":  # a photo with its preview
+                raise ValueError(f"has {pages} pages, expected one; save each as a file")
+            return np.asarray(image)
+    except UnidentifiedImageError:
+        raise FormatError(str(path), "", "is not a PNG, TIFF, PPM or JPEG image") from None
+    except Exception as error:  # Pillow's readers have no common class
+        raise_shortage(path)
+        if isinstance(error, FormatError) or (isinstance(error, OSError) and error.errno):
+            raise
+        raise FormatError(str(path), "", str(error) or type(error).__name__) from None
+
+
+def _npy(path: Path) -> Any:
+    """An array, which its file holds whole."""
+    require_regular(str(path))
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # also of an archive, which numpy reads too
+        raise_shortage(path)
+        if isinstance(error, OSError) and error.errno:
+            raise
+        raise FormatError(str(path), "", str(error)) from None
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise FormatError(str(path), "", "is an archive of arrays, expected one array")
+    return np.array(array)
+
+
+def _require_size(path: Path, size: tuple[int, int]) -> None:
+    """A small file may ask for gigabytes of pixels."""
+    in_memory, in_file = 4 * size[0] * size[1], os.path.getsize(path)
+    if in_memory > Limit().of(in_file):
+        text = f"has {size[0]} x {size[1]} pixels, too many for a file of {in_file} bytes"
+        raise FormatError(str(path), "", text)
+
+
+def _pgm(path: Path, content: bytes) -> Any:
+    """The numbers of a PGM file as they are."""
+    head = _PGM.match(content)
+    if head is None:
+        raise FormatError(str(path), "", "has no head of a PGM: P5 or P2, width, height, maximum")
+    plain = head[1] == b"2"
+    width, height, most = (int(n) for n in head.groups()[1:])
+    if not 0 < most < 65536:
+        raise FormatError(str(path), "", f"has the maximum {most}, expected 1 to 65535")
+    kind = np.dtype(">u2" if most > 255 else np.uint8)
+    body = content[head.end() :]
+    count = width * height
+    if plain:
+        words = re.sub(rb"#[^\r\n]*", b"", body).split()
+        if not all(re.fullmatch(rb"\d{1,5}", word) for word in words):
+            raise FormatError(str(path), "", "has pixels that are no numbers of 16 bits")
+        values = np.array([int(word) for word in words], np.int64)
+    else:
+        extra = body[count * kind.itemsize :]
+        if extra.strip():
+            text = f"has {len(extra)} bytes after its image; save each image as a file"
+            raise FormatError(str(path), "", text)
+        whole = len(body) // kind.itemsize
+        values = np.frombuffer(body, kind, min(count, whole))
+    if len(values) != count:
+        text = f"has {len(values)} pixels, expected {width} x {height}"
+        raise FormatError(str(path), "", text)
+    if count and values.max() > most:
+        raise FormatError(str(path), "", f"has {values.max()}, above its own maximum, {most}")
+    return values.astype(kind.newbyteorder("=")).reshape(height, width)

@@ -1,0 +1,62 @@
+"""What `inspect` tells of point clouds."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ..data import FormatError, PointCloud, PointClouds
+from ..data._report.overview import disk_size
+from ..data.checks import Finding
+
+
+def clouds_of(given: PointCloud | PointClouds) -> list[tuple[str, Any]]:
+    """By the name of the file; each to be read by calling it."""
+    if isinstance(given, PointCloud):
+        return [(os.path.basename(given.path), lambda: given)]
+    return [(name, lambda i=i: given[i]) for i, name in enumerate(given.names)]
+
+
+def inspect_clouds(given: PointCloud | PointClouds) -> dict[str, Any]:
+    """As `overview` tells of recordings."""
+    streams: dict[str, Any] = {}
+    findings: list[Finding] = []
+    for name, read in clouds_of(given):
+        try:
+            cloud = read()
+            points = cloud.points
+        except FormatError as error:
+            where = f"{error.path} {error.place}".strip()
+            findings.append(Finding("error", "damage", "", where, error.reason))
+            continue
+        good = np.isfinite(points).all(axis=1)
+        kept = points[good].astype(np.float64)
+        if not good.any():
+            findings.append(Finding("error", "nan", name, "", "no point is finite"))
+        elif not good.all():
+            text = f"{int((~good).sum())} of {len(points)} points have no reading"
+            findings.append(Finding("note", "nan", name, "", text))
+        zeros = int((kept == 0).all(axis=1).sum())
+        if zeros > 1:
+            text = f"{zeros} points are 0, 0, 0: what some drivers write for no return"
+            findings.append(Finding("note", "constant", name, "", text))
+        streams[name] = {
+            "samples": len(points),
+            "finite": int(good.sum()),
+            "extent": np.ptp(kept, axis=0).tolist() if good.any() else None,
+            "min": kept.min(axis=0).tolist() if good.any() else None,
+            "max": kept.max(axis=0).tolist() if good.any() else None,
+            "fields": list(cloud.fields),
+            "organized": [cloud.width, cloud.height] if cloud.height > 1 else None,
+        }
+    return {
+        "path": given.path,
+        "format": "point clouds" if isinstance(given, PointClouds) else "point cloud",
+        "size_bytes": disk_size(given.path),
+        "kind": "clouds",
+        "streams": streams,
+        "left_out": [],
+        "findings": [finding.to_dict() for finding in findings],
+    }

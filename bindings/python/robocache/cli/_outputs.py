@@ -1,0 +1,44 @@
+"""Where commands may write: never over what they read."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Optional
+
+from .._files.atomic_write import require_place
+from .._files.overwrite import lies_in
+from ._common import Failure
+
+
+def check_output(
+    output: Path,
+    overwrite: bool,
+    inputs: Iterable[Optional[Path]],
+    option: str = "--output",
+    within: Optional[str] = None,
+) -> None:
+    """That an output takes nothing away, before any work is done.
+
+    ``within``: how the name ends of a file that belongs into a data set that is read.
+    """
+    for given in inputs:
+        if given is None:
+            continue
+        if lies_in(str(given), str(output)):
+            told = "is what is read" if lies_in(str(output), str(given)) else f"holds {given}"
+            raise Failure(f"{option}: {output} {told}, which it would replace; write elsewhere")
+        inside = lies_in(str(output), str(given)) and os.path.lexists(output)
+        if inside and not _belongs(output, within):
+            raise Failure(
+                f"{option}: {output} lies in {given}, which is read, and exists; write elsewhere"
+            )
+    require_place(str(output), overwrite)
+
+
+def _belongs(output: Path, within: Optional[str]) -> bool:
+    return within is not None and output.name.endswith(within)
+
+
+def definition_files(definitions: Optional[list[str]]) -> list[Path]:
+    """The files of --definition TYPE=FILE."""
+    return [Path(text.partition("=")[2]) for text in definitions or () if "=" in text]

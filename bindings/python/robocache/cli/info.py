@@ -1,0 +1,15 @@
+"""``robocache info``."""
+
+import dataclasses
+
+from .. import info as facts
+from ._common import AsJson
+from ._display import print_json
+
+
+def info(as_json: AsJson = False) -> None:
+    """Show the version, the devices, and why CUDA is not used if it is not."""
+    if as_json:
+        print_json(dataclasses.asdict(facts()))
+    else:
+        print(facts())

@@ -1,0 +1,275 @@
+"""``robocache inspect``: what is there, and what is wrong with it."""
+
+from typing import Annotated, Any, Optional
+
+import typer
+
+from ..data import PointCloud, PointClouds, checks
+from ..data._findings import MEANINGS
+from ..data._format_values import duration, number, plural, size
+from ..data._report.overview import kind_lines, overview, times_lines
+from . import _display as show
+from ._common import (
+    AsJson,
+    DataPath,
+    Definitions,
+    FollowLinks,
+    Fps,
+    IgnoreTopics,
+    Kind,
+    MaxUnpacked,
+    Time,
+    Unit,
+    no_such,
+    open_data,
+    with_kinds,
+)
+from ._inspect_clouds import inspect_clouds
+from ._messages import in_cli_words
+
+KINDS = tuple(kind for kind in MEANINGS if kind != "damage")
+CHECKS = ("warnings", "errors")
+_MOST = 12  # of a list
+_LONG = 150  # characters of one of its items
+
+
+def inspect(
+    path: DataPath,
+    check: Annotated[
+        Optional[str],
+        typer.Option(
+            "--check",
+            metavar="[=errors]",
+            help="Exit with 1 if there are errors or warnings; with --check=errors, if there are "
+            "errors.",
+        ),
+    ] = None,
+    ignore: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            help="The identifier of findings to leave out, such as gaps or unread: --json shows "
+            "that of each. Repeatable.",
+            metavar="IDENTIFIER",
+        ),
+    ] = None,
+    ignore_topic: IgnoreTopics = None,
+    max_gap: Annotated[
+        Optional[float],
+        typer.Option(
+            help="Longer times between samples are gaps; default: 2.5 periods.",
+            metavar="SECONDS",
+            min=0,
+        ),
+    ] = None,
+    jitter: Annotated[
+        float, typer.Option(help="What intervals may vary, as a part of the period.", min=0)
+    ] = 0.2,
+    everything: Annotated[bool, typer.Option("--all", help="Cut no list short.")] = False,
+    kind: Kind = None,
+    unit: Unit = None,
+    fps: Fps = None,
+    time: Time = None,
+    definition: Definitions = None,
+    follow_links: FollowLinks = False,
+    max_unpacked: MaxUnpacked = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is there, and find what is wrong with it.
+
+    Gaps, jitter, stamps that repeat or go back, clocks that drift, channels that never change, NaN,
+    quaternions off unit length, messages that were not read, stored statistics that are not those
+    of the data. Damaged files are read as far
+    as they can be; damage makes the exit code 1 even without --check.
+    """
+    if check not in (None, *CHECKS):
+        raise typer.BadParameter(
+            f"{check!r}: write --check, or --check=errors", param_hint="--check"
+        )
+    for each in ignore or ():
+        if each == "damage":
+            raise typer.BadParameter("damage cannot be ignored", param_hint="--ignore")
+        if each not in KINDS:
+            text = no_such(each, "finding", each, KINDS, "")
+            raise typer.BadParameter(
+                f"{text} Identifiers: {', '.join(KINDS)}", param_hint="--ignore"
+            )
+    given = open_data(
+        path,
+        damaged="keep",
+        unit=unit,
+        fps=fps,
+        definitions=definition,
+        follow_links=follow_links,
+        max_unpacked=max_unpacked,
+        time=time,
+        ignore_topics=ignore_topic,
+    )
+    given = with_kinds(given, kind)
+    if isinstance(given, (PointCloud, PointClouds)):
+        told = inspect_clouds(given)
+    else:
+        told = overview(
+            given, checks.survey(given, max_gap=max_gap, jitter=jitter, unit=unit), unit
+        )
+    left = [f for f in told["findings"] if f["kind"] not in (ignore or ())]
+    told["findings"] = left
+    bad = [f for f in left if f["severity"] != "note"]
+    told["ok"] = not bad
+    if as_json:
+        show.print_json(told)
+    else:
+        _print(told, everything)
+    fails = [f for f in bad if f["severity"] == "error"] if check == "errors" else bad
+    if any(f["kind"] == "damage" for f in left) or (check is not None and fails):
+        raise typer.Exit(1)
+
+
+def _print(told: dict[str, Any], everything: bool) -> None:
+    out = show.Page()
+    out.print(told["path"], style="bold", wrap=False)
+    out.items(head_parts(told))
+    out.print()
+    if told["kind"] == "clouds":
+        rows = [_cloud_row(name, of) for name, of in told["streams"].items()]
+        out.print(show.table(("file", "points", "finite", "extent m", "fields"), rows))
+    else:
+        ticks = told["time_unit"] == "ticks"
+        rows = [_row(name, of, ticks) for name, of in told["streams"].items()]
+        head = ["stream" if told["kind"] == "recording" else "track", "samples", "ch"]
+        head += ["rate" if ticks else "Hz", "period", "jitter", "gaps", "longest", "cover"]
+        out.print(show.table(head, rows))
+        if told["clock"] is not None:
+            out.print(f"by {'header stamps' if told['clock'] == 'header' else 'log times'}")
+        elif ticks and any(of["rate"] is not None for of in told["streams"].values()):
+            out.print("unit of the times is not known (--unit ns, us, ms or s)")
+        lines = times_lines(told["streams"])
+        shown = lines if everything else lines[:_MOST]
+        for line in shown:
+            out.print(_cut(line, None if everything else _MOST))
+        _more(out, lines, None if everything else _MOST)
+    most = None if everything else _MOST
+    print_kinds(out, told, most)
+    if told["left_out"]:
+        out.print()
+        out.print(f"left out: {len(told['left_out'])}", style="bold")
+        out.print(
+            show.listed(
+                ("  -", "", _cut(f"{o['place']}: {o['reason']}", most))
+                for o in told["left_out"][:most]
+            )
+        )
+        _more(out, told["left_out"], most)
+    out.print()
+    print_findings(out, told["findings"], most)
+
+
+def print_kinds(out: show.Page, told: dict[str, Any], most: Optional[int]) -> None:
+    """Channels that are not numbers or steps, by stream, with what that was concluded from."""
+    lines = [
+        ("  -", "", _cut(in_cli_words(f"{name}: {line}"), most))
+        for name, of in told["streams"].items()
+        if "kinds" in of
+        for line in kind_lines(of["kinds"])
+    ]
+    if lines:
+        out.print()
+        out.print("kinds", style="bold")
+        out.print(show.listed(lines[:most]))
+        _more(out, lines, most)
+
+
+def _cut(text: str, most: Optional[int]) -> str:
+    text = in_cli_words(text)
+    return text if most is None or len(text) <= _LONG else text[: _LONG - 3] + "..."
+
+
+def print_findings(out: show.Page, findings: list[dict[str, Any]], most: Optional[int]) -> None:
+    """Each with its severity, and how many there are."""
+    lines = [(f["severity"], show.COLOURS[f["severity"]], finding_text(f)) for f in findings[:most]]
+    if lines:
+        out.print(show.listed(lines))
+    _more(out, findings, most)
+    print_remedies(out, findings)
+    counts = [
+        plural(sum(f["severity"] == severity for f in findings), severity)
+        for severity in ("error", "warning", "note")
+        if any(f["severity"] == severity for f in findings)
+    ]
+    if lines:
+        out.print()
+    out.print(", ".join(counts) or "nothing found", style="bold")
+
+
+def print_remedies(out: show.Page, findings: list[dict[str, Any]]) -> None:
+    """What to do about errors and warnings, once for each identifier."""
+    remedies: dict[str, str] = {}
+    for found in findings:
+        if found["severity"] != "note":
+            remedies.setdefault(found["kind"], found["remedy"])
+    if remedies:
+        out.print()
+        out.print("what to do", style="bold")
+        lines = [(f"  {kind}", "", in_cli_words(text)) for kind, text in remedies.items()]
+        out.print(show.listed(lines))
+
+
+def finding_text(finding: dict[str, Any]) -> str:
+    """Where it is and what it is, in a line."""
+    where = " ".join(part for part in (finding["stream"], finding["place"]) if part)
+    text = in_cli_words(finding["text"])
+    return f"{where}: {text}" if where else text
+
+
+def _more(out: show.Page, listed: list[Any], most: Optional[int]) -> None:
+    if most is not None and len(listed) > most:
+        out.print(f"  ... and {len(listed) - most} more: --all shows them")
+
+
+def head_parts(told: dict[str, Any]) -> list[str]:
+    """Format, size, length and numbers."""
+    parts = [told["format"]]
+    if told["size_bytes"] is not None:
+        parts.append(size(told["size_bytes"]))
+    samples = sum(of["samples"] for of in told["streams"].values())
+    if told["kind"] == "recording":
+        if told["duration"] is not None:
+            length = duration(told["duration"], told["time_unit"] == "ticks")
+            since = f" from {told['begin_utc']} UTC" if told["begin_utc"] else ""
+            parts.append(length + since)
+        parts += [plural(len(told["streams"]), "stream"), plural(samples, "sample")]
+    elif told["kind"] == "episodes":
+        parts.append(plural(told["episodes"], "episode"))
+        if told["shortest"] is not None:
+            parts.append(f"{told['frames']} frames ({told['shortest']} to {told['longest']} each)")
+        if told["rate"] is not None:
+            parts.append(f"{told['rate']:g} Hz")
+        if told["tasks"]:
+            parts.append(plural(told["tasks"], "task"))
+    else:
+        parts += [plural(len(told["streams"]), "cloud"), plural(samples, "point")]
+    return parts
+
+
+def _row(name: str, of: dict[str, Any], ticks: bool) -> list[str]:
+    if of["rate"] is None:
+        return [name, str(of["samples"]), _or_dash(of["channels"]), *"-" * 6]
+    return [
+        name,
+        str(of["samples"]),
+        _or_dash(of["channels"]),
+        number(of["rate"], 4),
+        duration(of["period"], ticks),
+        duration(of["jitter"], ticks),
+        str(of["gaps"]),
+        duration(of["longest_gap"], ticks),
+        "-" if of["coverage"] is None else f"{of['coverage']:.0%}",
+    ]
+
+
+def _cloud_row(name: str, of: dict[str, Any]) -> list[str]:
+    extent = "-" if of["extent"] is None else " x ".join(f"{e:.3g}" for e in of["extent"])
+    return [name, str(of["samples"]), str(of["finite"]), extent, " ".join(of["fields"])]
+
+
+def _or_dash(value: Any) -> str:
+    return "-" if value is None else str(value)

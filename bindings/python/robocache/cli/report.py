@@ -1,0 +1,125 @@
+"""``robocache report``: a page that shows a recording or a data set."""
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from ..data import PointCloud, PointClouds, report_html, save_rerun
+from ..data._format_values import size
+from . import _display as show
+from ._common import (
+    AcceptGuesses,
+    AsJson,
+    AsNumbers,
+    DataPath,
+    Definitions,
+    Failure,
+    FollowLinks,
+    Fps,
+    IgnoreTopics,
+    Kind,
+    MaxUnpacked,
+    Overwrite,
+    Time,
+    Unit,
+    guesses,
+    open_data,
+    with_kinds,
+)
+from ._outputs import check_output, definition_files
+
+_FASTEST = 200.0  # Hz
+
+
+def report(
+    path: DataPath,
+    html: Annotated[
+        Optional[Path], typer.Option(help="The page to write: one file, which needs no other.")
+    ] = None,
+    rerun: Annotated[
+        Optional[Path],
+        typer.Option(help="A file for the Rerun viewer: all streams before and after alignment."),
+    ] = None,
+    rate: Annotated[
+        Optional[float],
+        typer.Option(
+            help="What --rerun aligns to; default: that of the fastest stream, at most 200.",
+            metavar="HZ",
+        ),
+    ] = None,
+    max_gap: Annotated[
+        Optional[float],
+        typer.Option(help="Longer times between samples are gaps.", metavar="SECONDS", min=0),
+    ] = None,
+    kind: Kind = None,
+    accept_guesses: AcceptGuesses = False,
+    as_numbers: AsNumbers = False,
+    overwrite: Overwrite = False,
+    ignore_topic: IgnoreTopics = None,
+    unit: Unit = None,
+    fps: Fps = None,
+    time: Time = None,
+    definition: Definitions = None,
+    follow_links: FollowLinks = False,
+    max_unpacked: MaxUnpacked = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page with the timelines, rates, gaps, ranges and statistics of all streams.
+
+    What is damaged is left out and told; the exit code is 1 then.
+    """
+    if html is None and rerun is None:
+        raise typer.BadParameter(
+            "say what to write: --html PAGE.html or --rerun FILE.rrd", param_hint="--html, --rerun"
+        )
+    if rate is not None and rerun is None:
+        raise typer.BadParameter("--rate is for --rerun alone")
+    read = [path, *definition_files(definition)]
+    if html is not None:
+        check_output(html, overwrite, read, "--html", within=".html")
+    if rerun is not None:
+        check_output(rerun, overwrite, [*read, html], "--rerun", within=".rrd")
+    given = open_data(
+        path,
+        damaged="keep",
+        unit=unit,
+        fps=fps,
+        definitions=definition,
+        follow_links=follow_links,
+        max_unpacked=max_unpacked,
+        time=time,
+        ignore_topics=ignore_topic,
+    )
+    if isinstance(given, (PointCloud, PointClouds)):
+        raise Failure("point clouds have no timeline: robocache inspect shows them")
+    given = with_kinds(given, kind)
+    written: dict[str, Any] = {}
+    damaged = False
+    if html is not None:
+        told = report_html(given, html, max_gap=max_gap, unit=unit, overwrite=overwrite)
+        damaged = any(finding["kind"] == "damage" for finding in told["findings"])
+        written["html"], written["report"] = str(html), told
+    if rerun is not None:
+        own = _fastest(given, unit) if rate is None else rate
+        decided = guesses(accept_guesses, as_numbers)
+        save_rerun(given, rerun, own, max_gap=max_gap, unit=unit, overwrite=overwrite, **decided)
+        damaged = damaged or bool(given.problems)
+        written["rerun"] = str(rerun)
+    if as_json:
+        show.print_json(written)
+    else:
+        for target in (html, rerun):
+            if target is not None:
+                text = f"wrote {target} ({size(target.stat().st_size)})"
+                show.Page().print(text, wrap=False)
+    if damaged:
+        raise typer.Exit(1)
+
+
+def _fastest(given: Any, unit: Optional[str]) -> float:
+    """The rate of the fastest stream, by its median period."""
+    periods = [of.period for of in given.report(unit=unit).streams.values() if of.period > 0]
+    if not periods:
+        raise Failure("--rate: is needed, for no stream has a rate")
+    return min(1 / float(min(periods)), _FASTEST)

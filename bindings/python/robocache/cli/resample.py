@@ -1,0 +1,218 @@
+"""``robocache resample``: all streams onto one clock, written as a data set."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import numpy as np
+import typer
+
+from .._arguments.resample_params import METHODS
+from ..data import Episodes, Recording, align, save
+from ..data._errors import without_unread
+from ..data._kinds.declared import parsed
+from . import _display as show
+from ._common import (
+    AcceptGuesses,
+    AsJson,
+    AsNumbers,
+    Clock,
+    Damaged,
+    DataPath,
+    Definitions,
+    Failure,
+    FollowLinks,
+    Fps,
+    IgnoreTopics,
+    Kind,
+    MaxUnpacked,
+    Output,
+    Overwrite,
+    Streams,
+    Time,
+    Unit,
+    check_clock,
+    chosen,
+    guesses,
+    of_recordings,
+    open_data,
+    require_clock,
+    with_kinds,
+)
+from ._messages import in_cli_words
+from ._outputs import check_output, definition_files
+
+_MOST = 12  # things that were left out, in a list
+_BY_SUFFIX = {".npz": "npz", ".zarr": "zarr"}
+
+
+def resample(
+    path: DataPath,
+    output: Output,
+    rate: Annotated[
+        float,
+        typer.Option(help="Of the clock, times a second.", metavar="HZ", show_default=False),
+    ],
+    format: Annotated[
+        Optional[str],
+        typer.Option(
+            help="npz, zarr or lerobot; default: by the suffix, lerobot for a folder without."
+        ),
+    ] = None,
+    max_gap: Annotated[
+        Optional[float],
+        typer.Option(help="Nothing is made up in longer gaps.", metavar="SECONDS", min=0),
+    ] = None,
+    method: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            help="linear, previous, next, nearest, cubic, pchip, slerp, angle, angle_deg, ... "
+            "instead of what suits the kind, for a stream or for some channels. Repeatable.",
+            metavar="STREAM[:CHANNELS]=METHOD",
+        ),
+    ] = None,
+    kind: Kind = None,
+    accept_guesses: AcceptGuesses = False,
+    as_numbers: AsNumbers = False,
+    span: Annotated[
+        str,
+        typer.Option(help="intersection: while all streams have samples; union: while any has."),
+    ] = "intersection",
+    task: Annotated[
+        Optional[str], typer.Option(help="What the robot did in the recording.")
+    ] = None,
+    stream: Streams = None,
+    ignore_topic: IgnoreTopics = None,
+    clock: Clock = None,
+    unit: Unit = None,
+    fps: Fps = None,
+    time: Time = None,
+    damaged: Damaged = "refuse",
+    overwrite: Overwrite = False,
+    definition: Definitions = None,
+    follow_links: FollowLinks = False,
+    max_unpacked: MaxUnpacked = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring all streams onto one clock, and write them as a data set.
+
+    Numbers are interpolated, quaternions by slerp, angles the shorter way round, integers and bool
+    taken from before: `robocache inspect` shows which channels are what. With --max-gap or --span
+    union a track "valid" shows what is not made up.
+    """
+    target = format or _BY_SUFFIX.get(output.suffix, "lerobot")
+    check_output(output, overwrite, [path, *definition_files(definition)])
+    check_clock(clock)
+    given = open_data(
+        path,
+        damaged=damaged,
+        unit=unit,
+        fps=fps,
+        definitions=definition,
+        follow_links=follow_links,
+        max_unpacked=max_unpacked,
+        time=time,
+        ignore_topics=ignore_topic,
+    )
+    require_clock(given, clock)
+    given = with_kinds(given, kind)
+    if isinstance(given, Recording):
+        given = given.select(chosen(stream, given.names))
+    elif isinstance(given, Episodes):
+        of_recordings(given, {"--task": task, "--clock": clock})
+        given = given.select(tracks=chosen(stream, given.tracks, "This data set"))
+    else:
+        raise Failure("point clouds have no rate: robocache voxelize takes them")
+    decided: Any = guesses(accept_guesses, as_numbers)
+    aligned = align(
+        given,
+        rate,
+        methods=_methods(method, given),
+        **decided,
+        max_gap=max_gap,
+        span=span,
+        clock=clock,
+        unit=unit,
+        tasks=None if task is None else [task],
+    )
+    left_out = save(aligned, output, target, overwrite=overwrite)
+    told = _told(output, target, aligned, left_out, given, everything=stream is None)
+    if as_json:
+        show.print_json(told)
+    else:
+        _print(told)
+
+
+def _methods(asked: Optional[list[str]], given: Any) -> dict[str, str]:
+    known = given.names if isinstance(given, Recording) else tuple(given.tracks)
+    methods = {}
+    for text in asked or ():
+        stream, channels, method = parsed(text, known, "--method")
+        if method not in METHODS:
+            raise Failure(f"--method {text}: no such method, expected {', '.join(METHODS)}")
+        methods[stream if channels == "*" else f"{stream}:{channels}"] = method
+    return methods
+
+
+def _told(
+    output: Path, kind: str, aligned: Episodes, left_out: Any, given: Any, everything: bool
+) -> Any:
+    """As JSON has it; ``everything``: no streams were chosen."""
+    unread = [u for u in getattr(given, "unread", ()) if everything or u.place in given.names]
+    valid = aligned["valid"] if "valid" in aligned else None
+    tracks: dict[str, dict[str, Any]] = {}
+    for name, track in aligned.tracks.items():
+        tracks[name] = {
+            "rows": track.num_rows,
+            "channels": track.num_channels,
+            "dtype": None if track.values is None else str(track.values.dtype),
+            "valid": None,
+        }
+        if valid is not None and valid.names and name in valid.names:
+            part = valid.values[:, valid.names.index(name)]
+            tracks[name]["valid"] = float(np.mean(part)) if len(part) else None
+    return {
+        "output": str(output),
+        "format": kind,
+        "episodes": len(aligned),
+        "streams": tracks,
+        "notes": [in_cli_words(note) for note in aligned.notes],
+        "unread": [dataclasses.asdict(each) for each in unread],
+        "left_out": [
+            {"place": o.place, "reason": o.reason} for o in without_unread(left_out, unread)
+        ],
+        "problems": [str(problem) for problem in given.problems],
+    }
+
+
+def _print(told: Any) -> None:
+    out = show.Page()
+    rows = [
+        [
+            name,
+            of["rows"],
+            of["channels"] or "-",
+            of["dtype"] or "-",
+            "-" if of["valid"] is None else f"{of['valid']:.1%}",
+        ]
+        for name, of in told["streams"].items()
+    ]
+    out.print(show.table(("track", "rows", "ch", "dtype", "valid"), rows))
+    lines = [("damage", show.COLOURS["error"], text) for text in told["problems"]]
+    lines += [("cut", show.COLOURS["warning"], note) for note in told["notes"]]
+    lines += [
+        ("not read", show.COLOURS["warning"], in_cli_words(f"{u['place']}: {u['reason']}"))
+        for u in told["unread"][:_MOST]
+        if u["loses_numbers"]
+    ]
+    lines += [
+        ("left out", "", in_cli_words(f"{o['place']}: {o['reason']}"))
+        for o in told["left_out"][:_MOST]
+    ]
+    if lines:
+        out.print()
+        out.print(show.listed(lines))
+    if len(told["left_out"]) > _MOST:
+        out.print(f"... and {len(told['left_out']) - _MOST} more: --json lists them")
+    out.print()
+    out.print(f"wrote {told['output']} ({told['format']})", wrap=False)

@@ -1,0 +1,310 @@
+"""``robocache stats``: statistics that are exact, and whether those stored are."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any, Optional, cast
+
+import numpy as np
+import typer
+
+from .. import StatisticsAccumulator, StatisticsResult, statistics_files
+from ..data import Episodes, Recording
+from ..data._checks.unread import nothing_to
+from ..data._format_values import number
+from . import _display as show
+from ._actions import MOST_STEPS, action_windows, require_kinds, state_and_action
+from ._common import (
+    AcceptGuesses,
+    AsJson,
+    AsNumbers,
+    Damaged,
+    DataPath,
+    Definitions,
+    Device,
+    Failure,
+    FollowLinks,
+    IgnoreTopics,
+    Kind,
+    MaxUnpacked,
+    Overwrite,
+    Streams,
+    Time,
+    chosen,
+    device_of,
+    guesses,
+    open_data,
+    tell_problems,
+    tell_unread,
+    with_kinds,
+)
+from ._outputs import check_output, definition_files
+from ._stored_statistics import compare
+from .inspect import print_findings
+
+_WRITERS = {
+    "lerobot": statistics_files.write_lerobot,
+    "openpi": statistics_files.write_openpi,
+    "gr00t": statistics_files.write_gr00t,
+}
+_MOST = 40  # channels of a table
+_ROWS = ("all", "valid", "whole")
+
+
+def stats(
+    path: DataPath,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Compare the stored statistics with these; exit with 1 if they differ."
+        ),
+    ] = False,
+    relative: Annotated[
+        Optional[int],
+        typer.Option(
+            help="Of the next H actions, each less the state that the first is taken in.",
+            metavar="H",
+            min=1,
+            max=MOST_STEPS,
+        ),
+    ] = None,
+    rows: Annotated[
+        Optional[str],
+        typer.Option(
+            help="Which of these count: all, held at the end as openpi has it; valid, those "
+            "within the episode; whole, of samples whose H all are, as LeRobot and GR00T have it; "
+            "default: whole.",
+        ),
+    ] = None,
+    per_step: Annotated[
+        bool, typer.Option("--per-step", help="Of each of the H actions by itself.")
+    ] = False,
+    absolute: Annotated[
+        Optional[str],
+        typer.Option(help="Channels that stay absolute, with commas, such as a gripper's."),
+    ] = None,
+    state: Annotated[Optional[str], typer.Option(help="The track of states.")] = None,
+    action: Annotated[Optional[str], typer.Option(help="The track of actions.")] = None,
+    kind: Kind = None,
+    accept_guesses: AcceptGuesses = False,
+    as_numbers: AsNumbers = False,
+    write: Annotated[
+        Optional[str],
+        typer.Option(help="Write a file of statistics: lerobot, openpi or gr00t.", metavar="KIND"),
+    ] = None,
+    output: Annotated[
+        Optional[Path], typer.Option("--output", "-o", help="The file that --write writes.")
+    ] = None,
+    overwrite: Overwrite = False,
+    stream: Streams = None,
+    ignore_topic: IgnoreTopics = None,
+    time: Time = None,
+    everything: Annotated[bool, typer.Option("--all", help="Cut no table short.")] = False,
+    device: Device = "auto",
+    damaged: Damaged = "refuse",
+    definition: Definitions = None,
+    follow_links: FollowLinks = False,
+    max_unpacked: MaxUnpacked = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count, range, mean, deviation and quantiles of each channel, exact.
+
+    The mean and the deviation are those of exact arithmetic, rounded once; quantiles are those of
+    numpy.quantile. NaN and infinite values are counted and left out.
+    """
+    if (write is None) != (output is None):
+        if write is not None:
+            text = f"--write {write} needs --output FILE (and the other way round)"
+            raise typer.BadParameter(text, param_hint="--write")
+        text = (
+            f"--output {output} needs --write {{{', '.join(_WRITERS)}}} (and the other way round)"
+        )
+        raise typer.BadParameter(text, param_hint="--output")
+    if write is not None and write not in _WRITERS:
+        raise typer.BadParameter(
+            f"{write!r} is none of {', '.join(_WRITERS)}", param_hint="--write"
+        )
+    if output is not None:
+        read = [path, *definition_files(definition)]
+        check_output(output, overwrite, read, within="stats.json")
+    if relative is not None and check:
+        raise typer.BadParameter("--check has nothing to compare --relative with")
+    if relative is not None and stream:
+        raise typer.BadParameter("--stream says nothing of --relative: --state and --action do")
+    if rows is not None and rows not in _ROWS:
+        raise typer.BadParameter(f"{rows!r} is none of {', '.join(_ROWS)}", param_hint="--rows")
+    if relative is None:
+        _check_alone(
+            {
+                "--rows": rows,
+                "--per-step": per_step or None,
+                "--absolute": absolute,
+                "--state": state,
+                "--action": action,
+            }
+        )
+    opened: Any = {
+        "damaged": damaged,
+        "definitions": definition,
+        "follow_links": follow_links,
+        "max_unpacked": max_unpacked,
+        "time": time,
+        "ignore_topics": ignore_topic,
+    }
+    given = with_kinds(open_data(path, **opened), kind)
+    decided = any(guesses(accept_guesses, as_numbers).values())
+    if relative is None:
+        results, names = _computed(given, stream, device)
+    else:
+        tracks = state_and_action(given, state, action, "--relative")
+        picked = given.select(tracks=list(dict.fromkeys(tracks))).load()
+        if not decided:
+            require_kinds(picked, tracks[1], absolute)
+        results, names = _of_chunks(
+            picked, tracks, relative, absolute, rows or "whole", per_step, device
+        )
+    tell_problems(given)
+    if stream is None:
+        tell_unread(given, results.keys())
+    findings, compared = compare(given, results, names) if check else ([], 0)
+    bad = [found for found in findings if found.severity != "note"]
+    if write is not None and output is not None:
+        _WRITERS[write](output, results)
+    if as_json:
+        told: dict[str, Any] = {
+            "path": str(path),
+            "streams": {
+                name: {"names": names[name], **results[name].to_dict()} for name in results
+            },
+        }
+        if check:
+            told["findings"] = [found.to_dict() for found in findings]
+            told.update(compared=compared, ok=not bad)
+        show.print_json(told)
+    else:
+        _print(results, names, None if everything else _MOST)
+        if check:
+            print_findings(show.Page(), [f.to_dict() for f in findings], None)
+        if output is not None:
+            show.Page().print(f"wrote {output}", wrap=False)
+    if bad:
+        raise typer.Exit(1)
+
+
+def _check_alone(options: dict[str, Any]) -> None:
+    for option, value in options.items():
+        if value is not None:
+            raise typer.BadParameter(f"{option} is for --relative alone")
+
+
+def _of_chunks(
+    picked: Episodes,
+    tracks: tuple[str, str],
+    steps: int,
+    absolute: Optional[str],
+    rows: str,
+    per_step: bool,
+    device: str,
+) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
+    """Of actions less the state that the first of them is taken in."""
+    longest = int(max(picked.lengths(tracks[1]), default=0))
+    if longest == 0 or (rows == "whole" and steps > longest):
+        raise Failure(
+            f"--relative: no episode has {steps} actions, the longest {longest}; take fewer, or "
+            "--rows valid"
+        )
+    spec = action_windows(picked, *tracks, steps, [0], absolute, True)
+    where, kept = device_of(device), cast(Any, rows)
+    found = spec.statistics(
+        picked if where == "cpu" else picked.to(where), rows=kept, per_step=per_step
+    )
+    name = tracks[1]
+    return {name: found["action"]}, {name: picked.track_info(name).names}
+
+
+def _computed(
+    given: Any, wanted: Optional[list[str]], device: str
+) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
+    """By stream the statistics, and the names of the channels."""
+    if isinstance(given, Recording):
+        return _of_recording(given, chosen(wanted, given.names))
+    if not isinstance(given, Episodes):
+        raise Failure("point clouds have no channels over time: robocache inspect shows them")
+    with_values = [name for name, track in given.tracks.items() if track.values is not None]
+    picked = given.select(tracks=chosen(wanted, with_values, "This data set"))
+    if not sum(int(picked.lengths(name).sum()) for name in picked.tracks):
+        raise Failure("nothing to count: no episode has rows")
+    where = device_of(device)
+    names = {name: picked[name].names for name in picked.tracks}
+    results = (picked if where == "cpu" else picked.to(where)).statistics()
+    return {name: _on_host(result) for name, result in results.items()}, names
+
+
+def _of_recording(
+    given: Recording, wanted: list[str]
+) -> tuple[dict[str, StatisticsResult], dict[str, Any]]:
+    """In as many passes through the file as exact quantiles take, in the memory of a piece."""
+    accumulators: dict[str, StatisticsAccumulator] = {}
+    names: dict[str, Any] = {}
+    unfinished = wanted
+    while unfinished:
+        for piece in given.pieces(unfinished):
+            if not piece.names or len(piece) == 0:
+                continue
+            if piece.stream not in accumulators:
+                accumulators[piece.stream] = StatisticsAccumulator(len(piece.names))
+                names[piece.stream] = piece.names
+            accumulators[piece.stream].update(np.ascontiguousarray(piece.values))
+        unfinished = [
+            name for name in unfinished if name in accumulators and accumulators[name].next_pass()
+        ]
+    if not accumulators:
+        raise Failure(nothing_to("count", given.select(wanted)))
+    order = sorted(accumulators, key=list(dict.fromkeys([*wanted, *accumulators])).index)
+    return {name: accumulators[name].result() for name in order}, names
+
+
+def _flat(result: StatisticsResult) -> StatisticsResult:
+    """Steps and channels as channels."""
+    arrays = {
+        name: getattr(result, name).reshape(-1)
+        for name in ("count", "nonfinite", "min", "max", "mean", "std")
+    }
+    quantiles = result.quantiles.swapaxes(0, 1).reshape(len(result.levels), -1)
+    return dataclasses.replace(result, **arrays, quantiles=quantiles)
+
+
+def _on_host(result: StatisticsResult) -> StatisticsResult:
+    told = result.to_dict()
+    arrays = {key: told.pop(key) for key in ("count", "nonfinite", "min", "max", "mean", "std")}
+    quantiles = np.asarray(told.pop("quantiles"), np.float64)
+    return StatisticsResult(**arrays, quantiles=quantiles, **told)
+
+
+def _print(
+    results: dict[str, StatisticsResult], names: dict[str, Any], most: Optional[int]
+) -> None:
+    out = show.Page()
+    for name, result in results.items():
+        out.print(f"{name}: {int(np.max(result.count))} values", style="bold", wrap=False)
+        channels = names[name] or [f"[{i}]" for i in range(result.mean.shape[-1])]
+        if result.mean.ndim == 2:  # by step
+            channels = [f"+{step} {c}" for step in range(len(result.mean)) for c in channels]
+            result = _flat(result)
+        with_bad = bool(result.nonfinite.any())
+        head = ["channel", "min", "q01", "mean", "q99", "max", "std"]
+        rows = []
+        for c, channel in enumerate(channels[:most]):
+            shown = [
+                result.min[c],
+                result.quantile(0.01)[c],
+                result.mean[c],
+                result.quantile(0.99)[c],
+                result.max[c],
+                result.std[c],
+            ]
+            bad = [str(int(result.nonfinite[c]))] if with_bad else []
+            rows.append([channel, *(number(x, 4) for x in shown), *bad])
+        out.print(show.table([*head, *(["bad"] if with_bad else [])], rows))
+        if most is not None and len(channels) > most:
+            out.print(f"... and {len(channels) - most} more: --all shows them")
+        out.print()

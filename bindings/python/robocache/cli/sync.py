@@ -1,0 +1,243 @@
+"""``robocache sync``: offset and drift between two sensors of one motion."""
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from .. import Track
+from ..data import Episodes, FormatError, RecordedStream, Recording
+from ..data import sync as find
+from ..data._checks.unread import nothing_to
+from ..data._time_units import unit_of
+from . import _display as show
+from ._common import (
+    AsJson,
+    Clock,
+    Damaged,
+    DataPath,
+    Definitions,
+    Failure,
+    FollowLinks,
+    Fps,
+    IgnoreTopics,
+    MaxUnpacked,
+    Time,
+    Unit,
+    check_clock,
+    no_such,
+    of_recordings,
+    open_data,
+    require_clock,
+    tell_problems,
+)
+
+_WEAK = 0.2  # a correlation that tells little
+_WIDE = 0.1  # of the offsets that were tried: an uncertainty that tells little
+_MOST = 12  # channels in a message
+_SENSOR = "STREAM[:CHANNELS]"
+
+
+def sync(
+    path: DataPath,
+    a: Annotated[
+        str,
+        typer.Option(
+            "--a",
+            metavar=_SENSOR,
+            help="A stream, and channels of it if not all: their names or how these begin, with "
+            "commas.",
+            show_default=False,
+        ),
+    ],
+    b: Annotated[
+        str,
+        typer.Option("--b", metavar=_SENSOR, help="The other one.", show_default=False),
+    ],
+    other: Annotated[
+        Optional[Path], typer.Option(help="Where --b is, if in another recording.")
+    ] = None,
+    kind_a: Annotated[
+        str,
+        typer.Option(
+            help="How --a tells of motion: values (a rate, as of a gyro), change, rotation_xyzw, "
+            "rotation_wxyz.",
+        ),
+    ] = "auto",
+    kind_b: Annotated[str, typer.Option(help="How --b does.")] = "auto",
+    match: Annotated[
+        str,
+        typer.Option(
+            help="each: channel by channel; any: in axes that are turned against each other."
+        ),
+    ] = "auto",
+    max_offset: Annotated[
+        float, typer.Option(help="Offsets are sought up to this.", metavar="SECONDS")
+    ] = 1.0,
+    max_drift: Annotated[
+        float, typer.Option(help="Drifts up to this; 0: none is sought.", metavar="PPM", min=0)
+    ] = 0.0,
+    within: Annotated[
+        Optional[float],
+        typer.Option(
+            help="Exit with 1 unless the offset, with twice its uncertainty, is below this.",
+            metavar="SECONDS",
+        ),
+    ] = None,
+    ignore_topic: IgnoreTopics = None,
+    clock: Clock = None,
+    unit: Unit = None,
+    fps: Fps = None,
+    time: Time = None,
+    damaged: Damaged = "refuse",
+    definition: Definitions = None,
+    follow_links: FollowLinks = False,
+    max_unpacked: MaxUnpacked = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find offset and drift between the clocks of two sensors of one motion.
+
+    Such as a gyro against the turning of a pose, or joint states against the actions that commanded
+    them: by cross-correlation on a common clock, with an uncertainty.
+    """
+    options: Any = {
+        "damaged": damaged,
+        "unit": unit,
+        "fps": fps,
+        "definitions": definition,
+        "follow_links": follow_links,
+        "max_unpacked": max_unpacked,
+        "ignore_topics": ignore_topic,
+        "time": time,
+    }
+    check_clock(clock)
+    given = _opened(path, other, **options)
+    beside = given if other is None else _opened(other, path, **options)
+    for each in (given, beside):
+        require_clock(each, clock)
+    if not isinstance(given, Recording) and not isinstance(beside, Recording):
+        of_recordings(given, {"--clock": clock})
+    first, second = _sensor(given, a, "--a"), _sensor(beside, b, "--b")
+    units = [_unit_of(given, first, unit), _unit_of(beside, second, unit)]
+    units[1] = units[1] or units[0]
+    taken = f"times of {a} were taken to be in {units[0]}, of {b} in {units[1]}"
+    try:
+        result = find(
+            first,
+            second,
+            kind_a=kind_a,
+            kind_b=kind_b,
+            match=match,
+            max_offset=max_offset,
+            max_drift=1e-6 * max_drift,
+            clock=clock,
+            unit=unit or getattr(given, "unit", None),
+        )
+    except ValueError as error:
+        if "no time in common" not in str(error):
+            raise
+        raise Failure(f"{error}; {taken}") from None
+    tell_problems(given, beside)
+    weak = result.correlation < _WEAK or result.uncertainty > _WIDE * max_offset
+    failed = within is not None and not abs(result.offset) + 2 * result.uncertainty < within
+    if as_json:
+        told = {"a": a, "b": b, **result.to_dict(), "weak": weak, "ok": not failed}
+        told["units"] = dict(zip("ab", units))
+        show.print_json(told)
+    else:
+        _print(result, b, weak)
+        if unit is not None or other is not None:
+            show.Page().print(taken)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _opened(path: Path, other: Optional[Path], **options: Any) -> Any:
+    """A recording. One that tells another unit keeps it where the --unit is of the other file."""
+    try:
+        return open_data(path, **options)
+    except FormatError:
+        without = {**options, "unit": None}
+        if other is None or options["unit"] is None or not _takes_unit(other, without):
+            raise
+        return open_data(path, **without)
+
+
+def _takes_unit(path: Path, without: dict[str, Any]) -> bool:
+    """Whether a recording does not tell the unit of its times."""
+    try:
+        return getattr(open_data(path, **without), "unit", None) is None
+    except FormatError:  # where some files tell
+        return True
+
+
+def _unit_of(given: Any, sensor: Any, unit: Optional[str]) -> Optional[str]:
+    """The unit that the times of a stream or a track were taken to be in."""
+    if isinstance(sensor, RecordedStream):
+        own = given.info(sensor.name).unit or sensor.unit
+        times = next(iter(sensor.clocks.values()), None)
+    else:
+        own, times = unit_of(sensor) or given.unit, sensor.times
+    return own or unit or ("s" if times is not None and times.dtype.kind == "f" else None)
+
+
+def _print(result: Any, b: str, weak: bool) -> None:
+    out = show.Page()
+    plus = "\N{PLUS-MINUS SIGN}"
+    rows = [
+        ("offset", f"{1e3 * result.offset:.3f} ms", f"{plus} {1e3 * result.uncertainty:.3f} ms"),
+    ]
+    if result.drift_uncertainty == result.drift_uncertainty:
+        spread = f"{plus} {1e6 * result.drift_uncertainty:.2f} ppm"
+        rows.append(("drift", f"{1e6 * result.drift:.2f} ppm", spread))
+    rows.append(("correlation", f"{result.correlation:.3f}", ""))
+    rows.append(("overlap", f"{result.overlap:.1f} s", ""))
+    out.print(show.table(("", "", ""), rows))
+    out.print()
+    out.print(f"add the offset to the times of {b}: clock_offset={result.offset:.6f} of its Stream")
+    if weak:
+        out.print(
+            "weak: the two have little motion in common, do not rely on it",
+            style=show.COLOURS["warning"],
+        )
+
+
+def _sensor(given: Any, asked: str, option: str) -> Any:
+    """A stream or a track, of the channels that were asked for."""
+    if not isinstance(given, (Recording, Episodes)):
+        raise Failure(f"{option}: point clouds have no streams")
+    known = list(given.names if isinstance(given, Recording) else given.tracks)
+    fitting = [name for name in known if asked == name or asked.startswith(f"{name}:")]
+    if not fitting:
+        if not known and isinstance(given, Recording):
+            raise Failure(f"{option} {asked}: {nothing_to('compare', given)}")
+        whose = "This recording has" if isinstance(given, Recording) else "This data set has"
+        raise Failure(no_such(f"{option} {asked}", "stream", asked, known, whose))
+    name = max(fitting, key=len)
+    stream = given[name]
+    if isinstance(given, Recording) and not (len(given[name]) and given[name].names):
+        raise Failure(f"{option} {asked}: {nothing_to('compare', given)}")
+    wanted = [part for part in asked[len(name) + 1 :].split(",") if part]
+    if not wanted:
+        return stream
+    names = stream.names or [f"[{i}]" for i in range(stream.values.shape[1])]
+    columns: list[int] = []
+    for part in wanted:
+        found = [i for i, channel in enumerate(names) if channel == part]
+        found = found or [i for i, channel in enumerate(names) if channel.startswith(part)]
+        if not found:
+            shown = ", ".join(names[:_MOST])
+            more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+            raise Failure(
+                f"{option} {asked}: stream {name} has no channel {part}. Its channels: "
+                f"{shown or 'none'}{more}"
+            )
+        columns += found
+    if isinstance(stream, RecordedStream):
+        return stream.select(names=[names[i] for i in columns])
+    return Track(
+        stream.values[:, columns],
+        stream.episode_offsets,
+        times=stream.times,
+        names=[names[i] for i in columns],
+    )

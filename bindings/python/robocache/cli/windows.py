@@ -1,0 +1,206 @@
+"""``robocache windows``: training samples out of episodes, and how fast they come."""
+
+import importlib.util
+import time
+from typing import Annotated, Any, Callable, Optional
+
+import numpy as np
+import typer
+
+from .. import WindowSpec
+from ..data import Episodes
+from ..data._format_values import number
+from . import _display as show
+from ._actions import MOST_STEPS, action_windows, require_kinds, state_and_action
+from ._common import (
+    AcceptGuesses,
+    AsJson,
+    AsNumbers,
+    Damaged,
+    DataPath,
+    Definitions,
+    Device,
+    Failure,
+    FollowLinks,
+    IgnoreTopics,
+    Kind,
+    MaxUnpacked,
+    device_of,
+    guesses,
+    open_data,
+    tell_problems,
+    with_kinds,
+)
+
+_SECONDS = 2.0  # of a measurement
+_LEAST = 5  # batches of one
+
+
+def windows(
+    path: DataPath,
+    bench: Annotated[
+        bool, typer.Option("--bench", help="Measure how many windows a second there are.")
+    ] = False,
+    steps: Annotated[int, typer.Option(help="Actions of a window.", min=1, max=MOST_STEPS)] = 50,
+    history: Annotated[
+        int, typer.Option(help="States of a window, the last one now.", min=1, max=MOST_STEPS)
+    ] = 2,
+    batch: Annotated[int, typer.Option(help="Windows of a batch.", min=1)] = 256,
+    relative: Annotated[
+        bool, typer.Option("--relative", help="Actions less the state of now.")
+    ] = False,
+    absolute: Annotated[
+        Optional[str],
+        typer.Option(help="Channels of the action that stay absolute, with commas."),
+    ] = None,
+    state: Annotated[Optional[str], typer.Option(help="The track of states.")] = None,
+    action: Annotated[Optional[str], typer.Option(help="The track of actions.")] = None,
+    ignore_topic: IgnoreTopics = None,
+    kind: Kind = None,
+    accept_guesses: AcceptGuesses = False,
+    as_numbers: AsNumbers = False,
+    device: Device = "auto",
+    damaged: Damaged = "refuse",
+    definition: Definitions = None,
+    follow_links: FollowLinks = False,
+    max_unpacked: MaxUnpacked = None,
+    as_json: AsJson = False,
+) -> None:
+    """Cut training samples out of episodes: some states, and the actions from now on.
+
+    It tells how many there are, and which part of them lies within their episodes. With --bench it
+    measures batches of random samples, by robocache.windows and, where torch is installed, by
+    robocache.torch.WindowLoader. Video is not read.
+    """
+    if absolute is not None and not relative:
+        raise typer.BadParameter("--absolute is for --relative alone")
+    given = open_data(
+        path,
+        damaged=damaged,
+        definitions=definition,
+        follow_links=follow_links,
+        max_unpacked=max_unpacked,
+        ignore_topics=ignore_topic,
+    )
+    given = with_kinds(given, kind)
+    decided = any(guesses(accept_guesses, as_numbers).values())
+    names = state_and_action(given, state, action, "windows")
+    episodes = given.select(tracks=list(dict.fromkeys(names))).load()
+    tell_problems(given, episodes)
+    if not episodes.lengths(names[1]).sum():
+        raise Failure("nothing to cut windows out of: no episode has rows")
+    if relative and not decided:
+        require_kinds(episodes, names[1], absolute)
+    rows = list(range(1 - history, 1))
+    spec = action_windows(episodes, *names, steps, rows, absolute, relative)
+    told = _told(spec, episodes, steps)
+    if bench:
+        where = device_of(device)
+        told["device"], told["batch"] = where, batch
+        told["bench"] = _measured(spec, episodes.to(where) if where != "cpu" else episodes, batch)
+    if as_json:
+        show.print_json(told)
+    else:
+        _print(spec, told)
+
+
+def _told(spec: WindowSpec, episodes: Episodes, steps: int) -> dict[str, Any]:
+    lengths = episodes.lengths(spec.track("action"))
+    whole = int(np.maximum(lengths - steps + 1, 0).sum())
+    inside = int(sum(np.clip(lengths - k, 0, None).sum() for k in range(steps)))
+    samples = int(lengths.sum())
+    return {
+        "episodes": len(episodes),
+        "samples": samples,
+        "whole": whole,
+        "valid": inside / (samples * steps) if samples else None,
+        "windows": {
+            name: {"track": spec.track(name), "offsets": list(window.offsets)}
+            for name, window in spec.windows.items()
+        },
+    }
+
+
+def _measured(spec: WindowSpec, episodes: Any, batch: int) -> list[dict[str, Any]]:
+    """Seconds a batch, by each way there is."""
+    which, anchors = spec.samples(episodes)
+    order = np.random.default_rng(0).permutation(len(which))
+    wait = _waiting(episodes)
+    state = {"at": 0}
+
+    def cut() -> int:
+        begin = state["at"] % max(len(order) - batch + 1, 1)
+        rows = order[begin : begin + batch]
+        state["at"] += batch
+        spec.cut(episodes, which[rows], anchors[rows])
+        return len(rows)
+
+    told = [_timed("robocache.windows", cut, wait)]
+    if importlib.util.find_spec("torch") is not None:
+        from .. import torch
+
+        loader = torch.WindowLoader(episodes, spec, min(batch, len(which)))
+        batches = iter(loader)
+
+        def load() -> int:
+            nonlocal batches
+            try:
+                return len(next(batches))
+            except StopIteration:
+                batches = iter(loader)
+                return len(next(batches))
+
+        told.append(_timed("robocache.torch.WindowLoader", load, wait))
+    return told
+
+
+def _timed(name: str, run: Callable[[], int], wait: Callable[[], None]) -> dict[str, Any]:
+    for _ in range(3):
+        run()
+    wait()
+    batches = windows = 0
+    begin = time.perf_counter()
+    while batches < _LEAST or time.perf_counter() - begin < _SECONDS:
+        windows += run()
+        batches += 1
+    wait()
+    seconds = time.perf_counter() - begin
+    return {
+        "by": name,
+        "seconds_a_batch": seconds / batches,
+        "windows_a_second": windows / seconds,
+    }
+
+
+def _waiting(episodes: Any) -> Callable[[], None]:
+    """Waits for a GPU, where arrays are on one."""
+    values = next(t.values for t in episodes.tracks.values() if t.values is not None)
+    if hasattr(values, "is_cuda") and values.is_cuda:
+        import torch
+
+        return lambda: torch.cuda.synchronize()
+    if type(values).__module__.startswith("cupy"):
+        import cupy
+
+        return lambda: cupy.cuda.get_current_stream().synchronize()
+    return lambda: None
+
+
+def _print(spec: WindowSpec, told: dict[str, Any]) -> None:
+    out = show.Page()
+    for line in str(spec).split("\n"):
+        out.print(line)
+    part = "" if told["valid"] is None else f"; {told['valid']:.1%} of all actions are in them"
+    out.print()
+    out.print(
+        f"{told['samples']} samples of {told['episodes']} episodes, {told['whole']} of them whole"
+        f" within their episodes{part}"
+    )
+    if "bench" in told:
+        rows = [
+            [of["by"], f"{1e6 * of['seconds_a_batch']:.1f}us", number(of["windows_a_second"], 4)]
+            for of in told["bench"]
+        ]
+        head = (f"on {told['device']}, {told['batch']} windows a batch", "a batch", "windows/s")
+        out.print()
+        out.print(show.table(head, rows))

@@ -1,0 +1,1 @@
+"""Checks of times, values, stored statistics and unread parts."""

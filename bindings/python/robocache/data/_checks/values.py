@@ -1,0 +1,183 @@
+"""Checks of channels: NaN, constants, quaternions; over pieces of a stream of any length."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .._findings import Finding
+from .._kinds.kinds import KindFinder, Kinds, Said, kind_option
+from .._kinds.names import guesses
+from .._kinds.values import Lengths
+
+_UNUSED = re.compile(r"covariance")  # constant in nearly every recording
+
+
+def quaternions_of(names: Sequence[str] | None, channels: int, track: str = "") -> list[int]:
+    """Where names say that a quaternion begins, of those whose channels are neighbours."""
+    found = guesses(track, None if names is None else tuple(names), channels)
+    runs = [sorted(guess.columns) for guess in found if guess.kind == "quaternion"]
+    return sorted(run[0] for run in runs if run == list(range(run[0], run[0] + 4)))
+
+
+class Channels:
+    """What is known of the channels of a stream after some of its pieces."""
+
+    def __init__(
+        self,
+        name: str,
+        names: Sequence[str] | None,
+        channels: int,
+        *,
+        dtypes: Sequence[str] | None = None,
+        type: str = "",
+        said: Sequence[Said] = (),
+        declared: Mapping[str, str] | None = None,
+        rows: int | None = None,
+        kinds: Kinds | None = None,
+    ) -> None:
+        """``dtypes``: of each channel, None: floats; others as of :class:`RecordedStream`.
+
+        ``rows`` is how many samples there will be, where that is known; ``kinds`` those of the
+        channels, where they are known before.
+        """
+        self.name, self.names, self.width = name, names, channels
+        dtypes = ("float64",) * channels if dtypes is None else dtypes
+        self._finder: KindFinder | None = None
+        if kinds is None:
+            self._finder = KindFinder(
+                name, names, dtypes, type=type, said=said, declared=declared, rows=rows
+            )
+        self._kinds = kinds
+        self.rows = 0
+        self.count: Any = None  # [D], as those that follow, of all samples so far
+        self.nonfinite: Any = None
+        self.low: Any = None
+        self.high: Any = None
+        self.first: Any = None  # [D], of 64-bit integers: ranges in floats do not tell these apart
+        self.varies: Any = False  # [D], from the first
+        self._lengths: dict[tuple[int, ...], Lengths] = {}
+        if self._finder is not None:
+            self._lengths = self._finder.facts.lengths
+        elif kinds is not None:
+            four = [group.columns for group in kinds.groups if group.kind == "quaternion"]
+            four += [group.columns for group in kinds.candidates if group.source == "names"]
+            self._lengths = {columns: Lengths(columns) for columns in four}
+
+    @property
+    def kinds(self) -> Kinds:
+        """The kinds of the channels, by all samples so far."""
+        if self._finder is not None and self._kinds is None:
+            self._kinds = self._finder.found()
+        return self._kinds or Kinds(())
+
+    def add(self, values: Any, begins: Any = None) -> None:
+        """Samples [n,D] that come next; ``begins`` [n]: where an episode begins."""
+        import numpy as np
+
+        from ... import statistics
+
+        if len(values) == 0 or self.width == 0:
+            return
+        told = statistics(values, quantiles=())
+        if self.count is None:
+            self.count, self.nonfinite = told.count.copy(), told.nonfinite.copy()
+            self.low, self.high = told.min.copy(), told.max.copy()
+        else:
+            self.count += told.count
+            self.nonfinite += told.nonfinite
+            self.low, self.high = np.fmin(self.low, told.min), np.fmax(self.high, told.max)
+        if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
+            self.first = values[0].copy() if self.first is None else self.first
+            self.varies |= (values != self.first).any(axis=0)
+        if self._finder is not None:
+            self._finder.add(values, begins)
+            self._kinds = None
+        else:
+            for lengths in self._lengths.values():
+                lengths.add(values)
+        self.rows += len(values)
+
+    def findings(self) -> list[Finding]:
+        if self.count is None:
+            return []
+        off = self._off_unit()
+        return self._nonfinite() + self._constant() + off + list(self.kinds.findings)
+
+    def label(self, channel: int) -> str:
+        return self.names[channel] if self.names is not None else f"channel {channel}"
+
+    def _nonfinite(self) -> list[Finding]:
+        found = []
+        bad = self.nonfinite.nonzero()[0].tolist()
+        whole = [c for c in bad if self.count[c] == 0]
+        if whole:
+            text = f"{self._some(whole)}: no finite value at all"
+            found.append(Finding("error", "nan", self.name, self.label(whole[0]), text))
+        partly = [c for c in bad if self.count[c]]
+        if partly:
+            most = max(partly, key=lambda c: int(self.nonfinite[c]))
+            text = f"{self._some(partly)}: NaN or infinite, up to {self.nonfinite[most]} of "
+            text += f"{self.rows} values"
+            found.append(Finding("warning", "nan", self.name, self.label(most), text))
+        return found
+
+    def _constant(self) -> list[Finding]:
+        import numpy as np
+
+        if self.rows < 2:
+            return []
+        same = (self.low == self.high) & (self.count > 1) & np.logical_not(self.varies)
+        same = same.nonzero()[0].tolist()
+        if len(same) == self.width:
+            which = (
+                "its channel never"
+                if self.width == 1
+                else f"none of its {self.width} channels ever"
+            )
+            text = f"constant: {which} changes"
+            return [Finding("warning", "constant", self.name, "", text)]
+        found = []
+        used = [c for c in same if not _UNUSED.search(self.label(c))]
+        for severity, chosen in (
+            ("warning", used),
+            ("note", [c for c in same if c not in set(used)]),
+        ):
+            if chosen:
+                first = f", at {self.low[chosen[0]]:g}" if len(chosen) == 1 else ""
+                text = f"{self._some(chosen)}: never changes{first}"
+                place = self.label(chosen[0])
+                found.append(Finding(severity, "constant", self.name, place, text))
+        return found
+
+    def _off_unit(self) -> list[Finding]:
+        found = []
+        known = {group.columns for group in self.kinds.groups if group.kind == "quaternion"}
+        # Names say so, and not enough values: alignment asks for a decision.
+        doubtful = {g.columns: g for g in self.kinds.candidates if g.source == "names"}
+        known |= set(doubtful)
+        for columns, of in self._lengths.items():
+            if columns not in known:
+                continue
+            labels = [self.label(column) for column in sorted(columns)]
+            place = os.path.commonprefix(labels).rstrip("._[") or labels[0]
+            if of.zero:
+                text = f"{of.zero} of {self.rows} quaternions are 0"
+                found.append(Finding("warning", "quaternion", self.name, place, text))
+            if of.off_slightly:
+                apart, at = of.worst
+                text = (
+                    f"{of.off_slightly} of {self.rows} quaternions are off "
+                    f"unit length, by up to {apart:.3g} at sample {at}"
+                )
+                if columns in doubtful:
+                    text += f": {kind_option(self.name, self.names, doubtful[columns])}"
+                found.append(Finding("warning", "quaternion", self.name, place, text))
+        return found
+
+    def _some(self, channels: list[int]) -> str:
+        shown = ", ".join(self.label(c) for c in channels[:4])
+        more = f" and {len(channels) - 4} more" if len(channels) > 4 else ""
+        return f"{len(channels)} of {self.width} channels ({shown}{more})"

@@ -1,0 +1,139 @@
+"""What is computed of episodes: reports, statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from .. import Episodes as InMemory
+from .. import Stream, Track, Transform, Window, WindowSpec, report
+from .. import statistics as exact
+from .._arguments.options import count
+from .._arguments.to_numpy import on_host
+from .._printable import printable
+
+if TYPE_CHECKING:
+    from .. import Report, StatisticsResult
+    from .._typing import Accumulate
+    from ._episodes import Episodes
+
+_RELATIVE = {"action": "observation.state"}
+LEVELS = (0.01, 0.1, 0.5, 0.9, 0.99)
+
+
+def report_of(episodes: Episodes, unit: str | None) -> Report:
+    """:func:`robocache.report` of all tracks with times."""
+    import numpy as np
+
+    told = {}
+    for name, track in episodes.tracks.items():
+        if track.times is None or track.num_rows == 0:
+            continue
+        times = on_host(track.times)
+        if track.time_unit is not None:
+            times = times.view(track.time_unit.partition(",")[0].rstrip("]") + "]")
+        offsets = on_host(track.episode_offsets)
+        told[name] = Stream(np.zeros((len(times), 0), np.float32), times, offsets=offsets)
+    if not told:
+        raise ValueError("episodes: no track has times")
+    return report(told, unit=episodes.unit or unit)
+
+
+def exact_of(
+    track: Track, *, quantiles: Sequence[float] = LEVELS, per_episode: bool = False
+) -> StatisticsResult:
+    """The statistics of a track's values."""
+    offsets = track.episode_offsets if per_episode else None
+    return exact(track.values, quantiles=quantiles, offsets=offsets, per_row=per_episode)
+
+
+def statistics(
+    episodes: Episodes,
+    tracks: Collection[str] | None = None,
+    *,
+    quantiles: Sequence[float] = LEVELS,
+    per_episode: bool = False,
+    relative: int | None = None,
+    to: Mapping[str, str] | None = None,
+    rows: Accumulate = "whole",
+    per_step: bool = False,
+) -> dict[str, StatisticsResult]:
+    """Exact statistics of the tracks of episodes, where they lie: :func:`robocache.statistics`.
+
+    Those of relative actions are of chunks: of each row the ``relative`` rows from it on, less the
+    state at it. They are counted as the chunks are cut, and never written.
+
+    Parameters
+    ----------
+    episodes
+        :class:`~robocache.data.Episodes`.
+    tracks
+        Names; None: all with values.
+    quantiles
+        Levels from 0 to 1.
+    per_episode
+        Of each episode by itself: arrays [E,D] and quantiles [E,Q,D].
+    relative
+        The number of rows of a chunk; None: of the values as they are.
+    to
+        With ``relative``: by track the track of which the state is; None: {"action":
+        "observation.state"}. They need the same channels; others are
+        :meth:`robocache.WindowSpec.statistics`'s, with its transforms.
+    rows
+        With ``relative``: those of "whole" chunks, which lie in their episode (LeRobot, GR00T),
+        "valid" ones, or "all", where the last row is held (openpi).
+    per_step
+        With ``relative``: of each row of a chunk by itself, arrays [H,D].
+
+    Returns
+    -------
+    dict
+        :class:`robocache.StatisticsResult` by track, as :mod:`robocache.statistics_files` writes
+        them.
+    """
+    if not isinstance(episodes, InMemory):
+        told = f"a {type(episodes).__name__}"
+        raise TypeError(f"episodes: is {told}, expected robocache.data.Episodes")
+    if relative is not None:
+        if tracks is not None or per_episode:
+            raise ValueError("relative: goes with to, expected neither tracks nor per_episode")
+        return _relative(
+            episodes, count(relative, "relative"), dict(to or _RELATIVE), rows, per_step, quantiles
+        )
+    names = [n for n, t in episodes.tracks.items() if t.values is not None]
+    told = {}
+    for name in names if tracks is None else tracks:
+        track = episodes[name]
+        if track.values is None:
+            raise ValueError(f"tracks: {printable(name)} has no values: they are in files")
+        told[name] = exact_of(track, quantiles=quantiles, per_episode=per_episode)
+    return told
+
+
+def _relative(
+    episodes: Episodes,
+    horizon: int,
+    to: Mapping[str, str],
+    rows: Accumulate,
+    per_step: bool,
+    quantiles: Sequence[float],
+) -> dict[str, StatisticsResult]:
+    """Of chunks less the state at their first row."""
+    told = {}
+    for name, state in to.items():
+        count, other = episodes[name].num_channels, episodes[state].num_channels
+        if count != other:
+            raise ValueError(
+                f"to: {name} has {count} channels, but {state} has {other}; a WindowSpec with its "
+                "transforms tells which of them go together"
+            )
+        less = Transform("subtract", 0, count, reference=("state", 0))
+        spec = WindowSpec(
+            {
+                "state": Window([0], track=state),
+                "chunk": Window(range(horizon), track=name, transforms=[less]),
+            }
+        )
+        found = spec.statistics(episodes, rows=rows, per_step=per_step, quantiles=quantiles)
+        told[name] = found["chunk"]
+    return told

@@ -1,0 +1,238 @@
+"""Files that are read: which ones, how they are opened, and how much they may unpack to."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO, TextIO
+
+from ._errors import FormatError
+
+# O_NONBLOCK: opening a pipe without a writer returns at once. It means nothing for a regular file.
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+
+def special_kind(path: str) -> str | None:
+    """What a path is if it is neither a file nor a folder: reading such a path may never end."""
+    return _special(os.stat(path).st_mode)
+
+
+def _special(mode: int) -> str | None:
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return None
+    return "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+
+
+def opened(path: str) -> BinaryIO:
+    """Open a regular file for reading, as bytes. It never waits and never changes the file.
+
+    Raises
+    ------
+    FormatError
+        The path is a folder, a pipe, a socket or a device.
+    OSError
+        The file cannot be opened.
+    """
+    require_regular(path)  # opening a device may have an effect of its own
+    descriptor = os.open(path, _FLAGS)
+    try:
+        _require_regular(path, os.fstat(descriptor).st_mode)  # what stands there may have changed
+        return open(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def opened_text(path: str, errors: str = "strict") -> TextIO:
+    """Open a regular file for reading, as UTF-8 text: see :func:`opened`."""
+    return io.TextIOWrapper(opened(path), encoding="utf-8", errors=errors)
+
+
+@contextmanager
+def reopened(path: str) -> Iterator[str]:
+    """Give a path by which a library may open a regular file, even if the file is replaced.
+
+    Raises
+    ------
+    FormatError, OSError
+        As :func:`opened`.
+    """
+    with opened(path) as file:
+        descriptor_path = f"/proc/self/fd/{file.fileno()}"
+        yield descriptor_path if os.path.exists(descriptor_path) else path
+
+
+def walked(path: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Go through a folder as ``os.walk`` does, but with an error for a folder that cannot be read.
+
+    Links to folders are not followed.
+
+    Raises
+    ------
+    OSError
+        A folder cannot be read; ``os.walk`` skips it without an error.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    return os.walk(path, onerror=refuse)
+
+
+def is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry of a folder is a regular file, or a link to one."""
+    return entry.is_file() if not entry.is_symlink() else os.path.isfile(entry.path)
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry of a folder is a folder, or a link to one."""
+    return entry.is_dir() if not entry.is_symlink() else os.path.isdir(entry.path)
+
+
+def require_regular(path: str) -> None:
+    """Refuse a path that is not a regular file: for libraries that open files by their path.
+
+    Raises
+    ------
+    FormatError
+        The path is a folder, a pipe, a socket or a device.
+    FileNotFoundError
+        There is nothing.
+    """
+    _require_regular(path, os.stat(path).st_mode)
+
+
+def _require_regular(path: str, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else _special(mode)
+        raise FormatError(path, "", f"is {kind}, expected a regular file")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How many bytes the compressed data of a source may unpack to.
+
+    A small file can unpack to terabytes. Without a limit of the caller's, a source may unpack to
+    ``RATIO`` times its own size, or to ``LEAST`` bytes if that is more.
+    """
+
+    given: int | None = None  #: bytes; None: by the size of the source
+
+    LEAST = 256 << 20
+    RATIO = 200
+
+    def __post_init__(self) -> None:
+        if self.given is not None and (type(self.given) is not int or self.given < 0):
+            raise ValueError(f"max_unpacked: is {self.given!r}, expected a number of bytes or None")
+
+    @property
+    def least(self) -> int:
+        """The bytes that a source of any size may unpack to."""
+        return self.of(0)
+
+    def of(self, size: int) -> int:
+        """The bytes that a source of ``size`` bytes may unpack to."""
+        return max(self.LEAST, self.RATIO * size) if self.given is None else self.given
+
+    def require(self, path: str, place: str, unpacked: int, size: int) -> None:
+        """Refuse a source of ``size`` bytes if it unpacks to more than it may.
+
+        Raises
+        ------
+        FormatError
+            It does; the message names the option that raises the limit.
+        """
+        most = self.of(size)
+        if unpacked > most:
+            raise FormatError(
+                path,
+                place,
+                f"unpacks to {unpacked:,} bytes or more, expected at most {most:,} from {size:,} "
+                f"bytes; if that is right, open it with max_unpacked={unpacked}",
+            )
+
+
+class Folder:
+    """A data set's folder: neither ``..`` nor a link in a name leads out of it."""
+
+    def __init__(self, path: str, follow_links: bool = False) -> None:
+        self.path = path
+        self.follow_links = follow_links
+        self.real = os.path.realpath(path)
+
+    def file(self, name: str) -> str:
+        """The path of a file in it, by its name from there.
+
+        Raises
+        ------
+        FormatError
+            It is not there, or elsewhere, or a device, a pipe or a socket.
+        """
+        joined = self.place(name)
+        self.require_inside(name)
+        if not os.path.exists(joined):
+            raise FormatError(self.path, name, "is missing")
+        special = special_kind(joined)
+        if special is not None:
+            raise FormatError(self.path, name, f"is {special}, expected a file or a folder")
+        return joined
+
+    def place(self, name: str) -> str:
+        """The path that a name has in it, whether there is a file or not. Links are not looked at.
+
+        Raises
+        ------
+        FormatError
+            The name alone leads elsewhere.
+        """
+        parts = name.replace("\\", "/").split("/")
+        if os.path.isabs(name) or ".." in parts:
+            raise FormatError(self.path, name, "leads out of the data set, and is not followed")
+        return os.path.join(self.path, name)
+
+    def require_inside(self, name: str) -> None:
+        """No link leads out of it on the way to a file.
+
+        Raises
+        ------
+        FormatError
+            One does.
+        """
+        if not self.follow_links and not self.holds(os.path.join(self.path, name)):
+            raise FormatError(
+                self.path, name, "is a link out of the data set; follow_links=True follows it"
+            )
+
+    def holds(self, path: str) -> bool:
+        """Whether a path, all links followed, is in the folder."""
+        real = os.path.realpath(path)
+        return real == self.real or real.startswith(self.real.rstrip(os.sep) + os.sep)
+
+    def has(self, name: str) -> bool:
+        return os.path.exists(os.path.join(self.path, name))
+
+
+def head(path: str, size: int) -> bytes:
+    """The first bytes of a regular file; b"" of anything else."""
+    if not os.path.isfile(path):
+        return b""
+    with opened(path) as file:
+        return file.read(size) or b""  # a system file that would wait returns None
+
+
+def what_is(path: str) -> str:
+    """What a file is that is not what its name tells."""
+    if os.path.isdir(path):
+        return "a folder"
+    special = special_kind(path) if os.path.exists(path) else None
+    if special is not None:
+        return special
+    from ._formats.strangers import look_alike
+
+    if os.path.getsize(path) and (like := look_alike(path)):
+        return like
+    return f"a file that begins with {begin!r}" if (begin := head(path, 8)) else "a file of 0 bytes"

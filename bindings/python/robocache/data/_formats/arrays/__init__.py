@@ -1,0 +1,1 @@
+"""NumPy files, and named arrays, which npz and Zarr share."""

@@ -1,0 +1,227 @@
+"""Recordings and episodes as named arrays and a description: what npz and Zarr files hold.
+
+The description is plain JSON. Arrays go by short names, so that no name of a stream becomes a path.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Callable, Union
+
+from .... import Track
+from ...._arguments.to_numpy import on_host
+from ...._episodes.channels import KINDS, SOURCES, Group
+from ..._episodes import About, Episodes
+from ..._errors import FormatError, LeftOut, Problem
+from ..._kinds.kinds import Kinds, candidate_findings
+from ..._kinds.tracks import kinds_of_track, with_kinds
+from ..._recording import RecordedStream, Recording
+
+VERSION = 1
+_LONGEST = 255  # bytes of a name that all file systems hold
+_CUT = 200
+Data = Union[Recording, Episodes]
+
+
+def flattened(given: Data) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
+    """The description, and the arrays one by one."""
+    if isinstance(given, Recording):
+        return _recording(given)
+    return _episodes(given)
+
+
+def _recording(given: Recording) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
+    streams = list(given.streams.values())
+    told = [
+        {
+            "name": stream.name,
+            "kind": stream.kind,
+            "names": list(stream.names),
+            "clocks": list(stream.clocks),
+            "unit": stream.unit,
+            "dtypes": None if stream.dtypes is None else list(stream.dtypes),
+            "kinds": _groups(stream.kinds),
+            **({"static": True} if stream.static else {}),
+        }
+        for stream in streams
+    ]
+
+    def arrays() -> Iterator[tuple[str, Any]]:
+        for i, stream in enumerate(streams):
+            yield f"s{i}_values", stream.values
+            for clock, times in stream.clocks.items():
+                yield f"s{i}_{clock}", times
+
+    left_out = [[each.place, each.reason] for each in given.left_out]
+    head = {"robocache": "recording", "version": VERSION, "source": given.path}
+    return {**head, "left_out": left_out, "streams": told}, arrays()
+
+
+def _episodes(given: Episodes) -> tuple[dict[str, Any], Iterator[tuple[str, Any]]]:
+    tracks = list(given.tracks.items())
+    told = [
+        {
+            "name": name,
+            "names": None if track.names is None else list(track.names),
+            "values": track.values is not None,
+            "times": None if track.times is None else track.time_unit or "",
+            "files": None if track.files is None else [_plain(file) for file in track.files],
+            "kinds": None if track.values is None else _groups(kinds_of_track(track, name)),
+        }
+        for name, track in tracks
+    ]
+
+    def arrays() -> Iterator[tuple[str, Any]]:
+        for i, (_, track) in enumerate(tracks):
+            yield f"t{i}_offsets", on_host(track.episode_offsets)
+            if track.values is not None:
+                yield f"t{i}_values", on_host(track.values)
+            if track.times is not None:
+                yield f"t{i}_times", on_host(track.times)
+
+    tasks = None if given.tasks is None else [_plain(task) for task in given.tasks]
+    left_out = [[each.place, each.reason] for each in given.left_out]
+    head = {"robocache": "episodes", "version": VERSION, "source": given.source}
+    rest = {"tasks": tasks, "rate": given.rate, "unit": given.unit, "left_out": left_out}
+    return {**head, **rest, "tracks": told}, arrays()
+
+
+def restored(
+    told: dict[str, Any],
+    array: Callable[[str], Any],
+    path: str,
+    kind: str,
+    problems: Sequence[Problem] = (),
+) -> Recording | Episodes:
+    """A recording or episodes, from their description and a function that reads their arrays.
+
+    ``problems``: a list to which that function adds while it reads.
+    """
+    left_out = [LeftOut(place, reason) for place, reason in told.get("left_out", [])]
+    if told["robocache"] == "recording":
+        streams = {}
+        for i, of in enumerate(told["streams"]):
+            clocks = {clock: array(f"s{i}_{clock}") for clock in of["clocks"]}
+            values, names = array(f"s{i}_values"), tuple(of["names"])
+            if values.ndim != 2 or values.shape[1] != len(names):
+                text = f"has the shape {list(values.shape)}, but {len(names)} channels"
+                raise FormatError(path, f"s{i}_values", text)
+            for clock, times in clocks.items():
+                if times.shape != values.shape[:1]:
+                    text = f"has the shape {list(times.shape)}, expected {len(values)} times"
+                    raise FormatError(path, f"s{i}_{clock}", text)
+            stream = streams[of["name"]] = RecordedStream(
+                of["name"],
+                of["kind"],
+                names,
+                values,
+                clocks,
+                of["unit"],
+                None if of["dtypes"] is None else tuple(of["dtypes"]),
+                static=of.get("static") is True,
+            )
+            kinds = _kinds(of, names, len(names), path, f"s{i}")
+            if kinds is not None:
+                stream.__dict__["kinds"] = kinds
+        return Recording(None, streams, left_out=left_out, path=path, problems=problems)
+    tracks = {}
+    for i, of in enumerate(told["tracks"]):
+        times = None
+        if of["times"] is not None:
+            times = array(f"t{i}_times")
+            if of["times"]:
+                times = times.view(of["times"].partition(",")[0].rstrip("]") + "]")
+        files = of["files"]
+        track = tracks[of["name"]] = Track(
+            array(f"t{i}_values") if of["values"] else None,
+            array(f"t{i}_offsets"),
+            times=times,
+            names=of["names"],
+            files=None if files is None else [_tuple(file) for file in files],
+        )
+        kinds = _kinds(of, track.names, track.num_channels, path, f"t{i}")
+        if kinds is not None:
+            tracks[of["name"]] = with_kinds(track, of["name"], kinds)
+    about = About(kind, told["unit"], told["rate"], left_out=tuple(left_out), problems=problems)
+    tasks = None if told["tasks"] is None else [_tuple(task) for task in told["tasks"]]
+    return Episodes.made(tracks, tasks=tasks, source=path, about=about)
+
+
+def _groups(kinds: Kinds) -> dict[str, Any]:
+    """Plain dicts of the groups, and which of them are in doubt."""
+    told = [dataclasses.asdict(group) for group in kinds.groups]
+    return {"groups": told, "candidates": [dataclasses.asdict(g) for g in kinds.candidates]}
+
+
+def _kinds(
+    of: dict[str, Any], names: Sequence[str] | None, channels: int, path: str, place: str
+) -> Kinds | None:
+    """What was saved; None of files from before there were kinds."""
+    told = of.get("kinds")
+    if told is None:
+        return None
+    groups, candidates = ([_group(of) for of in told[key]] for key in ("groups", "candidates"))
+    columns = sorted(column for group in groups for column in group.columns)
+    inside = all(0 <= column < channels for group in candidates for column in group.columns)
+    if columns != list(range(channels)) or not inside:
+        raise FormatError(path, place, f"its kinds are not those of {channels} channels")
+    findings = candidate_findings(of["name"], names, channels, candidates)
+    return Kinds(tuple(groups), tuple(candidates), tuple(findings))
+
+
+def _group(told: dict[str, Any]) -> Group:
+    columns = tuple(int(column) for column in told["columns"])
+    positive = tuple(bool(each) for each in told["positive"])
+    texts = {key: told[key] for key in ("kind", "unit", "form", "source", "evidence")}
+    known = texts["kind"] in KINDS and texts["source"] in SOURCES
+    if not known or not all(isinstance(text, (str, type(None))) for text in texts.values()):
+        raise ValueError(f"no group of channels: {texts}")
+    return Group(columns=columns, positive=positive, **texts)
+
+
+def distinct(names: Sequence[str], reserved: Collection[str] = ()) -> list[str]:
+    """Names of streams as names of files: no separators, no dots at the begin, no two the same.
+
+    Files that were saved are found by them: names that a file system holds stay as they are.
+    """
+    made: list[str] = []
+    seen = set(reserved)
+    for name in names:
+        short = _held(re.sub(r"[^\w.+-]+", ".", name).strip(".") or "unnamed")
+        taken, number = short, len(made)
+        while taken in seen:
+            taken = _held(short, f".{number}")
+            number += 1
+        made.append(taken)
+        seen.add(taken)
+    return made
+
+
+def _held(name: str, end: str = "") -> str:
+    """A name as it is, or cut so that a file system holds it."""
+    if len((name + end).encode()) > _LONGEST:
+        name = name.encode()[:_CUT].decode(errors="ignore")
+    return name + end
+
+
+def parsed(text: str) -> dict[str, Any] | None:
+    """A description; None of what is none."""
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) and told.get("robocache") else None
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it."""
+    if isinstance(value, (tuple, list)):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, (int, float)) else str(value)
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,55 @@
+"""Arrays with a row a step, of whatever shape a row is."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..._errors import FormatError
+
+_NAMED = 2048  # channels, of which each gets a name
+_MOST = 1 << 16  # numbers a row
+_PICTURE = 3  # axes of a row of uint8
+
+
+def channel_names(shape: Sequence[int]) -> tuple[str, ...] | None:
+    """Of rows of more than one axis: "[2][0]"; None of vectors, and of very long ones."""
+    if len(shape) < 2 or math.prod(shape) > _NAMED:
+        return None
+    places = itertools.product(*(range(extent) for extent in shape))
+    return tuple("".join(f"[{i}]" for i in place) for place in places)
+
+
+def is_number(dtype: Any) -> bool:
+    """Whether streams and tracks hold it: no complex numbers, and no floats of 80 or 128 bits."""
+    return dtype.kind in "fiub" and dtype.itemsize <= 8
+
+
+def is_picture(shape: Sequence[int], dtype: Any) -> bool:
+    """Whether rows are too large for channels: pictures, large clouds."""
+    row = tuple(shape[1:])
+    return math.prod(row) > _MOST or (dtype.kind == "u" and len(row) >= _PICTURE)
+
+
+def stamps(array: Any, path: str, place: str) -> Any:
+    """Times as int64 or float64."""
+    import numpy as np
+
+    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        at = int(np.argmax(array > np.iinfo(np.int64).max))
+        raise FormatError(path, f"{place}, row {at}", f"is {array[at]}, a time beyond int64")
+    return np.array(array, np.float64 if array.dtype.kind == "f" else np.int64)
+
+
+def clock_rows(lengths: Any, rate: float | None) -> Any:
+    """Times of episodes without, by their rate: each begins with 0; None without a rate."""
+    import numpy as np
+
+    if rate is None:
+        return None
+    if not 0 < rate < float("inf"):
+        raise ValueError(f"rate: is {rate}, expected more than 0")
+    begins = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return (np.arange(int(lengths.sum())) - begins) / rate

@@ -1,0 +1,480 @@
+"""What ROS bags of all kinds share: topics become streams, read piece by piece."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..._errors import Damage, FormatError, LeftOut, Unread, raise_shortage
+from ..._file_access import Limit
+from ..._findings import Finding
+from ..._progress import progress
+from ..._source import Piece, StreamInfo
+from ..decompress import Budget, unpacked_messages
+from ..messages.columns import Columns
+from ..messages.decoders import Maker, Makers
+from ..messages.pieces import present
+from ..messages.ros_types import normalized
+from ..messages.topics import AnyTopic, Hooks, Part, topic_of
+from .mcap import Channel
+from .unread import beside_reason, is_beside
+
+_LOOK = 64 << 20  # bytes that may be read to find the channels of a topic
+_LOOK_FOR_KEYS = 16 << 20  # bytes of files that are read to find the keys of topics
+_FIELD = 16  # bytes that a field counts as which is followed by itself
+
+
+class BagFile(Protocol):
+    """One file of a bag, which knows its topics and where their messages are."""
+
+    path: str
+    size: int
+    packed_size: int  # as it is on disk, if it is compressed as a whole
+    indexed: bool  # whether pieces reads no more than the chunks with the messages
+    channels: dict[int, Channel]
+    counts: dict[int, int] | None  # messages by channel, where that is known
+
+    def pieces(self, wanted: Collection[int]) -> Iterator[tuple[Any, Any, int]]:
+        """Channels of messages, the messages, and how many bytes of the file were read.
+
+        There may be messages of other channels among them. A set may lose members meanwhile.
+        """
+
+
+@dataclass
+class _Topic:
+    name: str
+    typename: str
+    streams: AnyTopic
+    channels: list[tuple[int, int]]  # the file's index, the channel's id
+    count: int | None
+    told: int | None = None  # by the metadata of the bag, where no index tells the count
+    looked: bool = False
+    left: int = 0  # bytes of the files that may still be read to find its channels
+
+
+@dataclass
+class _Unknown:
+    """A topic that is not read."""
+
+    name: str
+    typename: str
+    channels: list[tuple[int, int]]
+    count: int | None
+    reason: str
+    bytes: int | None = None
+
+
+class _Infos(Mapping[str, StreamInfo]):
+    """The stream infos of topics, by name. Topics of ROS itself are found, but not listed."""
+
+    def __init__(self, topics: Mapping[str, _Topic], beside: Collection[str]) -> None:
+        self._places = {
+            part.name: (topic, part, len(topic.streams.parts) == 1)
+            for topic in topics.values()
+            for part in topic.streams.parts
+        }
+        self._listed = [name for name, at in self._places.items() if at[0].name not in beside]
+
+    def __getitem__(self, name: str) -> StreamInfo:
+        topic, part, alone = self._places[name]
+        count = part.count
+        if count is None and alone and not topic.streams.of_elements:
+            count = topic.count
+        names, said = part.decoder.names, part.decoder.said
+        return StreamInfo(name, topic.typename, count, names, said=said, static=part.static)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._listed)
+
+    def __len__(self) -> int:
+        return len(self._listed)
+
+
+class Bag:
+    """A source of streams (``_source.Source``) out of the files of one bag."""
+
+    def __init__(
+        self,
+        path: str,
+        kind: str,
+        files: Sequence[BagFile],
+        damage: Damage,
+        definitions: Mapping[str, str] | None,
+        distribution: str | None = None,
+        counts: Mapping[str, int] | None = None,
+        limit: Limit | None = None,
+    ) -> None:
+        self.path, self.kind, self.files, self.damage = path, kind, files, damage
+        self.limit = limit or Limit()
+        self.size = sum(file.size for file in files)
+        self.packed_size = sum(file.packed_size for file in files)
+        self.followed = 0  # fields of one pass
+        self.unit: str | None = "ns"
+        self.unknown: list[_Unknown] = []
+        self.beside: set[str] = set()  # topics that are no streams unless they are asked for
+        self.notes: list[Finding] = []  # of the files
+        self.beside_files: list[Unread] = []  # that are not of the bag
+        self._names: dict[str, int] = {}  # of topics, with how many have that name
+        self.topics: dict[str, _Topic] = {}
+        self._infos: _Infos | None = None
+        self._looked_for_keys = False
+        declared = self._declared()
+        kinds = Counter(topic for topic, _, _ in declared)  # types by topic
+        for topic, number in (counts or {}).items():
+            if number > 0 and topic not in kinds:
+                self._compare_counts(path, topic, 0, number, "metadata.yaml")
+        makers = Makers(definitions, distribution, self._spend)
+        for (topic, typename, serialization), channels in declared.items():
+            name = topic if kinds[topic] == 1 else f"{topic} ({typename})"
+            by_definition = self._by_definition(channels)
+            known: dict[str, tuple[Maker | str, list[tuple[int, int]]]] = {}
+            for definition, own in by_definition.items():
+                found = self._maker(makers, typename, serialization, definition)
+                # Definitions that differ in comments are one.
+                key = ""
+                if len(by_definition) > 1:
+                    key = found if isinstance(found, str) else found.fingerprint()
+                known.setdefault(key, (found, []))[1].extend(own)
+            for found, own in known.values():
+                told = (counts or {}).get(topic) if name == topic and len(known) == 1 else None
+                self._add(name, typename, found, own, told)
+
+    def _declared(self) -> dict[tuple[str, str, str], list[tuple[int, int]]]:
+        declared: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
+        for number, file in enumerate(self.files):
+            for _, channel in sorted(file.channels.items()):
+                key = (channel.topic, normalized(channel.typename), channel.serialization)
+                declared.setdefault(key, []).append((number, channel.id))
+        return declared
+
+    def _by_definition(
+        self, channels: list[tuple[int, int]]
+    ) -> dict[tuple[str, str | bytes], list[tuple[int, int]]]:
+        found: dict[tuple[str, str | bytes], list[tuple[int, int]]] = {}
+        for number, channel in channels:
+            of = self.files[number].channels[channel]
+            found.setdefault((of.definition_kind, of.definition), []).append((number, channel))
+        return found
+
+    def _maker(
+        self,
+        makers: Makers,
+        typename: str,
+        serialization: str,
+        definition: tuple[str, str | bytes],
+    ) -> Maker | str:
+        """What makes decoders of a topic's messages, or why they cannot be read."""
+        try:
+            return makers.of(typename, serialization, *definition)
+        except ValueError as error:
+            raise_shortage(self.path)
+            return str(error)
+
+    def _add(
+        self,
+        name: str,
+        typename: str,
+        made: Maker | str,
+        channels: list[tuple[int, int]],
+        told: int | None,
+    ) -> None:
+        """Add a topic. One whose name is taken, as by another definition, gets a number."""
+        topic = name
+        name = self._unique(name)
+        count = self._count(channels)
+        told = told if count is None else None
+        count = told if count is None else count
+        if is_beside(topic, typename):
+            self.beside.add(name)
+        if isinstance(made, str):
+            self.unknown.append(_Unknown(name, typename, channels, count, made))
+            return
+        latched = all(self.files[number].channels[c].latched for number, c in channels)
+        hooks = Hooks(self._spend, self._unique, self._forget_infos)
+        streams = topic_of(name, made, hooks, latched)
+        self.topics[name] = _Topic(name, typename, streams, channels, count, told)
+
+    def _unique(self, name: str) -> str:
+        """The name of a topic or stream, with a number if it is taken."""
+        base = name
+        while name in self._names:
+            self._names[base] += 1
+            name = f"{base} #{self._names[base]}"
+        self._names[name] = 1
+        return name
+
+    def _spend(self, fields: int) -> None:
+        """Count fields that were followed one by one, which takes time, against the limit."""
+        self.followed += fields
+        followed = _FIELD * self.followed
+        self.limit.require(self.path, "its strings and arrays", followed, self.packed_size)
+
+    def _count(self, channels: list[tuple[int, int]]) -> int | None:
+        total = 0
+        for number, channel in channels:
+            counts = self.files[number].counts
+            if counts is None:
+                return None
+            total += counts.get(channel, 0)
+        return total
+
+    # ---- what a source is -----------------------------------------------------------------------
+
+    @property
+    def streams(self) -> Mapping[str, StreamInfo]:
+        """By name. Topics with keys are looked into, for their streams."""
+        self._look_for_keys()
+        if self._infos is None:
+            self._infos = _Infos(self.topics, self.beside)
+        return self._infos
+
+    def _forget_infos(self) -> None:
+        """The streams of a topic have changed."""
+        self._infos = None
+
+    @property
+    def left_out(self) -> list[LeftOut]:
+        """Topics that are not read, and fields that are no channels, as far as was read."""
+        self.look()
+        found = []
+        for unknown in self.unknown:
+            messages = "messages" if unknown.count is None else f"{unknown.count:,} messages"
+            kind = f" of {unknown.typename}" if unknown.typename else ""
+            found.append(LeftOut(unknown.name, f"{messages}{kind}: {unknown.reason}"))
+        for name, topic in self.topics.items():
+            if name in self.beside:
+                found.append(LeftOut(name, beside_reason(name, topic.typename)))
+                continue
+            for part, field, reason in topic.streams.left_out():
+                found.append(LeftOut(f"{part.name}: {field}" if field else part.name, reason))
+        return found
+
+    @property
+    def unread(self) -> list[Unread]:
+        """Topics whose messages were not read, or not all of them, as far as was read."""
+        self.look()
+        self._count_unknown()
+        found = [
+            Unread(each.name, each.typename, each.count, each.bytes, each.reason)
+            for each in self.unknown
+            if each.count != 0 and each.name not in self.beside
+        ]
+        for name, topic in self.topics.items():
+            if name not in self.beside and topic.count != 0:
+                found += topic.streams.unread(topic.count)
+        return found + self.beside_files
+
+    def _count_unknown(self) -> None:
+        """Count the messages of topics that are not read, where nothing says how many there are."""
+        left = [each for each in self.unknown if each.count is None]
+        for number, file in enumerate(self.files) if left else ():
+            wanted = {channel for each in left for n, channel in each.channels if n == number}
+            counts: dict[int, int] = dict.fromkeys(wanted, 0)
+            sizes: dict[int, int] = dict.fromkeys(wanted, 0)
+            for channels, rows, _ in file.pieces(set(wanted)) if wanted else ():
+                for channel in present(channels):
+                    if channel in wanted:
+                        own = channels == channel
+                        counts[channel] += int(own.sum())
+                        sizes[channel] += int(rows.sizes[own].sum())
+            for each in left:
+                of = [channel for n, channel in each.channels if n == number]
+                each.count = (each.count or 0) + sum(counts[channel] for channel in of)
+                each.bytes = (each.bytes or 0) + sum(sizes[channel] for channel in of)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was found about files and keys, as far as was read."""
+        keys = [each for topic in self.topics.values() for each in topic.streams.findings()]
+        return self.notes + keys
+
+    def _look_for_keys(self) -> None:
+        """Look into topics that may have several keys.
+
+        If the file is damaged there, the keys up to that place count: reading finds the damage.
+        """
+        if self._looked_for_keys:
+            return
+        self._looked_for_keys = True
+        if any(t.streams.keyed and not t.looked and t.count != 0 for t in self.topics.values()):
+            try:
+                self.look()
+            except FormatError:
+                for topic in self.topics.values():
+                    topic.looked = topic.streams.keyed and topic.looked
+                    if topic.streams.keyed:
+                        topic.streams.flush(False)
+
+    def look(self) -> None:
+        """Read the first messages of topics whose channels are not known yet, within limits.
+
+        It is one pass for all of them, past chunks that have none of those that are left.
+        """
+        unknown = [
+            topic
+            for topic in self.topics.values()
+            if not topic.streams.settled and topic.count != 0 and not topic.looked
+        ]
+        for topic in unknown:
+            topic.looked = True
+            topic.left = _LOOK
+        if unknown:
+            for _ in self._blocks(unknown, shown=False, looking=True):
+                pass
+
+    def pieces(self, names: Collection[str], shown: bool | None = None) -> Iterator[Piece]:
+        """The samples of some streams, and those of keys that come later in topics given whole."""
+        self._look_for_keys()
+        wanted, known, given_whole, chosen = set(names), set(), [], []
+        for topic in self.topics.values():
+            own = {part.name for part in topic.streams.parts}
+            known |= own
+            if not own.isdisjoint(wanted):
+                chosen.append(topic)
+                given_whole += [f"{topic.name}/"] if own <= wanted else []
+        late = tuple(given_whole)
+        for pieces in self._blocks(chosen, shown):
+            for piece in pieces:
+                if piece.stream in wanted or (
+                    piece.stream not in known and piece.stream.startswith(late)
+                ):
+                    yield piece
+
+    def _blocks(
+        self, chosen: Sequence[_Topic], shown: bool | None, looking: bool = False
+    ) -> Iterator[list[Piece]]:
+        """Read the messages of some topics, block by block.
+
+        With ``looking``, a topic is done once its channels are known or enough was read for it. A
+        topic in which a frame has changed is read until the frame comes back, or to the end.
+        """
+        self.followed = 0
+        of_file: list[dict[int, _Topic]] = [{} for _ in self.files]
+        for topic in chosen:
+            topic.streams.begin(looking)
+            topic.looked = True
+            for number, channel in topic.channels:
+                of_file[number][channel] = topic
+        all_seen: dict[tuple[int, int], int] = {}
+        done: set[str] = set()
+        decoded, unindexed, looked = 0, 0, 0
+        budget = Budget(self.limit, self.path, self.packed_size)  # of packed messages
+        with progress(f"Reading {self.kind}", self.size, shown) as read:
+            for number, file in enumerate(self.files):
+                topics = of_file[number]
+                wanted = {c for c, topic in topics.items() if topic.name not in done}
+                before, seen = 0, dict.fromkeys(wanted, 0)
+                for channels, rows, size in file.pieces(wanted) if wanted else ():
+                    pieces: list[Piece] = []
+                    for topic, which in _by_topic(channels, topics, seen):
+                        if topic.name in done:
+                            continue
+                        own = rows if which is None else rows.of(which)
+                        if topic.streams.may_be_packed:
+                            own, failed = unpacked_messages(own, budget)
+                            for reason, sizes in failed.items():
+                                topic.streams.fail(reason, sizes)
+                        pieces += _pieces(topic.streams.feed(own))
+                        topic.left -= size if file.indexed else 0
+                        enough = topic.left < 0 and not topic.streams.undecided
+                        if looking and (topic.streams.settled or enough):
+                            done.add(topic.name)
+                            wanted.difference_update(c for n, c in topic.channels if n == number)
+                    unindexed += 0 if file.indexed else size
+                    looked += size
+                    for topic in chosen if looking and looked > _LOOK_FOR_KEYS else ():
+                        if topic.name in done or topic.streams.undecided:
+                            continue
+                        if topic.streams.keyed or unindexed > _LOOK:
+                            done.add(topic.name)
+                            wanted.difference_update(c for n, c in topic.channels if n == number)
+                    before += size
+                    read(size)
+                    if not looking:
+                        decoded += sum(piece.values.nbytes for piece in pieces)
+                        self.limit.require(self.path, "its values", decoded, self.packed_size)
+                    yield pieces
+                    if not wanted:
+                        break
+                self._compare(file, {c: n for c, n in seen.items() if c in wanted})
+                all_seen.update({(number, channel): count for channel, count in seen.items()})
+                read(max(0, file.size - before))
+        left = [topic for topic in chosen if topic.name not in done]
+        self._compare_with_metadata(left, all_seen)
+        for topic in left:
+            if topic.count is None:
+                topic.count = sum(all_seen.get(channel, 0) for channel in topic.channels)
+        yield [piece for topic in left for piece in _pieces(topic.streams.flush(True))]
+        for topic in chosen if looking else ():
+            if topic.streams.keyed and topic.name in done:
+                topic.streams.flush(False)
+
+    def _compare(self, file: BagFile, seen: Mapping[int, int]) -> None:
+        """The messages of a whole pass, with those that the index of the file tells of."""
+        for channel, found in seen.items() if file.counts is not None else ():
+            told = (file.counts or {}).get(channel, 0)
+            topic = file.channels[channel].topic
+            self._compare_counts(file.path, topic, found, told, "the index")
+
+    def _compare_with_metadata(
+        self, chosen: Sequence[_Topic], seen: Mapping[tuple[int, int], int]
+    ) -> None:
+        """The same of files without an index of messages, with what metadata.yaml tells of all."""
+        for topic in chosen:
+            if topic.told is not None:
+                found = sum(seen[channel] for channel in topic.channels)
+                self._compare_counts(self.path, topic.name, found, topic.told, "metadata.yaml")
+
+    def _compare_counts(self, path: str, topic: str, found: int, told: int, whose: str) -> None:
+        text = f"{found:,} messages found, {whose} says {told:,}"
+        if found < told:
+            if any(file.path.endswith(".db3") for file in self.files):
+                text += ". A .db3-wal file may be missing beside the .db3"
+            self.damage.found(path, f"topic {topic}", text)
+        elif found > told:
+            self.damage.note(path, f"topic {topic}", text)
+
+
+def _by_topic(
+    channels: Any, topics: Mapping[int, _Topic], seen: dict[int, int]
+) -> Iterator[tuple[_Topic, Any]]:
+    """The topics of messages, each with the indices of its messages; None: all.
+
+    It counts messages by their channel.
+    """
+    import numpy as np
+
+    there = present(channels)
+    if len(there) == 1:
+        if there[0] in topics:
+            seen[there[0]] = seen.get(there[0], 0) + len(channels)
+            yield topics[there[0]], None
+        return
+    order = np.argsort(channels, kind="stable")
+    ends = np.searchsorted(channels[order], np.array(there), "right").tolist()
+    of_topic: dict[str, list[Any]] = {}
+    for channel, begin, end in zip(there, [0, *ends], ends):
+        if channel in topics:
+            seen[channel] = seen.get(channel, 0) + end - begin
+            of_topic.setdefault(topics[channel].name, []).append(order[begin:end])
+    of_name = {topics[channel].name: topics[channel] for channel in there if channel in topics}
+    for name, parts in of_topic.items():
+        yield of_name[name], parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+
+
+def _pieces(decoded: list[tuple[Part, Columns]]) -> Iterator[Piece]:
+    for part, columns in decoded:
+        clocks = {"log": columns.log}
+        if columns.header is not None:
+            clocks["header"] = columns.header
+        yield Piece(
+            part.name,
+            columns.names,
+            columns.values,
+            clocks,
+            columns.dtypes,
+            part.decoder.said,
+        )

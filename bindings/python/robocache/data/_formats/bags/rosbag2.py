@@ -1,0 +1,269 @@
+"""ROS 2 bags: a folder of MCAP or sqlite3 files, or one of these."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..._errors import Damage, FormatError, Unread, needed, nothing_of
+from ..._file_access import Folder, head, opened, special_kind
+from ..._findings import Finding
+from ..._options import Options
+from ..._recording import Recording
+from ..strangers import stranger
+from .bag import Bag, BagFile
+from .mcap import MAGIC, Mcap
+from .parts import SUFFIXES, require_one, span_of, stem
+from .unpacked_files import Unpacked, is_packed, unpacked_start
+
+_SLACK = 1_000_000_000  # ns by which the times of a file and its metadata may differ
+_SQLITE = b"SQLite format 3\0"
+_METADATA = "metadata.yaml"
+
+
+def sniff(path: str) -> bool:
+    if os.path.isdir(path):
+        return bool(_files_in(path)) or _is_bag(os.path.join(path, _METADATA))
+    start = head(path, 16)
+    if is_packed(start):
+        start = unpacked_start(path, 16)
+        return start.startswith(MAGIC) or start == _SQLITE or (not start and _is_named_so(path))
+    return start.startswith(MAGIC) or (start == _SQLITE and _has_messages(path))
+
+
+def open(path: str, options: Options) -> Recording:
+    """One recording of all files of a bag."""
+    needed("numpy", "ros", "a ROS bag")
+    told = _Told()
+    files, notes = [path], list[Finding]()
+    renamed, beside = dict[str, str](), list[str]()
+    if os.path.isdir(path):
+        told = _metadata(path, options.damage)
+        folder = Folder(path, options.follow_links)
+        renamed = _renamed(folder, told.files)
+        files = _parts(folder, told.files, renamed, options.damage)
+        beside = _beside(path, files) if told.files else []
+    opened = [one for file in files if (one := _opened(file, options, len(files) == 1))]
+    for file in list(opened):
+        other = os.path.basename(file.path)
+        if other in renamed and not _is_of(file, told):
+            text = (
+                f"{_METADATA} names {renamed[other]}, which is not here: its messages are lost. "
+                f"{other} belongs to another recording: its topics or times differ"
+            )
+            options.damage.found(path, renamed[other], text)
+            opened.remove(file)
+        elif other in renamed:
+            text = (
+                f"{_METADATA} names {renamed[other]}, which is not here. {other} is, and is read "
+                "instead"
+            )
+            notes.append(Finding("note", "renamed", "", other, text))
+    if not opened:
+        raise FormatError(path, "", nothing_of(options.damage))
+    if len(opened) > 1 and not told.files:
+        require_one(path, opened)
+    kinds = {"MCAP" if isinstance(file, Mcap) else "sqlite3" for file in opened}
+    kind = f"ROS 2 bag ({', '.join(sorted(kinds))})"
+    bag = Bag(
+        path,
+        kind,
+        opened,
+        options.damage,
+        options.definitions,
+        told.distribution,
+        told.counts,
+        options.limit,
+    )
+    bag.notes += notes
+    bag.beside_files += [
+        Unread(
+            name,
+            "",
+            None,
+            os.path.getsize(os.path.join(path, name)),
+            f"{_METADATA} does not name this file. Open it by itself, or correct {_METADATA}",
+        )
+        for name in beside
+    ]
+    return Recording(bag, progress=options.progress)
+
+
+def _renamed(folder: Folder, told: Sequence[str]) -> dict[str, str]:
+    """Files that may be those that the metadata tell of, with the names there.
+
+    They are as many as those that are missing: they were renamed, or unpacked.
+    """
+    missing = [name for name in told if not folder.has(name)]
+    others = [name for name in _files_in(folder.path) if name not in told]
+    return dict(zip(others, missing)) if len(missing) == len(others) else {}
+
+
+def _is_of(file: BagFile, told: _Told) -> bool:
+    """Whether a file has topics and times that the metadata tell of, as far as they do."""
+    topics = {channel.topic for channel in file.channels.values()}
+    if told.counts and not topics <= told.counts.keys():
+        return False
+    span = span_of(file) if told.span is not None else None
+    if span is None or told.span is None:
+        return True
+    return told.span[0] - _SLACK <= span[0] and span[1] <= told.span[1] + _SLACK
+
+
+def _beside(path: str, files: Sequence[str]) -> list[str]:
+    """Bag files that are not read, other than packed or unpacked copies of those that are."""
+    stems = {stem(os.path.basename(file)) for file in files}
+    return [
+        name
+        for name in _files_in(path)
+        if stem(name) not in stems and os.path.isfile(os.path.join(path, name))
+    ]
+
+
+def _parts(
+    folder: Folder, told: Sequence[str], renamed: Mapping[str, str], damage: Damage
+) -> list[str]:
+    """The files of a bag: those that its metadata tell of, or else those that are there."""
+    names = list(told) or _files_in(folder.path)
+    if not names:
+        raise FormatError(folder.path, "", "has no .mcap and no .db3 file")
+    missing = [name for name in told if not folder.has(name)]
+    others = [name for name in _files_in(folder.path) if name not in told] if missing else []
+    instead = {name: other for other, name in renamed.items()}
+    names = [instead.get(name, name) for name in names]
+    files = []
+    for name in names:
+        folder.require_inside(name)
+        special = special_kind(folder.place(name)) if folder.has(name) else None
+        if special is not None:
+            reason = f"is {special}, expected a regular file: its messages are lost"
+            damage.found(folder.path, name, reason)
+        elif folder.has(name):
+            files.append(folder.place(name))
+        else:
+            damage.found(folder.path, name, _missing(name, others))
+    return files
+
+
+def _missing(name: str, others: Sequence[str]) -> str:
+    reason = f"{_METADATA} names {name}, which is not here: its messages are lost"
+    if not others:
+        return reason
+    are = f"{others[0]} is: was it renamed? Open that file, or correct {_METADATA}"
+    if len(others) > 1:
+        are = f"{', '.join(others[:4])} are: were they renamed? Open these files, or correct "
+        are += _METADATA
+    return f"{reason}. {are}"
+
+
+def _opened(file: str, options: Options, alone: bool) -> BagFile | None:
+    """One file; None if it cannot be read, but there are others."""
+    damage = options.damage
+    start = head(file, 16)
+    try:
+        content = Unpacked(file, options.limit) if is_packed(start) else None
+        if content is not None:
+            start = unpacked_start(file, 16)
+        if start.startswith(MAGIC):
+            return Mcap(file, damage, options.limit, content)
+        if start == _SQLITE:
+            from .sqlite import Sqlite
+
+            return Sqlite(file, damage, None if content is None else options.limit)
+    except FormatError as error:
+        if alone or not damage.keep:
+            raise
+        damage.note(error.path, error.place, error.reason)
+        return None
+    reason = stranger(file) or f"it is neither MCAP nor sqlite3: it begins with {start!r}"
+    if content is not None:
+        reason = "it is compressed (zstd), and holds neither MCAP nor sqlite3"
+        if not start:
+            reason = "it is compressed (zstd), and damaged or cut off: nothing can be unpacked"
+    if alone:
+        raise FormatError(file, "", reason)
+    damage.found(file, "", reason)
+    return None
+
+
+def _files_in(path: str) -> list[str]:
+    """Bag files by name, the parts of a split one in their order, also those that are no files."""
+    found = [
+        entry.name
+        for entry in os.scandir(path)
+        if entry.name.endswith(SUFFIXES) and not entry.is_dir()
+    ]
+    return sorted(found, key=_place)
+
+
+def _place(name: str) -> tuple[list[int], str]:
+    """Where a part of a split bag comes: by the last number before its suffix."""
+    return [int(n) for n in re.findall(r"\d+", stem(name))[-1:]] or [0], name
+
+
+def _is_named_so(path: str) -> bool:
+    return path.endswith(SUFFIXES)
+
+
+def _is_bag(path: str) -> bool:
+    return b"rosbag2_bagfile_information" in head(path, 4096)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What metadata.yaml says."""
+
+    files: Sequence[str] = ()
+    distribution: str | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)  # messages by topic
+    span: tuple[int, int] | None = None  # of the log times, ns
+
+
+def _metadata(path: str, damage: Damage) -> _Told:
+    """Nothing where there is none, or none that can be read."""
+    file = os.path.join(path, _METADATA)
+    if not os.path.lexists(file):
+        return _Told()
+    yaml = needed("ruamel.yaml", "ros", "a ROS 2 bag").YAML(typ="safe", pure=True)
+    try:
+        text = _text(file)
+    except (FormatError, FileNotFoundError) as error:
+        reason = error.reason if isinstance(error, FormatError) else "is a link to nothing"
+        damage.found(file, "", reason)
+        return _Told()
+    try:
+        told = yaml.load(text.decode("utf-8"))["rosbag2_bagfile_information"]
+        topics = told.get("topics_with_message_count") or ()
+        return _Told(
+            list(dict.fromkeys(map(os.path.basename, told.get("relative_file_paths") or ()))),
+            told.get("ros_distro") or None,
+            {of["topic_metadata"]["name"]: int(of["message_count"]) for of in topics},
+            _span(told),
+        )
+    except Exception as error:  # of the parser, which has many
+        line = str(error).partition("\n")[0]
+        damage.found(file, "", f"cannot be read: {line or type(error).__name__}")
+        return _Told()
+
+
+def _span(told: Mapping[str, Any]) -> tuple[int, int] | None:
+    """The first and the last log time that the metadata tell of; None if they do not."""
+    begin = (told.get("starting_time") or {}).get("nanoseconds_since_epoch")
+    length = (told.get("duration") or {}).get("nanoseconds")
+    if type(begin) is not int or type(length) is not int or not told.get("message_count"):
+        return None
+    return begin, begin + length
+
+
+def _text(file: str) -> bytes:
+    with opened(file) as metadata:
+        return metadata.read()
+
+
+def _has_messages(path: str) -> bool:
+    from .sqlite import has_messages
+
+    return has_messages(path)

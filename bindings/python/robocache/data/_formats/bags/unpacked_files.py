@@ -1,0 +1,86 @@
+"""Bag files that are compressed as a whole: unpacked to a private file, which has no name.
+
+The file is in the temporary folder, and its name is removed at once, so that it is gone with the
+last process that has it open, even if that is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import BinaryIO
+
+from ..._errors import FormatError
+from ..._file_access import Limit, opened
+from ..decompress import ZSTD, CannotUnpack, unpacked_parts
+
+_AT_ONCE = 4 << 20  # bytes
+
+
+def is_packed(start: bytes) -> bool:
+    """Whether a file that begins so is compressed with zstd."""
+    return start.startswith(ZSTD)
+
+
+def unpacked_start(path: str, size: int) -> bytes:
+    """The first bytes that a compressed file unpacks to; fewer if it is damaged."""
+    with opened(path) as file:
+        try:
+            return next(unpacked_parts(file, size, path), b"")
+        except CannotUnpack:
+            return b""
+
+
+def unpack(path: str, target: BinaryIO, limit: Limit) -> int:
+    """Unpack a file into another one, and return its size.
+
+    Raises
+    ------
+    FormatError
+        It is damaged, or unpacks to more than it may.
+    OSError
+        There is no space for it.
+    """
+    size = os.path.getsize(path)
+    done = 0
+    with opened(path) as file:
+        try:
+            for part in unpacked_parts(file, _AT_ONCE, path):
+                done += len(part)
+                limit.require(path, "", done, size)
+                target.write(part)
+        except CannotUnpack as error:
+            raise FormatError(path, "", f"it is compressed as a whole, and {error}") from None
+        except OSError as error:
+            if error.errno is None or error.filename is not None:
+                raise
+            text = f"{os.strerror(error.errno)}, for an unpacked copy in the temporary folder"
+            raise OSError(error.errno, text, path) from error
+    target.flush()
+    return done
+
+
+class Unpacked:
+    """The content of a compressed file. It is unpacked when it is first opened.
+
+    Another process that gets a copy of this object unpacks the file again.
+    """
+
+    def __init__(self, path: str, limit: Limit) -> None:
+        self.path, self.limit = path, limit
+        self._file: BinaryIO | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_file": None}
+
+    def open(self) -> BinaryIO:
+        """Open the content, with a position of its own."""
+        if self._file is None:
+            file: BinaryIO = tempfile.TemporaryFile(prefix="robocache-")
+            try:
+                unpack(self.path, file, self.limit)
+            except BaseException:
+                file.close()
+                raise
+            self._file = file
+        return os.fdopen(os.open(f"/proc/self/fd/{self._file.fileno()}", os.O_RDONLY), "rb")

@@ -1,0 +1,256 @@
+"""PCD files: ascii, binary and binary_compressed."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+from ..._errors import FormatError
+from ..._file_access import Limit, head, opened, what_is
+from ..._options import Options
+from ..._point_clouds import PointCloud, PointClouds, folder_of, has_clouds
+
+_KINDS = {"F": "f", "U": "u", "I": "i"}
+_KEYS = ("FIELDS", "SIZE", "TYPE", "WIDTH", "HEIGHT", "POINTS", "DATA")
+_HEADER = 1 << 14  # bytes, at most
+_MOST = 1 << 31  # points
+_LZF_RATIO = 88  # 264 bytes are packed into 3 at best
+_EXACT = 1 << 53  # integers below it are exact in float64
+
+
+def sniff(path: str) -> bool:
+    if os.path.isdir(path):
+        return has_clouds(path, _is_pcd)
+    return _is_pcd(path)
+
+
+def open(path: str, options: Options) -> PointCloud | PointClouds:
+    if os.path.isdir(path):
+        names = folder_of(path, _is_pcd, ".pcd", "PCD file", options)
+        return PointClouds(path, names, functools.partial(read, limit=options.limit))
+    return read(path, options.limit)
+
+
+def _is_pcd(path: str) -> bool:
+    start = head(path, 512)
+    return start.startswith(b"# .PCD") or (
+        start.startswith((b"VERSION", b"FIELDS")) and b"FIELDS" in start and b"SIZE" in start
+    )
+
+
+def read(path: str, limit: Limit) -> PointCloud:
+    """One file."""
+    import numpy as np
+
+    if not _is_pcd(path):
+        raise FormatError(path, "", f"is no PCD file, but {what_is(path)}")
+    with opened(path) as file:
+        content = file.read()
+    told, begin = _header(path, content)
+    try:
+        names = told["FIELDS"]
+        sizes, kinds = [int(size) for size in told["SIZE"]], [_KINDS[kind] for kind in told["TYPE"]]
+        counts = [int(count) for count in told.get("COUNT", ["1"] * len(names))]
+        width, height = int(told["WIDTH"][0]), int(told["HEIGHT"][0])
+        points, data = int(told["POINTS"][0]), told["DATA"][0]
+        if not len(names) == len(sizes) == len(kinds) == len(counts):
+            raise ValueError("FIELDS, SIZE, TYPE and COUNT have not the same number")
+        columns = [
+            (name if name != "_" else f"_{i}", f"<{kind}{size}", (count,))
+            for i, (name, kind, size, count) in enumerate(zip(names, kinds, sizes, counts))
+        ]
+        dtype = np.dtype(columns)
+        if dtype.itemsize == 0:
+            raise ValueError("COUNT is 0 of all FIELDS")
+        place = told.get("VIEWPOINT", "0 0 0 1 0 0 0".split())
+        viewpoint = tuple(float(number) for number in place)
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise FormatError(path, "header", f"cannot be read: {error}") from None
+    if not 0 <= points < _MOST or width * height != points:
+        raise FormatError(path, "header", f"has {points} points, but {width} x {height}")
+    body = memoryview(content)[begin:]
+    if data == "ascii":
+        records = _ascii(path, bytes(body), dtype, points)
+    elif data == "binary":
+        records = _binary(path, body, dtype, points)
+    elif data == "binary_compressed":
+        records = _compressed(path, body, dtype, points, limit)
+    else:
+        raise FormatError(path, "header", f"has DATA {data}, expected ascii or binary")
+    fields = {
+        name: records[name][:, 0] if records[name].shape[1] == 1 else records[name]
+        for name in records
+        if not name.startswith("_")
+    }
+    return PointCloud(path, fields, width, height, viewpoint)
+
+
+def _header(path: str, content: bytes) -> tuple[dict[str, list[str]], int]:
+    told: dict[str, list[str]] = {}
+    at = 0
+    while at < min(len(content), _HEADER):
+        end = content.find(b"\n", at)
+        if end < 0:
+            break
+        words = content[at:end].decode("ascii", "replace").split()
+        at = end + 1
+        if not words or words[0].startswith("#"):
+            continue
+        told[words[0]] = words[1:]
+        if words[0] == "DATA":
+            missing = [key for key in _KEYS if not told.get(key)]
+            if missing:
+                raise FormatError(path, "header", f"has no {missing[0]}")
+            return told, at
+    raise FormatError(path, "header", "has no line DATA")
+
+
+def _ascii(path: str, body: bytes, dtype: Any, points: int) -> dict[str, Any]:
+    """Fields of lines, a point each."""
+    import numpy as np
+
+    width = sum(dtype[name].shape[0] for name in dtype.names)
+    row = 0
+    for line in body.splitlines():
+        count = len(line.split())
+        if count and row < points:
+            if count != width:
+                text = f"has {count} numbers, but FIELDS and COUNT tell of {width}"
+                raise FormatError(path, f"point {row}", text)
+            row += 1
+    if row < points:
+        raise FormatError(path, f"point {row}", f"is cut off: {points} points are told of")
+    words = body.split()[: points * width]
+    try:
+        table = np.array(words, np.float64).reshape(points, width)
+    except ValueError:
+        table = None
+    columns = {}
+    at = 0
+    for name in dtype.names:
+        base, (count,) = dtype[name].subdtype
+        columns[name] = np.empty((points, count), base)
+        for i in range(count):
+            told = None if table is None else table[:, at]
+            columns[name][:, i] = _column(path, name, words[at::width], told, base)
+            at += 1
+    return columns
+
+
+def _column(path: str, name: str, words: list[bytes], told: Any, dtype: Any) -> Any:
+    """Numbers of a dtype; one that it does not hold is an error. ``told``: as float64, if known."""
+    import numpy as np
+
+    if dtype.kind == "f":
+        exact = _parsed(path, name, words, float, "no number") if told is None else told
+        with np.errstate(over="ignore"):
+            column = np.array(exact, np.float64).astype(dtype)
+        wrong = np.isinf(column) & np.isfinite(exact)
+        if wrong.any():
+            raise _wrong(path, name, words, int(wrong.argmax()), f"beyond {dtype}")
+        return column
+    limits = np.iinfo(dtype)
+    if told is not None and (np.abs(told) < _EXACT).all() and (told == np.floor(told)).all():
+        numbers = told.astype(np.int64)
+    else:
+        numbers = np.array(_parsed(path, name, words, _integer, "no integer"), object)
+    wrong = (numbers < limits.min) | (numbers > limits.max)
+    if wrong.any():
+        raise _wrong(path, name, words, int(wrong.argmax()), f"beyond {dtype}")
+    return numbers.astype(dtype)
+
+
+def _parsed(path: str, name: str, words: list[bytes], parse: Any, what: str) -> list[Any]:
+    numbers: list[Any] = []
+    try:
+        for word in words:
+            numbers.append(parse(word))
+    except (ValueError, OverflowError):
+        raise _wrong(path, name, words, len(numbers), what) from None
+    return numbers
+
+
+def _integer(word: bytes) -> int:
+    """Of "3", and of "3.0" or "3e2", as some write integers."""
+    try:
+        return int(word)
+    except ValueError:
+        number = float(word)
+        if not number.is_integer():
+            raise
+        return int(number)
+
+
+def _wrong(path: str, name: str, words: list[bytes], at: int, what: str) -> FormatError:
+    word = words[at][:40].decode("ascii", "backslashreplace")
+    return FormatError(path, f"point {at}", f"{name} is {word}, which is {what}")
+
+
+def _binary(path: str, body: Any, dtype: Any, points: int) -> dict[str, Any]:
+    import numpy as np
+
+    if len(body) < points * dtype.itemsize:
+        row = len(body) // max(1, dtype.itemsize)
+        raise FormatError(path, f"point {row}", f"is cut off: {points} points are told of")
+    records = np.frombuffer(body, dtype, points)
+    return {name: np.ascontiguousarray(records[name]) for name in dtype.names}
+
+
+def _compressed(path: str, body: Any, dtype: Any, points: int, limit: Limit) -> dict[str, Any]:
+    """Fields one after the other, packed by LZF."""
+    import numpy as np
+
+    packed, size = (int.from_bytes(body[i : i + 4], "little") for i in (0, 4))
+    if len(body) < 8 + packed:
+        raise FormatError(path, "points", f"are cut off: {len(body)} of {8 + packed} bytes")
+    if size != points * dtype.itemsize:
+        raise FormatError(path, "points", f"are {size} bytes, expected {points * dtype.itemsize}")
+    limit.require(path, "points", size, len(body))
+    if size > packed * _LZF_RATIO:
+        text = f"are {packed} bytes, which unpack to {packed * _LZF_RATIO} at most, expected {size}"
+        raise FormatError(path, "points", text)
+    try:
+        content = _lzf(bytes(body[8 : 8 + packed]), size)
+    except (IndexError, ValueError):
+        raise FormatError(path, "points", "cannot be unpacked: they are damaged") from None
+    columns = {}
+    at = 0
+    for name in dtype.names:
+        base, shape = dtype[name].subdtype
+        count = points * shape[0]
+        columns[name] = np.frombuffer(content, base, count, at).reshape(points, shape[0])
+        at += count * base.itemsize
+    return columns
+
+
+def _lzf(packed: bytes, size: int) -> bytes:
+    """Runs of literal bytes, and copies of what came before."""
+    out = bytearray()
+    at, end = 0, len(packed)
+    while at < end:
+        control = packed[at]
+        at += 1
+        if len(out) > size:
+            raise ValueError
+        if control < 32:
+            out += packed[at : at + control + 1]
+            at += control + 1
+            continue
+        length = control >> 5
+        if length == 7:
+            length += packed[at]
+            at += 1
+        begin = len(out) - ((control & 31) << 8) - packed[at] - 1
+        at += 1
+        length += 2
+        if begin < 0:
+            raise ValueError
+        apart = len(out) - begin
+        if apart >= length:
+            out += out[begin : begin + length]
+        else:  # what is copied begins with what it writes
+            out += (out[begin:] * (length // apart + 1))[:length]
+    if len(out) != size:
+        raise ValueError
+    return bytes(out)

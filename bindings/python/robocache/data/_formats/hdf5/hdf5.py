@@ -1,0 +1,482 @@
+"""HDF5: robomimic's one file of demonstrations, and ALOHA's one file an episode.
+
+``_hdf5_process`` reads the files, in another process; here is what their groups and arrays mean.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .... import Track
+from ..._episodes import About, Episodes, OnDisk, TrackInfo
+from ..._errors import Damage, FormatError, LeftOut, some
+from ..._file_access import Folder, Limit, head, opened, what_is
+from ..._findings import Finding
+from ..._options import Options
+from ..._progress import progress
+from ..._time_units import in_seconds
+from ..arrays.rows import channel_names, clock_rows, is_number, is_picture, stamps
+from .messages import decoded
+from .process import Failure, File, Piece
+
+_MAGIC = b"\x89HDF\r\n\x1a\n"
+_LEAST_BLOCK, _MOST_BLOCK = 512, 1 << 20  # bytes of a user's block, which double
+_LENGTHS = ("actions", "action", "states", "observations/qpos", "qpos")
+_ACTIONS = ("actions", "action")  # after the last of which there may be one more observation
+_LAYOUTS = "neither a group data/demo_N (robomimic) nor an array action or qpos (ALOHA)"
+_TRAJECTORY = re.compile(r"(traj_\d+)/")  # a group of ManiSkill
+_EXACT = 2**53  # integers above are not all float64
+_TIMES = ("timestamp", "timestamps", "time")
+_SUFFIXES = (".hdf5", ".h5")
+_PIECE = 4 << 20  # bytes of rows that are read in one step, where chunks are smaller
+_STAMP = 8  # bytes of the time of a row
+_NAMES, _NAME = 10_000, 32  # names that any file may have, and bytes of a file for each other one
+
+
+def sniff(path: str) -> bool:
+    if os.path.isdir(path):
+        return any(_is_hdf5(os.path.join(path, name)) for name in _files_in(path))
+    return _is_hdf5(path)
+
+
+def _is_hdf5(path: str) -> bool:
+    """By its signature, in front of which may be a block of the user's, as MATLAB writes one."""
+    if head(path, len(_MAGIC)) == _MAGIC:
+        return True
+    if not os.path.isfile(path):
+        return False
+    with opened(path) as file:
+        at = _LEAST_BLOCK
+        while at <= _MOST_BLOCK:
+            file.seek(at)
+            found = file.read(len(_MAGIC))
+            if found == _MAGIC or len(found) < len(_MAGIC):
+                return found == _MAGIC
+            at *= 2
+    return False
+
+
+@dataclass(frozen=True)
+class _Array:
+    """An array that has one row per step."""
+
+    row: tuple[int, ...]  #: the shape of a row
+    dtype: Any
+    step: int  #: rows that are read at once
+    more: int = 0  #: rows beyond those of the actions
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one row and its time."""
+        return max(_STAMP, math.prod(self.row) * int(self.dtype.itemsize))
+
+
+@dataclass
+class _Demo:
+    """Where an episode is, and what it has."""
+
+    file: str
+    group: str
+    length: int
+    arrays: dict[str, _Array] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        return self.group or "/"
+
+
+@dataclass
+class _Notes:
+    """Damage, attributes and omissions, gathered from all files of a data set."""
+
+    damage: Damage
+    limit: Limit
+    info: dict[str, Any] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    def leave_out(self, reasons: dict[str, str]) -> None:
+        for name, reason in reasons.items():
+            self.left_out.setdefault(name, reason)
+
+
+def open(path: str, options: Options) -> Episodes:
+    import numpy as np
+
+    names, folder = [""], Folder(path, options.follow_links)
+    if os.path.isdir(path):
+        names = _files_in(path)
+    demos: list[_Demo] = []
+    notes = _Notes(options.damage, options.limit)
+    for name in names:
+        try:
+            demos += _look_into(folder.file(name) if name else path, notes)
+        except FormatError as error:
+            if len(names) == 1:
+                raise
+            options.damage.found(error.path, error.place, error.reason)
+    if not demos:
+        damaged = "".join(f": {problem}" for problem in options.damage.problems[:1])
+        raise FormatError(path, "", f"no episodes found{damaged or ': ' + _LAYOUTS}")
+    infos = _tracks_of(demos, notes)
+    clock = _clock_in(infos)
+    has_ticks = clock is not None and infos[clock].dtype.startswith(("int", "uint"))
+    lengths = np.array([demo.length for demo in demos], np.int64)
+    total = notes.info.get("total")
+    if total is not None and not _is(total, int(lengths.sum())):
+        text = f"attribute total is {total}, but the demonstrations have {lengths.sum()} steps"
+        options.damage.note(path, "data", text)
+    episodes = [demo.group or os.path.basename(demo.file) for demo in demos]
+    about = About(
+        "HDF5, robomimic's layout" if demos[0].group else "HDF5, ALOHA's layout",
+        unit=options.unit if has_ticks else "s",
+        rate=options.rate,
+        info={**notes.info, "episodes": episodes},
+        left_out=tuple(LeftOut(name, reason) for name, reason in notes.left_out.items()),
+        problems=options.damage.problems,
+        checks=functools.partial(_noted, tuple(notes.findings)),
+    )
+    read = functools.partial(_read, demos, infos, options)
+    tracks = {name: told for name, told in infos.items() if name not in _TIMES}
+    return Episodes.made(
+        OnDisk(tracks, lengths, read), tasks=_tasks(notes.info, demos), source=path, about=about
+    )
+
+
+def _noted(findings: Sequence[Finding], chosen: Any, stored: Mapping[str, Any]) -> list[Finding]:
+    """What was found when the data set was opened."""
+    return list(findings)
+
+
+def _files_in(path: str) -> list[str]:
+    """Names that are those of HDF5 files, in the order of their numbers."""
+    names = [entry.name for entry in os.scandir(path) if entry.name.lower().endswith(_SUFFIXES)]
+    return sorted((name for name in names if not name.startswith("._")), key=_by_number)
+
+
+def _by_number(name: str) -> list[Any]:
+    """demo_2 before demo_10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
+
+
+# ---- what a file has ----------------------------------------------------------------------------
+
+
+def _look_into(path: str, notes: _Notes) -> list[_Demo]:
+    """The episodes of a file."""
+    if not _is_hdf5(path):
+        raise FormatError(path, "", f"is no HDF5 file, but {what_is(path)}")
+    with File(path, notes.limit) as file:
+        answer = file.step("top")
+        if isinstance(answer, Failure):
+            notes.damage.found(path, "data", answer.reason)
+            return []
+        top = answer[0]
+        for name, reason in top["damaged"].items():
+            notes.damage.found(path, name, reason)
+        notes.leave_out(top["left out"])
+        for name in top["others"]:
+            notes.left_out.setdefault(name, "no part of the demonstrations")
+        groups = [""]
+        if top["groups"] is not None:
+            groups = [f"data/{name}" for name in sorted(top["groups"], key=_by_number)]
+        _take_attributes(file, "" if top["groups"] is None else "data", notes)
+        demos: list[_Demo] = []
+        names = 0
+
+        def take(group: str, found: dict[str, Any] | Failure) -> None:
+            nonlocal names
+            if isinstance(found, Failure):
+                notes.damage.found(path, group or "/", found.reason)
+                return
+            names += found["names"]
+            if names > _NAMES + file.size // _NAME:
+                text = "has more names than its size has room for, as links of groups make; write "
+                raise FormatError(path, group or "/", text + "it without such links")
+            demo = _demo(path, group, found, notes)
+            if demo is not None:
+                demos.append(demo)
+
+        file.steps("look", groups, take)
+        _require_room(file, demos)
+    return demos
+
+
+def _take_attributes(file: File, group: str, notes: _Notes) -> None:
+    """The attributes of the group that holds all episodes."""
+    answer = file.step("attributes", group=group)
+    if isinstance(answer, Failure):
+        notes.damage.found(file.path, f"{group or '/'}, attributes", answer.reason)
+        return
+    told, values = answer
+    for name, reason in told["damaged"].items():
+        notes.damage.found(file.path, f"{group or '/'}, attribute {name}", reason)
+    notes.leave_out({f"attribute {name}": reason for name, reason in told["left out"].items()})
+    for name, value in told["attributes"].items():
+        notes.info[name] = decoded(value, values)
+
+
+def _require_room(file: File, demos: Sequence[_Demo]) -> None:
+    """Refuse a file whose arrays have more bytes than one of its size may unpack to."""
+    total, most, place = 0, 0, ""
+    for demo in demos:
+        for name, array in demo.arrays.items():
+            total += demo.length * array.bytes
+            if demo.length * array.bytes > most:
+                most, place = demo.length * array.bytes, f"{demo.place}/{name}"
+    file.limit.require(file.path, place, total, file.size)
+
+
+def _demo(path: str, group: str, found: dict[str, Any], notes: _Notes) -> _Demo | None:
+    """One episode: its arrays with a row a step."""
+    import numpy as np
+
+    damage, place = notes.damage, group or "/"
+    if found["refusal"]:
+        raise FormatError(path, place, found["refusal"])
+    for name, reason in found["damaged"].items():
+        damage.found(path, f"{place}/{name}", reason)
+    notes.leave_out(found["left out"])
+    arrays = found["arrays"]
+    known = next((name for name in _LENGTHS if name in arrays), None)
+    told = _number(found["told"])
+    if known is not None:
+        length = int((arrays[known]["shape"] or [0])[0])
+    elif told is not None:
+        length = told
+    elif not group:
+        raise FormatError(path, "", f"no episodes found: {_LAYOUTS}{_looks_like(found)}")
+    else:
+        damage.found(path, place, f"has none of the arrays {some(_LENGTHS)}: its length is unknown")
+        return None
+    if length < 0:
+        damage.found(path, place, f"num_samples is {told}, expected no less than 0")
+        return None
+    if found["told"] is not None and told is None:
+        damage.found(path, place, "num_samples is not a whole number")
+    elif told is not None and told != length:
+        damage.found(path, place, f"num_samples is {told}, but {known} has {length} rows")
+    if length == 0:
+        damage.found(path, place, "has length 0")
+    demo = _Demo(path, group, length)
+    for name, array in arrays.items():
+        shape = tuple(array["shape"] or ())
+        dtype = np.dtype(array["dtype"]) if array["dtype"] else None
+        if array["shape"] is None:
+            notes.left_out.setdefault(name, "is empty")
+        elif dtype is None or not is_number(dtype):
+            notes.left_out.setdefault(name, f"is of {array['type']}")
+        elif is_picture(shape, dtype):
+            notes.left_out.setdefault(name, f"pictures or clouds, {dtype} {list(shape[1:])}")
+        elif not shape or (shape[0] != length and shape[0] <= 1):
+            notes.left_out.setdefault(name, f"has shape {list(shape)}, not a row a step")
+        elif shape[0] != length and not (known in _ACTIONS and shape[0] == length + 1):
+            text = f"{name} has {shape[0]} rows, {known or 'the episode'} {length}"
+            damage.found(path, place, text)
+        elif array["lacking"]:
+            lacking = ", ".join(array["lacking"])
+            text = f"is packed with the filter {lacking}, which is not installed: pip install "
+            notes.left_out.setdefault(name, f"{text}hdf5plugin")
+        else:
+            if "unpacked" in array:  # HDF5 unpacks a chunk whole, however few rows of it there are
+                size = os.path.getsize(path)
+                notes.limit.require(path, f"{place}/{name}, a chunk", array["unpacked"], size)
+            own = _array(shape, dtype, array["chunk"], "unpacked" in array)
+            demo.arrays[name] = replace(own, more=shape[0] - length)
+    return demo
+
+
+def _looks_like(found: Mapping[str, Any]) -> str:
+    """What a file holds instead of a known layout."""
+    arrays = found["arrays"]
+    groups = list(dict.fromkeys(m[1] for name in arrays if (m := _TRAJECTORY.match(name))))
+    if groups:
+        return f". It has {', '.join(groups[:3])}: this looks like ManiSkill, which is not read"
+    text = f". Its arrays: {some(tuple(arrays))}" if arrays else ". It has no arrays"
+    damaged = next((f"; {name} {reason}" for name, reason in found["damaged"].items()), "")
+    return text + damaged
+
+
+def _array(shape: tuple[int, ...], dtype: Any, chunk: Sequence[int] | None, packed: bool) -> _Array:
+    """An array, which is read by rows of whole chunks: a packed chunk is unpacked only once."""
+    row = max(1, math.prod(shape[1:]) * dtype.itemsize)
+    rows = min(chunk[0], shape[0]) if chunk else 1
+    if not packed and rows * row > _PIECE:
+        rows = 1
+    return _Array(shape[1:], dtype, max(1, rows, _PIECE // row // max(1, rows) * rows))
+
+
+def _number(told: dict[str, Any] | None) -> int | None:
+    """A whole number that an attribute holds."""
+    value = None if told is None else told.get("value")
+    return int(value) if isinstance(value, (int, float)) and value == value // 1 else None
+
+
+def _is(told: Any, number: int) -> bool:
+    """Whether an attribute is a number: it may be a text or an array."""
+    return isinstance(told, (int, float)) and told == number
+
+
+def _tracks_of(demos: list[_Demo], notes: _Notes) -> dict[str, TrackInfo]:
+    """Arrays that all episodes have, alike."""
+    infos: dict[str, TrackInfo] = {}
+    names = dict.fromkeys(name for demo in demos for name in demo.arrays)
+    for name in names:
+        wrong = _unlike(name, demos)
+        if wrong:
+            demo, reason = wrong
+            notes.damage.found(demo.file, f"{demo.place}/{name}", reason)
+            notes.left_out[name] = f"{demo.place}: {reason}"
+            continue
+        arrays = [demo.arrays[name] for demo in demos]
+        if arrays[0].more:
+            text = (
+                "one row more than actions in each episode: the observation after the last action"
+            )
+            notes.findings.append(Finding("note", "rows", name, "", f"{text}. It is not read"))
+            notes.left_out[name] = (
+                "the last row of each episode, the observation after the last action"
+            )
+        dtype = _dtype_of(name, [array.dtype for array in arrays], notes)
+        row = arrays[0].row
+        infos[name] = TrackInfo(channel_names(row), dtype.name, math.prod(row))
+    if not infos:
+        raise FormatError(
+            demos[0].file, demos[0].place, "has no array of numbers with a row a step"
+        )
+    return infos
+
+
+def _unlike(name: str, demos: list[_Demo]) -> tuple[_Demo, str] | None:
+    """The first episode in which an array is missing or of another shape, and how."""
+    first = next(demo.arrays[name] for demo in demos if name in demo.arrays)
+    everywhere = all(demo.arrays[name].more for demo in demos if name in demo.arrays)
+    for demo in demos:
+        own = demo.arrays.get(name)
+        if own is None:
+            return demo, "is missing, or not a row a step"
+        if own.more and not everywhere:
+            rows = f"has {demo.length + own.more} rows, the actions {demo.length}"
+            return demo, f"{rows}: one row more, which not all episodes have"
+        if own.row != first.row:
+            return demo, f"has rows {list(own.row)}, others {list(first.row)}"
+    return None
+
+
+def _dtype_of(name: str, dtypes: Sequence[Any], notes: _Notes) -> Any:
+    """The dtype that holds an array of all episodes; a note where they have several."""
+    import numpy as np
+
+    counts = Counter(dtype.newbyteorder("=") for dtype in dtypes)
+    if len(counts) == 1:
+        return next(iter(counts))
+    whole = np.result_type(*counts)
+    if len({dtype.kind == "f" for dtype in counts}) > 1:  # float16 and float32 hold few integers
+        whole = np.dtype(np.float64)
+    has = " and ".join(f"{dtype} in {count}" for dtype, count in counts.items())
+    text = f"{has} of {len(dtypes)} episodes: read as {whole}"
+    notes.findings.append(Finding("note", "dtypes", name, "", text))
+    return whole
+
+
+def _clock_in(infos: dict[str, TrackInfo]) -> str | None:
+    """The name of the times of all tracks."""
+    return next((name for name in _TIMES if name in infos and infos[name].channels == 1), None)
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def _read(
+    demos: list[_Demo], infos: dict[str, TrackInfo], options: Options, names: Any, chosen: Any
+) -> dict[str, Track]:
+    import numpy as np
+
+    lengths = np.array([demos[e].length for e in chosen.tolist()], np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    clock = _clock_in(infos)
+    wanted = [*names, clock] if clock else list(names)
+    values = {
+        name: np.empty((int(offsets[-1]), infos[name].channels), infos[name].dtype)
+        for name in wanted
+    }
+    wanted_of: list[tuple[_Demo, dict[str, Any]]] = []
+    for i, e in enumerate(chosen.tolist()):
+        places = {name: values[name][offsets[i] : offsets[i + 1]] for name in wanted}
+        wanted_of.append((demos[e], places))
+    total = sum(each.nbytes for each in values.values())
+    with progress("Reading HDF5", total, options.progress) as done:
+        for path, own in itertools.groupby(wanted_of, key=lambda each: each[0].file):
+            _read_file(path, list(own), options, done)
+    times = clock_rows(lengths, options.rate)
+    if clock:
+        times = in_seconds(stamps(values.pop(clock)[:, 0], demos[0].file, clock), options.unit)
+    return {
+        name: Track(values[name], offsets, times=times, names=infos[name].names) for name in names
+    }
+
+
+def _read_file(
+    path: str, wanted: Sequence[tuple[_Demo, dict[str, Any]]], options: Options, done: Any
+) -> None:
+    """Arrays of episodes that are in one file, each into the place that it has."""
+    import numpy as np
+
+    pieces = []
+    for demo, places in wanted:
+        for name, into in places.items():
+            array = demo.arrays[name]
+            native = array.dtype.newbyteorder("=")
+            for begin in range(0, demo.length, array.step):
+                end = min(begin + array.step, demo.length)
+                owner = (demo, into[begin:end])
+                pieces.append(Piece(demo.group, name, begin, end, array.row, native, owner))
+
+    def take(piece: Piece, values: Any, told: dict[str, Any]) -> None:
+        demo, into = piece.owner
+        place = f"{demo.place}/{piece.name}"
+        if isinstance(values, Failure):
+            stands = "NaN" if into.dtype.kind == "f" else "0"
+            text = f"rows {piece.begin} to {piece.end - 1} cannot be read: {values.reason}"
+            if options.damage.keep:
+                text += f"; {stands} stands for them"
+            options.damage.found(path, place, text)
+            into[...] = np.nan if into.dtype.kind == "f" else 0
+        else:
+            if piece.begin == 0 and told["unwritten"]:
+                options.damage.note(path, place, told["unwritten"])
+            if piece.begin == 0 and told["repeated"]:
+                text = f"the index lists {told['repeated']} chunks more than once"
+                options.damage.found(path, place, text)
+            if piece.dtype.kind == "b":  # HDF5 stores it in a byte, which may hold another number
+                values = values.view(np.uint8) != 0
+            if _rounds(values, into.dtype):
+                text = "has whole numbers above 2**53, which float64 rounds; other episodes have "
+                options.damage.found(path, place, f"{text}another dtype")
+            into[...] = values.reshape(into.shape)
+        done(into.nbytes)
+
+    with File(path, options.limit) as file:
+        file.read(pieces, take)
+        file.require_unchanged()
+
+
+def _rounds(values: Any, dtype: Any) -> bool:
+    """Whether whole numbers do not all keep their value as floats."""
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or dtype.kind != "f":
+        return False
+    return bool(((values > _EXACT) | (values < -_EXACT)).any())
+
+
+def _tasks(info: dict[str, Any], demos: list[_Demo]) -> list[Any] | None:
+    """LIBERO tells of the task in words."""
+    match = re.search(r'"language_instruction":\s*"([^"]+)"', str(info.get("problem_info", "")))
+    return [match[1]] * len(demos) if match else None

@@ -1,0 +1,99 @@
+"""Messages from the worker that reads HDF5 to its parent process: JSON, and bytes of arrays.
+
+No object is pickled: a damaged file may make the reading process send anything.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any, Callable
+
+from ..._errors import raise_shortage
+
+HEAD = struct.Struct("<QQ")  # of a message: bytes of JSON, bytes of arrays
+_MOST = 16 << 20  # bytes of an attribute
+_NUMBERS = "fiubSc"  # kinds of dtypes that are sent as bytes
+
+
+def attributes_of(item: Any, progressed: Callable[[], None]) -> tuple[dict[str, Any], bytes]:
+    """All attributes, why some are skipped or damaged, and the bytes of arrays."""
+    told: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
+    damaged: dict[str, str] = {}
+    buffers = bytearray()
+    for given in item.attrs:
+        progressed()
+        name = given
+        if isinstance(given, bytes):  # as h5py gives a name that is not UTF-8
+            name = given.decode("utf-8", "surrogateescape")
+        try:
+            found = _sent(item, given)
+        except (KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
+            raise_shortage("")
+            damaged[name] = f"cannot be read: {error}"
+            continue
+        if isinstance(found, str):
+            left_out[name] = found
+            continue
+        value, values = found
+        told[name] = {**value, "at": len(buffers), "bytes": len(values)}
+        buffers += values
+    return {"attributes": told, "left out": left_out, "damaged": damaged}, bytes(buffers)
+
+
+def _sent(item: Any, name: str | bytes) -> tuple[dict[str, Any], bytes] | str:
+    """An attribute as JSON and bytes, or why it is skipped."""
+    opened = item.attrs.get_id(name)
+    try:
+        size = opened.dtype.itemsize * math.prod(opened.shape or ())
+    except TypeError as error:
+        return f"is of a type that NumPy does not have: {error}"
+    if size > _MOST:
+        return _too_large(size)
+    value, values = encoded(item.attrs[name])
+    if value is None:
+        return "is neither numbers nor text"
+    size = len(values) + len(str(value))
+    return _too_large(size) if size > _MOST else (value, values)
+
+
+def _too_large(size: int) -> str:
+    return f"has {size:,} bytes, expected at most {_MOST:,}"
+
+
+def encoded(value: Any) -> tuple[dict[str, Any] | None, bytes]:
+    """A value as JSON, and the bytes of an array. None: it is neither numbers nor text."""
+    import numpy as np
+
+    if isinstance(value, np.ndarray) and value.dtype.kind == "O":
+        texts = [_text(each) for each in value.reshape(-1).tolist()]
+        if any(type(each) is not str for each in texts):
+            return None, b""
+        if value.size == 1:
+            return {"value": texts[0]}, b""
+        return {"texts": texts, "shape": value.shape}, b""
+    if getattr(value, "dtype", None) is not None and getattr(value, "size", 2) == 1:
+        value = value.item()
+    value = _text(value)
+    if isinstance(value, (bool, int, float, str)):
+        return {"value": value}, b""
+    if isinstance(value, np.ndarray) and value.dtype.kind in _NUMBERS:
+        return {"dtype": value.dtype.str, "shape": value.shape}, value.tobytes()
+    return None, b""
+
+
+def _text(value: Any) -> Any:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def decoded(told: dict[str, Any], values: bytes | bytearray) -> Any:
+    """The value again."""
+    import numpy as np
+
+    if "value" in told:
+        return told["value"]
+    if "texts" in told:
+        return np.array(told["texts"], object).reshape(told["shape"])
+    own = values[told["at"] : told["at"] + told["bytes"]]
+    return np.frombuffer(own, told["dtype"]).reshape(told["shape"]).copy()

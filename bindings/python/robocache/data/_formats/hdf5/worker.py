@@ -1,0 +1,315 @@
+"""The process that reads HDF5 files for its parent.
+
+A damaged file can crash the HDF5 library, or keep it in a loop that never ends. Here that ends a
+process that does nothing else. It takes requests from a socket, each a list of steps, and sends
+an answer to each step. The system ends it when a step takes more processor time than it may.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import math
+import mmap
+import os
+import resource
+import signal
+import socket
+import time
+from typing import Any
+
+import h5py
+import numpy as np
+
+from ..._errors import raise_shortage
+from .links import Below, LeadsNowhere, below, item_of, names_in
+from .messages import HEAD, attributes_of, encoded
+from .rows import Rows
+
+_ROOM = 256 << 20  # bytes of memory that a step may take for a file of any size
+
+
+class Allowance:
+    """Limits of a step: memory, and processor time, after which the system ends the process."""
+
+    def __init__(self) -> None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        # Values pass through a file in memory: no limit for files that are written applies to it.
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        self.memory = resource.getrlimit(resource.RLIMIT_AS)
+        self.seconds = 0.0
+        self.since = 0.0
+
+    def begin(self, seconds: float) -> None:
+        """Allow a step ``seconds`` of processor time from now on."""
+        self.seconds, self.since = seconds, time.process_time()
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        end = int(self.since + seconds) + 1
+        end = end if hard == resource.RLIM_INFINITY else min(end, hard)
+        resource.setrlimit(resource.RLIMIT_CPU, (end, hard))
+
+    def progressed(self) -> None:
+        """Start the time of a step again: it made progress, so it is not in an endless loop."""
+        if time.process_time() - self.since > self.seconds / 4:
+            self.begin(self.seconds)
+
+    def set_memory(self, size: int) -> None:
+        """Allow a step to allocate ``2 * size`` bytes more than now, and some room."""
+        try:
+            with open("/proc/self/statm", "rb") as file:
+                now = int(file.read().split()[0]) * mmap.PAGESIZE
+        except OSError:  # /proc is not there
+            return
+        most = now + 2 * size + _ROOM
+        most = min((most, *(each for each in self.memory if each != resource.RLIM_INFINITY)))
+        resource.setrlimit(resource.RLIMIT_AS, (most, self.memory[1]))
+
+    def is_short(self, size: int) -> bool:
+        """Whether memory is short even for what such a step may take."""
+        resource.setrlimit(resource.RLIMIT_AS, self.memory)
+        try:
+            mmap.mmap(-1, 2 * size + _ROOM).close()
+        except (OSError, MemoryError):
+            return True
+        return False
+
+
+class Worker:
+    def __init__(self, channel: socket.socket) -> None:
+        self.channel = channel
+        self.allowance = Allowance()
+        self.files: dict[int, Any] = {}
+        self.tops: dict[int, Any] = {}  # the groups that hold all others
+        self.group: tuple[Any, Any] = (None, None)  # the last one: file and name, and itself
+        self.rows: tuple[Any, Any] = (None, None)  # of the last data set that was read
+        self.shared: mmap.mmap | None = None
+
+    def serve(self) -> None:
+        self.send(json.dumps({"ready": True}))
+        while True:
+            head = self.received(HEAD.size)
+            if head is None:
+                return
+            text = self.received(HEAD.unpack(head)[0])
+            if text is None:
+                return
+            request = json.loads(text)
+            self.allowance.set_memory(request["allowed"])
+            for step in request["steps"]:
+                self.allowance.begin(request["seconds"])
+                self.send(*self.answered(step, request))
+
+    def received(self, size: int) -> bytes | None:
+        """``size`` bytes from the other process; None: it is gone."""
+        parts = bytearray()
+        while len(parts) < size:
+            part = self.channel.recv(size - len(parts))
+            if not part:
+                return None
+            parts += part
+        return bytes(parts)
+
+    def send(self, answer: str, values: Any = b"") -> None:
+        text = answer.encode()
+        self.channel.sendall(HEAD.pack(len(text), len(values)) + text)
+        if len(values):
+            self.channel.sendall(values)
+
+    def answered(self, step: dict[str, Any], request: dict[str, Any]) -> tuple[Any, ...]:
+        """The answer to a step, as JSON: also to one that fails."""
+        try:
+            answer, *values = getattr(self, step["do"])(step)
+            return (json.dumps(answer), *values)
+        except Exception as error:  # h5py raises many kinds about damage
+            return (json.dumps(self._failed(error, request)),)
+
+    def _failed(self, error: Exception, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a step that failed with the error being handled."""
+        try:
+            raise_shortage(request["path"])
+        except MemoryError:
+            is_short = self.allowance.is_short(request["allowed"])
+            self.allowance.set_memory(request["allowed"])
+            return {"short": 0, "failed": _line(error)} if is_short else {"too much": True}
+        except OSError as short:
+            return {"short": short.errno}
+        text = _line(error)
+        if "filter returned failure" in text and self.allowance.is_short(request["allowed"]):
+            return {"short": 0, "failed": text}
+        self.allowance.set_memory(request["allowed"])
+        return {"failed": text}
+
+    # ---- steps ----------------------------------------------------------------------------------
+
+    def share(self, step: dict[str, Any]) -> tuple[Any, ...]:
+        """Take a file in memory, through which values pass; without bytes, give it back."""
+        self.shared = None
+        if step["bytes"]:
+            _, descriptors, _, _ = socket.recv_fds(self.channel, 1, 1)
+            try:
+                os.ftruncate(descriptors[0], step["bytes"])
+                self.shared = mmap.mmap(descriptors[0], step["bytes"])
+            except OSError:
+                return ({"shared": False},)
+            finally:
+                os.close(descriptors[0])
+        return ({"shared": True},)
+
+    def open(self, step: dict[str, Any]) -> tuple[Any, ...]:
+        """A file: its number here, and what is at its top."""
+        try:
+            file = h5py.File(step["path"], "r")
+        except OSError as error:
+            text = str(error)
+            if "unable to lock" not in text:
+                raise
+            if error.errno in (None, errno.EAGAIN, errno.EACCES):
+                return ({"failed": _line(error), "locked": True},)
+            file = h5py.File(step["path"], "r", locking=False)  # its file system has no locks
+        self.files[step["file"]] = file
+        self.tops[step["file"]] = h5py.h5g.open(file.id, b"/")
+        return ({},)
+
+    def close(self, step: dict[str, Any]) -> tuple[Any, ...]:
+        self.group = self.rows = (None, None)
+        self.tops.pop(step["file"], None)
+        file = self.files.pop(step["file"], None)
+        if file is not None:
+            file.close()
+        return ({},)
+
+    def top(self, step: dict[str, Any]) -> tuple[Any, ...]:
+        """The groups in ``data``, or None where there is no such group."""
+        file = self.tops[step["file"]]
+        data, found = None, Below()
+        groups: list[str] | None = None
+        others: list[str] = []
+        if "data" in tuple(names_in(file)):
+            data = item_of(file, "data")
+        if isinstance(data, h5py.h5g.GroupID):
+            others = [name for name in names_in(file) if name != "data"]
+            groups = []
+            for name in names_in(data):
+                self.allowance.progressed()
+                try:
+                    if isinstance(item_of(data, name), h5py.h5g.GroupID):
+                        groups.append(name)
+                except LeadsNowhere as error:
+                    found.leave_out(f"data/{name}", error)
+        return (
+            {
+                "groups": groups,
+                "others": others,
+                "left out": found.left_out,
+                "damaged": found.damaged,
+            },
+        )
+
+    def attributes(self, step: dict[str, Any]) -> tuple[Any, ...]:
+        """All attributes of a group."""
+        told, values = attributes_of(h5py.Group(self._group(step)), self.allowance.progressed)
+        return told, values
+
+    def look(self, step: dict[str, Any]) -> tuple[Any, ...]:
+        """An episode: its arrays, and the attribute that has its length."""
+        group = self._group(step)
+        found = below(group, self.allowance.progressed)
+        arrays = {}
+        for name, (dataset, plist) in found.arrays.items():
+            self.allowance.progressed()
+            try:
+                arrays[name] = _described(dataset, plist)
+            except (TypeError, ValueError) as error:
+                found.left_out[name] = f"is of a type that NumPy does not have: {_line(error)}"
+        told = None
+        if h5py.h5a.exists(group, b"num_samples"):
+            told, _ = encoded(h5py.Group(group).attrs["num_samples"])
+        return (
+            {
+                "arrays": arrays,
+                "told": told,
+                "left out": found.left_out,
+                "damaged": found.damaged,
+                "names": found.names,
+                "refusal": found.refusal,
+            },
+        )
+
+    def read(self, step: dict[str, Any]) -> tuple[Any, ...]:
+        """Rows of an array, into the file in memory or into the answer."""
+        key = (step["file"], step["group"], step["name"])
+        if self.rows[0] != key:
+            self.rows = (None, None)
+            self.rows = (key, Rows(item_of(self._group(step), step["name"])))
+        rows = self.rows[1]
+        shape, dtype = (step["end"] - step["begin"], *step["shape"]), np.dtype(step["dtype"])
+        if self.shared is None:
+            values = np.empty(shape, dtype)
+        else:
+            values = np.ndarray(shape, dtype, self.shared, step["at"])
+        rows.read(step["begin"], step["end"], values)
+        answer = {"unwritten": rows.unwritten_text(), "repeated": rows.repeated}
+        if self.shared is None:
+            return (answer, values.reshape(-1).view(np.uint8).data)
+        return (answer,)
+
+    def _group(self, step: dict[str, Any]) -> Any:
+        key = (step["file"], step["group"])
+        if self.group[0] != key:
+            self.group = (None, None)
+            self.group = (key, item_of(self.tops[step["file"]], step["group"]))
+        return self.group[1]
+
+
+def _described(dataset: Any, plist: Any) -> dict[str, Any]:
+    """Facts about an array that need none of its values."""
+    dtype = dataset.dtype
+    null = dataset.get_space().get_simple_extent_type() == h5py.h5s.NULL
+    told: dict[str, Any] = {
+        "shape": None if null else dataset.shape,
+        "dtype": dtype.str if dtype.names is None and dtype.subdtype is None else "",
+        "type": str(dtype)[:100],
+        "chunk": None,
+        "lacking": [],
+    }
+    if plist.get_layout() == h5py.h5d.CHUNKED:
+        told["chunk"] = plist.get_chunk()
+        filters = [plist.get_filter(i) for i in range(plist.get_nfilters())]
+        if filters:
+            told["unpacked"] = math.prod(told["chunk"]) * dtype.itemsize
+            told["lacking"] = [_filter_name(each) for each in filters if not _available(each[0])]
+    return told
+
+
+def _available(number: int) -> bool:
+    if h5py.h5z.filter_avail(number):
+        return True
+    with contextlib.suppress(ImportError):  # which has the filters that HDF5 has not
+        import hdf5plugin  # noqa: F401
+    return bool(h5py.h5z.filter_avail(number))
+
+
+def _filter_name(given: tuple[Any, ...]) -> str:
+    number, name = given[0], given[-1]
+    text = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+    return f"{text} ({number})" if text else str(number)
+
+
+def _line(error: BaseException) -> str:
+    text = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return str(text).partition("\n")[0] or type(error).__name__
+
+
+def main() -> None:
+    """Serve the process at the other end of the standard input, which is a socket."""
+    signal.signal(signal.SIGXCPU, signal.SIG_DFL)  # the other process may ignore or block it
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    channel = socket.socket(fileno=os.dup(0))
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 2):  # libraries write there as they crash
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+    Worker(channel).serve()
+    os._exit(0)  # nothing is left to write: HDF5's own end may crash after damage

@@ -1,0 +1,1 @@
+"""Messages of one topic become columns of numbers."""

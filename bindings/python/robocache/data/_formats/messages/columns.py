@@ -1,0 +1,307 @@
+"""The messages of one topic as columns: channels by name, header stamps, and what is no channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..._kinds.kinds import Said
+from ..._kinds.ros_fields import said_by
+from ..bags.unread import (
+    array_has_numbers,
+    array_reason,
+    count_reason,
+    has_numbers,
+    has_texts,
+    text_reason,
+    varying_reason,
+)
+from .fixed_layouts import MOST_ELEMENTS, Run
+from .layout_tree import LayoutTree
+from .layouts import Layout, Layouts
+from .pieces import Rows as Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+_FIRST = 64  # messages that decide which arrays keep their length
+_FIRST_BYTES = 4 << 20  # or fewer of large ones
+_LONGEST_STRING = 1000  # bytes of one that is shown
+_EXACT = 2**53  # integers above are not all float64
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What messages became."""
+
+    names: tuple[str, ...]
+    dtypes: tuple[str, ...]  # of each channel, as it was
+    values: Any  # [n,D]
+    log: NDArray[np.int64]  # ns
+    header: NDArray[np.int64] | None  # ns; None without header.stamp
+    marks: NDArray[np.int64] | None = None  # those of the rows
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A layout, and how NumPy reads it."""
+
+    layout: Layout
+    dtype: Any  # with a field for each run of its channels
+
+    @classmethod
+    def of(cls, layout: Layout) -> _Known:
+        import numpy as np
+
+        runs = layout.runs
+        return cls(
+            layout,
+            np.dtype(
+                {
+                    "names": [f"f{run.offset}" for run in runs],
+                    "formats": [(run.dtype, (run.count,)) for run in runs],
+                    "offsets": [run.offset for run in runs],
+                    "itemsize": layout.size,
+                }
+            ),
+        )
+
+
+class Decoder:
+    """Decodes one topic piece by piece."""
+
+    def __init__(
+        self,
+        typename: str,
+        types: Mapping[str, Any],
+        serialization: str,
+        spend: Callable[[int], None],
+    ) -> None:
+        self.typename = typename
+        self.ros1 = serialization == "ros1"
+        self.may_be_packed = not self.ros1  # CDR does not begin as zstd does
+        self.layouts = Layouts(typename, types, self.ros1, spend)
+        self.names: tuple[str, ...] | None = None  # once it is known
+        self.dtypes: tuple[str, ...] = ()  # of the channels
+        self.said: tuple[Said, ...] = ()  # by their fields
+        self.dtype: Any = None  # that holds all of them
+        self.kept: dict[str, int] = {}  # elements that are channels, by name of an array
+        self.known: LayoutTree[_Known] = LayoutTree()
+        self.lengths: dict[str, tuple[int, int]] = {}  # of arrays without a fixed length
+        self.strings: dict[str, set[str] | None] = {}  # None: many
+        self.too_long: dict[str, str] = {}
+        self.rounded: set[str] = set()  # integers that float64 does not hold
+        self.failed: dict[str, int] = {}  # reasons for which messages were left out, how many
+        self.failed_bytes = 0
+        self.waiting: list[Rows] = []
+
+    def begin(self) -> None:
+        """Before a pass through the messages; what was decided stays."""
+        self.failed.clear()
+        self.failed_bytes = 0
+        self.waiting.clear()
+
+    def feed(self, rows: Rows) -> list[Columns]:
+        """Take messages; what comes back may be of messages before, or wait for more."""
+        if self.names is not None:
+            return [self._decoded(rows)]
+        self.waiting.append(rows)
+        if sum(map(len, self.waiting)) >= _FIRST:
+            return self.flush()
+        self.waiting[-1] = rows.alone()
+        return self.flush() if sum(len(w.data) for w in self.waiting) >= _FIRST_BYTES else []
+
+    def flush(self) -> list[Columns]:
+        """Messages that waited for more."""
+        waiting, self.waiting = self.waiting, []
+        if self.names is None and not self._decide(waiting):
+            return []
+        return [self._decoded(rows) for rows in waiting]
+
+    def _decide(self, waiting: list[Rows]) -> bool:
+        """Find which channels there are, by the first messages; False if none can be read."""
+        import numpy as np
+
+        lengths: dict[str, set[int]] = {}
+        first: bytes | None = None
+        looked = 0
+        failed: dict[str, int] = {}
+        lost = 0
+        tree: LayoutTree[Layout] = LayoutTree()
+        for few in _first_apart(waiting):
+            if first is not None and looked >= _FIRST:
+                break  # where none can be read, all are looked at
+            looked += len(few)
+            found = []
+            for layout, of in tree.sorted(few, self.layouts.of):
+                if layout.failure is not None:
+                    count_reason(failed, layout.failure, len(of))
+                    lost += int(few.sizes[of].sum())
+                    continue
+                found.append(int(of[0]))
+                for path, count in layout.arrays.items():
+                    lengths.setdefault(path, set()).add(count)
+            if found and first is None:
+                first = few.message(min(found))
+        if first is None:
+            for reason, count in failed.items():
+                count_reason(self.failed, reason, count)
+            self.failed_bytes += lost
+            return False
+        varying = {path for path, counts in lengths.items() if len(counts) > 1}
+        names, self.kept = self.layouts.names(first, varying)
+        layout = self.layouts.of(first, self.kept)
+        kinds = [np.dtype(run.dtype).newbyteorder("=") for run in layout.runs]
+        self.dtypes = tuple(
+            kind.name for kind, run in zip(kinds, layout.runs) for _ in range(run.count)
+        )
+        self.dtype = np.result_type(*set(kinds)) if kinds else np.dtype("f4")
+        self.names = tuple(names)
+        self.said = said_by(self.typename, self.layouts.types, self.names)
+        return True
+
+    def _known_of(self, message: bytes) -> _Known:
+        """The layout of a message. It notes the arrays that are not channels."""
+        layout = self.layouts.of(message, self.kept)
+        if layout.failure is None:
+            self.too_long.update(layout.too_long)
+            for path, count in layout.arrays.items():
+                least, most = self.lengths.get(path, (count, count))
+                self.lengths[path] = min(least, count), max(most, count)
+        return _Known.of(layout)
+
+    def _decoded(self, rows: Rows) -> Columns:
+        import numpy as np
+
+        names = self.names or ()
+        values = np.empty((len(rows), len(names)), self.dtype)
+        header = np.zeros(len(rows), np.int64)
+        kept = np.zeros(len(rows), bool)
+        stamped = False
+        for known, chosen in self.known.sorted(rows, self._known_of):
+            layout = known.layout
+            if layout.failure is not None:
+                self.fail(layout.failure, rows.sizes[chosen])
+                continue
+            of = rows if len(chosen) == len(rows) else rows.of(chosen)
+            if layout.stamp is not None:
+                stamps, right = _stamps(of, layout)
+                if not right.all():
+                    reason = "their header stamps have 10**9 nanoseconds or more in a second"
+                    self.fail(reason, of.sizes[~right])
+                    stamps, chosen, of = stamps[right], chosen[right], of.of(right)
+                stamped = True
+                header[chosen] = stamps
+            self._note(layout, of)
+            kept[chosen] = True
+            if layout.runs and len(of):
+                records = of.records(known.dtype, layout.size)
+                whole = len(of) == len(rows)
+                block = values if whole else np.empty((len(of), len(names)), self.dtype)
+                for run in layout.runs:
+                    self._fill(block, run, records[f"f{run.offset}"])
+                if not whole:
+                    values[chosen] = block
+        if not kept.all():
+            values, header, rows = values[kept], header[kept], rows.of(kept)
+        stamps = header if stamped else None
+        return Columns(names, self.dtypes, values, rows.times, stamps, rows.marks)
+
+    def fail(self, reason: str, sizes: Any) -> None:
+        """Count messages that cannot be read, by the reason."""
+        count_reason(self.failed, reason, len(sizes))
+        self.failed_bytes += int(sizes.sum())
+
+    def _fill(self, block: Any, run: Run, numbers: Any) -> None:
+        """Write the numbers of a run into their channels."""
+        import numpy as np
+
+        numbers = numbers.reshape(len(block), -1)
+        if block.dtype.kind == "f" and numbers.dtype.kind in "iu" and numbers.dtype.itemsize == 8:
+            large = (numbers > _EXACT) | (numbers < -_EXACT if numbers.dtype.kind == "i" else False)
+            if large.any() and self.names is not None:
+                columns = np.flatnonzero(large.any(axis=0)) + run.column
+                self.rounded |= {self.names[column] for column in columns.tolist()}
+        with np.errstate(invalid="ignore"):
+            block[:, run.column : run.column + run.count] = numbers
+
+    def _note(self, layout: Layout, rows: Rows) -> None:
+        """Note strings, which are not channels."""
+        import numpy as np
+
+        for path, offset, size in layout.strings if len(rows) else ():
+            known = self.strings.setdefault(path, set())
+            if known is None:
+                continue
+            if size > _LONGEST_STRING:
+                self.too_long[path] = f"string of {size:,} bytes"
+                continue
+            if size == 0 or len(rows) == 1:
+                begin = int(rows.starts[0]) + offset
+                few = [rows.data[begin : begin + size].tobytes()]
+            else:
+                texts = rows.field(offset, f"V{size}")
+                others = texts[texts != texts[0]]
+                few = [texts[0], *(np.unique(others[:1000])[:5] if len(others) else ())]
+            known |= {bytes(text)[:size].decode("utf-8", "replace") for text in few}
+            if len(known) > 4:
+                self.strings[path] = None
+
+    def left_out(self) -> list[tuple[str, str]]:
+        """Fields that are no channels, and messages that were not read, with the reason."""
+        found = []
+        for path, values in self.strings.items():
+            if values is not None and not values:  # all of them are too long
+                continue
+            found.append((path, text_reason(values)))
+        found += list(self.too_long.items())
+        for path, (least, most) in self.lengths.items():
+            kept = self.kept.get(path, 0)
+            if least != most and most > kept:
+                found.append((path, array_reason(least, most, kept)))
+        for name in sorted(self.rounded):
+            found.append((name, "64-bit integers above 2**53 among floats: rounded to float64"))
+        for reason, count in self.failed.items():
+            found.append(("", f"{count:,} messages could not be read: {reason}"))
+        return found
+
+    def losses(self) -> list[str]:
+        """Which numbers of the messages are no channels, as sentences that say why."""
+        varying = [
+            (path, least, most)
+            for path, (least, most) in self.lengths.items()
+            if least != most
+            and self.kept.get(path, 0) < most <= MOST_ELEMENTS
+            and array_has_numbers(self.layouts.types, self.typename, path)
+        ]
+        return [varying_reason(varying)] if varying else []
+
+    @property
+    def only_texts(self) -> bool:
+        """Whether the type has texts and no numbers, other than those of the header."""
+        of = self.layouts.types, self.typename
+        return has_texts(*of) and not has_numbers(*of)
+
+
+def _first_apart(waiting: list[Rows]) -> Iterator[Rows]:
+    """The messages that decide, and then the others."""
+    left = _FIRST
+    for rows in waiting:
+        parts = rows.of(slice(left)), rows.of(slice(left, None))
+        left = max(0, left - len(rows))
+        yield from (part for part in parts if len(part))
+
+
+def _stamps(rows: Rows, layout: Layout) -> tuple[Any, Any]:
+    """Seconds and nanoseconds as int64 nanoseconds, and which of them are times."""
+    import numpy as np
+
+    # ROS 1 counts seconds without a sign.
+    kind = layout.order + ("u4" if layout.ros1 else "i4")
+    seconds = rows.field(layout.stamp or 0, kind).astype(np.int64)
+    nanoseconds = rows.field((layout.stamp or 0) + 4, f"{layout.order}u4")
+    return seconds * 1_000_000_000 + nanoseconds, nanoseconds < 1_000_000_000

@@ -1,0 +1,255 @@
+"""Messages in protobuf, whose descriptors are in the file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._errors import needed, raise_shortage, require_memory
+from .trees import DEEPEST, MOST_FIELDS, MOST_LISTED, CannotRead, Tree, nanoseconds, stamp_paths
+
+_LARGEST_SET = 4 << 20  # bytes of descriptors
+_MOST_FILES = 4096
+_MEMORY = 128 << 20  # bytes that one message may take
+_EXAMINED = 1 << 20  # messages within one that are counted one by one
+_PER_FIELD, _PER_MESSAGE = 16, 64  # bytes of memory
+# By FieldDescriptor.cpp_type.
+_DTYPES = {1: "int32", 2: "int64", 3: "uint32", 4: "uint64", 5: "float64", 6: "float32"}
+_DTYPES |= {7: "bool", 8: "int32"}
+_STRING, _MESSAGE = 9, 10
+_BYTES_TYPE, _GROUP_TYPE = 12, 10  # of FieldDescriptor.type
+_TIME, _DURATION = "google.protobuf.Timestamp", "google.protobuf.Duration"
+
+
+class ProtobufReader:
+    """Finds the fields of messages of one type (``_tree_messages.Reader``).
+
+    Raises
+    ------
+    ValueError
+        The descriptors are damaged, or do not have the type.
+    """
+
+    def __init__(self, typename: str, descriptors: bytes) -> None:
+        if len(descriptors) > _LARGEST_SET:
+            raise ValueError(
+                f"their descriptors have {len(descriptors):,} bytes, expected at most "
+                f"{_LARGEST_SET:,}"
+            )
+        try:
+            sets = needed("google.protobuf.descriptor_pb2", "mcap", "a topic in protobuf")
+            pools = needed("google.protobuf.descriptor_pool", "mcap", "a topic in protobuf")
+            factory = needed("google.protobuf.message_factory", "mcap", "a topic in protobuf")
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                "they are in protobuf, and the package protobuf is not installed: "
+                "pip install 'robocache[mcap]'"
+            ) from error
+        fault = ""
+        try:
+            found = sets.FileDescriptorSet.FromString(descriptors)
+            pool = pools.DescriptorPool()
+            for file in _in_order(list(found.file)):
+                pool.Add(file)
+            self.descriptor = pool.FindMessageTypeByName(typename)
+            self.made = factory.GetMessageClass(self.descriptor)
+        except Exception as error:  # the package has errors of its own, and of C++
+            fault = str(error).partition("\n")[0][:200] or type(error).__name__
+            if "out of memory" in str(error):  # the package says so of damaged descriptors, too
+                require_memory("descriptors of protobuf")
+                fault = "they are damaged"
+            else:
+                raise_shortage("descriptors of protobuf")
+        if fault:  # raised here, so that no caller finds a lack of memory in the context
+            raise ValueError(f"their descriptors cannot be used, or lack {typename}: {fault}")
+        self.descriptors = descriptors
+        self.largest = _largest(self.descriptor)
+        self.dtypes: dict[str, str] = {}
+        self.turns: dict[str, str] = {}
+
+    def tree(self, content: bytes) -> Tree:
+        self._require_small(content)
+        try:
+            message = self.made.FromString(content)
+        except Exception as error:
+            raise_shortage("a message in protobuf")
+            line = str(error).partition("\n")[0][:200]
+            raise CannotRead(f"are not of this type, or damaged ({line})") from None
+        tree = Tree()
+        stamped = self._take_stamp(tree, message)
+        self._message(tree, "", message, 0, stamped)
+        return tree
+
+    def _require_small(self, content: bytes) -> None:
+        """Refuse a message that takes much more memory than its bytes: two make a message."""
+        if (len(content) // 2) * self.largest <= _MEMORY:
+            return
+        most = min(_EXAMINED, _MEMORY // self.largest)
+        _Counter(most).messages(memoryview(content), self.descriptor, 0)
+
+    def _take_stamp(self, tree: Tree, message: Any) -> tuple[str, ...]:
+        for path in stamp_paths():
+            inner = message
+            for i, name in enumerate(path):
+                of = inner.DESCRIPTOR.fields_by_name.get(name)
+                single = of is not None and of.cpp_type == _MESSAGE and not _is_repeated(of)
+                if not single or not inner.HasField(name):
+                    break
+                inner = getattr(inner, name)
+                if i + 1 < len(path):
+                    continue
+                names = [each.name for each in inner.DESCRIPTOR.fields]
+                if inner.DESCRIPTOR.full_name == _TIME or names in (
+                    ["sec", "nsec"],
+                    ["sec", "nanosec"],
+                    ["seconds", "nanos"],
+                    ["secs", "nsecs"],
+                ):
+                    tree.stamp = nanoseconds(*(getattr(inner, each) for each in names))
+                    if tree.stamp is not None:
+                        return path
+        return ()
+
+    def _message(
+        self, tree: Tree, path: str, message: Any, depth: int, stamp: tuple[str, ...]
+    ) -> None:
+        for of in message.DESCRIPTOR.fields:
+            inner = f"{path}.{of.name}" if path else of.name
+            left = stamp[1:] if stamp and stamp[0] == of.name else ()
+            if stamp == (of.name,):
+                continue
+            tree.spend(inner)
+            if _is_repeated(of):
+                self._array(tree, inner, of, getattr(message, of.name), depth)
+            elif of.cpp_type == _MESSAGE:
+                if message.HasField(of.name):
+                    self._nested(tree, inner, getattr(message, of.name), depth, left)
+            elif not of.has_presence or message.HasField(of.name):
+                self._scalar(tree, inner, of, getattr(message, of.name))
+
+    def _nested(
+        self, tree: Tree, path: str, message: Any, depth: int, stamp: tuple[str, ...] = ()
+    ) -> None:
+        of = message.DESCRIPTOR
+        if of.name == "Quaternion" and path not in self.turns and len(self.turns) < MOST_LISTED:
+            self.turns[path] = of.full_name
+        if depth >= DEEPEST:
+            tree.others[path] = f"is nested deeper than {DEEPEST} messages"
+        else:
+            self._message(tree, path, message, depth + 1, stamp)
+
+    def _scalar(self, tree: Tree, path: str, of: Any, value: Any) -> None:
+        if of.cpp_type != _STRING:
+            if path not in self.dtypes and len(self.dtypes) < MOST_FIELDS:
+                self.dtypes[path] = _DTYPES[of.cpp_type]
+            tree.add(path, value)
+        elif isinstance(value, bytes):
+            tree.others[path] = "bytes, which are no numbers"
+        else:
+            tree.texts[path] = value
+
+    def _array(self, tree: Tree, path: str, of: Any, values: Any, depth: int) -> None:
+        if of.message_type is not None and of.message_type.GetOptions().map_entry:
+            tree.others[path] = "a map, which is not read"
+            return
+        if len(values) > MOST_LISTED:
+            tree.others[path] = f"array of {len(values):,} elements"
+            return
+        tree.lengths[path] = len(values)
+        for i, value in enumerate(values):
+            inner = f"{path}[{i}]"
+            tree.spend(inner)
+            if of.cpp_type == _MESSAGE:
+                self._nested(tree, inner, value, depth)
+            else:
+                self._scalar(tree, inner, of, value)
+
+    def dtype(self, path: str) -> str | None:
+        return self.dtypes.get(path)
+
+    def __reduce__(self) -> tuple[type[ProtobufReader], tuple[str, bytes]]:
+        return type(self), (self.descriptor.full_name, self.descriptors)
+
+
+def _is_repeated(of: Any) -> bool:
+    try:
+        return bool(of.is_repeated)
+    except AttributeError:  # before protobuf 6
+        return bool(of.label == of.LABEL_REPEATED)
+
+
+def _in_order(files: list[Any]) -> list[Any]:
+    """Files after those that they import."""
+    if len(files) > _MOST_FILES:
+        raise ValueError(f"{len(files):,} files, expected at most {_MOST_FILES:,}")
+    left = {file.name: file for file in files}
+    made: list[Any] = []
+    while left:
+        ready = [f for f in left.values() if not any(name in left for name in f.dependency)]
+        if not ready:
+            raise ValueError("files import each other in a circle")
+        made += ready
+        for file in ready:
+            del left[file.name]
+    return made
+
+
+def _largest(descriptor: Any) -> int:
+    """The bytes of memory of the largest message that one may hold."""
+    largest, seen, waiting = 0, set(), [descriptor]
+    while waiting:
+        of = waiting.pop()
+        if of.full_name in seen:
+            continue
+        seen.add(of.full_name)
+        largest = max(largest, _PER_MESSAGE + _PER_FIELD * len(of.fields))
+        waiting += [each.message_type for each in of.fields if each.message_type is not None]
+    return largest
+
+
+class _Counter:
+    """Counts messages within a message by its bytes, without unpacking it."""
+
+    def __init__(self, most: int) -> None:
+        self.found, self.most = 0, most
+        self.inner: dict[str, dict[int, Any]] = {}  # types of fields that are messages
+
+    def messages(self, content: memoryview, descriptor: Any, depth: int) -> None:
+        self.found += 1
+        if self.found > self.most or depth > DEEPEST:
+            raise CannotRead("hold too many messages each to be unpacked")
+        inner = self.inner.get(descriptor.full_name)
+        if inner is None:
+            inner = self.inner[descriptor.full_name] = {
+                each.number: each.message_type
+                for each in descriptor.fields
+                if each.message_type is not None
+            }
+        at = 0
+        while at < len(content):
+            key, at = _varint(content, at)
+            kind = key & 7
+            if kind == 0:
+                _, at = _varint(content, at)
+            elif kind == 1:
+                at += 8
+            elif kind == 5:
+                at += 4
+            elif kind == 2:
+                size, at = _varint(content, at)
+                of = inner.get(key >> 3)
+                if of is not None:
+                    self.messages(content[at : at + size], of, depth + 1)
+                at += size
+            else:
+                raise CannotRead("hold groups, and are too large to be unpacked with them")
+
+
+def _varint(content: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(content) and shift < 70:
+        byte = content[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+    raise CannotRead("end too early")

@@ -1,0 +1,163 @@
+"""Definitions of ROS messages, as rosbags parses them: of the file itself, or of a distribution."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..._errors import needed, raise_shortage
+from .fixed_layouts import PLACEHOLDER, element_of
+
+_DEFAULT = "humble"
+_BASE, _NAME, _ARRAYS = 1, 2, (3, 4)  # rosbags' Nodetype
+_SEPARATOR = "=" * 80 + "\n"
+_LONGEST = 256 << 10  # characters of a definition, without comments; the parser takes 2 µs for each
+_SHOWN = 1000  # characters of what the parser says
+_WIDE_BOUND = re.compile(r"^([ \t]*wstring)<=\d+", re.MULTILINE)
+_WIDE_CONSTANT = re.compile(r"^[ \t]*wstring(<=\d+)?[ \t]+\w+[ \t]*=.*\n", re.MULTILINE)
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*(include|pragma)\b.*$", re.MULTILINE)
+_EMPTY_STRUCT = re.compile(r"\b(struct\s+\w+\s*)\{\s*\}")
+_ENUM = re.compile(r"\benum\s+(\w+)\s*\{")
+_NOTHING = re.compile(r"^[ \t\r]*(#.*)?\n", re.MULTILINE)  # lines with no field
+
+
+class Types:
+    """Field definitions by name of type: what :func:`._layouts.layout_of` follows."""
+
+    def __init__(self, extra: Mapping[str, str] | None = None) -> None:
+        self.typesys = needed("rosbags.typesys", "ros", "a ROS bag")
+        stores = self.typesys.Stores
+        self.builtin = dict(self.typesys.get_typestore(stores.EMPTY).fielddefs)
+        self.parsed: dict[tuple[str, str, str], dict[str, Any] | str] = {}  # or why it cannot be
+        self.given: dict[str, Any] = {}
+        for name, text in (extra or {}).items():
+            self.given.update(self._parsed("ros2msg", text, normalized(name)))
+        self.distribution: dict[str, Any] | None = None
+
+    def of(self, name: str, kind: str, text: str, distribution: str | None) -> dict[str, Any]:
+        """Of one type and those in it: as its definition says, else as the distribution has it.
+
+        Raises
+        ------
+        ValueError
+            There is no definition, or it cannot be read.
+        """
+        raw, name = name.replace("::", "/"), normalized(name)
+        if text:
+            parsed = self._parsed(kind, text, name)
+            own = next((n for n in (raw, name.replace("/msg/", "/", 1)) if n in parsed), None)
+            if name not in parsed and own is not None:  # of IDL that is not of ROS
+                parsed = {**parsed, name: parsed[own]}
+            return {**self.builtin, **parsed, **self.given}
+        if name in self.given:
+            return {**self._of_distribution(distribution), **self.given}
+        known = self._of_distribution(distribution)
+        if name not in known:
+            raise ValueError(
+                f"the type {name} is defined neither in the bag nor in {self.distribution_name}. "
+                f"Pass its definition: --definition {name}={name.rpartition('/')[2]}.msg "
+                "(in Python: definitions=)"
+            )
+        return known
+
+    def _of_distribution(self, distribution: str | None) -> dict[str, Any]:
+        if self.distribution is None:
+            stores = self.typesys.Stores
+            name = f"ros2_{distribution or _DEFAULT}"
+            if name not in {store.value for store in stores}:
+                name = f"ros2_{_DEFAULT}"
+            self.distribution_name = name.replace("ros2_", "ROS 2 ")
+            self.distribution = dict(self.typesys.get_typestore(stores(name)).fielddefs)
+        return self.distribution
+
+    def _parsed(self, kind: str, text: str, name: str) -> dict[str, Any]:
+        """The types of a definition, which many topics may share."""
+        key = (kind, text, name)
+        if key not in self.parsed:
+            try:
+                self.parsed[key] = self._parse(kind, text, name)
+            except ValueError as error:
+                raise_shortage("a definition")
+                self.parsed[key] = str(error)
+        known = self.parsed[key]
+        if isinstance(known, str):
+            raise ValueError(known)
+        return known
+
+    def _parse(self, kind: str, text: str, name: str) -> dict[str, Any]:
+        types: dict[str, Any] = {}
+        if kind in ("ros2msg", "ros1msg"):
+            text = _NOTHING.sub("", text if text.endswith("\n") else f"{text}\n")
+            text = _WIDE_BOUND.sub(r"\1", _WIDE_CONSTANT.sub("", text))
+        if len(text) > _LONGEST:
+            raise ValueError(
+                f"its definition has {len(text):,} characters, expected at most {_LONGEST:,}"
+            )
+        try:
+            if kind in ("ros2msg", "ros1msg"):
+                types.update(self.typesys.get_types_from_msg(text, name))
+                _replace_names(types, {"wstring": "wstring"})
+            elif kind in ("ros2idl", "omgidl"):
+                if "@optional" in text:
+                    raise ValueError("its definition has @optional fields, which are not read")
+                for part in _idl_parts(text):
+                    types.update(self.typesys.get_types_from_idl(part))
+                # An enumeration takes four bytes; one of another size would not fit.
+                _replace_names(types, dict.fromkeys(_ENUM.findall(text), "uint32"))
+            else:
+                raise ValueError(f"its definition is in {kind!r}, which is not read")
+        except self.typesys.TypesysError as error:
+            reason = str(error)[:_SHOWN]  # it repeats the definition
+            raise ValueError(f"its definition cannot be parsed: {reason}") from None
+        except (RecursionError, AssertionError, KeyError, IndexError) as error:
+            raise ValueError(f"its definition cannot be parsed: {type(error).__name__}") from None
+        return types
+
+
+def _replace_names(types: dict[str, Any], bases: Mapping[str, str]) -> None:
+    """Turn names of types that nothing defines, such as of an enumeration, into basic types."""
+
+    def replaced(description: Any) -> Any:
+        kind, what = description[0], description[1]
+        if kind in _ARRAYS:
+            return kind, (replaced(what[0]), what[1])
+        base = bases.get(what.rpartition("/")[2]) if kind == _NAME and what not in types else None
+        return description if base is None else (_BASE, (base, 0))
+
+    if not bases:
+        return
+    for name, (constants, fields) in types.items():
+        types[name] = (constants, [(field, replaced(of)) for field, of in fields])
+
+
+def fingerprint(name: str, types: dict[str, Any] | str) -> str:
+    """The fields of a type and of the types in it, or why they cannot be read."""
+    if isinstance(types, str):
+        return types
+    fields: dict[str, str] = {}
+    left = [name]
+    while left:
+        name = left.pop()
+        if name in fields:
+            continue
+        fields[name] = repr(types[name][1]) if name in types else ""
+        for _, description in types[name][1] if name in types else ():
+            element = element_of(description)
+            if element[0] == _NAME:
+                left.append(element[1])
+    return repr(sorted(fields.items()))
+
+
+def normalized(name: str) -> str:
+    """ROS 2's name of a type: pkg/msg/Type."""
+    parts = name.replace("::", "/").split("/")
+    return f"{parts[0]}/msg/{parts[1]}" if len(parts) == 2 else name
+
+
+def _idl_parts(text: str) -> list[str]:
+    # Includes are in the text, and a structure without fields takes one byte.
+    text = _EMPTY_STRUCT.sub(rf"\1{{ uint8 {PLACEHOLDER}; }}", _INCLUDE.sub("", text))
+    if not text.startswith(f"{_SEPARATOR}IDL: "):
+        return [text]
+    return [re.sub(r"\AIDL: .*\n", "", part) for part in text.split(_SEPARATOR)[1:]]

@@ -1,0 +1,217 @@
+"""``open``: the formats, each with the test that recognizes it by its content."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Union
+
+from ..._printable import printable
+from .._errors import Damage, FormatError, reading
+from .._file_access import Limit, is_file, is_folder, special_kind
+from .._kinds.declared import checked
+from .._options import Options
+
+if TYPE_CHECKING:
+    from .._episodes import Episodes
+    from .._point_clouds import PointCloud
+    from .._recording import Recording
+
+    Opened = Union[Recording, Episodes, PointCloud]
+
+# Modules with sniff(path) -> bool and open(path, options), asked in this order. To add a format is
+# to add its module here.
+FORMATS = (
+    "bags.rosbag1",
+    "bags.rosbag2",
+    "lerobot.lerobot",
+    "hdf5.hdf5",
+    "zarr.zarr",
+    "arrays.npz",
+    "clouds.pcd",
+    "tables.tables",
+    "arrays.npy_folder",
+    "clouds.lidar_bin",
+)
+
+
+_SHOWN = 6  # files in a message, with their faults
+_MOST_NAMES = 12  # data sets in a message
+_WITH_COLUMNS = ("tables", "npy_folder")  # formats of which the caller may name the times
+
+
+def open(
+    path: str | bytes | os.PathLike[Any],
+    *,
+    damaged: str = "refuse",
+    unit: str | None = None,
+    rate: float | None = None,
+    definitions: Mapping[str, str] | None = None,
+    follow_links: bool = False,
+    max_unpacked: int | None = None,
+    progress: bool | None = None,
+    kinds: Mapping[str, Any] | None = None,
+    time: str | None = None,
+) -> Any:
+    """Open a recording or a data set, of whatever format it is: that is told by its content.
+
+    LeRobot v2.1 and v3, HDF5 of robomimic and ALOHA, and Zarr replay buffers become
+    :class:`Episodes`; ROS 1 bags, ROS 2 bags (sqlite3, MCAP), and folders of CSV, Parquet or .npy
+    files a :class:`Recording` (or :class:`Episodes`, where they tell of some); PCD files and .bin
+    sweeps of KITTI and nuScenes a :class:`PointCloud`. Only an index is read: the rest when it is
+    asked for.
+
+    Parameters
+    ----------
+    path
+        A file or a folder. Names that are not UTF-8 may be bytes, or strings as :func:`os.fsdecode`
+        returns them; control characters in them are escaped in all output.
+    damaged
+        "refuse": damage is an error, that says where it is. "keep": what can be read is, and
+        ``problems`` tells what could not.
+    unit
+        Of times that do not tell it, as in CSV files: "ns", "us", "ms", "s".
+    rate
+        Rows a second, of data sets that have no times: HDF5, Zarr, arrays, tables. A table whose
+        stamps lost their digits takes it too.
+    definitions
+        Of ROS messages that neither the bag nor the distribution defines: the text of the .msg file
+        by name of the type, such as "ackermann_msgs/msg/AckermannDriveStamped".
+    follow_links
+        Whether symbolic links may lead out of the data set, as in the cache of the Hugging Face
+        Hub.
+    max_unpacked
+        Bytes that compressed data of a source may unpack to. None: 200 times the size of the
+        source, or 256 MiB if that is more. A small file can ask for terabytes: raise this only for
+        files whose origin you know.
+    progress
+        Whether to show how far reading is; None: on a terminal, where it takes longer.
+    kinds
+        What channels are, by stream and channels: ``{"imu": {"orientation": "quaternion_wxyz",
+        "yaw": "angle_deg"}}``. Channels are a name, "first-last", names with commas, or what their
+        names begin with. See :doc:`/concepts/kinds`.
+    time
+        The column of times of CSV and Parquet files, or the array of times among .npy files:
+        "COLUMN" or "COLUMN:UNIT", such as "stamp:us". None: by the table in docs/concepts/times.md.
+
+    Returns
+    -------
+    Recording, Episodes or PointCloud
+
+    Raises
+    ------
+    FormatError
+        The format is not known, or what is there is not as it should be. It names file and place.
+    ModuleNotFoundError
+        The format takes a package that is not installed; the message names the extra.
+    OSError
+        It cannot be read.
+    """
+    given = os.fsdecode(path)
+    options = Options(
+        Damage(damaged),
+        progress,
+        unit,
+        rate,
+        dict(definitions or {}),
+        follow_links,
+        Limit(max_unpacked),
+        time,
+        checked(kinds),
+    )
+    if not os.path.exists(given):
+        from .strangers import missing
+
+        raise FileNotFoundError(printable(f"{given}: {missing(given)}"))
+    special = special_kind(given)
+    if special is not None:
+        raise FormatError(given, "", f"is {special}, expected a file or a folder")
+    with reading(given):
+        module = format_of(given, FORMATS)
+        if module is None:
+            inside = _data_sets_in(given) if os.path.isdir(given) else []
+            if len(inside) != 1:
+                raise FormatError(given, "", _unknown(given, inside))
+            for fault in _faults_beside(given, inside[0]):
+                options.damage.found(given, "", fault)
+            given = os.path.join(given, inside[0])
+            module = format_of(given, FORMATS)
+        opened_data = module.open(given, options)
+        if time is not None and module.__name__.rpartition(".")[2] not in _WITH_COLUMNS:
+            raise ValueError(
+                f"--time {time}: is for tables and .npy arrays, and this is {opened_data.format}"
+            )
+    if not options.kinds:
+        return opened_data
+    if not hasattr(opened_data, "with_kinds"):
+        raise ValueError("kinds: are of recordings and episodes; this is a point cloud")
+    return opened_data.with_kinds(options.kinds)
+
+
+def format_of(path: str, formats: Sequence[str]) -> Any:
+    """The module that reads what is there; None if none does."""
+    for name in formats:
+        module = importlib.import_module(f".{name}", __package__)
+        if module.sniff(path):
+            return module
+    return None
+
+
+def _data_sets_in(path: str) -> list[str]:
+    """The names of what can be opened in a folder, which is no data set itself."""
+    folder_entries = [e for e in os.scandir(path) if is_file(e) or is_folder(e)]
+    return sorted(
+        entry.name
+        for entry in folder_entries
+        if not entry.is_symlink() and format_of(entry.path, FORMATS) is not None
+    )
+
+
+def _faults_beside(path: str, name: str) -> list[str]:
+    """What is wrong with the other files of a folder that holds one data set."""
+    from .damaged_files import faults_in
+
+    return [fault for fault in faults_in(path) if not fault.startswith(f"{name} ")]
+
+
+_READ = (
+    "ROS 1 and ROS 2 bags, MCAP, LeRobot, HDF5 (robomimic, ALOHA), Zarr replay buffers, tables "
+    "(CSV, TSV, Parquet), NumPy (.npy, .npz), PCD and .bin point clouds"
+)
+
+
+def _unknown(path: str, inside: Sequence[str]) -> str:
+    from . import strangers as _strangers
+
+    if not os.path.isdir(path):
+        from .tables.tables import fault
+
+        known = _strangers.stranger(path) or fault(path)
+        if known is not None and not known.startswith("is a text without columns"):
+            return known
+        text = _strangers.unknown_file(path)
+        if known is not None and path.lower().endswith((".csv", ".tsv")) and "looks" not in text:
+            return f"{text}. It {known}"
+        return text
+    if inside:
+        return f"this folder holds {len(inside)} data sets. Open one of them: {_listed(inside)}"
+    from .damaged_files import faults_in
+
+    faults = list(faults_in(path))
+    if faults:
+        more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
+        return f"none of its files can be read: {'; '.join(faults[:_SHOWN])}{more}"
+    held = []
+    entries = sorted(os.scandir(path), key=lambda entry: entry.name)
+    for entry in entries[:_MOST_NAMES]:
+        like = _strangers.look_alike(entry.path) if is_file(entry) else ""
+        held.append(f"{entry.name} ({like})" if like else entry.name)
+    more = f" and {len(entries) - len(held):,} more" if len(entries) > len(held) else ""
+    holds = f"It holds: {', '.join(held)}{more}" if held else "It is empty"
+    return f"no file in this folder is of a format that is read. {holds}. Formats: {_READ}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(map(printable, names[:_MOST_NAMES])) + more

@@ -1,0 +1,347 @@
+"""Files that are not read, named for what they are, with what to do about them.
+
+A name is a whole sentence that follows the path of the file in a message.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+from .._file_access import opened
+
+_HEAD = 4096  # bytes that are looked at
+_SHOWN = 40  # bytes of the beginning in a message
+_LFS = b"version https://git-lfs.github.com/spec/v1"
+_HUB = "huggingface.co"
+
+_NOT_YET = "which is not read yet"
+
+# What files begin with: a sentence. {name} is the name of the file, {stem} without its suffix.
+_BEGINNINGS: tuple[tuple[bytes, str], ...] = (
+    (b"\x28\xb5\x2f\xfd", "it is compressed (zstd). Unpack it: zstd -d {name}"),
+    (b"\x04\x22\x4d\x18", "it is compressed (lz4). Unpack it: lz4 -d {name}"),
+    (b"\xfd7zXZ\0", "it is compressed (xz). Unpack it: xz -dk {name}"),
+    (b"BZh", "it is compressed (bzip2). Unpack it: bunzip2 -k {name}"),
+    (b"7z\xbc\xaf\x27\x1c", "it is an archive (7-Zip). Unpack it: 7z x {name}"),
+    (b"Rar!\x1a\x07", "it is an archive (RAR). Unpack it: unrar x {name}"),
+    (
+        b"ULog\x01\x12\x35",
+        f"it is a PX4 ULog, {_NOT_YET}. pyulog makes CSV files of it: ulog2csv {{name}}",
+    ),
+    (
+        b"\xa3\x95",
+        f"it is a log of ArduPilot (DataFlash), {_NOT_YET}. pymavlink makes CSV files of it: "
+        "mavlogdump.py --format csv --types IMU {name} > imu.csv",
+    ),
+    (
+        b"ply\n",
+        f"it is a PLY file (points or a mesh), {_NOT_YET}. Open3D makes a PCD file of it: "
+        'open3d.io.write_point_cloud("{stem}.pcd", open3d.io.read_point_cloud("{name}"))',
+    ),
+    (b"LASF", f"it is a LAS or LAZ point cloud, {_NOT_YET}. Convert it to PCD: pdal translate"),
+    (b"ASTM-E57", f"it is an E57 point cloud, {_NOT_YET}. Convert it to PCD"),
+    (b"glTF", "it is a 3D model (glTF), not a recording"),
+    (b"RRF", "it is a recording of Rerun (.rrd), which is written but not read"),
+    (
+        b"#ROSBAG V1",
+        "it is a ROS 1 bag of version 1, which is not read: rosbag fix makes a new one",
+    ),
+    (b"#ROSRECORD", "it is a ROS 1 bag of an early version: rosbag fix makes a new one"),
+    (
+        b"SQLite format 3\0",
+        "it is an SQLite database without the tables topics and messages: it is no bag",
+    ),
+    (b"ARROW1", "it is an Arrow (Feather) file. Write a Parquet file of its table"),
+    (b"FEA1", "it is a Feather file of version 1. Write a Parquet file of its table"),
+    (b"ORC", "it is an ORC file. Write a Parquet file of its table"),
+    (b"Obj\x01", "it is an Avro file. Write a Parquet file of its rows"),
+    (b"CDF\x01", "it is a NetCDF file of version 3. Convert it: nccopy -k nc4 {name} {stem}.h5"),
+    (b"CDF\x02", "it is a NetCDF file of version 3. Convert it: nccopy -k nc4 {name} {stem}.h5"),
+    (
+        b"MATLAB 5.0 MAT-file",
+        "it is a MATLAB file. Save its arrays: scipy.io.loadmat and numpy.savez",
+    ),
+    (b"\x7fELF", "it is a program or a library (ELF), not a recording"),
+    (b"MZ", "it is a program (for Windows), not a recording"),
+    (b"\xcf\xfa\xed\xfe", "it is a program (for macOS), not a recording"),
+    (b"#!", "it is a script, not a recording"),
+    (b"%PDF-", "it is a PDF document, not a recording"),
+    (b"\x89PNG\r\n\x1a\n", "it is a picture (PNG). Open the data set that it belongs to"),
+    (b"\xff\xd8\xff", "it is a picture (JPEG). Open the data set that it belongs to"),
+    (b"GIF8", "it is a picture (GIF). Open the data set that it belongs to"),
+    (b"II*\0", "it is a picture (TIFF). Open the data set that it belongs to"),
+    (b"MM\0*", "it is a picture (TIFF). Open the data set that it belongs to"),
+    (b"\x76\x2f\x31\x01", "it is a picture (OpenEXR). Open the data set that it belongs to"),
+    (b"\x1a\x45\xdf\xa3", "it is a video (Matroska or WebM). Open the data set that it belongs to"),
+    (b"\0\0\x01\xba", "it is a video (MPEG). Open the data set that it belongs to"),
+    (b"OggS", "it is sound or a video (Ogg). Open the data set that it belongs to"),
+    (b"fLaC", "it is sound (FLAC). Open the data set that it belongs to"),
+    (b"ID3", "it is sound (MP3). Open the data set that it belongs to"),
+    (b"\xd4\xc3\xb2\xa1", "it is a capture of network packets (pcap), which is not read"),
+    (b"\x0a\x0d\x0d\x0a", "it is a capture of network packets (pcapng), which is not read"),
+    (
+        b"\x37\x7f\x06\x82",
+        "it is the write-ahead log of an SQLite bag. Open the .db3 file next to it",
+    ),
+    (
+        b"\x37\x7f\x06\x83",
+        "it is the write-ahead log of an SQLite bag. Open the .db3 file next to it",
+    ),
+)
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_RIFF = {
+    b"AVI ": "a video (AVI)",
+    b"WAVE": "sound (WAV)",
+    b"WEBP": "a picture (WebP)",
+}
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)"
+_NUMBERS = re.compile(rf"(?:{_NUMBER})\Z", re.I)
+
+
+def stranger(path: str) -> str | None:
+    """What a file is that no reader takes; None if its beginning does not say."""
+    name = os.path.basename(path)
+    with opened(path) as file:
+        start = file.read(_HEAD) or b""
+        size = os.fstat(file.fileno()).st_size
+        file.seek(max(0, size - 4))
+        end = file.read(4) or b""
+    if not start:
+        return "it is empty (0 bytes): the recorder or the copy did not finish"
+    if start.startswith(_LFS):
+        return lfs_reason(start)
+    found = _by_magic(start, end, name) or _by_text(start, name)
+    return (
+        found.replace("{name}", name).replace("{stem}", os.path.splitext(name)[0])
+        if found
+        else None
+    )
+
+
+def placeholder(path: str) -> str | None:
+    """What to do about a file in whose place is a Git LFS pointer or a page of HTML; else None."""
+    if "\0" in path or not os.path.isfile(path):
+        return None
+    try:
+        with opened(path) as file:
+            start = file.read(512) or b""
+    except (OSError, ValueError):
+        return None
+    if start.startswith(_LFS):
+        return lfs_reason(start)
+    found = _by_text(start, os.path.basename(path)) if start.lstrip().startswith(b"<") else None
+    return found if found is not None and "HTML" in found else None
+
+
+def lfs_reason(start: bytes) -> str:
+    size = re.search(rb"\nsize (\d{1,18})", start)
+    of = f" ({int(size[1]):,} bytes)" if size else ""
+    return (
+        f"it is a Git LFS pointer, not the file itself{of}. Fetch the file: git lfs pull, in its "
+        "repository"
+    )
+
+
+def unknown_file(path: str) -> str:
+    """Why a file cannot be opened that no reader takes."""
+    known = stranger(path)
+    if known is not None:
+        return known
+    with opened(path) as file:
+        start = file.read(_HEAD) or b""
+    guess = _guess(start)
+    return f"cannot tell the format. First bytes: {shown(start)}" + (f". {guess}" if guess else "")
+
+
+def shown(start: bytes) -> str:
+    """The first bytes of a file, in a message."""
+    line = start[:_SHOWN]
+    if _is_text(line):
+        return '"' + line.decode("utf-8", "replace").partition("\n")[0].rstrip("\r") + '"'
+    return repr(line[:16])
+
+
+def look_alike(path: str) -> str:
+    """A few words on a file in a folder: what it is or looks like; "" if that is not known."""
+    known = stranger(path)
+    if known is not None:
+        what, _, remedy = known.removeprefix("it is ").partition(". ")
+        what = what.partition(",")[0]
+        command = re.search(r"(?:Unpack it: |Fetch the file: )([^,]+)", remedy)
+        return f"{what}: {command[1]}" if command else what
+    with opened(path) as file:
+        guess = _guess(file.read(_HEAD) or b"")
+    return guess.removeprefix("It ").partition(",")[0].partition(" (")[0]
+
+
+def _by_magic(start: bytes, end: bytes, name: str) -> str | None:
+    if start.startswith(b"PAR1") and end != b"PAR1":
+        return (
+            "it is a Parquet file without its footer: the writer did not close it, or the copy is "
+            "not whole. Copy it again"
+        )
+    if start.startswith(b"\x1f\x8b"):
+        if name.lower().endswith((".tar.gz", ".tgz")):
+            return "it is an archive (tar, gzip). Unpack it: tar -xzf {name}"
+        return "it is compressed (gzip). Unpack it: gunzip -k {name}"
+    if start[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+        if b"data.pkl" in start[:256]:
+            return "it was saved by torch.save. Save its tensors: numpy.savez"
+        return "it is an archive (zip). Unpack it: unzip {name}"
+    if start[257:262] == b"ustar":
+        return "it is an archive (tar). Unpack it: tar -xf {name}"
+    if start[0] == 0x80 and len(start) > 2 and start[1] in (2, 3, 4, 5) and end.endswith(b"."):
+        return (
+            "it is a Python pickle, which is not read: loading one runs the code in it. "
+            "Save its arrays: numpy.savez"
+        )
+    if start[4:8] == b"ftyp":
+        return "it is a video (MP4) or a picture. Open the data set that it belongs to"
+    if start.startswith(b"RIFF") and start[8:12] in _RIFF:
+        return f"it is {_RIFF[start[8:12]]}. Open the data set that it belongs to"
+    if start.startswith(b"ply\r"):
+        start = b"ply\n" + start[4:]
+    for magic, reason in _BEGINNINGS:
+        if start.startswith(magic):
+            return reason
+    if name.endswith("-shm") and name[: -len("-shm")].endswith(".db3"):
+        return "it is the index of the write-ahead log of an SQLite bag. Open the .db3 file"
+    return None
+
+
+def _is_text(start: bytes) -> bool:
+    return bool(start) and not re.search(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]", start)
+
+
+def _by_text(start: bytes, name: str) -> str | None:
+    if start.startswith(_UTF16):
+        command = "iconv -f UTF-16 -t UTF-8 {name} > {stem}_utf8.csv"
+        return f"it is text in UTF-16. Save it as UTF-8: {command}"
+    if not _is_text(start):
+        return None
+    text = start.decode("utf-8", "replace").removeprefix("\ufeff")
+    begin = text.lstrip()[:512].lower()
+    if begin.startswith(("<!doctype html", "<html")) or "<html" in begin[:256]:
+        return (
+            "it is an HTML page, not a recording: a page for the login, an error or a preview was "
+            "saved in place of the file. Download the file itself"
+        )
+    if begin.startswith("<?xml") or begin.startswith("<error>"):
+        return "it is an XML file, not a recording: a server may have sent an error in its place"
+    if "rosbag2_bagfile_information" in text:
+        return "it is the metadata of a ROS 2 bag. Open the folder that it is in"
+    if begin.startswith(("{", "[")):
+        return _json_kind(text)
+    return None
+
+
+def _json_kind(text: str) -> str | None:
+    lines = [line for line in text.splitlines() if line.strip()]
+    if text.lstrip().startswith("{") and len(lines) > 1 and _is_json(lines[0]):
+        return (
+            f"it is a file of JSON lines, {_NOT_YET}. Make a table of it: pandas.read_json("
+            '"{name}", lines=True).to_parquet("{stem}.parquet")'
+        )
+    if re.match(r"\s*(\{\s*(\"|\}|\Z)|\[\s*([\[{\"\]\d-]|\Z))", text):
+        return (
+            f"it is a JSON file, {_NOT_YET}. If it is part of a data set, open the folder of the "
+            "set; if it is a table, make a Parquet file of it: pandas.read_json"
+        )
+    return None
+
+
+def _is_json(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), (dict, list))
+    except (ValueError, RecursionError):
+        return False
+
+
+# ---- texts of numbers ----------------------------------------------------------------------------
+
+
+def _guess(start: bytes) -> str:
+    """A sentence on what a text of numbers looks like, or ""."""
+    if not _is_text(start):
+        return ""
+    lines = start.decode("utf-8", "replace").removeprefix("\ufeff").splitlines()
+    if len(start) == _HEAD:
+        lines = lines[:-1]
+    comments = [line for line in lines if line.lstrip().startswith(("#", "%", "//"))]
+    rows = [line for line in lines if line.strip() and line not in comments][:5]
+    if not rows:
+        return ""
+    counts = {len(row.split()) for row in rows if _are_numbers(row.split())}
+    if counts == {8} and len(counts) == 1 and all(_are_numbers(row.split()) for row in rows):
+        return f"It looks like a TUM trajectory (text, 8 numbers a row), {_NOT_YET}"
+    if counts == {12} and all(_are_numbers(row.split()) for row in rows):
+        return f"It looks like poses of KITTI (text, 12 numbers a row), {_NOT_YET}"
+    for separator, called in (
+        (",", "commas"),
+        (";", "semicolons"),
+        ("\t", "tabs"),
+        (None, "spaces"),
+    ):
+        cells = [[cell.strip() for cell in row.split(separator)] for row in rows]
+        width = len(cells[0])
+        if width < 2 and separator is not None or any(len(row) != width for row in cells):
+            continue
+        if all(map(_are_numbers, cells)):
+            return (
+                f"It looks like a table without a header ({width} numbers a row, with {called} "
+                "between them). Write a first line with the names of the columns, such as "
+                "time_s,x,y"
+            )
+        if len(cells) > 1 and all(map(_are_numbers, cells[1:])):
+            return _table(separator, called, comments)
+        if separator == ";" and all(
+            _are_numbers([c.replace(",", ".") for c in r]) for r in cells[1:]
+        ):
+            return (
+                "It looks like a table with semicolons between columns and commas in numbers. "
+                "Save it with commas between columns and points in numbers"
+            )
+    return ""
+
+
+def _table(separator: str | None, called: str, comments: list[str]) -> str:
+    if separator is None or separator == ";":
+        return f"It looks like a table with {called} between columns. Save it with commas"
+    if comments:
+        return "It looks like a table below a comment. Remove the lines above the header"
+    return ""
+
+
+def _are_numbers(cells: list[str]) -> bool:
+    return bool(cells) and all(_NUMBERS.match(cell) for cell in cells)
+
+
+# ---- paths that are none -------------------------------------------------------------------------
+
+
+def missing(path: str) -> str:
+    """What to do about a path where there is nothing: it may be an address, or an id of the Hub."""
+    if match := re.match(r"hf:/+(?:datasets/)?([\w.-]+/[\w.-]+)", path):
+        return _from_hub(match[1])
+    if match := re.match(rf"(?:https?:/+)?{_HUB}/+datasets/([\w.-]+/[\w.-]+)", path):
+        return _from_hub(match[1])
+    if match := re.match(r"(s3|gs|ftps?|https?|az|abfs|sftp|ssh)(?::/+)", path):
+        tools = {"s3": "aws s3 cp", "gs": "gcloud storage cp"}
+        command = f"{tools[match[1]]} {path} ." if match[1] in tools else f"curl -LO {path}"
+        return f"is an address. Download what is there first: {command}"
+    if re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", path) and not os.path.isdir(
+        os.path.dirname(path)
+    ):
+        return f"does not exist. If it is a data set of the Hugging Face Hub: {_download(path)}"
+    return "does not exist"
+
+
+def _from_hub(name: str) -> str:
+    return f"is on the Hugging Face Hub. Download it first: {_download(name)}"
+
+
+def _download(name: str) -> str:
+    folder = name.partition("/")[2]
+    return f"hf download {name} --repo-type dataset --local-dir {folder}"

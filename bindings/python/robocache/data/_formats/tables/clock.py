@@ -1,0 +1,553 @@
+"""The times of a table: which columns they are, and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..._errors import FormatError, needed
+from .parquet import numbers_of, present_in
+from .time_columns import (
+    ASCENDING,
+    EPOCH,
+    FROM_ZERO,
+    PATTERNS,
+    UNIT_OF,
+    bare,
+    pairs_of,
+    plain_name,
+    row_named,
+    row_of,
+)
+from .time_texts import form_of, is_text, over_midnight, parsed
+
+_LOOK = 1000  # rows by which dates are known
+_MOSTLY = 0.9  # of the steps of times that ascend
+_PER_SECOND = {"ns": 10**9, "us": 10**6, "ms": 10**3, "s": 1}
+_SINCE_1970 = (946_684_800, 4_102_444_800)  # s: from 2000 to 2100
+_LATEST = 253_402_300_800  # s: the year 10000
+_LONGEST = 2**33  # s, which int64 holds as ns
+_PAIR = row_named("`sec` + `nanosec`")
+_DATES = row_named("a column of dates")
+_INDEX = row_named("the index of pandas")
+_UNNAMED = row_named("a first column")
+
+
+@dataclass
+class Clock:
+    """The column of times, or the columns that are joined to times."""
+
+    name: str  # as messages show it
+    kind: str  # of its dtype: "i" or "f"
+    unit: str | None  # as its name or its type states
+    columns: tuple[str, ...] = ()
+    form: str = "numbers"  # "numbers", "pair", "rows", or one of texts: "date", "length", ...
+    ticks: int = 0  # of the second column of a pair, in a second
+    row: int | None = None  # of the table of patterns
+    guess: str | None = None  # a unit that the size of its times leaves no doubt of
+    guessed: Any = None  # the time that it was guessed by
+    sample: Any = field(default=None, repr=False)  # the first times, or all of them
+    others: tuple[str, ...] = ()  # columns that could be the times too
+    is_asked: bool = False  # whether the caller named it
+    asked: str | None = None  # the unit that the caller gave for this column
+    rate: float | None = None  # of rows, of the form "rows"
+
+    @property
+    def why(self) -> str:
+        """The column that was taken, and the reason."""
+        if self.rate is not None:
+            return f"row / {self.rate:g} (--fps)"
+        reason = _reason(self)
+        unit = self.asked or self.unit
+        text = (
+            f"column {self.name}, {reason}" if len(self.columns) == 1 else f"{self.name}, {reason}"
+        )
+        if len(self.columns) > 1:
+            text = f"columns {text}"
+        if unit is not None:
+            text += f", in {unit}"
+        elif self.guess is not None:
+            text += f", in {self.guess}: {self.guessed} looks like {self.guess} since 1970"
+        if self.others:
+            text += f" (not {', '.join(self.others)})"
+        return text
+
+
+def _reason(clock: Clock) -> str:
+    row = clock.row
+    if clock.is_asked:
+        return "by --time"
+    if row == _PAIR:
+        return "joined"
+    if row == _DATES:
+        return "the only dates"
+    if row == _INDEX:
+        return "the index of pandas"
+    if row == _UNNAMED:
+        return "the first, which has no name"
+    if len(clock.columns) > 1:
+        return "joined"
+    return "by its name" if clock.form == "numbers" else f"by its name, texts ({clock.form})"
+
+
+# ---- values -------------------------------------------------------------------------------------
+
+
+def flat(table: Any) -> Any:
+    """A table with the structs that hold a stamp (sec, nanosec) as columns of their own."""
+    arrow = needed("pyarrow", "tables", "a table")
+    while any(holds_stamp(kind) for kind in table.schema.types):
+        names: list[str] = []
+        columns: list[Any] = []
+        for own, column in zip(table.column_names, table.columns):
+            if not holds_stamp(column.type):
+                names.append(own)
+                columns.append(column)
+                continue
+            names += [f"{own}.{part.name}" for part in column.type]
+            columns += column.flatten()
+        if len(set(names)) != len(names):
+            return table
+        table = arrow.Table.from_arrays(columns, names=names)
+    return table
+
+
+def holds_stamp(kind: Any) -> bool:
+    """Whether a type is a struct with seconds and the rest of a second, perhaps further inside."""
+    arrow = needed("pyarrow", "tables", "a table")
+    if not arrow.types.is_struct(kind):
+        return False
+    whole = [part.name for part in kind if arrow.types.is_integer(part.type)]
+    return bool(pairs_of(whole)) or any(holds_stamp(part.type) for part in kind)
+
+
+def may_be_clock(name: str, kind: Any, index: Iterable[str]) -> bool:
+    """Whether a column that holds no numbers may hold the times, by its name and type."""
+    arrow = needed("pyarrow", "tables", "a table")
+    if arrow.types.is_time(kind) or arrow.types.is_date(kind):
+        return True
+    if not is_text(kind):
+        return False
+    return row_of(name) is not None or name in index or plain_name(name)[0] == "date" or not name
+
+
+def names_of_times(schema: Any, index: Iterable[str], asked: str | None) -> list[str]:
+    """The columns of a Parquet file by whose values its times are chosen."""
+    arrow = needed("pyarrow", "tables", "a table")
+    types, found = arrow.types, []
+    paired = {
+        name
+        for pair in pairs_of([of.name for of in schema if _is_number(of.type)])
+        for name in pair[:2]
+    }
+    for place, of in enumerate(schema):
+        is_number = _is_number(of.type)
+        named = (
+            row_of(of.name) is not None
+            or of.name in index
+            or of.name in paired
+            or of.name.startswith("__index_level_")
+            or (place == 0 and _is_unnamed(of.name))
+            or (asked is not None and bare(of.name) in asked)
+        )
+        is_time = types.is_timestamp(of.type) or types.is_duration(of.type)
+        if (
+            (is_number and (named or "date" in plain_name(of.name)[0].lower()))
+            or is_time
+            or holds_stamp(of.type)
+        ):
+            found.append(of.name)
+        elif may_be_clock(of.name, of.type, index):
+            found.append(of.name)
+    return found
+
+
+def times_of(path: str, clock: Clock, table: Any, first: int = 0) -> tuple[Any, Any]:
+    """The times of the rows of a table as int64 or float64, and where there are some."""
+    import numpy as np
+
+    if clock.rate is not None:
+        rows = np.arange(first, first + len(table))
+        return rows / clock.rate, np.ones(len(table), bool)
+    values, mask = _values(path, table[clock.columns[0]], clock.form)
+    if clock.form == "pair":
+        rest, there = _values(path, table[clock.columns[1]], "numbers")
+        values, mask = _joined(path, clock, values, rest, mask & there, first)
+    elif len(clock.columns) == 2:  # a day and a time of day
+        rest, there = _values(path, table[clock.columns[1]], "time of day")
+        values, mask = values + rest, mask & there
+    elif clock.form == "time of day":
+        values = values.copy()
+        values[mask] = over_midnight(values[mask])
+    if values.dtype.kind == "u":
+        if len(values) and values[mask].max(initial=0) > np.iinfo(np.int64).max:
+            raise FormatError(
+                path, clock.name, "has times of 2**63 or more, which int64 does not hold"
+            )
+        values = values.astype(np.int64)
+    if values.dtype.kind == "f":
+        mask = mask & ~np.isnan(values)
+        return values, mask
+    return values.astype(np.int64, copy=False), mask
+
+
+def _values(path: str, chunked: Any, form: str) -> tuple[Any, Any]:
+    """A column as numbers: ns of texts, ticks of dates."""
+    import numpy as np
+
+    arrow = needed("pyarrow", "tables", "a table")
+    types, kind = arrow.types, chunked.type
+    if form == "day" and types.is_integer(kind):
+        chunked = chunked.cast(arrow.string())
+        kind = chunked.type
+    if is_text(kind):
+        return parsed(path, form, chunked)
+    mask = present_in(chunked)
+    if types.is_time(kind):
+        unit = kind.unit
+        chunked = chunked.cast(arrow.int64() if kind.bit_width == 64 else arrow.int32())
+        factor = 10**9 // _PER_SECOND[unit]
+        return numbers_of(path, "", _filled(chunked)).astype(np.int64) * factor, mask
+    if types.is_date(kind):
+        chunked = chunked.cast(arrow.date32()).cast(arrow.int32())
+        return numbers_of(path, "", _filled(chunked)).astype(np.int64) * 86_400 * 10**9, mask
+    if types.is_timestamp(kind) or types.is_duration(kind):
+        chunked = chunked.cast(arrow.int64())
+    return numbers_of(path, "", _filled(chunked)), mask
+
+
+def _filled(chunked: Any) -> Any:
+    arrow = needed("pyarrow", "tables", "a table")
+    return chunked.fill_null(arrow.scalar(0, chunked.type)) if chunked.null_count else chunked
+
+
+def _joined(
+    path: str, clock: Clock, seconds: Any, rest: Any, mask: Any, first: int
+) -> tuple[Any, Any]:
+    """Seconds and the rest of a second as int64 ns, and where there are both."""
+    import numpy as np
+
+    mask = mask & (seconds == seconds) & (rest == rest)  # NaN is none
+    seconds, rest = np.where(mask, seconds, 0), np.where(mask, rest, 0)
+    odd = (rest < 0) | (rest >= clock.ticks) | (abs(seconds.astype(np.float64)) >= _LONGEST)
+    if odd.any():
+        row = int(np.argmax(odd))
+        text = f"is {seconds[row]} and {rest[row]}, expected seconds that int64 holds as ns and "
+        raise FormatError(path, f"{clock.name}, row {first + row}", f"{text}0 to {clock.ticks - 1}")
+    return seconds.astype(np.int64) * 10**9 + rest.astype(np.int64) * (10**9 // clock.ticks), mask
+
+
+# ---- which column -------------------------------------------------------------------------------
+
+
+def chosen_clock(
+    path: str,
+    table: Any,
+    units: dict[str, str],
+    index: Sequence[str],
+    asked: str | None,
+    whole: bool,
+) -> Clock | None:
+    """The times of a table, by the table of patterns or as the caller asked.
+
+    ``table`` has all rows, or the first ones where ``whole`` is False. ``units`` are those of a
+    row below the header, ``index`` the names of pandas' index.
+    """
+    names = table.column_names
+    if asked is not None:
+        clock = asked_clock(path, table, names, asked, units)
+        return None if clock is None else _measured(path, clock, table)
+    found = _candidates(path, table, units, index)
+    judged = [(clock, *_judged(path, clock, table, whole)) for clock in found]
+    judged = [each for each in judged if each[1] > 0.5]
+    sure = [each for each in judged if not _needs(each[0])]
+    levels = (
+        [each[0] for each in judged if each[1] == 1 and each[2]],
+        [each[0] for each in sure if each[1] == 1],
+        [each[0] for each in judged if each[2]],
+        [each[0] for each in sure],
+    )
+    best = next((level[0] for level in levels if level), None)
+    if best is None:
+        return None
+    ascending = [each[0].name for each in judged if each[2] and each[0] is not best]
+    best.others = tuple(ascending[:3])
+    return _measured(path, best, table)
+
+
+def _needs(clock: Clock) -> str:
+    return "" if clock.row is None or clock.row == _PAIR else PATTERNS[clock.row].needs
+
+
+def _candidates(path: str, table: Any, units: dict[str, str], index: Sequence[str]) -> list[Clock]:
+    """Columns that may be the times, the first row of the table of patterns first."""
+    arrow = needed("pyarrow", "tables", "a table")
+    names = table.column_names
+    kinds = dict(zip(names, table.schema.types))
+    numeric = [n for n in names if _is_number(kinds[n])]
+    found: list[Clock] = []
+    joined: set[str] = set()
+    for seconds, rest, ticks in pairs_of(numeric):
+        if _is_pair(path, table, seconds, rest, ticks):
+            joined |= {seconds, rest}
+            found.append(
+                Clock(f"{bare(seconds)} + {bare(rest)}", "i", "ns", (seconds, rest), "pair", ticks,
+                      _PAIR)
+            )  # fmt: skip
+    days = [n for n in names if _is_day(path, table[n], n)]
+    dates: list[Clock] = []
+    for place, name in enumerate(names):
+        if name in joined or name in days:
+            continue
+        fits = row_of(name)
+        is_index = name in index or name.startswith("__index_level_")
+        if fits is None and (is_index or (place == 0 and _is_unnamed(name))):
+            fits = (_INDEX if is_index else _UNNAMED), None
+        by_name = fits is not None
+        clock = _clock(path, table, name, kinds[name], units, fits or (_DATES, None))
+        if clock is None or _counts_rows(path, clock, table):
+            continue
+        if clock.form == "time of day" and days:
+            clock.columns = (days[0], name)
+            clock.name, clock.form = f"{bare(days[0])} + {bare(name)}", "day"
+        if by_name:
+            found.append(clock)
+        elif clock.form == "date" or arrow.types.is_timestamp(kinds[name]):
+            dates.append(clock)
+    if len(dates) == 1:
+        found += dates
+    return sorted(found, key=lambda clock: -1 if clock.row is None else clock.row)
+
+
+def _clock(
+    path: str, table: Any, name: str, kind: Any, units: dict[str, str], fits: tuple[int, str | None]
+) -> Clock | None:
+    """One column as a clock; None where its type holds no times."""
+    arrow = needed("pyarrow", "tables", "a table")
+    types = arrow.types
+    row, stated = fits
+    label = bare(name) or "without a name"
+    if types.is_timestamp(kind) or types.is_duration(kind):
+        return Clock(label, "i", kind.unit, (name,), row=row)
+    if types.is_time(kind):
+        return Clock(label, "i", "ns", (name,), "time of day", row=row)
+    if is_text(kind):
+        form = form_of(path, table[name])
+        if form is None or form == "day":
+            return None
+        return Clock(label, "i", "ns", (name,), form, row=row)
+    is_float = types.is_floating(kind)
+    if not _is_number(kind):
+        return None
+    pattern = PATTERNS[row]
+    below = UNIT_OF.get(units.get(name, "").strip().strip("[]()").lower())
+    unit = stated or below or (pattern.floats if is_float else pattern.integers)
+    if row == _DATES:
+        return None
+    return Clock(label, "f" if is_float else "i", unit, (name,), row=row)
+
+
+def _is_unnamed(name: str) -> bool:
+    return not bare(name) or bare(name) == "Unnamed: 0"
+
+
+def _is_day(path: str, chunked: Any, name: str) -> bool:
+    """Whether a column holds days without a time of day."""
+    arrow = needed("pyarrow", "tables", "a table")
+    if arrow.types.is_date(chunked.type):
+        return True
+    if "date" not in plain_name(name)[0].lower():
+        return False
+    if arrow.types.is_integer(chunked.type):  # 20231114
+        chunked = chunked.slice(0, _LOOK).cast(arrow.string())
+    return is_text(chunked.type) and form_of(path, chunked) == "day"
+
+
+def _is_number(kind: Any) -> bool:
+    arrow = needed("pyarrow", "tables", "a table")
+    return bool(arrow.types.is_integer(kind) or arrow.types.is_floating(kind))
+
+
+def _is_pair(path: str, table: Any, seconds: str, rest: str, ticks: int) -> bool:
+    """Whether both are whole, the rest is below a second, and int64 holds the seconds in ns."""
+    import numpy as np
+
+    if len(table) == 0:
+        return True
+    for name in (seconds, rest):
+        values, mask = _values(path, table[name], "numbers")
+        if values.dtype.kind == "f" and not (values[mask] == np.floor(values[mask])).all():
+            return False
+    low, high = _range(path, table, rest)
+    first, last = _range(path, table, seconds)
+    return bool(low >= 0 and high < ticks and -_LONGEST < first and last < _LONGEST)
+
+
+def _range(path: str, table: Any, name: str) -> tuple[Any, Any]:
+    values, mask = _values(path, table[name], "numbers")
+    values = values[mask]
+    return (values.min().item(), values.max().item()) if len(values) else (0, 0)
+
+
+def _counts_rows(path: str, clock: Clock, table: Any) -> bool:
+    """Whether a column without a name, or an index, only numbers the rows."""
+    import numpy as np
+
+    if clock.row not in (_INDEX, _UNNAMED) or clock.form != "numbers" or clock.unit is not None:
+        return False
+    values, mask = times_of(path, clock, table)
+    values = values[mask]
+    if clock.kind == "f":
+        return bool((np.diff(values) == 1).all())
+    return _looks_like(values) is None
+
+
+def _judged(path: str, clock: Clock, table: Any, whole: bool) -> tuple[float, bool]:
+    """The part of the rows that have a time, and whether the times ascend as they must."""
+    import numpy as np
+
+    try:
+        values, mask = times_of(path, clock, table)
+    except FormatError:
+        return (1.0, True) if not _needs(clock) else (0.0, False)
+    if len(mask) == 0:
+        return 1.0, not _needs(clock)
+    part = float(mask.mean())
+    values = values[mask]
+    steps = np.diff(values)
+    if len(steps) == 0:
+        return part, False
+    ascends = bool((steps >= 0).mean() >= _MOSTLY and values[-1] > values[0])
+    needs = _needs(clock)
+    if needs == FROM_ZERO:
+        step = float(np.median(steps)) if ascends else 0.0
+        span = float(values[-1]) - float(values[0])
+        near = abs(float(values[0])) <= max(2 * step, 0.01 * span)
+        ascends = ascends and bool((steps > 0).all()) and near
+    elif needs == EPOCH and clock.unit is not None and clock.form == "numbers":
+        ascends = ascends and _is_epoch((values.min(), values.max()), _PER_SECOND[clock.unit])
+    elif needs == EPOCH and clock.form == "numbers":
+        guess = _looks_like(values)
+        ascends = ascends and guess is not None
+        clock.unit = guess
+    return part, ascends
+
+
+def _measured(path: str, clock: Clock, table: Any) -> Clock:
+    """A clock with its first times, and the unit that these leave no doubt of."""
+    try:
+        values, mask = times_of(path, clock, table)
+    except FormatError:
+        return clock
+    clock.sample = values[mask]
+    return guessed(clock)
+
+
+def guessed(clock: Clock) -> Clock:
+    """A clock with the unit that its first times leave no doubt of."""
+    if clock.unit is None and len(clock.sample):
+        looks = _looks_like(clock.sample)
+        clock.guessed = clock.sample[0].item()
+        if looks == ("s" if clock.kind == "f" else "ns"):
+            clock.guess = looks
+    return clock
+
+
+def _is_epoch(ends: tuple[Any, Any], per_second: int) -> bool:
+    """Whether times fall within the years 2000 to 2100, counted from 1970."""
+    low, high = ends
+    return bool(_SINCE_1970[0] * per_second <= low and high <= _SINCE_1970[1] * per_second)
+
+
+def _looks_like(values: Any) -> str | None:
+    """The unit by which times fall within the years 2000 to 2100."""
+    if len(values) == 0:
+        return None
+    ends = values.min(), values.max()
+    return next((unit for unit, per in _PER_SECOND.items() if _is_epoch(ends, per)), None)
+
+
+def looks_like(value: Any) -> str:
+    """What a time looks like, as the end of a sentence; "" where it may be anything."""
+    import numpy as np
+
+    unit = _looks_like(np.array([value]))
+    return "" if unit is None else f"{value} looks like {unit} since 1970"
+
+
+# ---- what the caller asks for -------------------------------------------------------------------
+
+
+def asked_clock(
+    path: str, table: Any, names: Sequence[str], asked: str, units: dict[str, str]
+) -> Clock | None:
+    """The column that the caller named; None where a table has none of that name."""
+    for text, unit in split_unit(asked):
+        clock = _named(path, table, names, text, units)
+        if clock is not None:
+            clock.is_asked, clock.asked = True, unit
+            what = clock.form if clock.form != "numbers" else _typed(table, clock)
+            if unit is not None and what is not None:
+                reason = f"column {clock.name} holds {what}s, which have no unit: leave out"
+                raise FormatError(path, "", f"--time {asked}: {reason} :{unit}")
+            if unit is not None:
+                clock.unit = unit
+            return clock
+    return None
+
+
+def _typed(table: Any, clock: Clock) -> str | None:
+    """What a column holds whose type has a unit: "date" or "length"; None of plain numbers."""
+    types = needed("pyarrow", "tables", "a table").types
+    kind = table.schema.field(clock.columns[0]).type
+    if types.is_timestamp(kind):
+        return "date"
+    return "length" if types.is_duration(kind) else None
+
+
+def split_unit(asked: str) -> list[tuple[str, str | None]]:
+    """How COLUMN[:UNIT] may be meant: as a whole name, or as a name with a unit."""
+    found: list[tuple[str, str | None]] = [(asked, None)]
+    name, colon, unit = asked.rpartition(":")
+    if colon and unit in _PER_SECOND:
+        found.append((name, unit))
+    return found
+
+
+def _named(
+    path: str, table: Any, names: Sequence[str], text: str, units: dict[str, str]
+) -> Clock | None:
+    kinds = dict(zip(names, table.schema.types))
+    numeric = [n for n in names if _is_number(kinds[n])]
+    for seconds, rest, ticks in pairs_of(numeric):
+        if not _is_pair(path, table, seconds, rest, ticks):
+            continue
+        label = f"{bare(seconds)} + {bare(rest)}"
+        if text == label or (text and f"{text}." == label[: len(text) + 1] and text not in names):
+            return Clock(label, "i", "ns", (seconds, rest), "pair", ticks)
+    day, plus, rest_name = text.partition(" + ")
+    if plus and day in names and rest_name in names:
+        return Clock(text, "i", "ns", (day, rest_name), "day")
+    name = next((n for n in names if n == text), None)
+    if name is None:
+        name = next((n for n in names if bare(n) == bare(text)), None)
+    if name is None:
+        return None
+    row, stated = row_of(name) or (_UNNAMED, None)
+    clock = _clock(path, table, name, kinds[name], units, (row, stated))
+    if clock is None:
+        raise FormatError(path, "", f"--time {text}: column {text} is of {kinds[name]}, no times")
+    return clock
+
+
+def too_late(clock: Clock, unit: str) -> int | None:
+    """The year of the last time in a unit, where that is after the year 9999."""
+    sample = clock.sample
+    if sample is None or len(sample) == 0:
+        return None
+    seconds = int(min(float(sample.max()), 1e30)) // _PER_SECOND[unit]
+    return 1970 + int(seconds / 31_556_952) if seconds >= _LATEST else None
+
+
+__all__ = ["ASCENDING", "Clock", "chosen_clock", "flat", "looks_like", "times_of", "too_late"]

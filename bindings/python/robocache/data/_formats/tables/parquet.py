@@ -1,0 +1,327 @@
+"""Parquet files: columns as arrays, and every doubt an error with the file and the column."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any, TypeVar
+
+from ..._errors import FormatError, needed, raise_shortage, require_memory, some
+from ..._file_access import Limit, head, reopened
+from .extension_types import storage_of, storage_schema
+from .parquet_footer import groups_of
+from .parquet_size import columns_of_leaves, require_bounded
+
+_WHAT = "a Parquet file"
+_MAGIC = b"PAR1"
+_BY_SIZE = Limit()
+_WIDEST = 1 << 16  # numbers per row, in a column without rows
+_T = TypeVar("_T")
+
+
+def is_parquet(path: str) -> bool:
+    return head(path, len(_MAGIC)) == _MAGIC
+
+
+def read_table(
+    path: str, wanted: Sequence[str], optional: Collection[str] = (), limit: Limit = _BY_SIZE
+) -> Any:
+    """Columns of a file; those that are optional where it has them. Texts are in dictionaries."""
+
+    def read(file: Any) -> Any:
+        there = file.schema_arrow.names
+        known = set(there)
+        missing = next((name for name in wanted if name not in known), None)
+        if missing is not None:
+            raise FormatError(path, missing, f"is missing; its columns are {some(there)}")
+        names = [*wanted, *(name for name in optional if name in known)]
+        texts = require_bounded(path, file, names, limit)
+        parts = _parts(file.schema_arrow, names)
+        if texts:
+            parquet = needed("pyarrow.parquet", "lerobot", _WHAT)
+            with reopened(path) as own:
+                with parquet.ParquetFile(
+                    own, metadata=file.metadata, read_dictionary=texts
+                ) as again:
+                    return storage_of(again.read(columns=parts).select(names))
+        return storage_of(file.read(columns=parts).select(names))
+
+    return with_file(path, read, limit)
+
+
+def schema_and_rows(path: str, limit: Limit = _BY_SIZE) -> tuple[Any, int]:
+    """pyarrow's schema of a file, and the rows it says that it has."""
+
+    def read(file: Any) -> tuple[Any, int]:
+        return storage_schema(file.schema_arrow), file.metadata.num_rows
+
+    return with_file(path, read, limit)
+
+
+def table_without_nulls(
+    path: str, names: Collection[str] | None = None, limit: Limit = _BY_SIZE
+) -> tuple[Any, int]:
+    """An empty table with the columns of a file, and the number of rows in the file.
+
+    The table is None if numbers may be null, or lists may have different lengths. ``names``
+    chooses columns; None: all.
+    """
+    arrow = needed("pyarrow", "tables", _WHAT)
+
+    def read(file: Any) -> tuple[Any, int]:
+        schema, told = file.schema_arrow, file.metadata
+        chosen = set(schema.names if names is None else names)
+        fields = [field for field in storage_schema(schema) if field.name in chosen]
+        owners = columns_of_leaves(file)
+        if owners is None or not told.num_rows:
+            return None, told.num_rows
+        require_bounded(path, file, chosen, limit)
+        for field in fields:
+            if arrow.types.is_list(field.type) or arrow.types.is_large_list(field.type):
+                return None, told.num_rows
+        for group in groups_of(path):
+            for owner, chunk in zip(owners, group.chunks):
+                if owner in chosen and chunk.nulls != 0:
+                    return None, told.num_rows
+        columns = [arrow.nulls(0, field.type) for field in fields]
+        return arrow.table(columns, schema=arrow.schema(fields)), told.num_rows
+
+    return with_file(path, read, limit)
+
+
+def batches_of(
+    path: str, columns: Sequence[str], rows: int, limit: Limit = _BY_SIZE
+) -> Iterator[Any]:
+    """Columns of a file, as tables of at most ``rows`` rows. Texts are in dictionaries."""
+    parquet = needed("pyarrow.parquet", "tables", _WHAT)
+    arrow = needed("pyarrow", "tables", _WHAT)
+    names = list(columns)
+    texts = with_file(path, lambda file: require_bounded(path, file, names, limit), limit)
+    with reopened(path) as own, ExitStack() as stack:
+        batches: Iterator[Any] | None = None
+        while True:
+            try:
+                if batches is None:
+                    file = parquet.ParquetFile(own, read_dictionary=texts)
+                    parts = _parts(file.schema_arrow, names)
+                    batches = stack.enter_context(file).iter_batches(rows, columns=parts)
+                batch = next(batches, None)
+            except (arrow.ArrowException, OSError) as error:
+                fault = _fault(path, error, limit)
+            else:
+                if batch is None:
+                    return
+                yield storage_of(arrow.Table.from_batches([batch]).select(names))
+                continue
+            raise fault
+
+
+def _parts(schema: Any, names: Sequence[str]) -> list[str]:
+    """Columns as pyarrow takes them: of structs the numbers, without the texts beside them."""
+    arrow = needed("pyarrow", "tables", _WHAT)
+    kinds = dict(zip(schema.names, schema.types))
+    found = []
+    for name in names:
+        parts = [name]
+        if arrow.types.is_struct(kinds[name]):
+            parts = [path for path, kind in leaves_of(name, kinds[name]) if not _is_text(kind)]
+        found += parts or [name]
+    return found
+
+
+def leaves_of(name: str, kind: Any) -> Iterator[tuple[str, Any]]:
+    """The paths and the types of the parts of a struct, and of structs in it."""
+    arrow = needed("pyarrow", "tables", _WHAT)
+    if not arrow.types.is_struct(kind):
+        yield name, kind
+        return
+    for part in kind:
+        yield from leaves_of(f"{name}.{part.name}", part.type)
+
+
+def _is_text(kind: Any) -> bool:
+    types = needed("pyarrow", "tables", _WHAT).types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    is_text = types.is_string(kind) or types.is_large_string(kind)
+    return bool(is_text or types.is_binary(kind) or types.is_large_binary(kind))
+
+
+def with_file(path: str, read: Callable[[Any], _T], limit: Limit = _BY_SIZE) -> _T:
+    """Call a function with an open file. Errors of pyarrow name the file."""
+    parquet = needed("pyarrow.parquet", "lerobot", _WHAT)
+    arrow = needed("pyarrow", "lerobot", _WHAT)
+    require_memory(path)
+    with reopened(path) as own:
+        try:
+            with parquet.ParquetFile(own) as file:
+                return read(file)
+        except (arrow.ArrowException, OSError) as error:
+            fault = _fault(path, error, limit)
+    raise fault  # here, so that Damage.found does not see the error of pyarrow as its cause
+
+
+_ASKED = re.compile(r"(?:malloc|realloc)\D* of size (\d+)|size (\d+) failed")
+
+
+def _fault(path: str, error: Exception, limit: Limit) -> FormatError:
+    """Convert an error of pyarrow to one of damage. Call it while the error is handled.
+
+    Raises
+    ------
+    MemoryError, OSError
+        Memory, threads or descriptors are short, or the system does not read the file.
+    """
+    size = os.path.getsize(path)
+    line = str(error).partition("\n")[0]
+    asked = _ASKED.search(line)
+    if asked and int(asked[1] or asked[2]) > limit.of(size):
+        # A damaged header may ask for any number of bytes: that is not a lack of memory.
+        number = int(asked[1] or asked[2])
+        text = f"is damaged: asks for {number:,} bytes at once, but the file has {size:,}"
+        return FormatError(path, "", text)
+    raise_shortage(path)
+    if isinstance(error, OSError) and error.errno is not None:
+        raise OSError(error.errno, os.strerror(error.errno), path) from error
+    return FormatError(path, "", f"is no Parquet file, or damaged: {line}")
+
+
+def column(path: str, table: Any, name: str) -> Any:
+    """A column of numbers: [n]; of lists of one length [n,D], of lists of lists likewise."""
+    return numbers_of(path, name, table[name])
+
+
+def numbers_of(path: str, name: str, chunked: Any) -> Any:
+    """The same of an array in chunks."""
+    import numpy as np
+
+    arrow = needed("pyarrow", "lerobot", _WHAT)
+    rows = len(chunked)
+    array = chunked.combine_chunks() if chunked.num_chunks != 1 else chunked.chunk(0)
+    if isinstance(array, arrow.ChunkedArray):  # of no rows
+        array = arrow.nulls(0, chunked.type)
+    width = 1
+    while True:
+        kind = array.type
+        if array.null_count:
+            row = int(np.argmin(present_in(array))) // width
+            raise FormatError(path, f"{name}, row {row}", "is null")
+        if arrow.types.is_fixed_size_list(kind):
+            width *= kind.list_size
+            array = array.flatten()
+        elif arrow.types.is_list(kind) or arrow.types.is_large_list(kind):
+            lengths = np.diff(_numbers(array.offsets))
+            odd = np.flatnonzero(lengths != lengths[:1]) if len(lengths) else lengths
+            if len(odd):
+                raise FormatError(
+                    path,
+                    f"{name}, row {int(odd[0]) // width}",
+                    f"has {lengths[odd[0]]} elements, the first row {lengths[0]}",
+                )
+            width *= int(lengths[0]) if len(lengths) else 1
+            array = array.flatten()
+        else:
+            break
+    if not (arrow.types.is_integer(kind) or arrow.types.is_floating(kind)) and not (
+        arrow.types.is_boolean(kind)
+    ):
+        kind = kind.value_type if arrow.types.is_dictionary(kind) else kind
+        raise FormatError(path, name, f"is of {kind}, expected numbers")
+    flat = _numbers(array)
+    if chunked.type == kind:
+        return flat
+    if rows == 0 and width > _WIDEST:
+        raise FormatError(path, name, f"would have {width:,} numbers per row, and has no rows")
+    return flat.reshape(rows, width)
+
+
+def whole_numbers(path: str, table: Any, name: str) -> Any:
+    """A column of whole numbers as int64 [n]; floats without a fraction are such.
+
+    Raises
+    ------
+    FormatError
+        It is of other numbers, or of lists, or one is beyond int64.
+    """
+    import numpy as np
+
+    values = column(path, table, name)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1 or values.dtype.kind not in "iuf":
+        raise FormatError(path, name, f"is of {table[name].type}, expected whole numbers")
+    if values.dtype.kind == "f":
+        fits = (np.abs(values) < 2.0**53) & (values == np.floor(values))  # False of NaN
+    else:
+        fits = values <= np.iinfo(np.int64).max
+    if not fits.all():
+        row = int(np.argmin(fits))
+        raise FormatError(path, f"{name}, row {row}", f"is {values[row]}, expected a whole number")
+    return values.astype(np.int64, copy=False)
+
+
+def texts(array: Any) -> list[Any]:
+    """Texts, or lists of them, of an array; equal ones are one string."""
+    arrow = needed("pyarrow", "lerobot", _WHAT)
+    if isinstance(array, arrow.ChunkedArray):
+        return [text for chunk in array.chunks for text in texts(chunk)]
+    kind = array.type
+    if arrow.types.is_dictionary(kind):
+        words = array.dictionary.to_pylist()
+        return [None if i is None else words[i] for i in array.indices.to_pylist()]
+    if arrow.types.is_list(kind) or arrow.types.is_large_list(kind):
+        ends, inner = array.offsets.to_pylist(), texts(array.values)
+        there = array.is_valid().to_pylist()
+        return [
+            inner[begin:end] if valid else None for begin, end, valid in zip(ends, ends[1:], there)
+        ]
+    return list(array.to_pylist())
+
+
+def _numbers(array: Any) -> Any:
+    """The numbers of an array without nulls, or bool, where they lie.
+
+    pyarrow's ``to_numpy`` imports pandas in the middle of a call of C++, which takes a second, and
+    drops a Ctrl-C that comes meanwhile.
+    """
+    import numpy as np
+
+    arrow = needed("pyarrow", "lerobot", _WHAT)
+    kind, count, begin = array.type, len(array), array.offset
+    buffer = array.buffers()[1]
+    if arrow.types.is_boolean(kind):
+        return _bits(buffer, begin, count)
+    letter = "f" if arrow.types.is_floating(kind) else "i"
+    letter = "u" if arrow.types.is_unsigned_integer(kind) else letter
+    dtype = np.dtype(f"{letter}{kind.bit_width // 8}")
+    if count == 0:
+        return np.zeros(0, dtype)
+    return np.frombuffer(buffer, dtype, count, begin * dtype.itemsize)
+
+
+def present_in(array: Any) -> Any:
+    """Where an array, or one in chunks, is not null: bool [n]."""
+    import numpy as np
+
+    arrow = needed("pyarrow", "tables", _WHAT)
+    parts = [np.zeros(0, bool)]
+    for part in array.chunks if isinstance(array, arrow.ChunkedArray) else [array]:
+        present = part.buffers()[0] if part.null_count else None
+        if present is None:  # of no nulls, or of nothing else
+            parts.append(np.full(len(part), part.null_count == 0))
+        else:
+            parts.append(_bits(present, part.offset, len(part)))
+    return np.concatenate(parts)
+
+
+def _bits(buffer: Any, begin: int, count: int) -> Any:
+    import numpy as np
+
+    if count == 0:
+        return np.zeros(0, bool)
+    octets = np.frombuffer(buffer, np.uint8)
+    skipped = begin // 8
+    bits = np.unpackbits(octets[skipped:], count=begin % 8 + count, bitorder="little")
+    return bits[begin % 8 :].view(bool)

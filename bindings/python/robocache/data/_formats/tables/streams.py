@@ -1,0 +1,421 @@
+"""The streams of one CSV or Parquet file: its columns of numbers, on its column of times."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..._checks.times import lost_digits
+from ..._errors import FormatError, LeftOut, needed
+from ..._file_access import Limit
+from ..._time_units import per_second
+from .clock import Clock, chosen_clock, flat, names_of_times, split_unit, times_of
+from .columns import Column, index_of, numbers, opened, unread
+from .instances import Instances, instances_of, may_say_which, times_repeat
+from .parquet import (
+    batches_of,
+    is_parquet,
+    leaves_of,
+    read_table,
+    schema_and_rows,
+    table_without_nulls,
+)
+from .ranges import integer_ranges
+from .texts import OddText, first_texts, odd_text_of, odd_texts_in
+from .time_texts import form_of, is_text
+
+_MARKS = 10
+_LOOK = 1 << 16  # rows of a Parquet file by which its times are chosen
+_EXACT = 2**53  # integers above are not all float64
+
+
+@dataclass
+class Untimed:
+    """Rows of a table that have no time."""
+
+    column: str
+    first: int  # row
+    rows: int
+    of: int
+
+
+@dataclass
+class Table:
+    """The streams of one file, or of some rows of it."""
+
+    streams: dict[str, tuple[list[str], Any, dict[str, Any], list[str]]]
+    clock: Clock | None
+    left_out: list[LeftOut]
+    columns: list[str]  # which these are made of
+    large: set[str] = field(default_factory=set)  # columns of integers that float64 rounds
+    untimed: Untimed | None = None
+    rows: int | None = None  # of a file that is read later, of which these are the streams
+    odd: list[OddText] = field(default_factory=list)  # in columns that were left out for them
+    instances: Instances | None = None  # the things that share the rows
+    labels: dict[str, Any] = field(default_factory=dict)  # the thing of each stream
+    table_rows: int = 0  # of the file, or of the rows that were read
+    names: tuple[str, ...] = ()  # of all columns of the file
+
+    def count_of(self, stream: str, loaded: int) -> int:
+        """How many samples a stream has."""
+        if self.rows is None:
+            return loaded
+        if self.instances is None:
+            return self.rows
+        place = self.instances.labels.index(self.labels[stream])
+        return self.instances.counts[place]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller said of the times of tables."""
+
+    time: str | None = None  # COLUMN[:UNIT]
+    rate: float | None = None  # of rows without times
+
+
+def told(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table | None:
+    """The streams of a Parquet file by what it tells of itself; None where that is not enough."""
+    if not is_parquet(path):
+        return None
+    try:
+        schema, _ = schema_and_rows(path, limit)
+        names = [field.name for field in schema if not unread(field.type)]
+        empty, rows = table_without_nulls(path, names, limit)
+    except FormatError:  # which reading it tells better
+        return None
+    known = empty is not None and "" not in names and len(set(schema.names)) == len(schema)
+    ranges = integer_ranges(path, names) if known else None
+    if ranges is None:
+        return None
+    index = index_of(schema)
+    first = _first(path, schema, index, limit, wanted.time)
+    sample = flat(empty) if first is None else first  # damaged within: reading it tells where
+    clock = chosen_clock(path, sample, {}, index, wanted.time, whole=False)
+    if clock is not None and clock.form not in ("numbers", "pair"):
+        return None
+    if clock is None and _texts_of_dates(path, schema, wanted.time, limit):
+        return None
+    instances = None
+    if clock is not None and clock.sample is not None and times_repeat(clock.sample):
+        instances = _instances_in(path, clock, schema, limit)
+    if wanted.rate is not None and instances is None:
+        if clock is not None:
+            sample = flat(read_table(path, owners_of(clock, schema), (), limit))
+        clock = _with_digits(path, clock, sample, wanted)
+    if instances is not None and instances.column not in names:  # a column of texts
+        empty = empty.append_column(
+            instances.column, needed("pyarrow", "tables", "").array([], "str")
+        )
+    large = {name for name, (low, high) in ranges.items() if low < -_EXACT or high > _EXACT}
+    table = streams_of(stem, path, flat(empty), clock, large, instances)
+    table.columns = names
+    if instances is not None and instances.column not in names:
+        table.columns = [*names, instances.column]
+    table.rows = table.table_rows = rows
+    table.names = tuple(schema.names)
+    _note_unread(table, stem, path, schema, limit, () if instances is None else [instances.column])
+    return table
+
+
+def _instances_in(path: str, clock: Clock, schema: Any, limit: Limit) -> Instances | None:
+    """Look for a column that says which thing each row is of, in the columns of such types."""
+    owners = owners_of(clock, schema)
+    names = [of.name for of in schema if may_say_which(of.type) and of.name not in owners]
+    try:
+        table = flat(read_table(path, [*owners, *names], (), limit))
+        times, mask = times_of(path, clock, table)
+        return instances_of(path, table, names, times, mask)
+    except FormatError:
+        return None
+
+
+def _first(path: str, schema: Any, index: Collection[str], limit: Limit, asked: str | None) -> Any:
+    """The first rows of the columns that may be times; None if they cannot be read."""
+    arrow = needed("pyarrow", "tables", "a table")
+    names = names_of_times(schema, index, asked)
+    if not names:
+        return arrow.table({})
+    try:
+        first = next(batches_of(path, names, _LOOK, limit), None)
+    except FormatError:
+        return None
+    return None if first is None else flat(first)
+
+
+def _texts_of_dates(path: str, schema: Any, asked: str | None, limit: Limit) -> list[str]:
+    """The columns of texts of a Parquet file that hold dates, or that the caller named."""
+    names = [of.name for of in schema if is_text(of.type)]
+    if asked is not None:
+        return [name for name in names if name in {text for text, _ in split_unit(asked)}]
+    first = first_texts(path, names, limit)
+    return [name for name, texts in first.items() if form_of(path, texts) == "date"]
+
+
+def owners_of(clock: Clock, schema: Any) -> list[str]:
+    """The columns of a file that hold a clock's columns, which may be parts of a struct."""
+    known = set(schema.names)
+    return list(
+        dict.fromkeys(c if c in known else next(k for k in known if c.startswith(f"{k}."))
+                      for c in clock.columns)
+    )  # fmt: skip
+
+
+def read(stem: str, path: str, limit: Limit, wanted: Wanted = Wanted()) -> Table:
+    """Read all columns of numbers of a file, and make streams of them."""
+    there = opened(path, limit)
+    clock = chosen_clock(path, there.table, there.units, there.index, wanted.time, whole=True)
+    if clock is None and is_parquet(path):
+        schema, _ = schema_and_rows(path, limit)
+        more = _texts_of_dates(path, schema, wanted.time, limit)
+        if more:
+            there = opened(path, limit, more)
+            clock = chosen_clock(path, there.table, {}, there.index, wanted.time, whole=True)
+    table = there.table
+    used = set() if clock is None else set(clock.columns)
+    instances = None
+    if clock is not None:
+        times, mask = times_of(path, clock, table)
+        if times_repeat(times[mask]):
+            whole = _with_texts(path, table, limit)
+            names = [name for name in whole.column_names if name not in used]
+            instances = instances_of(path, whole, names, times, mask)
+            if instances is not None and instances.column not in table.column_names:
+                table = table.append_column(instances.column, whole[instances.column])
+    if wanted.rate is not None and instances is None:
+        clock = _with_digits(path, clock, table, wanted)
+    kept = used if instances is None else used | {instances.column}
+    table = table.drop_columns([name for name in there.times if name not in kept])
+    streams = streams_of(stem, path, table, clock, None, instances)
+    streams.names = tuple(there.table.column_names)
+    if is_parquet(path):
+        schema = schema_and_rows(path, limit)[0]
+        _note_unread(streams, stem, path, schema, limit, kept)
+    return streams
+
+
+def _with_texts(path: str, table: Any, limit: Limit) -> Any:
+    """A table with the texts of a Parquet file too, which may say which thing a row is of."""
+    if not is_parquet(path):
+        return table
+    schema, _ = schema_and_rows(path, limit)
+    names = [of.name for of in schema if is_text(of.type) and of.name not in table.column_names]
+    if names:
+        try:
+            for name, column in zip(names, read_table(path, names, (), limit).columns):
+                table = table.append_column(name, column)
+        except FormatError:  # none of them is needed
+            return table
+    return table
+
+
+def _with_digits(path: str, clock: Clock | None, table: Any, wanted: Wanted) -> Clock | None:
+    """A clock; by the rate of rows where there is none, or one whose stamps lost their digits."""
+    if wanted.rate is None:
+        return clock
+    if clock is None:
+        return rows_clock(wanted.rate)
+    times, mask = times_of(path, clock, table)
+    unit = clock.unit or clock.guess
+    if lost_digits(times[mask], None if unit is None else per_second(unit)) is None:
+        return clock
+    return rows_clock(wanted.rate, clock)
+
+
+def rows_clock(rate: float, instead: Clock | None = None) -> Clock:
+    """Times by the number of the row, in seconds. The stamps that they replace are not kept."""
+    if not 0 < rate < float("inf"):
+        raise ValueError(f"rate: is {rate}, expected more than 0")
+    columns = () if instead is None else instead.columns
+    return Clock("row", "f", "s", columns, "rows", rate=rate)
+
+
+def _note_unread(
+    table: Table, stem: str, path: str, schema: Any, limit: Limit, used: Collection[str] = ()
+) -> None:
+    """Note the columns of a Parquet file whose types are not numbers."""
+    place = {f"{stem}: {name}": i for i, name in enumerate(schema.names)}
+    for name, kind in zip(schema.names, schema.types):
+        reason = unread(kind)
+        if reason is not None and name not in used:
+            table.left_out.append(LeftOut(f"{stem}: {name}", reason))
+        known = {each.place for each in table.left_out}
+        for part, inner in leaves_of(name, kind) if reason is None else ():
+            place.setdefault(f"{stem}: {part}", place[f"{stem}: {name}"])
+            if is_text(inner) and f"{stem}: {part}" not in known:
+                table.left_out.append(LeftOut(f"{stem}: {part}", f"is of {inner}"))
+    table.left_out.sort(key=lambda each: place.get(each.place, len(place)))
+    table.odd = odd_texts_in(path, schema, limit)
+
+
+def streams_of(
+    stem: str,
+    path: str,
+    table: Any,
+    clock: Clock | None,
+    large: Collection[str] | None = None,
+    instances: Instances | None = None,
+    first: int = 0,
+) -> Table:
+    """The streams of a table: columns of the same rows together, each thing for itself.
+
+    ``large`` are columns of integers that float64 rounds; None: those that are in these rows.
+    ``first`` is the number of the first row in the file.
+    """
+
+    left_out: list[LeftOut] = []
+    odd: list[OddText | None] = []
+    used: list[str] = []
+    columns: dict[str, Column] = {}
+    aside = set() if clock is None else set(clock.columns)
+    if instances is not None:
+        aside.add(instances.column)
+    for place, (own, chunked) in enumerate(zip(table.column_names, table.columns)):
+        if own in aside:
+            used.append(own)
+            continue
+        column = numbers(path, own, chunked)
+        if isinstance(column, str):
+            if not own and column == "has no values":
+                own_place, column = stem, f"column {place + 1} has no name and no values"
+            else:
+                own_place = f"{stem}: {own}"
+            left_out.append(LeftOut(own_place, column))
+            odd.append(odd_text_of(path, own, chunked))
+            continue
+        used.append(own)
+        columns.update(column.channels())
+    if large is None:
+        large = {name for name, of in columns.items() if _is_large(of)}
+    else:
+        large = {name for name, of in columns.items() if of.name in large}
+    rounded = {columns[name].name for name in large}
+    rows_of = {} if instances is None else instances.rows(path, table[instances.column])
+    times, untimed, there = None, None, None
+    if clock is not None:
+        times, there = times_of(path, clock, table, first)
+        untimed, there = _untimed(clock, there, instances, rows_of)
+        if untimed is not None:
+            times, columns = times[there], {name: of.rows(there) for name, of in columns.items()}
+    there_are = [text for text in odd if text is not None]
+    result = Table({}, clock, left_out, used, rounded, untimed, odd=there_are, instances=instances)
+    result.table_rows = len(table)
+    if instances is None:
+        _group(stem, columns, large, times, result.streams)
+        return result
+    for label, rows in rows_of.items():
+        own_rows = rows if there is None else rows[there]
+        own_columns = {name: of.rows(own_rows) for name, of in columns.items()}
+        own_times = None if times is None else times[own_rows]
+        made: dict[str, Any] = {}
+        _group(f"{stem}[{label}]", own_columns, large, own_times, made)
+        result.streams.update(made)
+        result.labels.update(dict.fromkeys(made, label))
+    return result
+
+
+def _group(
+    stem: str, columns: dict[str, Column], large: Collection[str], times: Any, streams: Any
+) -> None:
+    """Add the streams of columns: those with values in the same rows together."""
+    import numpy as np
+
+    groups: dict[bytes, list[str]] = {}
+    for own, column in columns.items():
+        groups.setdefault(np.packbits(column.mask).tobytes(), []).append(own)
+    again: Counter[str] = Counter()
+    for members in groups.values():
+        name = stem if len(groups) == 1 else f"{stem}: {_common(members)}"
+        apart = _apart(members, columns, large)
+        elsewhere = {own for group in apart for own in group}
+        rest = [own for own in members if own not in elsewhere]
+        for i, group in enumerate(filter(None, (rest, *apart))):
+            common = f"{stem}: {_common(group)}" if i else name
+            stream = common
+            while stream in streams:
+                again[common] += 1
+                stream = f"{common}{_mark(again[common])}"
+            streams[stream] = _stream([columns[own] for own in group], group, times)
+    if not groups and times is not None:
+        streams[stem] = ([], np.zeros((len(times), 0), np.float32), {"time": times}, [])
+
+
+def _stream(
+    columns: list[Column], names: list[str], times: Any
+) -> tuple[list[str], Any, dict[str, Any], list[str]]:
+    mask = columns[0].mask
+    values = _stacked([column.values for column in columns])
+    clocks = {} if times is None else {"time": times}
+    if not mask.all():
+        values = values[mask]
+        clocks = {key: given[mask] for key, given in clocks.items()}
+    return names, values, clocks, [str(column.values.dtype) for column in columns]
+
+
+# ---- integers that float64 rounds ---------------------------------------------------------------
+
+
+def _is_large(column: Column) -> bool:
+    values = column.values  # 0 where there is none
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or values.size == 0:
+        return False
+    return bool(values.max() > _EXACT or values.min() < -_EXACT)
+
+
+def _apart(
+    members: list[str], columns: dict[str, Column], large: Collection[str]
+) -> list[list[str]]:
+    """Columns of large integers that one dtype with the rest would round, by their dtype."""
+    import numpy as np
+
+    if np.result_type(*{columns[own].values.dtype for own in members}).kind != "f":
+        return []
+    apart: dict[str, list[str]] = {}
+    for own in members:
+        if own in large:
+            apart.setdefault(str(columns[own].values.dtype), []).append(own)
+    return list(apart.values())
+
+
+# ---- times --------------------------------------------------------------------------------------
+
+
+def _untimed(
+    clock: Clock, there: Any, instances: Instances | None, rows_of: Mapping[Any, Any]
+) -> tuple[Untimed | None, Any]:
+    """Rows without a time, or that name no thing; and where the others are."""
+    import numpy as np
+
+    lacking = {clock.columns[0] if clock.columns else clock.name: ~there}
+    if instances is not None:
+        lacking[instances.column] = ~np.any(list(rows_of.values()), axis=0)
+    names = [name for name, rows in lacking.items() if rows.any()]
+    if not names:
+        return None, there
+    there = ~np.any(list(lacking.values()), axis=0)
+    missing = np.flatnonzero(~there)
+    return Untimed(" or ".join(names), int(missing[0]), len(missing), len(there)), there
+
+
+def _stacked(columns: list[Any]) -> Any:
+    """[n,D] in the dtype that holds all."""
+    import numpy as np
+
+    dtype = np.result_type(*{values.dtype for values in columns})
+    return np.stack([values.astype(dtype) for values in columns], axis=1)
+
+
+def _mark(number: int) -> str:
+    """The end of a name that another stream has already."""
+    return "'" * number if number < _MARKS else f"'{number}"
+
+
+def _common(names: list[str]) -> str:
+    """What columns of one stream have in common in their names."""
+    if len(names) == 1:
+        return names[0]
+    prefix = os.path.commonprefix(names).rstrip("._/[ ")
+    return prefix or names[0]

@@ -1,0 +1,273 @@
+"""CSV and Parquet files, one or a folder of them: a stream a file, with a column of times."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+
+from ..._errors import FormatError, LeftOut, Unread, needed
+from ..._file_access import Folder, is_file, is_folder, special_kind
+from ..._options import Options
+from ..._progress import progress
+from ..._recording import Recording
+from ..._source import Piece, StreamInfo
+from .clock import flat, looks_like, split_unit
+from .columns import fault_of, is_table
+from .parquet import batches_of
+from .streams import Table, Wanted, read, streams_of, told
+from .units import Scale, scales_of
+
+_ROWS = 1 << 16  # of a piece
+_SHOWN = 8  # names of columns in a message
+_SUFFIX = re.compile(r"\.(csv|tsv|txt|parquet|pq)$", re.IGNORECASE)
+_SURE = re.compile(r"\.(csv|tsv|parquet|pq)$", re.IGNORECASE)  # suffixes of tables alone
+
+
+def sniff(path: str) -> bool:
+    if os.path.isdir(path):
+        return any(is_table(entry.path) for entry in os.scandir(path) if is_file(entry))
+    return is_table(path)
+
+
+def open(path: str, options: Options) -> Recording:
+    needed("pyarrow", "tables", "a table")
+    files = {os.path.basename(path): path}
+    left_out: list[LeftOut] = []
+    if os.path.isdir(path):
+        files, left_out = _files_in(path, options)
+    return Recording(_Tables(path, files, options, left_out), progress=options.progress)
+
+
+def fault(path: str) -> str | None:
+    """Why a file with the suffix of a table is none; None of other files."""
+    return fault_of(path)[0] if _SURE.search(path) else None
+
+
+def _files_in(path: str, options: Options) -> tuple[dict[str, str], list[LeftOut]]:
+    """Tables by name; a file that has the suffix of one and is none is damage, or left out."""
+    folder = Folder(path, options.follow_links)
+    files: dict[str, str] = {}
+    left_out: list[LeftOut] = []
+    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
+        if not is_file(entry):
+            if _SURE.search(entry.name) and not entry.name.startswith("."):
+                _note_no_file(entry, folder, options, left_out)
+            continue
+        if is_table(entry.path):
+            files[entry.name] = folder.file(entry.name)
+        elif _SURE.search(entry.name) and not entry.name.startswith("."):
+            reason, is_damage = fault_of(folder.file(entry.name))
+            if is_damage:
+                options.damage.found(entry.path, "", reason)
+            else:
+                left_out.append(LeftOut(entry.name, reason))
+    return files, left_out
+
+
+def _note_no_file(
+    entry: os.DirEntry[str], folder: Folder, options: Options, left_out: list[LeftOut]
+) -> None:
+    """Note an entry that has the suffix of a table but is not a file."""
+    folder.require_inside(entry.name)
+    if is_folder(entry):
+        left_out.append(LeftOut(entry.name, "is a folder: open it on its own"))
+    elif not os.path.exists(entry.path):
+        options.damage.found(entry.path, "", "is a link to nothing")
+    else:
+        kind = special_kind(entry.path)
+        options.damage.found(entry.path, "", f"is {kind}, expected a regular file")
+
+
+def _stems(names: Collection[str]) -> dict[str, str]:
+    """Names of files without suffix; with it where two would be the same."""
+    stems = {name: _SUFFIX.sub("", name) for name in names}
+    taken = Counter(stems.values())
+    return {
+        name: stem if taken[stem] == 1 and (stem == name or stem not in stems) else name
+        for name, stem in stems.items()
+    }
+
+
+class _Tables:
+    """A source of streams (``_source.Source``).
+
+    CSV is read at once, for all of its rows tell what kinds of numbers there are, and where none.
+    Parquet tells both before, mostly, and then is read piece by piece.
+    """
+
+    kind = "tables"
+
+    def __init__(
+        self, path: str, files: dict[str, str], options: Options, left_out: list[LeftOut]
+    ) -> None:
+        self.path, self.files, self.damage = path, files, options.damage
+        self.limit = options.limit
+        self.stems = _stems(files)
+        self._left_out = left_out
+        self.tables: dict[str, Table] = {}
+        wanted = Wanted(options.time, options.rate)
+        for name, file in files.items():
+            stem = self.stems[name]
+            try:
+                table = told(stem, file, self.limit, wanted) or read(stem, file, self.limit, wanted)
+            except FormatError as error:
+                if len(files) == 1:
+                    raise
+                self.damage.found(error.path, error.place, error.reason)
+                continue
+            self._note_untimed(file, table)
+            for odd in table.odd:
+                self.damage.note(file, odd.place, odd.what)
+            self.tables[name] = table
+        self._require_names_apart()
+        if options.time is not None:
+            self._require_column(options.time)
+        clocks = {name: t.clock for name, t in self.tables.items() if t.clock is not None}
+        self.unit, self.scales = scales_of(path, clocks, options.unit)
+
+    def _require_column(self, asked: str) -> None:
+        """Refuse a column of times that no file has."""
+        if any(t.clock is not None and t.clock.form != "rows" for t in self.tables.values()):
+            return
+        known = list(dict.fromkeys(c for t in self.tables.values() for c in t.names))
+        name = split_unit(asked)[-1][0]
+        text = f"--time {asked}: no column is named {name}. The columns are: {_some(known)}"
+        raise FormatError(self.path, "", text)
+
+    def _note_untimed(self, path: str, table: Table) -> None:
+        missing = table.untimed
+        if missing is not None:
+            text = (
+                f"{missing.rows} of {missing.of} rows are skipped: their column {missing.column} "
+                f"is empty (first: row {missing.first})"
+            )
+            self.damage.found(path, f"{missing.column}, row {missing.first}", text)
+
+    def _require_names_apart(self) -> None:
+        of: dict[str, str] = {}
+        for name, table in self.tables.items():
+            for stream in table.streams:
+                if stream in of:
+                    text = f"would have the stream {stream!r}, as {of[stream]} has: rename it"
+                    raise FormatError(self.files[name], "", text)
+                of[stream] = name
+
+    @property
+    def left_out(self) -> list[LeftOut]:
+        return self._left_out + [each for t in self.tables.values() for each in t.left_out]
+
+    @functools.cached_property
+    def streams(self) -> dict[str, StreamInfo]:
+        return {
+            stream: StreamInfo(
+                stream,
+                name.rpartition(".")[2],
+                table.count_of(stream, len(values)),
+                tuple(names),
+                self.scales[name].unit if name in self.scales else None,
+                times=self._times_from(name, table),
+            )
+            for name, table in self.tables.items()
+            for stream, (names, values, _, _) in table.streams.items()
+        }
+
+    def _times_from(self, name: str, table: Table) -> str | None:
+        """The column that holds the times of a file, and the reason."""
+        clock = table.clock
+        if clock is None:
+            return None
+        text = clock.why
+        if clock.form == "rows":
+            return text
+        unit = self.scales[name].unit if name in self.scales else None
+        if unit is not None and f"in {unit}" not in text:
+            text += f", in {unit}"
+        if unit is None and clock.sample is not None and len(clock.sample):
+            looks = looks_like(clock.sample[0].item())
+            text += ", in an unknown unit"
+            text += f": {looks}" if looks else ""
+        if table.instances is not None:
+            text += f"; streams by column {table.instances.column}"
+        return text
+
+    @functools.cached_property
+    def unread(self) -> list[Unread]:
+        found = []
+        for name, table in self.tables.items():
+            reason = self._reason(table)
+            if reason is not None:
+                size = os.path.getsize(self.files[name])
+                found.append(Unread(name, "", table.table_rows, size, reason))
+        return found
+
+    @staticmethod
+    def _reason(table: Table) -> str | None:
+        """Why nothing of a file can be aligned; None of most."""
+        if table.table_rows == 0:
+            return "the table has no rows"
+        if table.clock is None:
+            return (
+                f"no column says the times (its columns: {_some(table.names)}). Name one with "
+                "--time COLUMN, or give the rows a second with --fps HZ"
+            )
+        if not any(names for names, *_ in table.streams.values()):
+            return f"the table has no numbers besides its times ({table.clock.name})"
+        return None
+
+    def look(self) -> None:
+        pass
+
+    def pieces(self, names: Collection[str], shown: bool | None = None) -> Iterator[Piece]:
+        with progress("Reading tables", len(self.tables), shown) as done:
+            for name, table in self.tables.items():
+                if not table.streams.keys().isdisjoint(names):
+                    yield from self._pieces_of(name, table, names)
+                done(1)
+
+    def _pieces_of(self, name: str, table: Table, names: Collection[str]) -> Iterator[Piece]:
+        scale = self.scales.get(name, Scale(None, None))
+        place = "" if table.clock is None else table.clock.name
+        for part in self._parts(name, table):
+            self._note_untimed(self.files[name], part)
+            for stream, (channels, values, clocks, dtypes) in part.streams.items():
+                if stream in names:
+                    scaled = {
+                        clock: scale.times(times, self.files[name], place)
+                        for clock, times in clocks.items()
+                    }
+                    yield Piece(stream, tuple(channels), values, scaled, tuple(dtypes))
+
+    def _parts(self, name: str, table: Table) -> Iterator[Table]:
+        """A file in pieces."""
+        if table.rows is None:
+            yield table
+            return
+        path, begin = self.files[name], 0
+        try:
+            for rows in batches_of(path, table.columns, _ROWS, self.limit):
+                part = streams_of(
+                    self.stems[name],
+                    path,
+                    flat(rows),
+                    table.clock,
+                    table.large,
+                    table.instances,
+                    begin,
+                )
+                if part.untimed is not None:
+                    part.untimed.first += begin
+                begin += len(rows)
+                yield part
+        except FormatError as error:
+            if len(self.files) == 1:
+                raise
+            self.damage.found(error.path, error.place, error.reason)
+
+
+def _some(names: Collection[str]) -> str:
+    shown = [name or "(no name)" for name in names][:_SHOWN]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")

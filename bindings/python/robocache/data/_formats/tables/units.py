@@ -1,0 +1,154 @@
+"""One unit for the times of several tables: each file states its own, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..._errors import FormatError
+from ..._time_units import in_seconds, per_second
+from .clock import Clock, looks_like, too_late
+
+_FASTEST = 1e-6  # s between samples: floats that a unit would bring below that are seconds
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How the times of one file become those of the recording."""
+
+    unit: str | None  # of the file; None: not known, and nothing is changed
+    to: str | None  # of the recording
+    whole: bool = True  # whether the recording's are integers
+
+    def times(self, given: Any, path: str, place: str) -> Any:
+        """The times in the unit of the recording.
+
+        Raises
+        ------
+        FormatError
+            64 bits do not hold them, or times that differ would be the same.
+        """
+        import numpy as np
+
+        if self.unit is None:
+            return given
+        if not self.whole:
+            return _distinct(given, in_seconds(given, self.unit), path, place, "s")
+        factor = per_second(self.to) / per_second(self.unit)
+        if given.dtype.kind == "f":
+            scaled = np.rint(given.astype(np.float64) * factor)
+            if not (np.abs(scaled) < 2.0**63).all():  # infinite ones too
+                raise _too_far(path, place, self.to)
+            return _distinct(given, scaled.astype(np.int64), path, place, self.to)
+        if factor != 1 and len(given):
+            if max(int(given.max()), -int(given.min())) * int(factor) >= 2**63:
+                raise _too_far(path, place, self.to)
+            given = given * int(factor)
+        return given
+
+
+def _distinct(given: Any, scaled: Any, path: str, place: str, unit: str | None) -> Any:
+    """The scaled times, if times that differ still do."""
+    import numpy as np
+
+    before, after = (int(np.count_nonzero(np.diff(times))) + 1 for times in (given, scaled))
+    if after < before:
+        text = (
+            f"{before} times that differ would become {after} in whole {unit}: give the unit of "
+            "these times with --time COLUMN:UNIT, or open the file alone"
+        )
+        raise FormatError(path, place, text)
+    return scaled
+
+
+def _too_far(path: str, place: str, unit: str | None) -> FormatError:
+    text = f"its times do not fit in 64 bits as {unit}, the unit of all files: open it alone"
+    return FormatError(path, place, text)
+
+
+def scales_of(
+    path: str, clocks: Mapping[str, Clock], unit: str | None
+) -> tuple[str | None, dict[str, Scale]]:
+    """The unit of the recording, and the scale of each file's times.
+
+    Integers that do not state their unit take the one that was given, and floats if they can be of
+    it; without one floats are seconds and integers as the others are, where any of these state
+    theirs. What the size of integers leaves no doubt of comes last.
+    """
+    told = {name: clock.unit for name, clock in clocks.items() if clock.unit is not None}
+    if unit is not None:
+        per_second(unit)  # knows it
+        _require_fit(path, clocks, told, unit)
+    units = {name: told.get(name) or _given(clock, unit) for name, clock in clocks.items()}
+    for name, clock in clocks.items():
+        units[name] = units[name] or clock.guess
+    if told:
+        for name, clock in clocks.items():
+            units[name] = units[name] or (
+                "s" if clock.kind == "f" else _of_others(path, told, name)
+            )
+    elif any(units.values()):
+        for name, clock in clocks.items():
+            units[name] = units[name] or ("s" if clock.kind == "f" else None)
+    if None in units.values():
+        return unit, {}
+    known = {name: own for name, own in units.items() if own is not None}
+    kinds = {clock.kind for clock in clocks.values()}
+    if kinds == {"f"}:
+        return "s", {name: Scale(own, "s", whole=False) for name, own in known.items()}
+    finest = max(known.values(), key=per_second, default=unit)
+    to = "ns" if "f" in kinds else finest
+    return to, {name: Scale(own, to) for name, own in known.items()}
+
+
+def _given(clock: Clock, unit: str | None) -> str | None:
+    """The unit that the caller gave, for times that state none: floats may be seconds still."""
+    import numpy as np
+
+    if unit is None or clock.kind == "i" or unit == "s" or clock.sample is None:
+        return unit
+    if clock.guess == "s":
+        return "s"
+    steps = np.diff(clock.sample.astype(np.float64))
+    steps = steps[steps > 0]
+    if len(steps) == 0:
+        return unit
+    step = float(np.median(steps))
+    return "s" if step < 1 or step / per_second(unit) < _FASTEST else unit
+
+
+def _require_fit(
+    path: str, clocks: Mapping[str, Clock], told: Mapping[str, str], unit: str
+) -> None:
+    """Refuse a unit that no file takes, or by which times are after the year 9999."""
+    if told and len(told) == len(clocks) and unit not in told.values():
+        name = next(iter(told))
+        clock = clocks[name]
+        where = f"{name}: " if len(clocks) > 1 else ""
+        text = f"{where}column {clock.name} says {_WORDS[told[name]]}, but --unit {unit} was given"
+        raise FormatError(path, "", f"{text}. Leave --unit out")
+    for name, clock in clocks.items():
+        if name in told or clock.kind == "f":
+            continue
+        year = too_late(clock, unit)
+        if year is not None:
+            looks = looks_like(clock.sample[0].item())
+            end = f". {looks[0].upper() + looks[1:]}" if looks else ""
+            text = f"times of {name} are too large for --unit {unit}: as {_WORDS[unit]} they would"
+            raise FormatError(path, "", f"{text} be in the year {year}{end}")
+
+
+_WORDS = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
+
+
+def _of_others(path: str, told: Mapping[str, str], name: str) -> str:
+    units = sorted(set(told.values()))
+    if len(units) > 1:
+        raise FormatError(
+            path,
+            "",
+            f"{name} does not say the unit of its times, and the other files disagree "
+            f"({', '.join(units)}). Give it: --unit {units[-1]}",
+        )
+    return units[0]

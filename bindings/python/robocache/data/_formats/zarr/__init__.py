@@ -1,0 +1,1 @@
+"""Zarr stores: replay buffers, and what ``save`` writes."""

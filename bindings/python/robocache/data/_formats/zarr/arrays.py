@@ -1,0 +1,169 @@
+"""The arrays of a Zarr store, read whole, with what their chunks lack."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..._errors import FormatError, raise_shortage
+from ..._options import Options
+from .calls import in_one_thread
+from .chunks import Chunks, Place, chunks_of
+from .store import Files, group_of
+
+_NUMBERS = "fiubmM"  # kinds of dtypes
+_FEW = 64  # chunks that may be missing before only the others are read
+
+
+class Store:
+    """A store, and how much of it was read."""
+
+    def __init__(self, path: str, group: Any, files: Files, options: Options) -> None:
+        self.path = path
+        self.group = group
+        self._files = files
+        self._options = options
+        self._bytes: dict[str, int] = {}  # of arrays, by their names
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "group"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.group = group_of(self._files)
+
+    def without_metadata(self, group: str, known: set[str]) -> list[str]:
+        """Folders of a group that hold files, but are neither an array nor a group of it."""
+        return [
+            name
+            for name in sorted(self._files.names_in(group))
+            if name not in known
+            and not name.startswith(".")
+            and any(True for _ in self._files.names(f"{group}/{name}"))
+        ]
+
+    def require_limit(self, name: str, array: Any) -> Chunks:
+        """How an array is cut into chunks, if it takes no more memory than it may.
+
+        Raises
+        ------
+        FormatError
+            With the arrays before it, it takes more than a store of this size may.
+        """
+        chunks = chunks_of(self._files, self.path, name, array)
+        self._bytes[name] = chunks.bytes
+        limit, total = self._options.limit, sum(self._bytes.values())
+        if total > limit.of(0):  # else the sizes of its files do not matter
+            limit.require(self.path, name, total, self._files.total)
+        return chunks
+
+    @in_one_thread()
+    def read(self, name: str, complete: bool = False) -> Any:
+        """All of an array; of a damaged one, what can be read, where damage is kept.
+
+        ``complete``: a part that is lost or missing is an error even then.
+        """
+        import numpy as np
+
+        try:
+            array = self.group[name]
+        except KeyError:
+            raise FormatError(self.path, name, "is missing") from None
+        if not hasattr(array, "dtype"):
+            raise FormatError(self.path, name, "is a group, expected an array")
+        if array.dtype.kind not in _NUMBERS:
+            raise FormatError(self.path, name, f"is of {array.dtype}, expected numbers")
+        dtype = array.dtype.newbyteorder("=")
+        chunks = self.require_limit(name, array)
+        if array.size == 0:
+            return np.zeros(array.shape, dtype)
+        stored = chunks.stored()
+        faults, missing = self._look(chunks, stored)
+        absent = chunks.count - len(stored)
+        values = None
+        is_whole = not absent or (chunks.inner is None and absent <= _FEW + len(stored))
+        if is_whole and not faults and not (absent and array.fill_value is None):
+            try:
+                values = np.asarray(array[...])
+            except Exception:  # zarr's and its codecs' errors have no common class
+                raise_shortage(self.path)  # else one of its chunks has a fault
+        if values is None:
+            values = self._by_chunk(array, chunks, stored, faults)
+        if complete and (faults or absent or missing):
+            count = len(faults) + absent + missing
+            text = _lost(chunks, faults) if faults else f"{count} of its chunks are not there"
+            raise FormatError(self.path, name, text)
+        if faults:
+            self._options.damage.found(self.path, name, _lost(chunks, faults))
+        self._note_missing(array, name, chunks, absent, missing)
+        return values.astype(dtype, copy=False)
+
+    def _look(self, chunks: Chunks, stored: list[Place]) -> tuple[dict[Place, str], int]:
+        """The faults of chunk files, and the number of chunks that are missing within files."""
+        faults: dict[Place, str] = {}
+        missing = 0
+        for place in stored:
+            try:
+                missing += chunks.unwritten(place)
+            except Exception as error:
+                raise_shortage(self.path)
+                faults[place] = first_line(error)
+        return faults, missing
+
+    def _by_chunk(
+        self, array: Any, chunks: Chunks, stored: list[Place], faults: dict[Place, str]
+    ) -> Any:
+        """The chunks that can be read; NaN, or 0 of integers, where others should be."""
+        import numpy as np
+
+        lost = np.nan if array.dtype.kind == "f" else np.zeros((), array.dtype)[()]
+        fill = lost if array.fill_value is None else array.fill_value
+        values = np.full(array.shape, fill, array.dtype.newbyteorder("="))
+        for place in stored:
+            region = chunks.region(place)
+            if place not in faults:
+                try:
+                    values[region] = array[region]
+                    continue
+                except Exception as error:
+                    raise_shortage(self.path)
+                    faults[place] = first_line(error)
+            values[region] = lost
+        return values
+
+    def _note_missing(
+        self, array: Any, name: str, chunks: Chunks, absent: int, missing: int
+    ) -> None:
+        """Note chunks that are not there. Zarr does not store chunks that hold only that value."""
+        fill = array.fill_value
+        as_what = f"read as {fill}"
+        if fill is None:
+            lost = "NaN" if array.dtype.kind == "f" else "0"
+            as_what = f"read as {lost}, for the array names no value for them"
+        if absent:
+            noun = "chunks" if chunks.inner is None else "files of chunks"
+            text = f"{absent} of {chunks.count} {noun} are not there, and {as_what}"
+            self._options.damage.note(self.path, name, text)
+        if missing:
+            assert chunks.inner is not None
+            count = math.prod(-(-n // i) for n, i in zip(chunks.shape, chunks.inner))
+            text = f"{missing} of {count} chunks are not in their files, and {as_what}"
+            self._options.damage.note(self.path, name, text)
+
+
+def _lost(chunks: Chunks, faults: dict[Place, str]) -> str:
+    first, text = next(iter(sorted(faults.items())))
+    rows = ""
+    if chunks.shape:
+        begin, end = first[0] * chunks.chunk[0], (first[0] + 1) * chunks.chunk[0]
+        rows = f" (rows {begin} to {min(end, chunks.shape[0]) - 1})"
+    if len(faults) == 1:
+        return f"a chunk cannot be read{rows}: {text}"
+    return f"{len(faults)} of {chunks.count} chunks cannot be read; the first{rows}: {text}"
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's message."""
+    if isinstance(error, FormatError):
+        return error.reason
+    return str(error).partition("\n")[0] or type(error).__name__

@@ -1,0 +1,246 @@
+"""Zarr: replay buffers of diffusion_policy, UMI and DP3, and what ``save`` wrote."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import zipfile
+from collections.abc import Collection
+from typing import Any
+
+from .... import Track
+from ..._episodes import About, Episodes, OnDisk, TrackInfo
+from ..._errors import FormatError, LeftOut, needed, raise_shortage
+from ..._file_access import opened
+from ..._options import Options
+from ..._recording import Recording
+from ..arrays.named_arrays import Data, distinct, flattened, restored
+from ..arrays.rows import channel_names, clock_rows, is_picture
+from .arrays import Store, first_line
+from .calls import in_one_thread, open_group
+from .metadata import require_harmless
+from .store import files_of, group_of, is_old
+
+KIND = "Zarr"
+_HEADS = (".zgroup", "zarr.json")
+_ENDS = "episode_ends"
+_TIMES = "timestamp"
+_DESCRIPTION = "robocache"
+_MOST_ROWS = 1 << 62  # which int64 holds, and no array has
+
+
+def sniff(path: str) -> bool:
+    if os.path.isdir(path):
+        heads = [os.path.join(path, name) for name in _HEADS]
+        return any(os.path.exists(head) and not os.path.isdir(head) for head in heads)
+    try:
+        with opened(path) as file, zipfile.ZipFile(file) as archive:
+            return any(name in archive.NameToInfo for name in _HEADS)
+    except Exception:  # zipfile's, struct's and those of texts
+        raise_shortage(path)
+        return False
+
+
+def open(path: str, options: Options) -> Recording | Episodes:
+    needed("zarr", "zarr", "a Zarr store")
+    files = files_of(path, options.follow_links, options.limit)
+    require_harmless(files, options.follow_links)
+    try:
+        group = group_of(files)
+        told = dict(group.attrs).get(_DESCRIPTION)
+    except Exception as error:  # zarr's errors have no common class
+        raise_shortage(path)
+        text = f"is not a Zarr group, or is damaged: {first_line(error)}"
+        raise FormatError(path, "", text) from None
+    store = Store(path, group, files, options)
+    if isinstance(told, dict) and "robocache" in told:
+        try:
+            problems = options.damage.problems
+            return restored(told, _reader(store, told), path, "robocache Zarr", problems)
+        except FormatError:
+            raise
+        except Exception as error:  # of a description that does not fit its arrays
+            raise_shortage(path)
+            if isinstance(error, OSError):
+                raise
+            raise FormatError(path, _DESCRIPTION, f"is not whole: {error!r}") from None
+    return _replay_buffer(store, options)
+
+
+def _replay_buffer(store: Store, options: Options) -> Episodes:
+    """``data`` of rows, ``meta/episode_ends`` of where episodes end."""
+    import numpy as np
+
+    path, group = store.path, store.group
+    if "data" not in group or "meta" not in group or _ENDS not in group["meta"]:
+        raise FormatError(
+            path, f"meta/{_ENDS}", "no such array: this Zarr store is no replay buffer"
+        )
+    ends = store.read(f"meta/{_ENDS}", complete=True)
+    if ends.dtype.kind not in "iu":
+        raise FormatError(path, f"meta/{_ENDS}", f"is of {ends.dtype}, expected integers")
+    if ends.ndim != 1 or (ends[:1] < 0).any() or (ends[1:] < ends[:-1]).any():
+        raise FormatError(path, f"meta/{_ENDS}", "is no list of rows that ascend")
+    ends = ends.clip(max=_MOST_ROWS).astype(np.int64)
+    empty = np.flatnonzero(np.diff(ends, prepend=0) == 0)
+    if len(empty):
+        text = "has length 0" + (f", as {len(empty) - 1} more have" if len(empty) > 1 else "")
+        options.damage.found(path, f"episode {empty[0]}", text)
+    total = int(ends[-1]) if len(ends) else 0
+    infos, left_out = {}, []
+    for name, array in sorted(group["data"].arrays()):
+        shape = tuple(array.shape)
+        if is_picture(shape, array.dtype):
+            left_out.append(LeftOut(name, f"pictures or clouds, {array.dtype} {list(shape)}"))
+        elif array.dtype.kind not in "fiub":
+            left_out.append(LeftOut(name, f"is of {array.dtype}"))
+        elif not shape or shape[0] < total:
+            rows = shape[0] if shape else 0
+            options.damage.found(path, f"data/{name}", f"has {rows} rows, the episodes {total}")
+            left_out.append(LeftOut(name, f"has {rows} rows, the episodes {total}"))
+        else:
+            store.require_limit(f"data/{name}", array)
+            if shape[0] > total:
+                rest = shape[0] - total
+                text = f"{shape[0]} rows, but the last episode ends at row {total}: {rest} rows "
+                text += "belong to no episode"
+                options.damage.note(path, f"data/{name}", text)
+            names = channel_names(shape[1:])
+            width = int(np.prod(shape[1:], dtype=np.int64))
+            infos[name] = TrackInfo(names, array.dtype.name, width)
+    for name in sorted(group["data"].group_keys()):
+        left_out.append(LeftOut(name, "a group, expected an array with a row a step"))
+    for name in store.without_metadata("data", {*infos, *(each.place for each in left_out)}):
+        options.damage.found(path, f"data/{name}", "holds chunks, but no metadata of an array")
+    if not infos:
+        raise FormatError(path, "data", "has no array of numbers with a row a step")
+    lengths = np.diff(ends, prepend=0).clip(min=0)
+    read = functools.partial(_read, store, options, infos, lengths)
+    about = About(
+        KIND,
+        rate=options.rate,
+        unit=options.unit or "s",
+        info=dict(group.attrs),
+        left_out=tuple(left_out),
+        problems=options.damage.problems,
+    )
+    if _TIMES in infos and infos[_TIMES].channels == 1:
+        del infos[_TIMES]  # of all tracks, which _read takes
+    return Episodes.made(OnDisk(infos, lengths, read, one_by_one=True), source=path, about=about)
+
+
+def _read(
+    store: Store, options: Options, infos: Any, lengths: Any, names: Any, chosen: Any
+) -> dict[str, Track]:
+    import numpy as np
+
+    own = lengths[chosen]
+    offsets = np.concatenate([[0], np.cumsum(own)]).astype(np.int64)
+    count = int(offsets[-1])
+    rows: Any = slice(0, count)
+    if not np.array_equal(chosen, np.arange(len(lengths))):
+        begins = (np.cumsum(lengths) - lengths)[chosen]
+        rows = np.repeat(begins - offsets[:-1], own) + np.arange(count)
+
+    def taken(name: str) -> Any:
+        values = store.read(f"data/{name}")[rows]
+        return values.reshape(count, math.prod(values.shape[1:]))
+
+    times = clock_rows(own, options.rate)
+    if _TIMES in store.group["data"] and _TIMES not in infos:
+        times = taken(_TIMES)[:, 0]
+    return {
+        name: Track(taken(name), offsets, times=times, names=infos[name].names) for name in names
+    }
+
+
+def _reader(store: Store, told: dict[str, Any]) -> Any:
+    """The way to the arrays of a description."""
+    import numpy as np
+
+    places = _places(told)
+
+    def read(name: str) -> Any:
+        if places[name]:
+            return store.read(places[name])
+        ends = store.read(f"meta/{_ENDS}", complete=True)
+        return np.concatenate([[0], ends]).astype(np.int64)
+
+    return read
+
+
+# ---- writing ------------------------------------------------------------------------------------
+
+
+@in_one_thread()
+def write(given: Data, part: str) -> Collection[LeftOut]:
+    """Episodes whose tracks have the same rows as a replay buffer, all else as named arrays."""
+    import numpy as np
+
+    zarr = needed("zarr", "zarr", "a Zarr store")
+    os.mkdir(part)  # so that an error of it is the system's
+    group = (
+        zarr.open_group(part, mode="w") if is_old(zarr) else open_group(part, "w", zarr_format=2)
+    )
+    told, arrays = flattened(given)
+    places = _places(told)
+    if isinstance(given, Episodes):
+        ends = _ends_of(given)
+        _put(group, f"meta/{_ENDS}", ends)
+    for name, array in arrays:
+        if places[name]:
+            _put(group, places[name], np.ascontiguousarray(array))
+    described = {_DESCRIPTION: json.loads(json.dumps(told))}
+    group.attrs.update(described) if is_old(zarr) else group.update_attributes(described)
+    return ()
+
+
+def _ends_of(given: Episodes) -> Any:
+    """Where episodes end: in the same rows of all tracks."""
+    tracks = list(given.tracks.items())
+    first_name, first = tracks[0]
+    for name, track in tracks:
+        if (track.lengths != first.lengths).any():
+            raise ValueError(
+                f"format: 'zarr' has the same rows in all tracks, but {name} has other ones than "
+                f"{first_name}; align them, or take 'npz'"
+            )
+    return first.lengths.cumsum()
+
+
+def _places(told: dict[str, Any]) -> dict[str, str]:
+    """Where each array of a description is in the group; "" of what others tell."""
+    places = {}
+    if told["robocache"] == "recording":
+        names = distinct([of["name"] for of in told["streams"]])
+        for i, (of, name) in enumerate(zip(told["streams"], names)):
+            places[f"s{i}_values"] = f"streams/{name}/values"
+            for clock in of["clocks"]:
+                places[f"s{i}_{clock}"] = f"streams/{name}/{clock}"
+        return places
+    names = distinct([of["name"] for of in told["tracks"]])
+    for i, name in enumerate(names):
+        places[f"t{i}_offsets"] = ""
+        places[f"t{i}_values"] = f"data/{name}"
+        places[f"t{i}_times"] = f"times/{name}"
+    return places
+
+
+def _put(group: Any, place: str, array: Any) -> None:
+    rows = max(1, min(len(array), (1 << 20) // max(1, array[:1].nbytes)))
+    chunks = (rows, *array.shape[1:]) if array.ndim else None
+    try:
+        made = group.create_array(
+            place,
+            shape=array.shape,
+            dtype=array.dtype,
+            chunks=chunks or "auto",
+            config={"write_empty_chunks": True},  # so that one that is not there was lost
+        )
+    except AttributeError:  # zarr 2, which writes them
+        made = group.create_dataset(place, shape=array.shape, dtype=array.dtype, chunks=chunks)
+    # Chunk by chunk: of several at once zarr goes on writing some after one has failed.
+    for begin in range(0, len(array) if array.size else 0, rows):
+        made[begin : begin + rows] = array[begin : begin + rows]

@@ -1,0 +1,219 @@
+"""Kinds that a caller declares: ``kinds=`` of ``open``, and ``--kind`` of the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..._episodes.channels import Group
+from ..._printable import printable
+from .._errors import some
+from .names import guesses, labels_of
+
+_ANGLES = {"": None, "_rad": "rad", "_deg": "deg", "_turn": "turn"}
+_AXES = [
+    *("xyz", "xzy", "yxz", "yzx", "zxy", "zyx", "xyx", "xzx", "yxy", "yzy", "zxz", "zyz"),
+    *("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", "XYX", "XZX", "YXY", "YZY", "ZXZ", "ZYZ"),
+]
+# By the name of a kind: kind, channels (0: any number), unit, form, whether in [0, P).
+SPELLINGS: dict[str, tuple[str, int, str | None, str, bool | None]] = {
+    "number": ("number", 0, None, "", None),
+    "step": ("step", 0, None, "", None),
+    "covariance": ("covariance", 0, None, "", None),
+    "quaternion": ("quaternion", 4, None, "", None),
+    "quaternion_xyzw": ("quaternion", 4, None, "xyzw", None),
+    "quaternion_wxyz": ("quaternion", 4, None, "wxyz", None),
+    "matrix": ("matrix", 9, None, "rows", None),
+    "matrix_columns": ("matrix", 9, None, "columns", None),
+    "rot6d": ("rot6d", 6, None, "rows", None),
+    "rot6d_rows": ("rot6d", 6, None, "rows", None),
+    "rot6d_columns": ("rot6d", 6, None, "columns", None),
+    "rot6d_interleaved": ("rot6d", 6, None, "interleaved", None),
+    "pose_3x4": ("pose_3x4", 12, None, "rows", None),
+    "pose_3x4_columns": ("pose_3x4", 12, None, "columns", None),
+    "pose_4x4": ("pose_4x4", 16, None, "rows", None),
+    "pose_4x4_columns": ("pose_4x4", 16, None, "columns", None),
+    **{
+        f"rotation_vector{end}": ("rotation_vector", 3, unit or "rad", "", None)
+        for end, unit in _ANGLES.items()
+    },
+    **{
+        f"euler{axes and '_' + axes}{end}": ("euler", 3, unit, axes, None)
+        for axes in ["", *_AXES]
+        for end, unit in _ANGLES.items()
+    },
+    **{
+        f"angle{end}{'_positive' if positive else ''}": (
+            "angle", 1, unit, "", True if positive else None
+        )
+        for end, unit in _ANGLES.items()
+        for positive in (False, True)
+    },
+}  # fmt: skip
+_SHOWN = (
+    *("number", "step", "quaternion", "quaternion_xyzw", "quaternion_wxyz", "rotation_vector"),
+    *("euler", "euler_xyz", "euler_xyz_deg", "matrix", "rot6d", "pose_3x4", "pose_4x4", "angle"),
+    *("angle_deg", "angle_turn", "angle_deg_positive"),
+)
+_ROLE = re.compile(
+    r"[_ ]?(?:[xyzwijkrs]|\d+|real|scalar)[\])]?\s*(?:[\[(].*[\])])?$", re.IGNORECASE
+)
+
+Kinds = Mapping[str, Any]  # by stream: a kind, or kinds by channels
+
+
+def checked(kinds: Kinds | None) -> dict[str, dict[str, str]]:
+    """The kinds of streams by channels, of right types and spellings."""
+    if kinds is None:
+        return {}
+    if not isinstance(kinds, Mapping):
+        raise TypeError(f"kinds: is a {type(kinds).__name__}, expected a dict by stream")
+    made: dict[str, dict[str, str]] = {}
+    for stream, of in kinds.items():
+        by_channels = {"*": of} if isinstance(of, str) else of
+        if not isinstance(by_channels, Mapping):
+            raise TypeError(f"kinds[{stream!r}]: is {of!r}, expected kinds by channels")
+        for channels, kind in by_channels.items():
+            if kind not in SPELLINGS:
+                raise ValueError(
+                    f"kinds: {stream}:{channels} is {kind!r}, expected one of {', '.join(_SHOWN)}"
+                )
+        made[str(stream)] = {str(channels): kind for channels, kind in by_channels.items()}
+    return made
+
+
+def require_streams(kinds: Mapping[str, Any], known: Iterable[str], what: str = "stream") -> None:
+    """Raise if a kind is declared for a stream that does not exist."""
+    known = tuple(known)
+    for name in kinds:
+        if name not in known:
+            raise KeyError(f"kinds: no such {what} {name!r}. {what.title()}s: {some(known)}")
+
+
+def parsed(text: str, known: Iterable[str], option: str) -> tuple[str, str, str]:
+    """STREAM[:CHANNELS]=VALUE: the stream, the channels ("*" without), and the value.
+
+    Names of streams may hold colons: the longest that exists is meant.
+    """
+    known = tuple(known)
+    left, equals, value = text.rpartition("=")
+    if not equals or not left or not value:
+        raise ValueError(f"{option} {text}: expected STREAM:CHANNELS=VALUE")
+    fits = [name for name in known if left == name or left.startswith(f"{name}:")]
+    if not fits:
+        raise ValueError(f"{option} {text}: no such stream. Streams: {some(known)}")
+    name = max(fits, key=len)
+    return name, left[len(name) + 1 :] or "*", value
+
+
+def columns_of(
+    selector: str, names: Sequence[str] | None, width: int, where: str, stream: str = ""
+) -> list[int]:
+    """The columns that a selector names.
+
+    It is a name, "first-last", several of these with commas, the beginning that names have in
+    common, or "*". Channels without names go by their numbers.
+    """
+    labels = labels_of(stream, names, width)
+    found = _selected(selector, names, labels, width)
+    if found is None:
+        known = some(tuple(names or labels))
+        raise ValueError(f"{where}: no channel {selector!r}. Its channels: {known}")
+    return found
+
+
+def _selected(
+    selector: str, names: Sequence[str] | None, labels: Sequence[str], width: int
+) -> list[int] | None:
+    own = list(names) if names is not None else []
+    if selector == "*":
+        return list(range(width))
+    one = _one(selector, own, labels, width)
+    if one is not None:
+        return [one]
+    for at, sign in enumerate(selector):
+        if sign == "-" and 0 < at < len(selector) - 1:
+            first = _one(selector[:at], own, labels, width)
+            last = _one(selector[at + 1 :], own, labels, width)
+            if first is not None and last is not None and first <= last:
+                return list(range(first, last + 1))
+    found = _beginning(selector, labels)
+    if found:
+        return found
+    if "," in selector:
+        parts = [_selected(part.strip(), names, labels, width) for part in selector.split(",")]
+        if all(part is not None for part in parts):
+            return [column for part in parts for column in part or ()]
+    return None
+
+
+def _one(name: str, own: Sequence[str], labels: Sequence[str], width: int) -> int | None:
+    for names in (own, labels):
+        if name in names:
+            return names.index(name)
+    if re.fullmatch(r"\d+", name) and int(name) < width:
+        return int(name)
+    return None
+
+
+def _beginning(selector: str, labels: Sequence[str]) -> list[int]:
+    rest = {
+        i: label[len(selector) :] for i, label in enumerate(labels) if label.startswith(selector)
+    }
+    inside = [i for i, end in rest.items() if end[:1] in (".", "[", "/", "(", ":") and end]
+    return inside or [i for i, end in rest.items() if _ROLE.fullmatch(end)]
+
+
+def declared_groups(
+    stream: str, declared: Mapping[str, str], names: Sequence[str] | None, dtypes: Sequence[str]
+) -> list[Group]:
+    """The groups of a stream that a caller declared; a later declaration replaces a former one.
+
+    The ranges of angles are not known yet.
+    """
+    made: list[Group] = []
+    width = len(dtypes)
+    for selector, spelling in declared.items():
+        where = f"kinds: {printable(stream)}:{selector}={spelling}"
+        kind, count, unit, form, positive = SPELLINGS[spelling]
+        columns = columns_of(selector, names, width, where, stream)
+        if count and (len(columns) % count or not columns):
+            shown = some(tuple((names or labels_of(stream, None, width))[c] for c in columns))
+            each = "" if count == 1 else f" of {count} channels"
+            raise ValueError(f"{where}: {kind}{each} cannot be made of {len(columns)}: {shown}")
+        made = [group for group in made if set(columns).isdisjoint(group.columns)]
+        size = count or len(columns)
+        for begin in range(0, len(columns), size):
+            members = tuple(columns[begin : begin + size])
+            if kind == "quaternion":
+                members = _in_roles(stream, members, names, width, form)
+            own = () if positive is None else (positive,)
+            text = f"declared {spelling}"
+            made.append(Group(kind, members, unit, _form(kind, form), own, "caller", text))
+    return made
+
+
+def _form(kind: str, form: str) -> str:
+    return "" if kind == "quaternion" else form
+
+
+def _in_roles(
+    stream: str, members: tuple[int, ...], names: Sequence[str] | None, width: int, order: str
+) -> tuple[int, ...]:
+    """Columns in the order x y z w: as declared, else as the names say."""
+    if order == "wxyz":
+        return (*members[1:], members[0])
+    if not order:
+        for guess in guesses(stream, None if names is None else tuple(names), width):
+            if guess.kind == "quaternion" and set(guess.columns) == set(members):
+                return guess.columns
+    return members
+
+
+def spelling_of(group: Group) -> str:
+    """The name of the kind of a group, as ``--kind`` takes it."""
+    if group.kind == "angle":
+        end = "_positive" if group.positive == (True,) else ""
+        return f"angle{'' if group.unit in (None, 'rad') else '_' + group.unit}{end}"
+    return group.kind

@@ -1,0 +1,1 @@
+"""The report of a recording: facts, plots and a page of HTML."""

@@ -1,0 +1,180 @@
+"""What a report shows of each stream: gathered in the same pass as the checks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ... import StatisticsAccumulator, StatisticsResult
+from ..._arguments.to_numpy import on_host
+from .. import checks
+from .._episodes import Episodes
+from .._recording import Recording
+from .._source import Piece
+from .._time_units import per_second
+from .envelopes import Envelope
+from .overview import finite, overview, survey_clock
+
+_BUCKETS = 256  # of an envelope at least, once there are so many samples
+_BINS = 60  # of a histogram
+_LONGEST = 1e300  # a time between samples whose histogram does not overflow
+
+
+@dataclass
+class Intervals:
+    """How the times between samples are spread."""
+
+    counts: Any  # [bins]
+    begin: float  # of the first bin, in s or ticks
+    end: float
+    beyond: int  # longer ones
+
+
+@dataclass
+class StreamFacts:
+    """Of one stream or track."""
+
+    name: str
+    told: dict[str, Any]  # as `overview` has it
+    names: tuple[str, ...]
+    extent: tuple[float, float] | None = None  # s or ticks since the begin of all
+    gaps: list[tuple[float, float]] = field(default_factory=list)
+    intervals: Intervals | None = None
+    envelope: tuple[Any, ...] | None = None  # first and last time, low, high of each stretch
+    exact: StatisticsResult | None = None
+    stored: StatisticsResult | None = None
+
+
+@dataclass
+class Facts:
+    """Of a recording or a data set."""
+
+    told: dict[str, Any]
+    streams: list[StreamFacts]
+    whole: tuple[float, float]  # the extent of all, in s or ticks, or in rows of episodes
+    lengths: Any = None  # [E] of episodes
+
+
+class _Watch:
+    """Envelopes and exact means of the streams of a recording, piece by piece."""
+
+    def __init__(self) -> None:
+        self.envelopes: dict[str, Envelope] = {}
+        self.accumulators: dict[str, StatisticsAccumulator] = {}
+
+    def __call__(self, piece: Piece) -> None:
+        import numpy as np
+
+        if len(piece) == 0 or not piece.names:
+            return
+        if piece.stream not in self.envelopes:
+            self.envelopes[piece.stream] = Envelope(_BUCKETS)
+            self.accumulators[piece.stream] = StatisticsAccumulator(len(piece.names), ())
+        clocks = piece.clocks
+        times = next(iter(clocks.values())) if clocks else np.arange(len(piece))
+        placed = np.isfinite(times)
+        self.envelopes[piece.stream].add(times[placed], piece.values[placed])
+        self.accumulators[piece.stream].update(np.ascontiguousarray(piece.values))
+
+
+def facts_of(
+    given: Any, max_gap: float | None = None, jitter: float = 0.2, unit: str | None = None
+) -> Facts:
+    """Of a recording or episodes, in one pass."""
+    import numpy as np
+
+    watch = _Watch()
+    survey = checks.survey(given, max_gap=max_gap, jitter=jitter, unit=unit, watch=watch)
+    told = overview(given, survey, unit)
+    with np.errstate(invalid="ignore", over="ignore"):  # times may be infinite
+        if isinstance(given, Recording):
+            return _of_recording(given, survey, watch, told, max_gap)
+        return _of_episodes(given, survey, told, max_gap)
+
+
+def _of_recording(
+    given: Recording, survey: Any, watch: _Watch, told: dict[str, Any], max_gap: float | None
+) -> Facts:
+    import numpy as np
+
+    ticks = per_second(survey.unit)
+    clock = survey_clock(survey)
+    origin = told["begin"] or 0
+    streams = []
+    for name in given.names:
+        seen = survey.streams.get(name)
+        facts = StreamFacts(name, told["streams"][name], seen.names if seen else ())
+        streams.append(facts)
+        if seen is None:
+            continue
+        none: list[Any] = []
+        rows = seen.clocks.get(clock or "") or next(iter(seen.clocks.values()), none)
+        since = finite((finite(rows[0]) - origin) / ticks) if rows else np.zeros(0)
+        if len(since):
+            facts.extent = (float(np.min(since)), float(np.max(since)))
+            limit = facts.told["gap_limit"] if max_gap is None else max_gap
+            facts.gaps, facts.intervals = _regularity([since], limit)
+        if name in watch.envelopes:
+            first, last, low, high = watch.envelopes[name].result()
+            # Of its first clock, which the extent may not be of: they are near each other.
+            own = finite(next(iter(seen.clocks.values()), [np.zeros(1)])[0])
+            base = own.min() if len(own) else 0
+            shift = 0.0 if facts.extent is None else facts.extent[0]
+            since_first, since_last = ((x - base) / ticks + shift for x in (first, last))
+            placed = np.isfinite(since_first) & np.isfinite(since_last)
+            facts.envelope = tuple(x[placed] for x in (since_first, since_last, low, high))
+            facts.exact = watch.accumulators[name].result()
+    ends = [facts.extent for facts in streams if facts.extent is not None]
+    whole = (0.0, max([e[1] for e in ends], default=1.0))
+    return Facts(told, streams, whole)
+
+
+def _of_episodes(given: Episodes, survey: Any, told: dict[str, Any], max_gap: Any) -> Facts:
+    import numpy as np
+
+    stored = given.stored_statistics()
+    streams = []
+    longest = 1
+    for name, track in given.tracks.items():
+        facts = StreamFacts(name, told["streams"][name], survey.streams[name].names or ())
+        streams.append(facts)
+        longest = max(longest, track.num_rows)
+        rows = survey.streams[name].clocks.get("time", [])
+        limit = facts.told["gap_limit"] if max_gap is None else max_gap
+        if rows and limit is not None:
+            ticks = per_second(survey.unit) if rows[0].dtype.kind == "i" else 1.0
+            _, facts.intervals = _regularity([finite(row) / ticks for row in rows], limit)
+        if track.values is not None and track.num_rows:
+            values = on_host(track.values)
+            envelope = Envelope(_BUCKETS)
+            for begin in range(0, len(values), 1 << 20):
+                part = values[begin : begin + (1 << 20)]
+                envelope.add(np.arange(begin, begin + len(part)), part)
+            facts.envelope = envelope.result()
+            facts.extent = (0.0, float(track.num_rows - 1))
+            facts.exact = survey.statistics.get(name)
+            facts.stored = stored.get(name)
+    lengths = given.lengths(next(iter(given.tracks)))
+    return Facts(told, streams, (0.0, float(max(longest - 1, 1))), lengths)
+
+
+def _regularity(rows: list[Any], limit: float) -> tuple[list[tuple[float, float]], Any]:
+    """Gaps as (begin, end), and the histogram of intervals."""
+    import numpy as np
+
+    gaps: list[tuple[float, float]] = []
+    for times in rows:
+        at = np.flatnonzero(np.diff(times) > limit)
+        gaps += list(zip(times[at].tolist(), times[at + 1].tolist()))
+    steps = np.concatenate([np.diff(times) for times in rows] or [np.zeros(0)])
+    steps = steps[np.abs(steps) < _LONGEST]
+    if len(steps) == 0:
+        return gaps, None
+    end = float(np.percentile(steps, 99.5))
+    begin = float(steps.min())
+    if limit == limit:
+        end = max(end, min(limit * 1.1, float(steps.max())))
+    if end - begin < 1e-6 * abs(end) + 1e-15:  # all the same
+        begin, end = begin - abs(begin) * 0.05 - 1e-12, end + abs(end) * 0.05 + 1e-12
+    counts, _ = np.histogram(steps, _BINS, (begin, end))
+    return gaps, Intervals(counts, begin, end, int((steps > end).sum()))

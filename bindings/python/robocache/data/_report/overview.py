@@ -1,0 +1,194 @@
+"""What `inspect` tells of a recording or a data set: the plain data of tables and JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._episodes import Episodes
+from .._errors import without_unread
+from .._kinds.kinds import channels_in
+from .._kinds.names import labels_of
+from .._recording import Recording
+from .._source import header_is_good
+from .._time_units import per_second
+from ..checks import StreamSurvey, Survey
+
+_EPOCH_FROM = 946_684_800.0  # s: earlier times, before 2000, are since something else
+_EPOCH_TO = 253_402_300_800.0  # s: the year 10000
+_REGULAR = (
+    *("rate", "period", "jitter", "jitter_p99", "repeats", "disorder"),
+    *("gaps", "gap_limit", "longest_gap", "coverage"),
+)
+
+
+@np.errstate(invalid="ignore", over="ignore")  # times may be infinite
+def overview(given: Any, survey: Survey, unit: str | None) -> dict[str, Any]:
+    """Of a recording or episodes after a survey of them."""
+    clock = survey_clock(survey)
+    regularity: dict[str, Any] = {}
+    if any(rows for stream in survey.streams.values() for rows in stream.clocks.values()):
+        try:
+            regularity = survey.report(clock, unit).to_dict()["streams"]
+        except ValueError:  # no samples at all
+            regularity = {}
+    told: dict[str, Any] = {
+        "path": str((given.path if isinstance(given, Recording) else given.source) or "in memory"),
+        "format": given.format,
+        "size_bytes": disk_size(given.path if isinstance(given, Recording) else given.source),
+        "time_unit": "s" if survey.unit is not None else "ticks",
+        "clock": clock,
+    }
+    if isinstance(given, Recording):
+        told.update(kind="recording", **_span(survey, clock))
+        told["streams"] = _streams(given, survey, regularity)
+    else:
+        told.update(kind="episodes", **_episodes(given))
+        told["streams"] = _tracks(given, survey, regularity)
+    unread = getattr(given, "unread", ())
+    left_out = without_unread(given.left_out, unread)
+    told["left_out"] = [{"place": o.place, "reason": o.reason} for o in left_out]
+    told["unread"] = [dataclasses.asdict(each) for each in unread]
+    told["findings"] = [finding.to_dict() for finding in survey.findings]
+    return told
+
+
+def survey_clock(survey: Survey) -> str | None:
+    """ "header" if all header stamps are good, "log" if there are log times; None of others."""
+    both = [s.clocks for s in survey.streams.values() if {"header", "log"} <= set(s.clocks)]
+    if both and all(header_is_good(c["header"][0], c["log"][0]) for c in both):
+        return "header"
+    return "log" if any("log" in s.clocks for s in survey.streams.values()) else None
+
+
+def disk_size(path: Any) -> int | None:
+    """Bytes of a file, or of all files of a folder; links are not followed."""
+    if path is None or not os.path.exists(path):
+        return None
+    if os.path.isfile(path):
+        return os.path.getsize(path)
+    total = 0
+    for base, _, names in os.walk(path):
+        for name in names:
+            total += os.lstat(os.path.join(base, name)).st_size
+    return total
+
+
+def finite(times: Any) -> Any:
+    """Return the times [n] that are finite numbers: others have no place on a time line."""
+    return times[np.isfinite(times)] if times.dtype.kind == "f" else times
+
+
+def _span(survey: Survey, clock: str | None) -> dict[str, Any]:
+    """The first and the last time of all streams."""
+    ticks = per_second(survey.unit)
+    ends = []
+    for stream in survey.streams.values():
+        rows = stream.clocks.get(clock or "") or next(iter(stream.clocks.values()), [])
+        ends += [(row.min().item(), row.max().item()) for row in map(finite, rows) if len(row)]
+    if not ends:
+        return {"begin": None, "duration": None, "begin_utc": None}
+    begin, end = min(e[0] for e in ends), max(e[1] for e in ends)
+    utc = None
+    if survey.unit is not None and _EPOCH_FROM < begin / ticks < _EPOCH_TO:
+        utc = str(np.datetime64(int(begin / ticks), "s")).replace("T", " ")
+    return {"begin": begin, "duration": (end - begin) / ticks, "begin_utc": utc}
+
+
+def _streams(given: Recording, survey: Survey, regularity: dict[str, Any]) -> dict[str, Any]:
+    told = {}
+    for name in given.names:
+        seen = survey.streams.get(name)
+        info = given.info(name)
+        names = seen.names if seen else info.names
+        told[name] = {
+            "type": info.kind,
+            "samples": seen.samples if seen else 0,
+            "channels": None if names is None else len(names),
+            "clocks": list(seen.clocks) if seen else [],
+            "kinds": kinds_of(seen, names),
+            "times": info.times,
+            **_regular(regularity.get(name)),
+        }
+    return told
+
+
+def times_lines(streams: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Lines that say where the times of each file of tables come from."""
+    found: dict[str, str] = {}
+    for name, of in streams.items():
+        if of.get("times"):
+            found.setdefault(name.partition(": ")[0].partition("[")[0], of["times"])
+    return [f"{name}: times from {text}" for name, text in found.items()]
+
+
+def _episodes(given: Episodes) -> dict[str, Any]:
+    lengths = given.lengths(next(iter(given.tracks))) if given.tracks else np.zeros(0, int)
+    tasks = given.tasks
+    return {
+        "episodes": len(given),
+        "frames": int(lengths.sum()),
+        "shortest": int(lengths.min()) if len(lengths) else None,
+        "longest": int(lengths.max()) if len(lengths) else None,
+        "rate": given.rate,
+        "tasks": None if tasks is None else len({str(task) for task in tasks if task is not None}),
+    }
+
+
+def _tracks(given: Episodes, survey: Survey, regularity: dict[str, Any]) -> dict[str, Any]:
+    told = {}
+    for name, track in given.tracks.items():
+        told[name] = {
+            "type": "frames in files" if track.values is None else str(track.values.dtype),
+            "samples": track.num_rows,
+            "channels": track.num_channels if track.values is not None else None,
+            "clocks": list(survey.streams[name].clocks),
+            "kinds": kinds_of(survey.streams[name], track.names),
+            **_regular(regularity.get(name)),
+        }
+    return told
+
+
+def _regular(of: dict[str, Any] | None) -> dict[str, Any]:
+    return {name: None if of is None else of[name] for name in _REGULAR}
+
+
+def kinds_of(seen: StreamSurvey | None, names: Any) -> list[dict[str, Any]]:
+    """Of each channel its name, kind and unit, and what that was concluded from."""
+    if seen is None or seen.channels.width == 0:
+        return []
+    labels = labels_of(seen.name, names, seen.channels.width)
+    kinds = seen.channels.kinds
+    of = {column: group for group in kinds.groups for column in group.columns}
+    return [
+        {
+            "name": channel.name,
+            "kind": channel.kind,
+            "unit": channel.unit,
+            "source": of[column].source,
+            "evidence": of[column].evidence,
+        }
+        for column, channel in enumerate(channels_in(kinds, names or labels))
+    ]
+
+
+def kind_lines(channels: list[dict[str, Any]]) -> list[str]:
+    """In words: channels that are neither numbers nor steps, those of one evidence together."""
+    together: dict[tuple[Any, ...], list[str]] = {}
+    for of in channels:
+        if of["kind"] not in ("number", "step"):
+            key = (of["kind"], of["unit"], of["source"], of["evidence"])
+            together.setdefault(key, []).append(of["name"])
+    lines = []
+    for (kind, unit, source, evidence), names in together.items():
+        shown = ", ".join(names) if len(names) <= 2 else f"{names[0]} to {names[-1]}"
+        words = f"{kind} ({unit})" if unit else kind
+        lines.append(f"{shown}: {words}, by {_SOURCES[source]}: {evidence}")
+    return lines
+
+
+_SOURCES = {"caller": "--kind", "file": "the file", "names": "names", "values": "values"}

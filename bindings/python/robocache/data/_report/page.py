@@ -1,0 +1,410 @@
+"""A report as one page of HTML, which needs nothing beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+from ... import __version__
+from ..._printable import printable
+from .._checks.statistics import check_statistics
+from .._format_values import duration, number, plural, size
+from .facts import Facts, Intervals, StreamFacts
+from .page_style import STYLE
+from .svg import band, bars, spans
+
+_BYTES = 1_500_000  # of all bands together
+_PLOTTED = 64  # channels of a stream with a band
+_ROWS = 160  # channels of a stream at all
+_MOST_PLOTTED, _MOST_ROWS = 1500, 4000  # of the whole page
+_GAPS = 12
+_FINDINGS = 200
+_BARS = 400  # episodes, each with a bar
+
+
+def page(facts: Facts) -> str:
+    """The HTML."""
+    told = facts.told
+    title = os.path.basename(os.path.normpath(told["path"])) or told["path"]
+    parts = [_head(title, told), _findings(told["findings"]), _timelines(facts)]
+    if facts.lengths is not None:
+        parts.append(_lengths(facts.lengths))
+    room = _Room(facts.streams)
+    parts += [_stream(i, of, facts, room) for i, of in enumerate(facts.streams)]
+    parts.append(_left_out(told["left_out"]))
+    body = "\n".join(part for part in parts if part)
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f'<meta name="generator" content="RoboCache {__version__}">'
+        f'<link rel="icon" href="data:,"><title>{_text(title)}</title><style>{STYLE}</style></head>'
+        f"<body><main>\n{body}\n<footer>RoboCache {__version__}</footer></main></body></html>\n"
+    )
+
+
+class _Room:
+    """How many channels are shown, and in how many stretches: what the page can hold."""
+
+    def __init__(self, streams: Sequence[StreamFacts]) -> None:
+        self.rows, self.plots = _MOST_ROWS, _MOST_PLOTTED
+        widths = [
+            of.envelope[2].shape[1] - len(_still(of))
+            for of in streams
+            if of.envelope is not None and len(of.envelope[0])
+        ]
+        plotted = min(sum(min(width, _PLOTTED) for width in widths), _MOST_PLOTTED)
+        self.stretches = int(min(max(_BYTES / max(10 * plotted, 1), 24), 320))
+
+    def take(self, channels: int) -> tuple[int, int]:
+        """How many of a stream's channels to show, and how many with a plot."""
+        rows = min(channels, _ROWS, self.rows)
+        plots = min(rows, _PLOTTED, self.plots)
+        self.rows -= rows
+        self.plots -= plots
+        return rows, plots
+
+
+def _text(value: Any) -> str:
+    return escape(printable(value), quote=True)
+
+
+def _chips(pairs: Iterable[tuple[str, str]]) -> str:
+    items = "".join(f"<li><b>{_text(value)}</b> {_text(name)}</li>" for value, name in pairs)
+    return f'<ul class="chips">{items}</ul>'
+
+
+def _head(title: str, told: dict[str, Any]) -> str:
+    pairs = [(told["format"], "")]
+    if told["size_bytes"] is not None:
+        pairs.append((size(told["size_bytes"]), ""))
+    if told["kind"] == "recording":
+        if told["duration"] is not None:
+            pairs.append((duration(told["duration"], _ticks(told)), "long"))
+        if told["begin_utc"]:
+            pairs.append((told["begin_utc"], "UTC"))
+        pairs.append((str(len(told["streams"])), "streams"))
+    else:
+        pairs += [(str(told["episodes"]), "episodes"), (str(told["frames"]), "frames")]
+        if told["rate"] is not None:
+            pairs.append((f"{told['rate']:g}", "Hz"))
+        if told["tasks"]:
+            pairs.append((str(told["tasks"]), "task" if told["tasks"] == 1 else "tasks"))
+        pairs.append((str(len(told["streams"])), "tracks"))
+    path = f'<p class="soft path">{_text(told["path"])}</p>'
+    return f"<h1>{_text(title)}</h1>{path}{_chips(pairs)}"
+
+
+def _ticks(told: dict[str, Any]) -> bool:
+    return bool(told["time_unit"] == "ticks")
+
+
+def _findings(findings: Sequence[dict[str, Any]]) -> str:
+    if not findings:
+        return '<h2>Findings</h2><div class="card"><span class="good">Nothing found.</span></div>'
+    items = []
+    for found in findings[:_FINDINGS]:
+        where = " ".join(part for part in (found["stream"], found["place"]) if part)
+        text = f"<b>{_text(where)}</b>: {_text(found['text'])}" if where else _text(found["text"])
+        severity = found["severity"]
+        items.append(f'<li><span class="{severity}">{severity}</span><span>{text}</span></li>')
+    if len(findings) > _FINDINGS:
+        items.append(f"<li><span></span><span>and {len(findings) - _FINDINGS} more</span></li>")
+    counts = [
+        plural(sum(found["severity"] == severity for found in findings), severity)
+        for severity in ("error", "warning", "note")
+        if any(found["severity"] == severity for found in findings)
+    ]
+    head = f"<h2>Findings: {', '.join(counts)}</h2>"
+    listed = f'<ul class="findings">{"".join(items)}</ul>'
+    return f'{head}<div class="card">{listed}{_remedies(findings)}</div>'
+
+
+def _remedies(findings: Sequence[dict[str, Any]]) -> str:
+    """What to do about errors and warnings, once for each identifier."""
+    remedies: dict[str, str] = {}
+    for found in findings:
+        if found["severity"] != "note":
+            remedies.setdefault(found["kind"], found["remedy"])
+    items = "".join(
+        f"<li><span>{_text(kind)}</span><span>{_text(text)}</span></li>"
+        for kind, text in remedies.items()
+    )
+    return f'<h3>What to do</h3><ul class="findings">{items}</ul>' if items else ""
+
+
+def _timelines(facts: Facts) -> str:
+    """All streams over the time of the recording; all tracks with their rates."""
+    ticks = _ticks(facts.told)
+    rows = []
+    for i, of in enumerate(facts.streams):
+        if facts.lengths is None:
+            label = f"{of.name}: {plural(len(of.gaps), 'gap')}"
+            middle = spans(of.extent, of.gaps, facts.whole, label)
+        else:
+            channels = of.told["channels"]
+            kind = of.told["type"]
+            width = "" if channels is None else f", {plural(channels, 'channel')}"
+            middle = f"<span>{_text(kind)}{width}</span>"
+        link = f'<a href="#s{i}">{_text(of.name)}</a>'
+        rows.append(f'<div class="row">{link}{middle}<span>{_rate(of, ticks)}</span></div>')
+    if facts.lengths is not None:
+        return f'<h2>Tracks</h2><div class="card">{"".join(rows)}</div>'
+    axis = _axis("0", duration(facts.whole[1], ticks))
+    clock = {"header": "by header stamps", "log": "by log times"}.get(facts.told["clock"] or "", "")
+    words = f'<p class="soft">Blue: samples; red: gaps; {clock or "by their times"}.</p>'
+    last = f'<div class="row last"><span></span>{axis}<span></span></div>'
+    return f'<h2>Streams</h2><div class="card">{words}{"".join(rows)}{last}</div>'
+
+
+def _rate(of: StreamFacts, ticks: bool) -> str:
+    rate = of.told["rate"]
+    if rate is None or rate != rate:
+        return "no rate"
+    return f"{number(rate, 4)} {'a tick' if ticks else 'Hz'}"
+
+
+def _axis(*labels: str) -> str:
+    return f'<div class="axis">{"".join(f"<span>{_text(label)}</span>" for label in labels)}</div>'
+
+
+def _lengths(lengths: Any) -> str:
+    """Of episodes, the longest of several in a bar where there are many."""
+    import numpy as np
+
+    count = len(lengths)
+    if count == 0:
+        return ""
+    shown = lengths
+    if count > _BARS:
+        shown = np.maximum.reduceat(lengths, np.arange(_BARS) * count // _BARS)
+    most = max(int(lengths.max()), 1)
+    label = f"lengths of {count} episodes, {int(lengths.min())} to {most} frames"
+    axis = _axis("episode 0", f"{int(lengths.min())} to {most} frames", f"episode {count - 1}")
+    return f'<h2>Lengths of episodes</h2><div class="card">{bars(shown / most, label)}{axis}</div>'
+
+
+def _stream(index: int, of: StreamFacts, facts: Facts, room: _Room) -> str:
+    told, ticks = of.told, _ticks(facts.told)
+    pairs = [(str(told["samples"]), "samples")]
+    if told["channels"] is not None:
+        pairs.append((str(told["channels"]), "channels"))
+    if told["rate"] is not None and told["rate"] == told["rate"]:
+        pairs += [
+            (number(told["rate"], 4), "a tick" if ticks else "Hz"),
+            (duration(told["period"], ticks), "period"),
+            (duration(told["jitter"], ticks), "jitter"),
+            (str(told["gaps"]), "gap" if told["gaps"] == 1 else "gaps"),
+            (duration(told["longest_gap"], ticks), "longest"),
+        ]
+        for name in ("repeats", "disorder"):
+            if told[name]:
+                pairs.append((str(told[name]), {"disorder": "going back"}.get(name, name)))
+    parts = [f"<h3>{_text(of.name)}</h3>", f'<p class="soft">{_text(told["type"])}</p>']
+    parts.append(_chips(pairs))
+    if of.gaps:
+        parts.append(_gaps(of, facts))
+    if of.intervals is not None:
+        parts.append(_histogram(of.intervals, told["gap_limit"], ticks))
+    parts.append(_channels(of, facts, room))
+    if of.stored is not None and of.exact is not None:
+        parts.append(_stored(of))
+    heading = "<h2>Each stream</h2>" if index == 0 else ""
+    return f'{heading}<section class="card" id="s{index}">{"".join(parts)}</section>'
+
+
+def _gaps(of: StreamFacts, facts: Facts) -> str:
+    ticks = _ticks(facts.told)
+    longest = sorted(of.gaps, key=lambda gap: gap[0] - gap[1])[:_GAPS]
+    rows = [
+        f"<tr><td>{begin:.10g}{'' if ticks else 's'}</td>"
+        f"<td>{duration(end - begin, ticks)}</td></tr>"
+        for begin, end in longest
+    ]
+    many = f"the longest {len(longest)} of {len(of.gaps)}" if len(of.gaps) > _GAPS else ""
+    words = many or plural(len(of.gaps), "gap")
+    bar = spans(of.extent, of.gaps, facts.whole, f"{of.name}: {plural(len(of.gaps), 'gap')}")
+    return (
+        f"<h4>Timeline</h4>{bar}{_axis('0', duration(facts.whole[1], ticks))}"
+        f"<details><summary>{words}</summary><table><tr><th>at</th><th>for</th></tr>"
+        f"{''.join(rows)}</table></details>"
+    )
+
+
+def _histogram(of: Intervals, limit: float | None, ticks: bool) -> str:
+    import numpy as np
+
+    heights = np.log1p(of.counts) / max(float(np.log1p(of.counts.max())), 1e-9)
+    marks = []
+    if limit is not None and of.begin <= limit <= of.end:
+        marks.append((limit - of.begin) / (of.end - of.begin))
+    label = f"times between samples, {duration(of.begin, ticks)} to {duration(of.end, ticks)}"
+    beyond = f", {of.beyond} longer" if of.beyond else ""
+    told = "" if not marks else f"dashed: a gap from {duration(limit, ticks)} on"
+    begin, end = _apart(of.begin, of.end, ticks)
+    axis = _axis(begin, told, f"{end}{beyond}")
+    title = "Times between samples (logarithmic counts)"
+    return f"<h4>{title}</h4>{bars(heights, label, marks)}{axis}"
+
+
+def _apart(begin: float, end: float, ticks: bool) -> tuple[str, str]:
+    """Two lengths of time in as many digits as tell them apart."""
+    for digits in range(3, 10):
+        words = duration(begin, ticks, digits), duration(end, ticks, digits)
+        if words[0] != words[1]:
+            break
+    return words
+
+
+def _channels(of: StreamFacts, facts: Facts, room: _Room) -> str:
+    import numpy as np
+
+    if of.envelope is None or len(of.envelope[0]) == 0:
+        return ""
+    first, last, low, high = _fewer(of.envelope, room.stretches)
+    still = _still(of)
+    moving = [c for c in range(low.shape[1]) if c not in still]
+    rows, plots = room.take(len(moving))
+    limit = of.told["gap_limit"] if facts.lengths is None else None
+    breaks = np.zeros(len(first), bool)
+    if limit is not None and limit == limit:
+        breaks[1:] = first[1:] - last[:-1] > limit
+    extent = of.extent or (float(first[0]), float(last[-1]))
+    names = of.names or tuple(f"[{c}]" for c in range(low.shape[1]))
+    parts = []
+    for i, c in enumerate(moving[:rows]):
+        plot = "<span></span>"
+        if i < plots:
+            places = first / 2 + last / 2
+            label = f"{names[c]} over time"
+            plot = band(places, low[:, c], high[:, c], breaks, extent, label)
+        parts.append(
+            f'<div class="channel"><span>{_text(names[c])}</span>{plot}{_numbers(of, c)}</div>'
+        )
+    if len(moving) > rows:
+        parts.append(f'<p class="soft">and {plural(len(moving) - rows, "channel")} more</p>')
+    if still:
+        parts.append(_constant(of, [names[c] for c in still], still))
+    title = "Channels" if facts.lengths is None else "Channels, all episodes one after the other"
+    return f"<h4>{title}</h4>{''.join(parts)}"
+
+
+def _still(of: StreamFacts) -> list[int]:
+    """Channels that never change."""
+    exact = of.exact
+    if exact is None:
+        return []
+    same: list[int] = ((exact.count > 1) & (exact.min == exact.max)).nonzero()[0].tolist()
+    return same
+
+
+def _constant(of: StreamFacts, names: list[str], channels: list[int]) -> str:
+    assert of.exact is not None
+    shown = [
+        f"{_text(name)} = {number(of.exact.min[c])}" for name, c in zip(names[:_ROWS], channels)
+    ]
+    more = f", and {len(names) - _ROWS} more" if len(names) > _ROWS else ""
+    words = "1 channel never changes" if len(names) == 1 else f"{len(names)} channels never change"
+    return f"<details><summary>{words}</summary><p>{', '.join(shown)}{more}</p></details>"
+
+
+def _numbers(of: StreamFacts, c: int) -> str:
+    exact = of.exact
+    if exact is None:
+        return "<span></span>"
+    parts = [
+        f"<span><b>{number(exact.min[c])}</b> to <b>{number(exact.max[c])}</b></span>",
+        f"<span>mean {number(exact.mean[c])}, std {number(exact.std[c])}</span>",
+    ]
+    if exact.nonfinite[c]:
+        parts.append(f'<span class="warning">{int(exact.nonfinite[c])} not finite</span>')
+    return f'<div class="numbers">{"<br>".join(parts)}</div>'
+
+
+def _fewer(envelope: tuple[Any, ...], most: int) -> tuple[Any, ...]:
+    """An envelope of at most so many stretches."""
+    import numpy as np
+
+    first, last, low, high = envelope
+    count = len(first)
+    if count <= most:
+        return envelope
+    starts = np.arange(most) * count // most
+    ends = np.append(starts[1:], count) - 1
+    return (
+        first[starts],
+        last[ends],
+        np.fmin.reduceat(low, starts, axis=0),
+        np.fmax.reduceat(high, starts, axis=0),
+    )
+
+
+def _stored(of: StreamFacts) -> str:
+    """What the data set says of itself beside what is so."""
+    import numpy as np
+
+    stored, exact = of.stored, of.exact
+    assert stored is not None and exact is not None
+    wrong = check_statistics(of.name, stored, exact, of.names or None)
+    if tuple(stored.mean.shape) != tuple(exact.mean.shape):
+        return f'<h4>Stored statistics</h4><p class="error">{_text(wrong[0].text)}</p>'
+    if not wrong:
+        words = '<p><span class="good">As they are.</span></p>'
+        return f"<h4>Stored statistics</h4>{words}"
+    keys = ["min", "max", "mean", "std"]
+    pairs = [(key, getattr(stored, key), getattr(exact, key)) for key in keys]
+    for level in stored.levels:
+        if any(abs(level - known) < 1e-12 for known in exact.levels):
+            name = f"q{round(100 * level):02d}"
+            pairs.append((name, stored.quantile(level), exact.quantile(level)))
+    names = of.names or tuple(f"[{c}]" for c in range(len(exact.mean)))
+    rows = []
+    for key, told, true in pairs:
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(told - true)
+        for c in np.flatnonzero(apart > 0).tolist():
+            alone = check_statistics(of.name, _only(stored, c), _only(exact, c))
+            if any(f.text.startswith(f"{key} ") for f in alone):
+                rows.append((key, names[c], told[c], true[c]))
+    shown = rows[:_ROWS]
+    cells = "".join(
+        f'<tr><td>{_text(name)}</td><td>{key}</td><td class="wrong">{told:.9g}</td>'
+        f"<td>{true:.9g}</td></tr>"
+        for key, name, told, true in shown
+    )
+    more = f'<p class="soft">and {len(rows) - len(shown)} more</p>' if len(rows) > _ROWS else ""
+    counted = "".join(
+        f'<p class="error">{_text(f.text)}</p>' for f in wrong if f.text.startswith("count")
+    )
+    head = "<tr><th>channel</th><th></th><th>stored</th><th>exact</th></tr>"
+    return (
+        f"<h4>Stored statistics that are not those of the data</h4>{counted}"
+        f'<div class="wide"><table>{head}{cells}</table></div>{more}'
+    )
+
+
+def _only(result: Any, c: int) -> Any:
+    """Of one channel."""
+    import dataclasses
+
+    arrays = {
+        name: getattr(result, name)[c : c + 1]
+        for name in ("count", "nonfinite", "min", "max", "mean", "std")
+    }
+    return dataclasses.replace(result, **arrays, quantiles=result.quantiles[:, c : c + 1])
+
+
+def _left_out(left_out: Sequence[dict[str, str]]) -> str:
+    if not left_out:
+        return ""
+    items = "".join(
+        f"<li><span>{_text(o['place'])}</span><span>{_text(o['reason'][:300])}</span></li>"
+        for o in left_out[:_FINDINGS]
+    )
+    more = len(left_out) - _FINDINGS
+    last = f"<p>and {more} more</p>" if more > 0 else ""
+    return (
+        f'<h2>Left out: {len(left_out)}</h2><div class="card"><details><summary>show</summary>'
+        f'<ul class="findings left">{items}</ul>{last}</details></div>'
+    )

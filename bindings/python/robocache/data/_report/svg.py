@@ -1,0 +1,103 @@
+"""Small plots as SVG: a few hundred bytes to some kilobytes each, and of no fixed width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from ..._printable import printable
+
+WIDE, HIGH = 1000, 100  # of all plots, which are then stretched to the page
+
+
+def svg(body: str, css: str, label: str) -> str:
+    """A picture as wide as the page allows; ``label`` is what it shows, in words."""
+    return (
+        f'<svg class="{css}" viewBox="0 0 {WIDE} {HIGH}" preserveAspectRatio="none" role="img" '
+        f'aria-label="{escape(printable(label), quote=True)}">{body}</svg>'
+    )
+
+
+def spans(
+    extent: tuple[float, float] | None,
+    gaps: Sequence[tuple[float, float]],
+    whole: tuple[float, float],
+    label: str,
+) -> str:
+    """A bar from the first to the last time on that of the whole, with gaps, wide enough to see."""
+    scale = WIDE / max(whole[1] - whole[0], 1e-30)
+
+    def bar(begin: float, end: float, css: str, least: float = 0.0) -> str:
+        left, right = (begin - whole[0]) * scale, (end - whole[0]) * scale
+        width = max(right - left, least)
+        left = min(left, WIDE - width)
+        return f'<rect class="{css}" x="{left:.1f}" width="{width:.1f}" height="{HIGH}"/>'
+
+    body = ""
+    if extent is not None:
+        body = bar(*extent, "there", 3.0)
+        body += "".join(bar(*gap, "gap", 2.0) for gap in _merged(gaps, 2.0 / scale))
+    return svg(body, "spans", label)
+
+
+def _merged(gaps: Sequence[tuple[float, float]], near: float) -> list[tuple[float, float]]:
+    """Gaps in order of time, those that would be drawn as one as one."""
+    merged: list[tuple[float, float]] = []
+    for begin, end in gaps:
+        if merged and begin - merged[-1][1] < near:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged
+
+
+def bars(heights: Any, label: str, marks: Sequence[float] = ()) -> str:
+    """Bars from 0 to 1; ``marks``: vertical lines at parts of the width."""
+    width = WIDE / max(len(heights), 1)
+    parts = []
+    for i, height in enumerate(heights):
+        if height > 0:
+            top = HIGH * (1 - height)
+            parts.append(f"M{i * width:.0f} {HIGH}V{top:.0f}h{width * 0.9:.1f}V{HIGH}z")
+    body = f'<path class="bars" d="{"".join(parts)}"/>'
+    for mark in marks:
+        body += f'<path class="mark" d="M{mark * WIDE:.0f} 0V{HIGH}"/>'
+    return svg(body, "plot", label)
+
+
+def band(
+    places: Any, low: Any, high: Any, breaks: Any, extent: tuple[float, float], label: str
+) -> str:
+    """What lies between low and high [n] over places [n]; a new piece begins where ``breaks``."""
+    import numpy as np
+
+    good = np.isfinite(low) & np.isfinite(high)
+    if not good.any():
+        return svg("", "plot", label)
+    if max(np.abs(low[good]).max(), np.abs(high[good]).max()) > 1e300:  # sums would overflow
+        low, high = low / 4, high / 4
+    bottom, top = float(low[good].min()), float(high[good].max())
+    room = (top - bottom) or 1.0
+    x = np.rint((places - extent[0]) * (WIDE / max(extent[1] - extent[0], 1e-30))).astype(int)
+    y_low = np.rint(95 - 90 * ((np.where(good, low, bottom) - bottom) / room)).astype(int)
+    y_high = np.rint(95 - 90 * ((np.where(good, high, bottom) - bottom) / room)).astype(int)
+    if top == bottom:
+        y_low[:] = y_high[:] = HIGH // 2
+    pieces = np.cumsum(breaks | ~good)
+    parts = []
+    for piece in np.unique(pieces[good]):
+        rows = np.flatnonzero((pieces == piece) & good)
+        parts.append(_outline(x[rows], y_low[rows], y_high[rows]))
+    return svg(f'<path class="band" d="{"".join(parts)}"/>', "plot", label)
+
+
+def _outline(x: Any, low: Any, high: Any) -> str:
+    """Along the upper edge and back along the lower one, in relative steps: few bytes."""
+    points = list(zip(x.tolist(), high.tolist())) + list(zip(x.tolist(), low.tolist()))[::-1]
+    path = f"M{points[0][0]} {points[0][1]}l"
+    steps = []
+    for (x0, y0), (x1, y1) in zip(points, points[1:]):
+        if (x0, y0) != (x1, y1):
+            steps.append(f"{x1 - x0} {y1 - y0}")
+    return path + (" ".join(steps) or "0 0").replace(" -", "-") + "z"

@@ -1,0 +1,1 @@
+"""Offset and drift between two clocks."""

@@ -1,0 +1,304 @@
+"""Offset and drift between the clocks of two sensors of one motion."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Union
+
+from ... import Track
+from ..._printable import printable
+from .._recording import RecordedStream
+from .._source import header_is_good
+from .._time_units import per_second, unit_of
+from .motion import Motion, kind_of, motion_of
+from .search import Search
+
+if TYPE_CHECKING:
+    Sensor = Union[RecordedStream, Track, tuple[Any, Any]]
+
+_FLOOR = 0.05  # of a step: what interpolation costs
+_MOST_CHANNELS = 16  # of motions in different axes
+
+
+@dataclass(frozen=True)
+class SyncResult:
+    """How far the clock of ``b`` is from that of ``a``: what :func:`sync` gives.
+
+    A sample that ``b`` stamped t was taken at ``t + offset + drift * (t - reference)`` on the clock
+    of ``a``: that is what :meth:`corrected` computes.
+    """
+
+    offset: float  #: s to add to the times of ``b``, at ``reference``
+    drift: float  #: s a second; 0.0 where it was not asked for
+    uncertainty: float  #: s, one standard deviation of ``offset``
+    drift_uncertainty: float  #: one standard deviation of ``drift``; NaN where it is not known
+    correlation: float  #: from 0 to 1, of both motions at that offset
+    overlap: float  #: s in which both have samples
+    reference: float  #: the middle of the overlap, in the unit of ``b``'s times
+    unit: str | None  #: of ``b``'s times if they are integers; None: seconds
+    lags: Any = field(repr=False, compare=False)  #: s [L]: the offsets that were tried
+    scores: Any = field(repr=False, compare=False)  #: [L]: the correlation at each of them
+
+    def corrected(self, times: Any) -> Any:
+        """Times of ``b`` on the clock of ``a``, in the same unit and dtype."""
+        import numpy as np
+
+        given = np.asarray(times)
+        ticks = per_second(self.unit)
+        since = given.astype(np.int64 if given.dtype.kind in "iumM" else np.float64)
+        shift = self.offset * ticks + self.drift * (since - self.reference)
+        if given.dtype.kind in "iumM":
+            return (since + np.rint(shift).astype(np.int64)).astype(given.dtype)
+        return (since + shift).astype(given.dtype)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, without the curve."""
+        told = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {name: value for name, value in told.items() if name not in ("lags", "scores")}
+
+    def __str__(self) -> str:
+        text = f"offset {1e3 * self.offset:.3f} ms +- {1e3 * self.uncertainty:.3f} ms"
+        if self.drift_uncertainty == self.drift_uncertainty:
+            text += f", drift {1e6 * self.drift:.1f} +- {1e6 * self.drift_uncertainty:.1f} ppm"
+        return f"{text}, correlation {self.correlation:.3f} over {self.overlap:.1f} s"
+
+
+def sync(
+    a: Sensor,
+    b: Sensor,
+    *,
+    kind_a: str = "auto",
+    kind_b: str = "auto",
+    match: str = "auto",
+    max_offset: float = 1.0,
+    max_drift: float = 0.0,
+    clock: str | None = None,
+    unit: str | None = None,
+) -> SyncResult:
+    """Find by how much two clocks differ, from what both sensors saw of one motion.
+
+    Both motions are put on one even clock and correlated at all offsets, in blocks of the
+    recording; gaps count for nothing. The peak is interpolated between the steps of the clock. How
+    much it moves when blocks are left out tells the uncertainty (the jackknife): where the two
+    have little motion in common, that is large.
+
+    Parameters
+    ----------
+    a, b
+        :class:`RecordedStream`, :class:`robocache.Track` (each episode is a recording by itself:
+        such as joint states and the actions that commanded them), or a tuple of times [n] and
+        values [n,D]. Times are integers of a known unit, datetime64, timedelta64, or seconds.
+    kind_a, kind_b
+        What of their channels moves. "values": they are rates already, as those of a gyroscope.
+        "change": their change a second. "rotation_xyzw", "rotation_wxyz": how a quaternion turns,
+        in its own frame. "auto": the channels of an angular velocity, if their names tell of one,
+        else how the first quaternion turns, else the change of all channels.
+    match
+        "each": channel c of ``a`` moves as channel c of ``b``, up to scale and sign. "any": by any
+        linear map, as in axes that are turned against each other. "auto": "each" if both have the
+        same names of channels or one channel, else "any".
+    max_offset
+        Offsets are sought up to this many seconds.
+    max_drift
+        Drifts are sought up to this, in seconds a second: 1e-3 is far more than clocks of quartz
+        have. 0: none is.
+    clock
+        Of recorded streams: "log", "header", "time"; None: header stamps where both have good ones,
+        else as :meth:`RecordedStream.times` has it.
+    unit
+        Of integer times that do not tell it: "ns", "us", "ms".
+
+    Returns
+    -------
+    SyncResult
+
+    Raises
+    ------
+    ValueError
+        The two have no time in common, do not move, do not match, or the best offset is beyond
+        ``max_offset``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from robocache import data
+    >>> swing = lambda t: np.cumsum(np.sin(np.outer(t, [2.0, 3.1]) + np.sin(0.7 * t)[:, None]), 0)
+    >>> t = np.arange(0, 30, 0.01)
+    >>> result = data.sync((t, swing(t)), (t[::3] - 0.0123, swing(t)[::3]))
+    >>> abs(result.offset - 0.0123) < 1e-4
+    True
+    """
+    import numpy as np
+
+    if not max_offset > 0 or not max_drift >= 0:
+        raise ValueError("max_offset, max_drift: expected more than 0 s, and 0 or more")
+    if clock is None and _have_headers(a) and _have_headers(b):
+        clock = "header"
+    sensors = [
+        _sensor(given, kind, name, clock, unit)
+        for given, kind, name in ((a, kind_a, "a"), (b, kind_b, "b"))
+    ]
+    rows_a, rows_b = (sensor.rows for sensor in sensors)
+    if len(rows_a) != len(rows_b):
+        raise ValueError(f"b: has {len(rows_b)} episodes, but a has {len(rows_a)}")
+    origins = [min(x[0][0], y[0][0]) for x, y in _filled(rows_a, rows_b)]
+    if not origins:
+        raise ValueError("a, b: have no samples")
+    origin = float(min(origins))
+    moving = [
+        motion_of([(times - origin, values) for times, values in sensor.rows], sensor.kind, name)
+        for sensor, name in zip(sensors, "ab")
+    ]
+    each = _each(match, *sensors)
+    first, second = (_alive(motion, name) for motion, name in zip(moving, "ab"))
+    if each:
+        both = [i for i in first if i in set(second)]
+        if not both:
+            raise ValueError("a, b: no channel moves in both")
+        first = second = both
+    elif len(first) * len(second) > _MOST_CHANNELS**2:
+        raise ValueError(
+            f"match: is 'any' for {len(first)} by {len(second)} channels, expected at most "
+            f"{_MOST_CHANNELS} each; select some"
+        )
+    search = Search(_only(moving[0], first), _only(moving[1], second), each, max_offset, max_drift)
+    found = search.best(search.of, search.middles)
+    lag, drift, score, scores = found
+    if abs(lag) > max_offset:
+        raise ValueError(
+            f"max_offset: is {max_offset:g} s, and the motions agree best beyond that, if they do"
+        )
+    spread, drift_spread = search.jackknife(found)
+    drifts = len(search.drifts) > 1
+    # a's time of b's sample stamped t is t - lag(t)
+    return SyncResult(
+        offset=-lag,
+        drift=-drift,
+        uncertainty=float(np.hypot(spread, _FLOOR * search.step)),
+        drift_uncertainty=drift_spread if drifts else float("nan"),
+        correlation=float(np.sqrt(score)),
+        overlap=search.overlap(found),
+        reference=(search.middle + lag + origin) * per_second(sensors[1].unit),
+        unit=sensors[1].unit,
+        lags=-search.lags[::-1] * search.step,
+        scores=np.sqrt(scores)[::-1],
+    )
+
+
+# ---- what was given -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Sensor:
+    rows: list[tuple[Any, Any]]  # seconds, values
+    names: tuple[str, ...] | None
+    kind: str
+    unit: str | None
+
+
+def _sensor(given: Any, kind: str, name: str, clock: str | None, unit: str | None) -> _Sensor:
+    import numpy as np
+
+    names: Any = None
+    cuts = None
+    label = ""
+    if isinstance(given, RecordedStream):
+        times, values, names = given.times(clock), given.values, given.names
+        label = given.name
+        unit = given.unit or unit
+    elif isinstance(given, Track):
+        from ..._arguments.to_numpy import on_host
+
+        times, values, names = given.times, given.values, given.names
+        if times is None or values is None:
+            raise ValueError(f"{printable(name)}: has no times or no values")
+        times, values = on_host(times), on_host(values)
+        cuts = on_host(given.episode_offsets)[1:-1]
+        unit = unit_of(given) or unit
+    else:
+        times, values = (np.asarray(array) for array in given)
+    if times is None or times.shape != values.shape[:1] or values.ndim != 2:
+        raise ValueError(f"{printable(name)}: expected times [n] and values [n,D]")
+    if times.dtype.kind in "mM":
+        unit = np.datetime_data(times.dtype)[0]
+        times = times.view(np.int64)
+    if times.dtype.kind == "f":
+        unit = None
+    elif unit is None:
+        raise ValueError(
+            f"{printable(name)}: its times are integers; pass their unit, such as unit='us'"
+        )
+    if kind == "auto":
+        kind, chosen = kind_of(label, names, _quaternions_of(given, name))
+        if chosen is not None:
+            values = values[:, chosen]
+            names = None if names is None else tuple(names[i] for i in chosen)
+    seconds = _seconds(times, per_second(unit))
+    rows = [(seconds, values)]
+    if cuts is not None:
+        rows = list(zip(np.split(seconds, cuts), np.split(values, cuts)))
+    return _Sensor(rows, names, kind, unit)
+
+
+def _quaternions_of(given: Any, name: str) -> list[tuple[int, ...]]:
+    """The columns x y z w of each quaternion."""
+    if isinstance(given, RecordedStream):
+        kinds = given.kinds
+    elif isinstance(given, Track):
+        from .._kinds.tracks import kinds_of_track
+
+        kinds = kinds_of_track(given, given.__dict__.get("_label", name))
+    else:
+        return []
+    return [group.columns for group in kinds.groups if group.kind == "quaternion"]
+
+
+def _have_headers(given: Any) -> bool:
+    if not isinstance(given, RecordedStream):
+        return False
+    return header_is_good(given.header_times, given.log_times)
+
+
+def _seconds(times: Any, ticks: float) -> Any:
+    """As float64; of integers the first is taken off before, so that no digit is lost."""
+    import numpy as np
+
+    if times.dtype.kind == "f" or len(times) == 0:
+        return times.astype(np.float64)
+    return (times - times[0]) / ticks + float(times[0]) / ticks
+
+
+def _filled(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+    return [(x, y) for x, y in zip(a, b) if len(x[0]) and len(y[0])]
+
+
+def _each(match: str, a: _Sensor, b: _Sensor) -> bool:
+    if match not in ("auto", "each", "any"):
+        raise ValueError(f"match: is {match!r}, expected 'auto', 'each' or 'any'")
+    widths = [sensor.rows[0][1].shape[1] for sensor in (a, b)]
+    turning = [sensor.kind.startswith("rotation") for sensor in (a, b)]
+    if match == "auto":
+        return widths == [1, 1] or (a.names == b.names and a.names is not None and not any(turning))
+    if match == "each":
+        shown = [3 if turns else width for turns, width in zip(turning, widths)]
+        if shown[0] != shown[1]:
+            raise ValueError(f"match: is 'each', but a has {shown[0]} channels and b {shown[1]}")
+    return match == "each"
+
+
+def _alive(motion: Motion, name: str) -> list[int]:
+    """Channels that change."""
+    import numpy as np
+
+    every = np.concatenate(motion.values)
+    alive: list[int] = np.flatnonzero(np.ptp(every, axis=0) > 0).tolist() if len(every) else []
+    if not alive:
+        raise ValueError(f"{printable(name)}: does not move: none of its channels ever changes")
+    return alive
+
+
+def _only(motion: Motion, channels: list[int]) -> Motion:
+    values = tuple(values[:, channels] for values in motion.values)
+    return dataclasses.replace(motion, values=values)

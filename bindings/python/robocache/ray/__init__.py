@@ -1,0 +1,74 @@
+"""Ray Data, where one machine is not enough: statistics, alignment and windows by many workers.
+
+Stages are classes for ``map_batches``: Ray makes one in each actor of a pool, which keeps its
+context and what it opened. ``pip install 'robocache[ray]'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import data
+from .._arguments.options import count
+from .._printable import printable
+from ..data._errors import needed
+from ._rows import EPISODE, PATH
+from ._stages import Align, Windows
+from ._statistics import Statistics, statistics
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["Align", "Statistics", "Windows", "episodes", "statistics"]
+
+
+def episodes(
+    paths: str | os.PathLike[str] | Sequence[Any],
+    *,
+    num_blocks: int | None = None,
+    **options: Any,
+) -> Any:
+    """A data set of Ray that tells where episodes are: a row an episode, of ``path`` and number.
+
+    Nothing but indexes is read. The stages of this module read the rest where they run, so paths
+    have to be the same on all machines, as on a shared file system.
+
+    Parameters
+    ----------
+    paths
+        Of recordings and data sets, as :func:`robocache.data.open` takes them: one, or a list. A
+        recording is one episode.
+    num_blocks
+        How many blocks the rows lie in, of which an actor takes one at a time; None: up to 256.
+    options
+        Of :func:`robocache.data.open`. Stages take theirs apart.
+
+    Returns
+    -------
+    ray.data.Dataset
+        Columns ``path`` and ``episode``.
+
+    Raises
+    ------
+    FormatError
+        A path is of no format that is known.
+    ModuleNotFoundError
+        Ray is not installed.
+    """
+    import os
+
+    ray_data = needed("ray.data", "ray", "robocache.ray.episodes")
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    rows = []
+    for path in map(os.path.abspath, paths):
+        found = data.open(path, **options)
+        if not isinstance(found, (data.Episodes, data.Recording)):
+            raise ValueError(
+                f"{printable(path)}: is a point cloud, expected a recording or a data set"
+            )
+        numbers = range(len(found)) if isinstance(found, data.Episodes) else [0]
+        rows += [{PATH: path, EPISODE: number} for number in numbers]
+    blocks = min(len(rows), 256) if num_blocks is None else count(num_blocks, "num_blocks")
+    return ray_data.from_items(rows, override_num_blocks=max(1, blocks))

@@ -1,0 +1,196 @@
+"""Rows of Ray Data as episodes and back: where data sets are, or what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import data
+from .._arguments.to_device import moved
+from .._episodes.track import Track
+from .._library.context import Context
+from .._library.errors import shown
+from .._printable import printable
+
+if TYPE_CHECKING:
+    Batch = Mapping[str, Any]  # arrays of NumPy, with a row each along their first axis
+
+PATH, EPISODE, TIMES, UNIT = "path", "episode", "times", "time_unit"
+KEPT = (PATH, EPISODE, TIMES, UNIT)  # names of columns that are no tracks
+AT_ONCE = 16  # episodes that a worker reads together
+
+
+def is_reference(batch: Batch) -> bool:
+    """Whether rows tell where data are, and hold none."""
+    return PATH in batch and set(batch) <= {PATH, EPISODE}
+
+
+class Worker:
+    """What an actor keeps from batch to batch: its context, and the data set that it read last.
+
+    A context has the threads that Ray gives the actor, and no more: there may be one a core.
+    """
+
+    def __init__(self, device: str | None, options: Mapping[str, Any] | None) -> None:
+        cpus, gpus = _resources()
+        self.device = device or ("cuda" if gpus else "cpu")
+        threads = max(1, int(cpus)) if self.device == "cpu" else None
+        self.context = Context(self.device, threads=threads)
+        self._options = {"progress": False, **(options or {})}
+        self._last: tuple[str, Any] = ("", None)
+
+    def on_device(self, values: Any) -> Any:
+        """An array where the context is."""
+        return values if self.device == "cpu" else moved(values, self.device, "values")
+
+    def opened(self, batch: Batch) -> Iterator[tuple[str, list[int], Any]]:
+        """Path, episodes and data of references, some episodes at a time; a recording is one."""
+        for path, numbers in _runs(batch):
+            found = self._open(path)
+            if isinstance(found, data.Recording):
+                yield path, [0], found
+                continue
+            if not isinstance(found, data.Episodes):
+                raise ValueError(
+                    f"{printable(path)}: is a point cloud, expected a recording or a data set"
+                )
+            chosen = list(range(len(found))) if numbers is None else numbers
+            for begin in range(0, len(chosen), AT_ONCE):
+                part = chosen[begin : begin + AT_ONCE]
+                yield path, part, found.select(part)
+
+    def _open(self, path: str) -> Any:
+        if self._last[0] == path:
+            return self._last[1]
+        found = data.open(path, **self._options)
+        # What is read of a recording stays in it, and of a data set in what is selected of it.
+        self._last = (path, found) if isinstance(found, data.Episodes) else ("", None)
+        return found
+
+
+def _runs(batch: Batch) -> Iterator[tuple[str, list[int] | None]]:
+    """Rows of one path that follow each other; None: all of its episodes."""
+    paths = [str(path) for path in batch[PATH]]
+    if EPISODE not in batch:
+        yield from ((path, None) for path in paths)
+        return
+    numbers = [int(number) for number in batch[EPISODE]]
+    begin = 0
+    for row in range(1, len(paths) + 1):
+        if row == len(paths) or paths[row] != paths[begin]:
+            yield paths[begin], numbers[begin:row]
+            begin = row
+
+
+def _resources() -> tuple[float, float]:
+    """The CPUs and GPUs that Ray gives this worker; one CPU where it is none of Ray's."""
+    try:
+        import ray
+    except ModuleNotFoundError:
+        return 1, 0
+    if not ray.is_initialized():
+        return 1, 0
+    context: Any = ray.get_runtime_context()
+    if context.worker.mode != ray.WORKER_MODE:
+        return 1, 0
+    assigned = context.get_assigned_resources()
+    return assigned.get("CPU", 1), assigned.get("GPU", 0)
+
+
+# ---- rows that hold episodes -------------------------------------------------------------------
+
+
+def column_of(values: Sequence[Any]) -> Any:
+    """Arrays of any shapes as a column, one a row."""
+    import numpy as np
+
+    column = np.empty(len(values), object)
+    for row, value in enumerate(values):
+        column[row] = value
+    return column
+
+
+def row_of(episodes: data.Episodes, number: int, path: str, episode: int) -> dict[str, Any]:
+    """One of the aligned episodes as a batch of one row."""
+    row: dict[str, Any] = {PATH: [path], EPISODE: [episode]}
+    for name, track in episodes.tracks.items():
+        if track.values is None:
+            continue
+        if name in KEPT:
+            raise ValueError(
+                f"tracks: {name!r} is the name of a column; rename it, or leave it out"
+            )
+        begin, end = (int(track.episode_offsets[number + i]) for i in (0, 1))
+        if TIMES not in row:
+            row[TIMES] = column_of([track.times[begin:end]])
+            row[UNIT] = [track.time_unit or ""]
+        row[name] = column_of([track.values[begin:end]])
+    return row
+
+
+def episodes_of(batch: Batch, names: Sequence[str]) -> data.Episodes:
+    """The rows of a batch as episodes, of some of its columns: [n,D] in each row."""
+    import numpy as np
+
+    tracks = {}
+    times = None
+    if TIMES in batch:
+        times = np.concatenate([np.asarray(each) for each in batch[TIMES]])
+        unit = str(batch[UNIT][0]) if UNIT in batch else ""
+        if unit:
+            times = times.view(unit)
+    for name in names:
+        if name not in batch:
+            have = ", ".join(map(repr, batch))
+            raise KeyError(f"tracks: has {name!r}, but the columns are {have}")
+        rows = [np.asarray(each) for each in batch[name]]
+        for row in rows:
+            if row.ndim != 2:
+                raise ValueError(
+                    f"{name}: shape is {list(row.shape)} in a row, expected [n,D]: a row is an "
+                    "episode here; frames are gathered with groupby(...).map_groups"
+                )
+        offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+        values = np.concatenate(rows)
+        told = times if times is not None and len(times) == len(values) else None
+        tracks[name] = Track(values, offsets, times=told)
+    return data.Episodes(tracks)
+
+
+# ---- columns of numbers ------------------------------------------------------------------------
+
+
+def samples_of(column: Any, name: str) -> list[tuple[slice, Any]]:
+    """A column's samples [...,D], with the rows that they are of: all at once where that is so.
+
+    Rows are numbers, samples [D], or of several samples, as images and whole episodes are.
+    """
+    import numpy as np
+
+    column = np.asarray(column)
+    if column.dtype != object:
+        array = column[:, None] if column.ndim == 1 else column
+        return [(slice(0, len(array)), array)]
+    rows = [np.asarray(row) for row in column]
+    for row in rows:
+        if row.dtype == object or row.ndim == 0:
+            raise TypeError(f"{name}: holds {shown(column[0])}, expected arrays of numbers")
+    if len({(row.shape, row.dtype) for row in rows}) == 1:
+        return [(slice(0, len(rows)), np.stack(rows))]
+    if any(row.ndim == 1 for row in rows):
+        raise ValueError(f"{name}: samples have different numbers of channels")
+    return [(slice(i, i + 1), row) for i, row in enumerate(rows)]
+
+
+def columns_of_numbers(batch: Batch) -> list[str]:
+    """The names of all columns with numbers, but for those that tell where rows come from."""
+    import numpy as np
+
+    names = []
+    for name, column in batch.items():
+        first = np.asarray(column)
+        if first.dtype == object and len(first):
+            first = np.asarray(first[0])
+        if name not in KEPT and first.dtype.kind in "biuf":
+            names.append(name)
+    return names

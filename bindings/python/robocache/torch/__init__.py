@@ -1,0 +1,410 @@
+"""The operations for torch: with gradients, in graphs of torch.compile and torch.export, by vmap.
+
+Each gives what the plain operation does, bit for bit.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import torch
+
+from .._arguments.coerce import limits_of, queries_of, taken_again
+from .._arguments.resample_params import rules
+from .._arguments.time_units import require_one_unit, ticks_of
+from .._arguments.times import times_of
+from .._operations import fuse as _fuse
+from .._operations import resample as _resample
+from .._operations import stream as _stream
+from ._arguments import (
+    array,
+    for_each,
+    indices,
+    is_compiling,
+    query_array,
+    require_no_output,
+    require_tensor,
+    sample_mask,
+    scale,
+    seen,
+)
+from ._batches import WindowBatch
+from ._clouds import voxelize, voxelize_sparse
+from ._loader import WindowLoader
+from ._operators import OPS
+from ._options import asked, encode
+from ._points import farthest_points, take_rows, unproject
+from ._windows import WindowStream, windows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Unpack
+
+    from .._operations.resample import _Options
+    from .._typing import (
+        Bounds,
+        CallOptions,
+        Duration,
+        Indices,
+        Method,
+        Missing,
+        Numbers,
+        SampleMask,
+        Times,
+    )
+
+
+__all__ = [
+    "Stream",
+    "WindowBatch",
+    "WindowLoader",
+    "WindowStream",
+    "farthest_points",
+    "fuse",
+    "resample",
+    "take_rows",
+    "unproject",
+    "voxelize",
+    "voxelize_sparse",
+    "windows",
+]
+
+_plain_resample: Any = _resample.resample  # whose overloads take no **options
+_plain_fuse: Any = _fuse.fuse
+
+
+# ---- resample -----------------------------------------------------------------------------------
+
+
+@overload
+def resample(
+    values: torch.Tensor,
+    times: Times,
+    query_times: Times,
+    *,
+    return_mask: Literal[False] = ...,
+    **options: Unpack[_Options],
+) -> torch.Tensor: ...
+@overload
+def resample(
+    values: torch.Tensor,
+    times: Times,
+    query_times: Times,
+    *,
+    return_mask: Literal[True],
+    **options: Unpack[_Options],
+) -> tuple[torch.Tensor, torch.Tensor]: ...
+def resample(
+    values: Any, times: Any, query_times: Any, *, return_mask: bool = False, **options: Any
+) -> Any:
+    """:func:`robocache.resample` of a torch tensor, with its gradient with respect to ``values``.
+
+    The result is the same, bit for bit, and can be differentiated any number of times. A gradient
+    is the same in every run: its sums have one order. torch.compile and torch.export take the call
+    into their graphs, and torch.vmap makes one call of it. Where none of these is at work, nor
+    ``values`` requires a gradient, it is the call of :func:`robocache.resample`.
+
+    Parameters
+    ----------
+    values : tensor [B,S,D]; [S,D] without batch; [N,D] packed, with ``offsets``
+        float16, bfloat16, float32 or float64. Gradients are summed in float32, for float64 in that.
+    times : array [B,S], or [S] shared by the batch; [N] packed
+        float32, float64 or int64, ascending in each row.
+    query_times : array or list [B,T], or [T] shared by the batch
+        The dtype of ``times``, in any order.
+    method
+        "linear", "nearest", "previous", "next" or "cubic", or groups of channels that have these:
+        ``[(begin, count, name), ...]``. The other methods are not linear in the values: for them
+        ``values`` must not require a gradient.
+    return_mask
+        Also return a bool tensor [B,T]: True where a value was interpolated or met exactly.
+    lengths, query_lengths, offsets, sample_mask, missing
+    bounds, fill_value, max_gap, tolerance, mean, std, dtype
+        As for :func:`robocache.resample`. Where ``fill_value`` is written, the gradient is 0, and
+        so is that of samples that are missing.
+    check_times, backend
+        As for :func:`robocache.resample`, when it goes forward. Backward nothing is verified again,
+        and the device and the stream are those of the gradient.
+
+    Returns
+    -------
+    tensor [B,T,D], or a tuple of it and the mask
+        On the device of ``values``. On CUDA the work is enqueued on torch's current stream.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit, ``method`` has no gradient, or an argument other
+        than ``values`` requires one. The message begins with the argument's name.
+    TypeError
+        A dtype does not fit, ``values`` is no tensor, or another argument is no array.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import robocache as rbc
+    >>> values = torch.tensor([[0.0], [10.0], [20.0]], requires_grad=True)
+    >>> out = rbc.torch.resample(values, torch.arange(3.0), [0.25, 1.0])
+    >>> out.flatten().tolist()
+    [2.5, 10.0]
+    >>> out.sum().backward()
+    >>> values.grad.flatten().tolist()
+    [0.75, 1.25, 0.0]
+    """
+    require_tensor(values, "values")
+    require_no_output(options)
+    if not seen(values):
+        return _plain_resample(values, times, query_times, return_mask=return_mask, **options)
+    if not is_compiling():
+        gap, tolerance = options.get("max_gap"), options.get("tolerance")
+        taken = taken_again(values, times, query_times, options.get("offsets"), gap, tolerance)
+        if taken is not None:
+            values, times, query_times, gap, tolerance = taken
+            options.update(max_gap=gap, tolerance=tolerance)
+        rules(options.get("method", "linear"), "hold", 0.0, gap, tolerance, False, times)
+    times = array(times, "times")
+    query_times = query_array(query_times, times, values)
+    values = for_each(values, times, query_times, options.get("offsets"))
+    arrays = [
+        *[
+            indices(options.pop(n, None), n, values)
+            for n in ("lengths", "query_lengths", "offsets")
+        ],
+        *[scale(options.pop(name, None), name, values) for name in ("mean", "std")],
+        sample_mask(
+            options.pop("sample_mask", None), options.pop("missing", None), "sample_mask", values
+        ),
+    ]
+    text = encode(asked(options, return_mask=return_mask), "resample")
+    out, mask = OPS.resample(values, times, query_times, *arrays, text)
+    return (out, mask) if return_mask else out
+
+
+# ---- fuse ---------------------------------------------------------------------------------------
+
+# Of a stream: its arrays in the order of the operator, and the rest with its defaults.
+_LISTS = {"lengths": indices, "offsets": indices, "mean": scale, "std": scale}
+_RULES = {
+    "method": "linear",
+    "bounds": "hold",
+    "fill_value": 0.0,
+    "max_gap": None,
+    "tolerance": None,
+    "clock_offset": 0,
+}
+_OPTIONS = (*_LISTS, "sample_mask", "missing", *_RULES)
+
+
+class Stream(_stream.Stream[torch.Tensor]):
+    """A :class:`robocache.Stream` of tensors that may require a gradient or be traced.
+
+    It takes the same arguments, and goes into :func:`robocache.torch.fuse`. Make it inside of a
+    function that is compiled, exported or transformed by torch, of that function's tensors.
+
+    Raises
+    ------
+    ValueError
+        A name of a method is unknown.
+    TypeError
+        ``values`` is no tensor.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import robocache as rbc
+    >>> values = torch.zeros(4, 30, 6, requires_grad=True)
+    >>> rbc.torch.Stream(values, torch.arange(30.0), method="nearest")
+    Stream(values=<float32 [4,30,6]>, times=<float32 [30]>, method='nearest')
+    """
+
+    def __init__(
+        self,
+        values: torch.Tensor,
+        times: Times,
+        *,
+        method: Method = "linear",
+        lengths: Indices | None = None,
+        offsets: Indices | None = None,
+        sample_mask: SampleMask | None = None,
+        missing: Missing | None = None,
+        bounds: Bounds = "hold",
+        fill_value: float = 0.0,
+        max_gap: Duration | None = None,
+        tolerance: Duration | None = None,
+        mean: Numbers | None = None,
+        std: Numbers | None = None,
+        clock_offset: Duration = 0,
+    ) -> None:
+        require_tensor(values, "values")
+        if not is_compiling():  # where a graph is made, encode refuses it
+            rules(method, bounds, fill_value, None, None)
+        given = {
+            "values": values,
+            "times": times,
+            "method": method,
+            "lengths": lengths,
+            "offsets": offsets,
+            "sample_mask": sample_mask,
+            "missing": missing,
+            "bounds": bounds,
+            "fill_value": fill_value,
+            "max_gap": max_gap,
+            "tolerance": tolerance,
+            "mean": mean,
+            "std": std,
+            "clock_offset": clock_offset,
+        }
+        for name, value in given.items():
+            object.__setattr__(self, name, value)  # past that of frozen dataclasses
+
+    @functools.cached_property
+    def _plain(self) -> Any:
+        """What the plain operation takes."""
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        return _stream.Stream(self.values, self.times, **options)
+
+    @property
+    def _native(self) -> Any:
+        return self._plain._native
+
+    @property
+    def _unit(self) -> Any:
+        return self._plain._unit
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        return _remade, (self.values, self.times, options)
+
+
+def _remade(values: Any, times: Any, options: dict[str, Any]) -> Stream:
+    return Stream(values, times, **options)
+
+
+@overload
+def fuse(
+    streams: Sequence[_stream.Stream[torch.Tensor]],
+    query_times: Times,
+    *,
+    return_mask: Literal[False] = ...,
+    **options: Unpack[CallOptions],
+) -> torch.Tensor: ...
+@overload
+def fuse(
+    streams: Sequence[_stream.Stream[torch.Tensor]],
+    query_times: Times,
+    *,
+    return_mask: Literal[True],
+    **options: Unpack[CallOptions],
+) -> tuple[torch.Tensor, torch.Tensor]: ...
+def fuse(streams: Any, query_times: Any, *, return_mask: bool = False, **options: Any) -> Any:
+    """:func:`robocache.fuse` of torch tensors, with its gradients with respect to their values.
+
+    As :func:`robocache.torch.resample` is to :func:`robocache.resample`: the same bits, gradients
+    of any order that are the same in every run, and a part of graphs.
+
+    Parameters
+    ----------
+    streams
+        1 to 64 streams: :class:`robocache.torch.Stream` of values that require a gradient, and
+        inside of what torch traces; else these or :class:`robocache.Stream`. Methods that have a
+        gradient are those of :func:`robocache.torch.resample`.
+    query_times : array or list [B,T], or [T] shared by the batch
+        The dtype of the streams' times, in any order.
+    return_mask
+        Also return a bool tensor [B,T,N], as :func:`robocache.fuse`.
+    query_lengths, dtype, check_times, backend
+        As for :func:`robocache.fuse`, when it goes forward.
+
+    Returns
+    -------
+    tensor [B,T,D_0 + ... + D_N-1], or a tuple of it and the mask
+        On the device of the values. On CUDA the work is enqueued on torch's current stream.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit, a method has no gradient where one is required,
+        or an argument other than the streams' values requires one.
+    TypeError
+        A dtype does not fit, or an argument is no stream or no tensor.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import robocache as rbc
+    >>> slow = torch.tensor([[0.0], [10.0]], requires_grad=True)
+    >>> fast = torch.arange(5.0)[:, None].requires_grad_()
+    >>> streams = [
+    ...     rbc.torch.Stream(slow, torch.tensor([0.0, 1.0])),
+    ...     rbc.torch.Stream(fast, torch.arange(5.0) / 4, method="previous"),
+    ... ]
+    >>> rbc.torch.fuse(streams, [0.25, 0.5]).sum().backward()
+    >>> slow.grad.flatten().tolist(), fast.grad.flatten().tolist()
+    ([1.25, 0.75], [0.0, 1.0, 1.0, 0.0, 0.0])
+    """
+    require_no_output(options)
+    try:
+        values = [stream.values for stream in streams]
+    except (AttributeError, TypeError):
+        values = []  # and the plain call tells why
+    for n, each in enumerate(values):
+        require_tensor(each, f"streams[{n}].values")
+    if not values or not seen(*values):
+        return _plain_fuse(streams, query_times, return_mask=return_mask, **options)
+    times, query_times, changed = _timed(streams, query_times)
+    query_times = query_array(query_times, times[0], values[0])
+    lists = [
+        [
+            take(getattr(stream, name), f"streams[{n}].{name}", values[n])
+            for n, stream in enumerate(streams)
+        ]
+        for name, take in _LISTS.items()
+    ]
+    lists.append(
+        [
+            sample_mask(stream.sample_mask, stream.missing, f"streams[{n}].sample_mask", values[n])
+            for n, stream in enumerate(streams)
+        ]
+    )
+    values = [
+        for_each(each, own, query_times, stream.offsets)
+        for each, own, stream in zip(values, times, streams)
+    ]
+    query_lengths = indices(options.pop("query_lengths", None), "query_lengths", values[0])
+    texts = [encode(each, "Stream") for each in changed]
+    text = encode(asked(options, return_mask=return_mask), "fuse")
+    out, mask = OPS.fuse(values, times, query_times, *lists, query_lengths, texts, text)
+    return (out, mask) if return_mask else out
+
+
+def _timed(streams: Any, query_times: Any) -> tuple[list[Any], Any, list[dict[str, Any]]]:
+    """Times and query times as numbers, and the rules of each stream that are not the defaults."""
+    times, units, changed = [], [], []
+    for n, stream in enumerate(streams):
+        own, unit = stream.times, None
+        given = {name: getattr(stream, name) for name in _RULES}
+        if not is_compiling():
+            own, unit = times_of(own, f"streams[{n}].times")
+            gap, tolerance = limits_of(given["max_gap"], given["tolerance"], unit)
+            given.update(max_gap=gap, tolerance=tolerance)
+            if unit is not None:
+                given["clock_offset"] = ticks_of(given["clock_offset"], "clock_offset", unit)
+            rules("linear", "hold", 0.0, gap, tolerance, False, own)
+        times.append(array(own, f"streams[{n}].times"))
+        units.append(unit)
+        changed.append({name: value for name, value in given.items() if value != _RULES[name]})
+    if not is_compiling():
+        for n, unit in enumerate(units):
+            require_one_unit(unit, f"streams[{n}].times", units[0], "streams[0].times")
+        query_times = queries_of(query_times, times[0], units[0], "streams[0].times")
+    return times, query_times, changed

@@ -1,0 +1,213 @@
+"""How a loader cuts its batches: on the GPU itself, or ahead on a thread."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .._arguments.arrays import framework_of
+from .._episodes.episodes import Episodes
+from .._library.context import CPU
+from .._windows.spec import WindowSpec
+from .._windows.windows import result_dtype, windows
+
+Samples = Iterator[tuple[torch.Tensor, torch.Tensor]]
+Outputs = dict[str, tuple[torch.Tensor, torch.Tensor]]  # by window: values and valid
+
+
+@dataclass(frozen=True)
+class WindowBatch:
+    """B samples: ``batch["action"]`` is the window of that name, [B,O,D']."""
+
+    values: Mapping[str, torch.Tensor]  #: [B,O,D'] by window; row numbers [B,O] without values
+    valid: Mapping[str, torch.Tensor]  #: bool [B,O] by window; LeRobot's ``is_pad`` is its contrary
+    episodes: torch.Tensor  #: int64 [B], which each sample is of
+    anchors: torch.Tensor  #: int64 [B], the row there
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        return self.values[name]
+
+    def __len__(self) -> int:
+        return len(self.episodes)
+
+
+class Cutter:
+    """The streams of a spec over episodes, and the shapes of what they give."""
+
+    def __init__(self, episodes: Episodes, spec: WindowSpec, batch_size: int) -> None:
+        first = next(iter(episodes.tracks.values()))
+        framework = framework_of(first.episode_offsets, "episode_offsets")
+        number = framework.device(first.episode_offsets, "episode_offsets")
+        self.device = torch.device("cpu") if number == CPU else torch.device("cuda", number)
+        if number != CPU:
+            episodes = episodes.to(self.device)  # as tensors of torch, in the same memory
+        self._streams = spec.streams(episodes)
+        self._anchor_stream = spec.anchor_stream
+        self.batch_size = batch_size
+        self._forms = {}  # of each window that is output
+        for name, stream in zip(spec.windows, self._streams):
+            opened = stream._opened
+            if opened.writes:
+                channels = () if opened.out_channels is None else (opened.out_channels,)
+                kind = getattr(torch, result_dtype(opened, spec.dtype))
+                self._forms[name] = ((opened.num_offsets, *channels), kind)
+        self._outputs = [
+            name if stream._opened.writes else None
+            for name, stream in zip(spec.windows, self._streams)
+        ]
+
+    def empty(self, device: torch.device, pinned: bool = False) -> Outputs:
+        """Tensors for a batch."""
+        size = self.batch_size
+        options: dict[str, Any] = {"device": device, "pin_memory": pinned}
+        return {
+            name: (
+                torch.empty((size, *shape), dtype=kind, **options),
+                torch.empty((size, shape[0]), dtype=torch.bool, **options),
+            )
+            for name, (shape, kind) in self._forms.items()
+        }
+
+    def cut(self, samples: tuple[torch.Tensor, torch.Tensor], into: Outputs) -> WindowBatch:
+        """A batch, in the first rows of these tensors."""
+        which, anchors = samples
+        size = len(which)
+        parts = into
+        if size < self.batch_size:
+            parts = {name: (values[:size], valid[:size]) for name, (values, valid) in into.items()}
+        windows(
+            self._streams,
+            which,
+            anchors,
+            anchor_stream=self._anchor_stream,
+            out=[None if name is None else parts[name] for name in self._outputs],
+        )
+        return _batch(parts, which, anchors)
+
+
+class Direct:
+    """Batches that are cut on the GPU, in its order of work, as they are asked for."""
+
+    def __init__(self, cutter: Cutter, fresh: bool) -> None:
+        self._cutter, self._fresh = cutter, fresh
+        self._kept: Outputs | None = None
+
+    def cut(self, samples: Samples) -> Generator[WindowBatch, None, None]:
+        """The batches of these samples, each until the next is asked for."""
+        for each in samples:
+            if self._kept is None or self._fresh:
+                self._kept = self._cutter.empty(self._cutter.device)
+            yield self._cutter.cut(each, self._kept)
+
+
+@dataclass
+class _Slot:
+    """Where a batch is prepared. Events tell of its copy to the GPU, and of its reader's work."""
+
+    host: Outputs
+    host_samples: torch.Tensor | None = None  # episodes and anchors, [2,B]
+    device: Outputs | None = None
+    device_samples: torch.Tensor | None = None
+    copied: Any = None
+    released: Any = None
+    batch: WindowBatch | None = None
+
+
+class Ahead:
+    """Batches that a thread cuts ahead of their use, from episodes in the memory of the CPU."""
+
+    def __init__(self, cutter: Cutter, device: torch.device, fresh: bool, ahead: int) -> None:
+        self._cutter, self._device, self._fresh = cutter, device, fresh
+        self._on_cuda = device.type == "cuda"
+        self._count = ahead + 1  # beside those ahead the one that is in use
+        self._slots: list[_Slot] | None = None
+        cuda: Any = torch.cuda  # whose classes have no types
+        self._cuda = cuda
+        self._stream: Any = cuda.Stream(device) if self._on_cuda else None
+
+    def cut(self, samples: Samples) -> Generator[WindowBatch, None, None]:
+        """The batches of these samples, each until the next is asked for."""
+        if self._slots is None:
+            self._slots = [self._slot() for _ in range(self._count)]
+        free = deque(self._slots)
+        waiting: deque[Future[_Slot]] = deque()
+        with ThreadPoolExecutor(1, thread_name_prefix="robocache-windows") as thread:
+            try:
+                while True:
+                    while free and (each := next(samples, None)) is not None:
+                        waiting.append(thread.submit(self._prepare, free.popleft(), each))
+                    if not waiting:
+                        return
+                    slot = waiting.popleft().result()
+                    yield self._received(slot)
+                    if self._on_cuda:
+                        slot.released.record(torch.cuda.current_stream(self._device))
+                    free.append(slot)
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _slot(self) -> _Slot:
+        slot = _Slot(self._cutter.empty(torch.device("cpu"), pinned=self._on_cuda))
+        if self._on_cuda:
+            shape = (2, self._cutter.batch_size)
+            slot.host_samples = torch.empty(shape, dtype=torch.int64, pin_memory=True)
+            slot.device_samples = torch.empty(shape, dtype=torch.int64, device=self._device)
+            slot.device = self._cutter.empty(self._device)
+            slot.copied, slot.released = self._cuda.Event(), self._cuda.Event()
+            # The memory comes from this stream, and the other one will write it.
+            slot.released.record(torch.cuda.current_stream(self._device))
+        return slot
+
+    def _prepare(self, slot: _Slot, samples: tuple[torch.Tensor, torch.Tensor]) -> _Slot:
+        """On the thread: a batch in this slot, whose reader has let go of it."""
+        if self._on_cuda:
+            slot.copied.synchronize()
+        elif self._fresh:
+            slot.host = self._cutter.empty(torch.device("cpu"))
+        slot.batch = self._cutter.cut(samples, slot.host)
+        if self._on_cuda:
+            with torch.cuda.stream(self._stream):
+                self._stream.wait_event(slot.released)
+                self._copy(slot, slot.batch)
+                slot.copied.record(self._stream)
+        return slot
+
+    def _copy(self, slot: _Slot, batch: WindowBatch) -> None:
+        assert slot.device is not None and slot.device_samples is not None
+        assert slot.host_samples is not None
+        size = len(batch)
+        slot.host_samples[0, :size], slot.host_samples[1, :size] = batch.episodes, batch.anchors
+        moved = {
+            name: (
+                slot.device[name][0][:size].copy_(batch.values[name], non_blocking=True),
+                slot.device[name][1][:size].copy_(batch.valid[name], non_blocking=True),
+            )
+            for name in batch.values
+        }
+        slot.device_samples.copy_(slot.host_samples, non_blocking=True)
+        which, anchors = slot.device_samples[:, :size]
+        slot.batch = _batch(moved, which, anchors)
+
+    def _received(self, slot: _Slot) -> WindowBatch:
+        batch = slot.batch
+        assert batch is not None
+        if self._on_cuda:
+            torch.cuda.current_stream(self._device).wait_event(slot.copied)
+            if self._fresh:
+                pairs = {
+                    name: (batch.values[name].clone(), batch.valid[name].clone())
+                    for name in batch.values
+                }
+                return _batch(pairs, batch.episodes.clone(), batch.anchors.clone())
+        return batch
+
+
+def _batch(parts: Outputs, which: torch.Tensor, anchors: torch.Tensor) -> WindowBatch:
+    values = {name: pair[0] for name, pair in parts.items()}
+    return WindowBatch(values, {name: pair[1] for name, pair in parts.items()}, which, anchors)

@@ -1,0 +1,137 @@
+"""The gradient of resampling, in terms of resampling.
+
+The result of :func:`robocache.resample` is linear in the values, out = W values, for each method
+that is differentiated here. A query has few weights in W, and they are what resampling makes of
+unit pulses: rules and formulas are those of the library, not written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .._arguments.affine import inverse_of
+from .._arguments.arrays import framework_of
+from .._operations import resample as _resample
+
+_plain: Any = _resample.resample  # whose overloads take no **options
+_STEPS = ("nearest", "previous", "next")
+# The samples that have a weight: how many, and the first, counted from the last before the query.
+WINDOWS = {"linear": (2, 0), "cubic": (4, -1), **dict.fromkeys(_STEPS, (1, 0))}
+# Of calls in the backward pass: the forward pass has verified the times.
+UNCHECKED = {"check_times": False, "backend": None}
+
+
+def require_linear(method: Any, within: str = "") -> None:
+    """Refuse a method that has no gradient. ``within`` is where it was given, such as a stream."""
+    groups = {"method": method}
+    if not isinstance(method, str):
+        groups = {f"method[{i}]": name for i, (_, _, name) in enumerate(method)}
+    for argument, name in groups.items():
+        if name not in WINDOWS:
+            raise ValueError(
+                f"{within}{argument}: is {name!r}, which is not linear in the values and has no "
+                f"gradient; expected one of {', '.join(map(repr, WINDOWS))}, "
+                f"or pass values.detach()"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """W of a call: its arrays but for the values, its std, and its options."""
+
+    arrays: dict[str, Any]  # times, queries, and what tells rows apart
+    std: Any
+    options: dict[str, Any]
+
+    def transposed(self, gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
+        """W^T gradient: [B,T,D] to the ``shape`` of the values."""
+        total = gradient.new_zeros(shape, dtype=sum_dtype(dtype))
+        if total.numel() == 0 or gradient.numel() == 0:
+            return total.to(dtype)
+        gradient = gradient.to(total.dtype)
+        if self.std is not None:
+            inverse = inverse_of(framework_of(gradient, "values"), self.std, gradient)
+            gradient = gradient * inverse.to(total.dtype)
+        rows = total.view(-1, shape[-1])
+        method = self.options.get("method", "linear")
+        groups = [(0, shape[-1], method)] if isinstance(method, str) else method
+        weights = {name: list(self._weights(name, total)) for name in {name for *_, name in groups}}
+        for begin, count, name in groups:
+            channels = slice(begin, begin + count)
+            part = gradient[..., channels].reshape(-1, count)
+            for row, weight in weights[name]:
+                # A gradient that is NaN or infinite where the weight is 0 is nobody's.
+                add_rows(rows[:, channels], row, (part * weight).masked_fill_(weight == 0, 0))
+        return total.to(dtype)
+
+    def _weights(self, method: str, like: Any) -> Iterator[tuple[Any, Any]]:
+        """For each sample of the window: its row in the values [B*T], and its weight [B*T,1]."""
+        *batch, samples, _ = like.shape
+        count, first = WINDOWS[method]
+        names = ["bounds", "max_gap", *(["tolerance"] if method in _STEPS else [])]
+        rules = {name: self.options[name] for name in names if name in self.options}
+        if method != "linear" and rules.get("bounds") == "extrapolate":
+            rules["bounds"] = "hold"  # as of groups beside a linear one
+        position = torch.arange(samples, device=like.device)[:, None]
+        place = None
+        mask = self.arrays.get("sample_mask")
+        if mask is not None:
+            there = mask != 0  # they have a number each, and stand at a place
+            place = there.to(torch.uint8).argsort(dim=-1, descending=True, stable=True)
+            place = place.expand(*batch, samples)
+            position = (there.cumsum(-1) - 1).expand(*batch, samples)[..., None]
+
+        # Each count-th sample is 1, for each phase of that: one sample of a window has one of them.
+        phases = torch.arange(count, device=like.device)
+        pulses = (position % count == phases).to(like.dtype).expand(*batch, samples, count)
+        weights = self._resampled(pulses, method=method, **rules)
+
+        queries = self.arrays["query_times"]
+        if method not in _STEPS:
+            method, rules = "previous", {}
+            if self.options.get("bounds") == "extrapolate":
+                queries = self._queries_inside(batch)
+        position = position.expand(*batch, samples, 1)
+        start = first + self._resampled(position, query_times=queries, method=method, **rules)
+        sample = (start + (phases - start) % count).clamp_(0, samples - 1)
+        if place is not None:
+            found = place.gather(-1, sample.flatten(-2)) if batch else place[sample]
+            sample = found.view_as(sample)
+        if batch:
+            sample += samples * torch.arange(batch[0], device=like.device)[:, None, None]
+        for phase in range(count):
+            yield sample[..., phase].reshape(-1), weights[..., phase].reshape(-1, 1)
+
+    def _queries_inside(self, batch: list[int]) -> Any:
+        """Queries beyond a row's ends moved into the interval whose line they are on."""
+        times, queries = self.arrays["times"], self.arrays["query_times"]
+        limits = (torch.finfo if times.is_floating_point() else torch.iinfo)(times.dtype)
+        ends = times.new_empty(2)
+        ends[0], ends[1] = limits.min, limits.max
+        times = times[..., None].expand(*batch, times.shape[-1], 1)
+        found = self._resampled(times, query_times=ends, query_lengths=None, method="previous")
+        first, last = found[..., 0, :], found[..., 1, :]
+        if times.is_floating_point():
+            before_last = last.nextafter(torch.full_like(last, -torch.inf))
+        else:
+            before_last = last - 1
+        return queries.where(queries >= first, first).where(queries <= last, before_last)
+
+    def _resampled(self, values: Any, **options: Any) -> Any:
+        return _plain(values, **{**self.arrays, **UNCHECKED, **options})
+
+
+def sum_dtype(dtype: torch.dtype) -> torch.dtype:
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def add_rows(total: Any, row: Any, parts: Any) -> None:
+    """total[row] += parts, in the same order every time, which each has on one device alone."""
+    if total.is_cuda:
+        total.index_put_((row,), parts, accumulate=True)
+    else:
+        total.index_add_(0, row, parts)

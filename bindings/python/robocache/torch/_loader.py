@@ -1,0 +1,229 @@
+"""Batches of windows for training with torch: see robocache.torch.WindowLoader."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterator, Mapping, Sequence
+
+import torch
+
+from .._arguments.options import count
+from .._episodes.episodes import Episodes
+from .._library.errors import blamed, shown
+from .._windows.spec import WindowSpec
+from ._batches import Ahead, Cutter, Direct, WindowBatch
+from ._sampler import Sampler, checked_weights
+from ._state import StateChecks, checked_int
+
+
+class WindowLoader:
+    """Shuffled batches of windows of episodes, cut where they are to be used.
+
+    An epoch has every sample once, over all ranks. Iterating gives the batches of one epoch, or
+    what is left of it, each a :class:`WindowBatch`. Where the episodes are on a GPU
+    (:meth:`robocache.Episodes.to`) so is all work, in one launch a batch. Where they are in the
+    memory of the CPU a thread prepares batches ahead, and if these are for a GPU it cuts them into
+    pinned memory and copies them beside the training. There are no worker processes.
+
+    **A batch is overwritten** by one of the next: use it before asking for another, or pass
+    ``fresh=True``. So an epoch allocates nothing after its first batches.
+
+    The order of samples depends on the seed, the epoch and the samples alone, not on the device,
+    the batch size or the ranks. A loop that is left early goes on there, and :meth:`state_dict`
+    tells where that is: the same batches follow, bit for bit, in this process or in another.
+
+    Parameters
+    ----------
+    episodes
+        :class:`robocache.Episodes`.
+    spec
+        The windows of a sample: a :class:`robocache.WindowSpec`, which tells the samples too.
+    batch_size
+        B, of each rank.
+    seed
+        Of the order.
+    rank, world_size
+        Which part of each batch of ``world_size`` times ``batch_size`` samples this process has.
+    device
+        Where batches are to be: "cpu", "cuda", ... None: where the episodes are.
+    shuffle
+        False: samples come in the order of the episodes.
+    drop_last
+        Leave the last batch of an epoch out if it is not full. Else it is shared out to all ranks,
+        and where fewer samples are left than ranks, some get a batch of none.
+    weights
+        A number an episode, 0 or more: samples come as often as it is in proportion, so not all
+        once. An epoch has as many as without.
+    fresh
+        New tensors for each batch.
+    ahead
+        How many batches the thread prepares ahead.
+
+    Raises
+    ------
+    ValueError
+        There are no samples, or a number is out of range.
+    TypeError
+        An argument is of another kind.
+    KeyError
+        The episodes lack a track of the spec.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import robocache as rbc
+    >>> states = torch.arange(12.0)[:, None]
+    >>> episodes = rbc.Episodes({"state": rbc.Track(states, [0, 5, 12])})
+    >>> spec = rbc.WindowSpec({"past": rbc.Window([-1, 0], track="state")})
+    >>> loader = rbc.torch.WindowLoader(episodes, spec, batch_size=5, seed=1)
+    >>> [len(batch) for batch in loader]
+    [5, 5, 2]
+    >>> batch = next(iter(loader))
+    >>> batch["past"].shape, batch.valid["past"].shape
+    (torch.Size([5, 2, 1]), torch.Size([5, 2]))
+    """
+
+    def __init__(
+        self,
+        episodes: Episodes,
+        spec: WindowSpec,
+        batch_size: int,
+        seed: int = 0,
+        rank: int = 0,
+        world_size: int = 1,
+        *,
+        device: torch.device | str | None = None,
+        shuffle: bool = True,
+        drop_last: bool = False,
+        weights: Sequence[float] | torch.Tensor | None = None,
+        fresh: bool = False,
+        ahead: int = 2,
+    ) -> None:
+        if not isinstance(episodes, Episodes):
+            raise TypeError(
+                f"episodes: is a {type(episodes).__name__}, expected a robocache.Episodes"
+            )
+        if not isinstance(spec, WindowSpec):
+            raise TypeError(f"spec: is a {type(spec).__name__}, expected a robocache.WindowSpec")
+        self._batch_size = count(batch_size, "batch_size")
+        self._world_size = count(world_size, "world_size")
+        self._rank, self._seed = checked_int(rank, "rank:"), checked_int(seed, "seed:")
+        if not 0 <= self._rank < self._world_size:
+            raise ValueError(f"rank: is {rank}, expected 0 to {self._world_size - 1}")
+        self._shuffle, self._drop_last = shuffle, drop_last
+        counts = spec.counts(episodes)
+        weights = checked_weights(weights, counts)
+        if int(counts.sum()) == 0:
+            raise ValueError("episodes: have no samples; episodes may be shorter than the windows")
+        cutter = Cutter(episodes, spec, self._batch_size)
+        try:
+            target = cutter.device if device is None else torch.device(device)
+        except (RuntimeError, TypeError) as error:
+            raise blamed(error, "device") from None
+        ahead = count(ahead, "ahead")
+        if cutter.device.type == "cpu":
+            self._batches: Direct | Ahead = Ahead(cutter, target, fresh, ahead)
+        elif target == cutter.device or (target.type == "cuda" and target.index is None):
+            self._batches = Direct(cutter, fresh)
+        else:
+            raise ValueError(
+                f"device: is {shown(device)}, but the episodes are on {cutter.device}; "
+                f"pass episodes.to({str(device)!r})"
+            )
+        self._checks = StateChecks(episodes, spec, int(counts.sum()), bool(shuffle), weights)
+        self._sampler = Sampler(counts, spec.anchors[0], weights, cutter.device)
+        if len(self) == 0:
+            raise ValueError(
+                f"batch_size: {self._batch_size} a rank leaves no full batch of "
+                f"{self._sampler.size} samples; pass drop_last=False"
+            )
+        self._epoch = self._position = 0
+        self._turn = 0  # which loop goes on
+        self._running: Generator[WindowBatch, None, None] | None = None
+
+    @property
+    def num_samples(self) -> int:
+        """Of an epoch, over all ranks."""
+        return self._sampler.size
+
+    @property
+    def epoch(self) -> int:
+        """That of the next batch."""
+        return self._epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begin this epoch with the next iteration."""
+        number = checked_int(epoch, "epoch:")
+        if number < 0:
+            raise ValueError(f"epoch: is {number}, expected 0 or more")
+        self._epoch, self._position = number, 0
+        self._turn += 1
+
+    def state_dict(self) -> dict[str, int]:
+        """Return the position of the next batch in a few ints, the same on all ranks.
+
+        They are the position, the seed and ``shuffle``, and digests of the weights, of the spec
+        and of the lengths, channels and dtypes of the episodes.
+        """
+        return self._checks.state(self._seed, self._epoch, self._position)
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """Go on where another loader of the same episodes, spec, weights and shuffling was.
+
+        The seed is that of the state. Batch size, ``drop_last``, ranks and device may differ: the
+        samples that are left are the same. Values of the episodes are not compared.
+
+        Raises
+        ------
+        ValueError
+            A loader with other arguments saved the state, or it lacks a number, or one is out
+            of range. This loader is unchanged.
+        TypeError
+            The state is not a mapping, or holds something other than ints.
+        """
+        self._seed, self._epoch, self._position = self._checks.position(state)
+        self._turn += 1
+
+    def __len__(self) -> int:
+        """The batches of an epoch, as many on each rank."""
+        whole, rest = divmod(self._sampler.size, self._batch_size * self._world_size)
+        return whole + (rest > 0 and not self._drop_last)
+
+    def __iter__(self) -> Iterator[WindowBatch]:
+        self._turn += 1
+        if self._running is not None:  # whose thread would write to the same tensors
+            self._running.close()
+        turn, epoch, position = self._turn, self._epoch, self._position
+        last = self._last(position)
+        spans = ((begin, size) for begin, size, _ in self._spans(position, last))
+        samples = self._sampler.batches(self._seed, epoch, self._shuffle, spans)
+        self._running = self._batches.cut(samples)
+        with contextlib.closing(self._running) as batches:
+            for batch, (_, _, end) in zip(batches, self._spans(position, last)):
+                if turn != self._turn:
+                    break
+                self._position = end
+                if end == last:
+                    self._epoch, self._position = epoch + 1, 0
+                yield batch
+        if turn != self._turn:
+            raise RuntimeError(
+                "this loop over the loader has ended: another one began, or its state was set"
+            )
+        if position == last:  # where a state of smaller batches left less than a full one
+            self._epoch, self._position = epoch + 1, 0
+
+    def _last(self, position: int) -> int:
+        """Where the last batch of an epoch ends."""
+        together = self._batch_size * self._world_size
+        left = self._sampler.size - position
+        return self._sampler.size - (left % together if self._drop_last else 0)
+
+    def _spans(self, position: int, last: int) -> Iterator[tuple[int, int, int]]:
+        """Of this rank's batches the first position, the size, and where all ranks' batch ends."""
+        while position < last:
+            together = min(self._batch_size * self._world_size, last - position)
+            share, more = divmod(together, self._world_size)
+            begin = position + self._rank * share + min(self._rank, more)
+            yield begin, share + (self._rank < more), position + together
+            position += together

@@ -1,0 +1,451 @@
+"""The operators ``torch.ops.robocache``: what torch.compile, torch.export and torch.func see.
+
+An operator takes tensors, and all else as the text of ``_torch_options``. Its kernels are the plain
+calls. Beside these it has a fake kernel, which tells shapes and dtypes; a formula for its gradient,
+or one that refuses; and a rule for vmap.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import torch
+from torch._functorch.utils import enable_single_level_autograd_function
+
+from .._arguments.clouds import REDUCTIONS
+from .._operations import (
+    fuse as _fuse,
+)
+from .._operations import (
+    resample as _resample,
+)
+from .._operations import (
+    voxelize as _voxelize,
+)
+from .._operations import (
+    voxelize_sparse as _voxelize_sparse,
+)
+from .._operations.stream import FLOAT_OF_BITS, Stream
+from . import _vmap as vmap
+from ._gradient import UNCHECKED, Weights, require_linear
+from ._options import decode, encode
+
+_plain_resample: Any = _resample.resample  # whose overloads take no **options
+_plain_fuse: Any = _fuse.fuse
+_plain_voxelize: Any = _voxelize.voxelize
+
+if not hasattr(torch.library, "register_fake"):
+    raise ImportError(f"robocache.torch needs torch 2.4 or later, found {torch.__version__}")
+_Library: Any = torch.library.Library  # which has no types
+_LIBRARY = _Library("robocache", "DEF")
+_BITS_OF_FLOAT = {getattr(torch, name): bits for bits, name in FLOAT_OF_BITS.items()}
+_FLOAT32 = struct.Struct("f")
+_VOXELS = ("coords", "counts", "features", "grouped", "point_to_voxel", "num_voxels", "dropped")
+
+
+# ---- resample, and the gradient of it -----------------------------------------------------------
+
+
+def _resample_kernel(
+    values: Any,
+    times: Any,
+    query_times: Any,
+    lengths: Any = None,
+    query_lengths: Any = None,
+    offsets: Any = None,
+    mean: Any = None,
+    std: Any = None,
+    sample_mask: Any = None,
+    text: str = "",
+) -> tuple[Any, Any]:
+    options = decode(text)
+    out = _plain_resample(
+        values,
+        times,
+        query_times,
+        lengths=lengths,
+        query_lengths=query_lengths,
+        offsets=offsets,
+        mean=mean,
+        std=std,
+        sample_mask=sample_mask,
+        **options,
+    )
+    return out if options.get("return_mask") else (out, _nothing(values))
+
+
+def _resample_fake(*given: Any) -> tuple[Any, Any]:
+    values, _, query_times, _, _, offsets, _, _, _, text = vmap.with_defaults(given)
+    options = decode(text)
+    shape = _rows(values, query_times, offsets)
+    out = values.new_empty((*shape, values.shape[-1]), dtype=_dtype(options, values.dtype))
+    return out, _bools(values, shape, options)
+
+
+def _resample_setup(ctx: Any, *given: Any) -> None:
+    given = vmap.with_defaults(given)
+    values, times, query_times, lengths, query_lengths, offsets, mean, std, mask, text = given
+    refuse_gradients(times=times, query_times=query_times, mean=mean, std=std)
+    options = decode(text)
+    require_linear(options.get("method", "linear"))
+    ctx.save_for_backward(times, query_times, lengths, query_lengths, offsets, std, mask)
+    ctx.shape, ctx.dtype = values.shape, values.dtype
+    ctx.options = encode({**options, **UNCHECKED}, "resample")  # the context may be gone by then
+
+
+def _resample_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
+    arrays = ctx.saved_tensors
+    return (OPS.resample_backward(gradient, *arrays, ctx.shape, ctx.dtype, ctx.options),)
+
+
+def _backward_kernel(
+    gradient: Any, times: Any, query_times: Any, *more: Any
+) -> Any:  # of lengths, query_lengths, offsets, std, sample_mask, shape, dtype, options
+    lengths, query_lengths, offsets, std, mask, shape, dtype, text = more
+    arrays = {"times": times, "query_times": query_times, "lengths": lengths}
+    arrays.update(query_lengths=query_lengths, offsets=offsets, sample_mask=mask)
+    return Weights(arrays, std, decode(text)).transposed(gradient, shape, dtype)
+
+
+def _backward_fake(gradient: Any, *more: Any) -> Any:
+    shape, dtype, _ = more[-3:]
+    return gradient.new_empty(shape, dtype=dtype)
+
+
+def _backward_setup(ctx: Any, *given: Any) -> None:
+    gradient, *arrays, _, _, text = given
+    ctx.save_for_backward(*arrays)
+    # W alone, without what a mean and fill values add to W values.
+    changes = {"fill_value": 0.0, "dtype": gradient.dtype, "return_mask": False, **UNCHECKED}
+    ctx.options = encode({**decode(text), **changes}, "resample")
+
+
+def _backward_gradient(ctx: Any, values: Any) -> tuple[Any, ...]:
+    *arrays, std, mask = ctx.saved_tensors
+    gradient, _ = OPS.resample(values, *arrays, None, std, mask, ctx.options)
+    return (gradient,)
+
+
+# ---- fuse ---------------------------------------------------------------------------------------
+
+
+def _fuse_kernel(
+    values: Any, times: Any, query_times: Any, *more: Any
+) -> tuple[Any, Any]:  # of lists of lengths, offsets, means, stds and masks, and of the whole call
+    *lists, query_lengths, rules, text = more
+    streams = []
+    for each, own, lengths, offsets, mean, std, present, rule in zip(values, times, *lists, rules):
+        arrays = {"lengths": lengths, "offsets": offsets, "mean": mean, "std": std}
+        arrays["sample_mask"] = present
+        streams.append(Stream(each, own, **arrays, **decode(rule)))
+    options = decode(text)
+    out = _plain_fuse(streams, query_times, query_lengths=query_lengths, **options)
+    return out if options.get("return_mask") else (out, _nothing(values[0]))
+
+
+def _fuse_fake(
+    values: Any, times: Any, query_times: Any, lengths: Any, offsets: Any, *more: Any
+) -> tuple[Any, Any]:
+    options = decode(more[-1])
+    shape = _rows(values[0], query_times, offsets[0])
+    bits = 0
+    for each in values:
+        bits |= _BITS_OF_FLOAT.get(each.dtype, 0)
+    dtype = _dtype(options, getattr(torch, FLOAT_OF_BITS.get(bits, "float32")))
+    channels = sum([each.shape[-1] for each in values])
+    out = values[0].new_empty((*shape, channels), dtype=dtype)
+    return out, _bools(values[0], (*shape, len(values)), options)
+
+
+def _fuse_setup(ctx: Any, *given: Any) -> None:
+    values, times, query_times, lengths, offsets, means, stds, masks, *shared = given
+    query_lengths, rules, _ = shared
+    refuse_gradients(query_times=query_times)
+    for n, rule in enumerate(rules):
+        within = f"streams[{n}]."
+        refuse_gradients(within, times=times[n], mean=means[n], std=stds[n])
+        if values[n].requires_grad:
+            require_linear(decode(rule).get("method", "linear"), within)
+    ctx.save_for_backward(query_times, query_lengths, *times, *lengths, *offsets, *stds, *masks)
+    ctx.values = [(each.shape, each.dtype) for each in values]
+    ctx.rules = rules
+
+
+def _fuse_gradient(ctx: Any, gradient: Any, _: Any) -> tuple[Any, ...]:
+    count = len(ctx.values)
+    gradients: list[Any] = [None] * count
+    query_times, query_lengths, *lists = ctx.saved_tensors
+    begin = 0
+    for n, (shape, dtype) in enumerate(ctx.values):
+        end = begin + shape[-1]
+        if ctx.wanted[n]:
+            options = dict(decode(ctx.rules[n]))
+            queries = _looked_up(query_times, options.pop("clock_offset", 0))
+            times, lengths, offsets, std, mask = lists[n::count]
+            gradients[n] = OPS.resample_backward(
+                gradient[..., begin:end],
+                *(times, queries, lengths, query_lengths, offsets, std, mask, shape, dtype),
+                encode(options, "resample"),
+            )
+        begin = end
+    return tuple(gradients)
+
+
+def _looked_up(query_times: Any, clock_offset: Any) -> Any:
+    """Where a stream with this offset is read: q - offset, which of int64 times saturates."""
+    if not clock_offset:
+        return query_times
+    if query_times.is_floating_point():
+        if query_times.dtype == torch.float32:
+            (clock_offset,) = _FLOAT32.unpack(_FLOAT32.pack(clock_offset))
+        return query_times - clock_offset
+    limits = torch.iinfo(query_times.dtype)
+    if clock_offset > 0:
+        return query_times.clamp(min=limits.min + clock_offset) - clock_offset
+    return query_times.clamp(max=limits.max + clock_offset) - clock_offset
+
+
+# ---- point clouds -------------------------------------------------------------------------------
+
+
+def _voxelize_kernel(
+    points: Any, features: Any, lengths: Any, offsets: Any, text: str
+) -> tuple[Any, Any]:
+    options = decode(text)
+    out = _plain_voxelize(points, features, lengths=lengths, offsets=offsets, **options)
+    return out if options.get("return_dropped") else (out, points.new_empty(0, dtype=torch.int64))
+
+
+def _voxelize_fake(
+    points: Any, features: Any, lengths: Any, offsets: Any, text: str
+) -> tuple[Any, Any]:
+    options = decode(text)
+    mode = options.get("mode", "occupancy")
+    reduced = points if features is None else features
+    batch, channels = _batch(points, offsets), ()
+    dtype = torch.bool if mode == "occupancy" else torch.int32
+    if mode in REDUCTIONS:
+        dtype, channels = reduced.dtype, reduced.shape[-1:]
+    shape = (*batch, *options["shape"], *channels)
+    dropped = batch if options.get("return_dropped") else (0,)
+    return (
+        points.new_empty(shape, dtype=_dtype(options, dtype)),
+        points.new_empty(dropped, dtype=torch.int64),
+    )
+
+
+def _sparse_kernel(
+    points: Any, features: Any, lengths: Any, offsets: Any, text: str
+) -> tuple[Any, ...]:
+    voxels = _voxelize_sparse.voxelize_sparse(
+        points, features, lengths=lengths, offsets=offsets, **decode(text)
+    )
+    arrays = [getattr(voxels, name) for name in (*_VOXELS, "overflow")]
+    return tuple([points.new_empty(0) if array is None else array for array in arrays])
+
+
+def _sparse_fake(
+    points: Any, features: Any, lengths: Any, offsets: Any, text: str
+) -> tuple[Any, ...]:
+    options = decode(text)
+    reduced = points if features is None else features
+    rows, channels = points.shape[:-1], reduced.shape[-1]
+    dtype = _dtype(options, reduced.dtype)
+    capacity, most = options.get("max_voxels"), options.get("max_points")
+    if capacity is None:
+        capacity = torch.sym_max(1, math.prod(rows))
+    no_features = options.get("reduce", "mean") is None
+
+    def empty(shape: Any, dtype: Any = torch.int64) -> Any:
+        return points.new_empty(shape, dtype=dtype)
+
+    nothing = points.new_empty(0), points.new_empty(0), points.new_empty(0)
+    return (
+        empty((capacity, 4), torch.int32),
+        empty((capacity,), torch.int32),
+        nothing[0] if no_features else empty((capacity, channels), dtype),
+        nothing[1] if most is None else empty((capacity, most, channels), dtype),
+        empty(rows) if options.get("return_point_to_voxel", True) else nothing[2],
+        empty(()),
+        empty(_batch(points, offsets)),
+        empty((3,)),
+    )
+
+
+def _points_setup(ctx: Any, points: Any, features: Any, *given: Any) -> None:
+    refuse_gradients(points=points, features=features)
+
+
+# ---- shapes, dtypes and refusals ----------------------------------------------------------------
+
+
+def _batch(rows: Any, offsets: Any) -> tuple[Any, ...]:
+    return tuple(rows.shape[:-2]) if offsets is None else (offsets.shape[0] - 1,)
+
+
+def _rows(values: Any, query_times: Any, offsets: Any) -> tuple[Any, ...]:
+    if not 2 <= values.dim() <= 3:
+        raise ValueError(f"values: rank is {values.dim()}, expected 2 or 3")
+    if not 1 <= query_times.dim() <= 2:
+        raise ValueError(f"query_times: rank is {query_times.dim()}, expected 1 or 2")
+    return (*_batch(values, offsets), query_times.shape[-1])
+
+
+def _dtype(options: dict[str, Any], default: torch.dtype) -> torch.dtype:
+    name = options.get("dtype")
+    return default if name is None else getattr(torch, name)
+
+
+def _bools(like: Any, shape: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    return like.new_empty(shape, dtype=torch.bool) if options.get("return_mask") else _nothing(like)
+
+
+def _nothing(like: Any) -> Any:
+    """In place of a mask that nobody asked for: the results of an operator are always as many."""
+    return torch.empty(0, dtype=torch.bool, device=like.device)
+
+
+def refuse_gradients(within: str = "", **arrays: Any) -> None:
+    for name, array in arrays.items():
+        if array is not None and array.requires_grad:
+            raise ValueError(
+                f"{within}{name}: requires grad, which is not carried through; pass {name}.detach()"
+            )
+
+
+# ---- registration -------------------------------------------------------------------------------
+
+
+def register(
+    name: str,
+    arguments: str,
+    results: str,
+    kernel: Any,
+    fake: Any,
+    setup: Any,
+    gradient: Any = None,
+) -> Any:
+    _LIBRARY.define(f"{name}({arguments}) -> {results}", tags=(torch.Tag.pt2_compliant_tag,))
+    for device in ("CPU", "CUDA"):
+        _LIBRARY.impl(name, kernel, device)
+    torch.library.register_fake(f"robocache::{name}", fake, lib=_LIBRARY)
+    operator = getattr(torch.ops.robocache, name).default
+    over = _autograd(operator, kernel, setup, gradient, results.endswith("[]"))
+    _LIBRARY.impl(name, over, "Autograd", with_keyset=True)
+    if hasattr(torch.library, "register_vmap"):  # from torch 2.5
+        rule = getattr(vmap, name)
+
+        def over_batch(info: Any, in_dims: Any, *given: Any) -> Any:
+            return rule(operator, info.batch_size, in_dims, given)
+
+        torch.library.register_vmap(f"robocache::{name}", over_batch, lib=_LIBRARY)
+    return operator
+
+
+def _autograd(operator: Any, plain: Any, setup: Any, gradient: Any, listed: bool) -> Any:
+    """The kernel of autograd: ``setup`` keeps what ``gradient`` needs, of all the arguments.
+
+    The first argument has gradients, a tensor or a list of them; results may be ``listed``.
+    torch.library.register_autograd would do, but for torch.func: its functions refuse to be called
+    within transformations. Those of a single level are made for what a transformation calls at its
+    own.
+    """
+
+    single_level: Any = torch.autograd.function._SingleLevelFunction
+
+    class Function(single_level):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, keyset: Any, given: tuple[Any, ...], *tensors: Any) -> Any:
+            setup(ctx, *given)  # which may refuse
+            ctx.set_materialize_grads(False)
+            results = below(keyset, given)
+            return tuple(results) if listed else results
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            ctx.wanted = ctx.needs_input_grad[2:]
+            if all(each is None for each in gradients):
+                return (None,) * len(ctx.needs_input_grad)
+            return None, None, *gradient(ctx, *gradients)
+
+    def below(keyset: Any, given: tuple[Any, ...]) -> Any:
+        with torch._C._AutoDispatchBelowAutograd():
+            return operator.redispatch(keyset & torch._C._after_autograd_keyset, *given)
+
+    def kernel(keyset: Any, *given: Any) -> Any:
+        if is_grad_enabled() and any_requires_grad(*given):
+            tensors = given[0] if isinstance(given[0], (list, tuple)) else given[:1]
+            with enable_single_level_autograd_function():
+                results = Function.apply(keyset, given, *tensors)
+            return list(results) if listed else results
+        keys = keyset.raw_repr()
+        if keys not in direct:
+            direct[keys] = _leads_to_kernel(keyset)
+        return plain(*given) if direct[keys] else below(keyset, given)
+
+    direct: dict[int, bool] = {}  # by what a set of keys is
+    is_grad_enabled = torch.is_grad_enabled
+    # Torch's own does not look into lists with None among the tensors.
+    any_requires_grad = _any_requires_grad if listed else torch._C._any_requires_grad
+
+    return kernel
+
+
+def _any_requires_grad(*given: Any) -> bool:
+    for each in given:
+        tensors = each if isinstance(each, (list, tuple)) else (each,)
+        if any([isinstance(tensor, torch.Tensor) and tensor.requires_grad for tensor in tensors]):
+            return True
+    return False
+
+
+def _leads_to_kernel(keyset: Any) -> bool:
+    """Whether torch's dispatcher would go on with the plain call, on a way that takes 4 us."""
+    Key = torch._C.DispatchKey
+    keys = keyset & torch._C._after_autograd_keyset
+    for without_effect in (Key.ADInplaceOrView, Key.BackendSelect):
+        keys = keys.remove(without_effect)
+    return keys.highestPriorityTypeId() in (Key.CPU, Key.CUDA)
+
+
+class OPS:
+    """The operators."""
+
+    resample = register(
+        "resample",
+        "Tensor values, Tensor times, Tensor query_times, Tensor? lengths=None, "
+        "Tensor? query_lengths=None, Tensor? offsets=None, Tensor? mean=None, Tensor? std=None, "
+        "Tensor? sample_mask=None, str options=''",
+        "(Tensor, Tensor)",
+        *(_resample_kernel, _resample_fake, _resample_setup, _resample_gradient),
+    )
+    resample_backward = register(
+        "resample_backward",
+        "Tensor gradient, Tensor times, Tensor query_times, Tensor? lengths, "
+        "Tensor? query_lengths, Tensor? offsets, Tensor? std, Tensor? sample_mask, "
+        "SymInt[] shape, ScalarType dtype, str options",
+        "Tensor",
+        *(_backward_kernel, _backward_fake, _backward_setup, _backward_gradient),
+    )
+    fuse = register(
+        "fuse",
+        "Tensor[] values, Tensor[] times, Tensor query_times, Tensor?[] lengths, "
+        "Tensor?[] offsets, Tensor?[] mean, Tensor?[] std, Tensor?[] sample_mask, "
+        "Tensor? query_lengths, str[] streams, str options",
+        "(Tensor, Tensor)",
+        *(_fuse_kernel, _fuse_fake, _fuse_setup, _fuse_gradient),
+    )
+    voxelize = register(
+        "voxelize",
+        "Tensor points, Tensor? features, Tensor? lengths, Tensor? offsets, str options",
+        "(Tensor, Tensor)",
+        *(_voxelize_kernel, _voxelize_fake, _points_setup),
+    )
+    voxelize_sparse = register(
+        "voxelize_sparse",
+        "Tensor points, Tensor? features, Tensor? lengths, Tensor? offsets, str options",
+        "(" + ", ".join(["Tensor"] * 8) + ")",
+        *(_sparse_kernel, _sparse_fake, _points_setup),
+    )

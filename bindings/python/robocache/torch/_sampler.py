@@ -1,0 +1,126 @@
+"""Which samples each batch of a loader has, over all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+
+from .._library.errors import REFUSALS, blamed
+from ._shuffle import Order
+
+# Samples that are looked up together: enough to hide what a look-up costs, which is some 80
+# launches on CUDA, and to fit into the caches of a CPU.
+_AT_ONCE = {"cpu": 1 << 13, "cuda": 1 << 18}
+
+
+class Sampler:
+    """The samples of an epoch, in an order that a seed and the epoch decide.
+
+    Without weights every sample comes once. With weights, of an episode each, there are as many
+    samples in an epoch, and those of an episode come as often as its weight is in proportion to the
+    mean: in a systematic sample, so each of them the same number of times, or once more.
+    """
+
+    def __init__(self, counts: Any, first_anchor: int, weights: Any, device: torch.device) -> None:
+        import numpy as np
+
+        self.size = int(counts.sum())
+        self._first = first_anchor
+        shares = counts.astype(np.float64) if weights is None else counts * weights
+        ends = np.cumsum(counts) if weights is None else np.cumsum(shares)
+        self._weighted = weights is not None
+        self._total = float(shares.sum())
+        self._ends = torch.from_numpy(ends).to(device)
+        self._begins = torch.from_numpy(ends - (counts if weights is None else shares)).to(device)
+        self._counts = torch.from_numpy(counts).to(device)
+        self._each = None if weights is None else torch.from_numpy(weights).to(device)
+        self._device = device
+
+    def batches(
+        self, seed: int, epoch: int, shuffle: bool, batches: Iterable[tuple[int, int]]
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """(episodes, anchors) of each batch, which is told as its first position and its size."""
+        order = Order(self.size, seed, epoch, self._device)
+        at_once = _AT_ONCE[self._device.type]
+        group: list[tuple[int, int]] = []
+        together = 0
+        for begin, size in batches:
+            if together + size > at_once and group:
+                yield from self._looked_up(order, shuffle, group)
+                group, together = [], 0
+            group.append((begin, size))
+            together += size
+        if group:
+            yield from self._looked_up(order, shuffle, group)
+
+    def _looked_up(
+        self, order: Order, shuffle: bool, group: list[tuple[int, int]]
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        numbers = self._numbers(group)
+        if shuffle:
+            numbers = order.at(numbers)
+        phase = order.phase if shuffle else 0.0
+        which, anchors = self._samples(torch.as_tensor(numbers, device=self._device), phase)
+        sizes = [size for _, size in group]
+        return zip(torch.split(which, sizes), torch.split(anchors, sizes))
+
+    def _numbers(self, group: list[tuple[int, int]]) -> Any:
+        """Positions of all batches of a group, in the arrays of Order."""
+        import numpy as np
+
+        spans = joined([(begin, begin + size) for begin, size in group])
+        if self._device.type == "cpu":
+            return np.concatenate([np.arange(*span) for span in spans])
+        return torch.cat([torch.arange(*span, device=self._device) for span in spans])
+
+    def _samples(self, numbers: torch.Tensor, phase: float) -> tuple[torch.Tensor, torch.Tensor]:
+        """The episode and the anchor of samples, counted through all episodes."""
+        if not self._weighted:
+            which = torch.searchsorted(self._ends, numbers, right=True)
+            return which, numbers - self._begins[which] + self._first
+        # In float64: an int64 tensor and a Python float would become float32, which skips samples.
+        points = (numbers.double() + phase) * (self._total / self.size)
+        which = torch.searchsorted(self._ends, points, right=True)
+        which = which.clamp_(max=int(self._ends.numel()) - 1)
+        rows = ((points - self._begins[which]) / self._each[which]).long()  # type: ignore[index]
+        rows = torch.minimum(rows.clamp_(min=0), self._counts[which] - 1)
+        return which, rows + self._first
+
+
+def joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans of which those that follow each other are one."""
+    found: list[tuple[int, int]] = []
+    for begin, end in spans:
+        if found and found[-1][1] == begin:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((begin, end))
+    return found
+
+
+def checked_weights(weights: Any, counts: Any) -> Any:
+    """Weights of episodes in NumPy, none of which is negative, or all 0."""
+    import numpy as np
+
+    from .._arguments.to_numpy import on_host
+
+    if weights is None:
+        return None
+    try:
+        given = on_host(weights, "weights") if hasattr(weights, "__dlpack__") else weights
+        array = np.asarray(given, np.float64)
+    except REFUSALS as error:
+        raise blamed(error, "weights") from None
+    if array.shape != counts.shape:
+        raise ValueError(
+            f"weights: shape is {list(array.shape)}, expected [{len(counts)}], one an episode"
+        )
+    wrong = ~(np.isfinite(array) & (array >= 0))
+    if wrong.any():
+        e = int(np.argmax(wrong))
+        raise ValueError(f"weights: is {array[e]} for episode {e}, expected 0 or more")
+    if not (array * counts).any():
+        raise ValueError("weights: are 0 for all episodes that have samples")
+    return array / array.max()  # their proportions count: so sums neither overflow nor vanish

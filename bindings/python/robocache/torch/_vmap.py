@@ -1,0 +1,198 @@
+"""The operators under vmap: the mapped dimension becomes the batch, or part of it.
+
+What has no such form (packed rows, a mean or a std for each call, lists of voxels) takes one call
+for each element instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ._options import decode
+
+
+def with_defaults(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """All arguments of resample: torch leaves out last ones that are as its schema has them."""
+    return given + (None, None, None, None, None, None, "")[len(given) - 3 :]
+
+
+def resample(operator: Any, size: int, dims: Any, given: Any) -> Any:
+    dims, given = (*dims, *[None] * (10 - len(dims))), with_defaults(given)
+    values, times, query_times, lengths, query_lengths, offsets, mean, std, mask, options = given
+    batch = _batch_of(values, dims[0])
+    rows = _rows(size, batch, lengths, query_lengths)
+    if rows is None or offsets is not None or _mapped(dims[6:8]):
+        return _one_by_one(operator, size, dims, given)
+    results = operator(
+        rows(values, dims[0], 2),
+        *[rows(*each, 1) for each in zip((times, query_times), dims[1:3])],
+        *[rows(*each, 0) for each in zip((lengths, query_lengths), dims[3:5])],
+        *(None, mean, std, rows(mask, dims[8], 1), options),
+    )
+    return _unfolded(size, batch, results, decode(options).get("return_mask"))
+
+
+def resample_backward(operator: Any, size: int, dims: Any, given: Any) -> Any:
+    gradient, times, query_times, lengths, query_lengths, offsets, std, mask, *more = given
+    shape, dtype, options = more
+    batch = shape[0] if len(shape) == 3 else None
+    rows = _rows(size, batch, lengths, query_lengths)
+    if rows is None or offsets is not None or _mapped(dims[6:7]):
+        return _one_by_one(operator, size, dims, given)
+    result = operator(
+        rows(gradient, dims[0], 2),
+        *[rows(*each, 1) for each in zip((times, query_times), dims[1:3])],
+        *[rows(*each, 0) for each in zip((lengths, query_lengths), dims[3:5])],
+        *(None, std, rows(mask, dims[7], 1)),
+        *([size * (1 if batch is None else batch), *shape[-2:]], dtype, options),
+    )
+    return _unfolded(size, batch, (result,), False)[0][0], 0
+
+
+def fuse(operator: Any, size: int, dims: Any, given: Any) -> Any:
+    values, times, query_times, lengths, offsets, mean, std, masks, query_lengths, *options = given
+    batch = _batch_of(values[0], dims[0][0])
+    rows = _rows(size, batch, *lengths, query_lengths)
+    if rows is None or any(each is not None for each in offsets) or _mapped(dims[5:7]):
+        return _one_by_one(operator, size, dims, given)
+    results = operator(
+        [rows(*each, 2) for each in zip(values, dims[0])],
+        [rows(*each, 1) for each in zip(times, dims[1])],
+        rows(query_times, dims[2], 1),
+        [rows(*each, 0) for each in zip(lengths, dims[3])],
+        *(offsets, mean, std, [rows(*each, 1) for each in zip(masks, dims[7])]),
+        *(rows(query_lengths, dims[8], 0), *options),
+    )
+    return _unfolded(size, batch, results, decode(options[-1]).get("return_mask"))
+
+
+def voxelize(operator: Any, size: int, dims: Any, given: Any) -> Any:
+    points, features, lengths, offsets, options = given
+    batch = _batch_of(points, dims[0])
+    rows = _rows(size, batch, lengths)
+    if rows is None or offsets is not None:
+        return _one_by_one(operator, size, dims, given)
+    results = operator(
+        rows(points, dims[0], 2),
+        rows(features, dims[1], 2),
+        *(rows(lengths, dims[2], 0), None, options),
+    )
+    return _unfolded(size, batch, results, decode(options).get("return_dropped"))
+
+
+def windows(operator: Any, size: int, dims: Any, given: Any) -> Any:
+    results, dims = _one_by_one(operator, size, dims, given)
+    return list(results), list(dims)
+
+
+def voxelize_sparse(operator: Any, size: int, dims: Any, given: Any) -> Any:
+    return _one_by_one(operator, size, dims, given)  # a list of voxels each
+
+
+def unproject(operator: Any, size: int, dims: Any, given: Any) -> Any:
+    depth, intrinsics, pose, colors, options = given
+    batch = _batch_of(depth, dims[0])
+    rows = _rows(size, batch)
+    arrays = [rows(*each) for each in zip((depth, intrinsics, pose, colors), dims, (2, 1, 2, 3))]
+    return _all_unfolded(size, batch, operator(*arrays, options))
+
+
+def farthest_points(operator: Any, size: int, dims: Any, given: Any) -> Any:
+    points, starts, lengths, offsets, options = given
+    batch = _batch_of(points, dims[0])
+    rows = _rows(size, batch, starts, lengths)
+    if rows is None or offsets is not None:
+        return _one_by_one(operator, size, dims, given)
+    counts = [rows(*each, 0) for each in zip((starts, lengths), dims[1:3])]
+    results = operator(rows(points, dims[0], 2), *counts, None, options)
+    return _unfolded(size, batch, results, decode(options).get("return_distances"))
+
+
+def take_rows(operator: Any, size: int, dims: Any, given: Any) -> Any:
+    values, indices, options = given
+    batch = _batch_of(values, dims[0])
+    if batch is None and indices.dim() - (dims[1] is not None) == 2:  # all from one array
+        return _one_by_one(operator, size, dims, given)
+    rows = _rows(size, batch)
+    if dims[1] is None:
+        indices, dims = indices.expand(size, *indices.shape), (dims[0], 0)
+    result = operator(rows(values, dims[0], 2), rows(indices, dims[1], 1), options)
+    return (result if batch is None else result.unflatten(0, (size, batch))), 0
+
+
+# ---- folding ------------------------------------------------------------------------------------
+
+
+def _batch_of(values: Any, dim: Any) -> Any:
+    """The extent B of the batch that a call has of itself, or None."""
+    shape = list(values.shape)
+    if dim is not None:
+        del shape[dim]
+    return shape[0] if len(shape) == 3 else None
+
+
+def _rows(size: int, batch: Any, *counts: Any) -> Any:
+    """What makes an argument one of the folded call, or None where that cannot be.
+
+    ``row`` is the rank of the argument without any batch.
+    """
+    if batch is None and any(count is not None for count in counts):
+        return None  # which the call by itself refuses
+
+    def rows(given: Any, dim: Any, row: int) -> Any:
+        if given is None:
+            return None
+        shared = given.dim() - (dim is not None) == row
+        if dim is None:
+            if shared and row == 1:
+                return given  # times that all rows share
+            given = given.expand(size, *given.shape)
+        else:
+            given = given.movedim(dim, 0)
+        if batch is None:
+            return given
+        if shared and row > 0:
+            given = given[:, None].expand(size, batch, *given.shape[1:])
+        return given.flatten(0, 1)
+
+    return rows
+
+
+def _unfolded(size: int, batch: Any, results: Any, beside: Any) -> Any:
+    """The first result, and the second if it was asked for, with the mapped dimension in front."""
+    dims = (0, 0 if beside else None)
+    if batch is not None:
+        first, *others = results
+        results = (
+            first.unflatten(0, (size, batch)),
+            *[each.unflatten(0, (size, batch)) if beside else each for each in others],
+        )
+    return results, dims
+
+
+def _all_unfolded(size: int, batch: Any, results: Any) -> Any:
+    if batch is not None:
+        results = tuple([each.unflatten(0, (size, batch)) for each in results])
+    return results, (0,) * len(results)
+
+
+def _mapped(dims: Any) -> bool:
+    if isinstance(dims, (list, tuple)):
+        return any(map(_mapped, dims))
+    return dims is not None
+
+
+def _one_by_one(operator: Any, size: int, dims: Any, given: Any) -> Any:
+    calls = [operator(*_element(given, dims, n)) for n in range(size)]
+    if isinstance(calls[0], torch.Tensor):
+        return torch.stack(calls), 0
+    results = tuple([torch.stack(each) for each in zip(*calls)])
+    return results, (0,) * len(results)
+
+
+def _element(given: Any, dims: Any, n: int) -> Any:
+    if isinstance(dims, (list, tuple)):
+        return [_element(each, dim, n) for each, dim in zip(given, dims)]
+    return given if dims is None else given.select(dims, n)

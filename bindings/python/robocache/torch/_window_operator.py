@@ -1,0 +1,333 @@
+"""The operator ``torch.ops.robocache.windows``, and its gradient with respect to values.
+
+The gradient goes the way of the windows: which rows they are made of, which elements are filled and
+with which weights rows are interpolated, are windows themselves, of row numbers, of ones and of
+pulses. So the rules are those of the library, not written again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .._windows.transform import out_channels
+from .._windows.window_stream import WindowStream
+from .._windows.windows import windows
+from ._gradient import WINDOWS, add_rows, require_linear, sum_dtype
+from ._operators import refuse_gradients, register
+from ._options import decode, encode
+
+# The arguments that are lists with an entry a stream, in the order of the operator.
+LISTS = (
+    "values",
+    "episode_offsets",
+    "times",
+    "offsets",
+    "sample_mask",
+    "shift",
+    "scale",
+    "bias",
+    "low",
+    "high",
+    "neutral",
+    "neutral_channels",
+)
+_SCALES = ("shift", "scale", "bias", "low", "high")
+
+
+class Call:
+    """The arguments of a call, by name."""
+
+    def __init__(self, given: Any) -> None:
+        *lists, self.episodes, self.anchors, texts, text = given
+        self.lists: dict[str, list[Any]] = dict(zip(LISTS, lists))
+        self.rules = [decode(each) for each in texts]
+        self.options = decode(text)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def of(self, name: str, n: int) -> Any:
+        return self.lists[name][n]
+
+    def rule(self, name: str, n: int, default: Any = None) -> Any:
+        return self.rules[n].get(name, default)
+
+    def writes(self, n: int) -> bool:
+        return bool(self.rule("output", n, True))
+
+    def channels(self, n: int) -> Any:
+        """D', or None of row numbers."""
+        values = self.of("values", n)
+        if values is None:
+            return None
+        return out_channels(values.shape[1], self.rule("transforms", n, ()))
+
+    def arguments(self) -> tuple[Any, ...]:
+        """As the operator takes them."""
+        texts = [encode(rule, "WindowStream") for rule in self.rules]
+        lists = [self.lists[name] for name in LISTS]
+        return (*lists, self.episodes, self.anchors, texts, encode(self.options, "windows"))
+
+
+def _kernel(*given: Any) -> list[Any]:
+    call = Call(given)
+    streams = []
+    for n in range(len(call)):
+        arrays = {name: call.of(name, n) for name in LISTS if name not in _SCALES}
+        rule = dict(call.rules[n])
+        values, offsets = arrays.pop("values"), arrays.pop("offsets")
+        stream: Any = WindowStream(values, offsets, **arrays, **rule)
+        # Tensors of the device, where a Normalization would have numbers of the host.
+        stream._opened.set_scales([call.of(name, n) for name in _SCALES])
+        streams.append(stream)
+    pairs = windows(streams, call.episodes, call.anchors, **call.options)
+    return [array for pair in pairs for array in pair if array is not None]
+
+
+def _fake(*given: Any) -> list[Any]:
+    call = Call(given)
+    results = []
+    for n in range(len(call)):
+        if not call.writes(n):
+            continue
+        like = call.of("episode_offsets", n)
+        shape = (call.episodes.shape[0], call.of("offsets", n).shape[0])
+        channels = call.channels(n)
+        dtype = torch.int64 if channels is None else _dtype(call, n)
+        last = () if channels is None else (channels,)
+        results.append(like.new_empty((*shape, *last), dtype=dtype))
+        results.append(like.new_empty(shape, dtype=torch.bool))
+    return results
+
+
+def _dtype(call: Call, n: int) -> torch.dtype:
+    name = call.rule("dtype", n)
+    dtype: torch.dtype = call.of("values", n).dtype if name is None else getattr(torch, name)
+    return dtype
+
+
+# ---- the gradient -------------------------------------------------------------------------------
+
+
+def _setup(ctx: Any, *given: Any) -> None:
+    call = Call(given)
+    for n in range(len(call)):
+        arrays = {name: call.of(name, n) for name in LISTS[2:]}
+        refuse_gradients(f"streams[{n}].", **arrays)
+    refuse_gradients(anchors=call.anchors)
+    for n in range(len(call)):
+        for i, each in enumerate(call.rule("transforms", n, ())):
+            graded = [m for m in (n, each.reference[0]) if _requires_grad(call.of("values", m))]
+            if graded and each.kind != "subtract":
+                raise ValueError(
+                    f"streams[{n}].transforms[{i}]: is {each.kind!r}, which is not linear in the "
+                    f"values and has no gradient; pass streams[{graded[0]}].values.detach()"
+                )
+        if _requires_grad(call.of("values", n)) and call.rule("method", n) is not None:
+            require_linear(call.rule("method", n), f"streams[{n}].")
+    saved = [array for name in LISTS for array in call.lists[name]]
+    ctx.save_for_backward(*saved, call.episodes, call.anchors)
+    ctx.rules, ctx.options = call.rules, call.options
+
+
+def _requires_grad(values: Any) -> bool:
+    return values is not None and bool(values.requires_grad)
+
+
+def _gradient(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
+    *saved, episodes, anchors = ctx.saved_tensors
+    count = len(ctx.rules)
+    call = object.__new__(Call)
+    call.lists = {name: saved[i * count : (i + 1) * count] for i, name in enumerate(LISTS)}
+    call.lists["values"] = [each if each is None else each.detach() for each in saved[:count]]
+    call.episodes, call.anchors = episodes, anchors
+    call.rules, call.options = ctx.rules, {**ctx.options, "backend": None, "check_times": False}
+    given = iter(gradients[::2])  # those of values, without those of what is valid
+    of_results = [next(given) if call.writes(n) else None for n in range(count)]
+    return tuple(_Backward(call, of_results).of_values(wanted=ctx.wanted))
+
+
+class _Backward:
+    """From the gradients of the results to those of the values."""
+
+    def __init__(self, call: Call, gradients: list[Any]) -> None:
+        self._call = call
+        self._gradients = gradients
+
+    def of_values(self, wanted: Any) -> list[Any]:
+        call = self._call
+        totals: list[Any] = [None] * len(call)
+        for n in range(len(call)):
+            if wanted[n]:
+                values = call.of("values", n)
+                totals[n] = values.new_zeros(values.shape, dtype=sum_dtype(values.dtype))
+        for n, gradient in enumerate(self._gradients):
+            if gradient is not None:
+                self._add(n, gradient, totals)
+        return [
+            None if total is None else total.to(call.of("values", n).dtype)
+            for n, total in enumerate(totals)
+        ]
+
+    def _add(self, n: int, gradient: Any, totals: list[Any]) -> None:
+        """What the result of stream n gives to its own values and to those that it refers to."""
+        call = self._call
+        transforms = call.rule("transforms", n, ())
+        concerned = [n, *(each.reference[0] for each in transforms)]
+        if all(totals[m] is None for m in concerned):
+            return
+        if any(each.kind != "subtract" for each in transforms):
+            return  # whose values, and references, were refused a gradient
+        gradient = self._scaled(n, gradient)
+        copied = [True] * call.of("values", n).shape[1]
+        for each in transforms:
+            copied[each.begin : each.end] = [False] * each.count
+            stream, offset = each.reference
+            part = gradient[..., each.begin : each.end] * self._live(stream, offset)
+            self._spread(totals[n], n, slice(each.begin, each.end), part)
+            sign = 1.0 if each.inverse else -1.0
+            first = each.reference_begin
+            channels = slice(first, first + each.count)
+            summed = (sign * part).sum(1, keepdim=True)
+            self._spread(totals[stream], stream, channels, summed, offset)
+        for begin, end in _runs(copied):
+            self._spread(totals[n], n, slice(begin, end), gradient[..., begin:end])
+
+    def _scaled(self, n: int, gradient: Any) -> Any:
+        """The gradient before clip and scale; 0 where something else was written."""
+        call = self._call
+        gradient = gradient.to(sum_dtype(call.of("values", n).dtype))
+        alive = self._ones(n, call.rule("pad", n, "hold"))
+        which = call.of("neutral_channels", n)
+        if which is not None:
+            held = self._ones(n, "hold")
+            alive = torch.where(which != 0, alive, held)
+        low, high = call.of("low", n), call.of("high", n)
+        if low is not None or high is not None:
+            changed = {"low": None, "high": None}
+            name = str(gradient.dtype).rpartition(".")[2]
+            result = self._windows(n, changed, {"dtype": name})
+            if low is not None:
+                alive = alive * (result >= low.to(gradient.dtype))
+            if high is not None:
+                alive = alive * (result <= high.to(gradient.dtype))
+        scale = call.of("scale", n)
+        if scale is not None:
+            alive = alive * scale.to(gradient.dtype)
+        # A gradient that is NaN or infinite where nothing leads to is nobody's.
+        return (gradient * alive).masked_fill(alive == 0, 0)
+
+    def _live(self, stream: int, offset: int) -> Any:
+        """1 where a reference has a value, [B,1,1]."""
+        return self._ones(stream, "hold")[:, offset : offset + 1]
+
+    def _ones(self, n: int, pad: str) -> Any:
+        """[B,O,1]: 1 where there is a value, 0 where something else was written."""
+        values = self._call.of("values", n)
+        ones = values.new_ones((values.shape[0], 1), dtype=sum_dtype(values.dtype))
+        rule = {"pad": pad, "fill_value": 0.0, "dtype": None, "transforms": (), "output": True}
+        method = self._call.rule("method", n)
+        if method is not None and not isinstance(method, str):
+            rule["method"] = method[0][2]
+        return self._windows(n, {"values": ones, **_PLAIN}, rule)
+
+    def _spread(
+        self, total: Any, n: int, channels: slice, part: Any, offset: int | None = None
+    ) -> None:
+        """Add to the rows that windows of stream n, or one offset of them, are made of."""
+        if total is None:
+            return
+        chosen = slice(None) if offset is None else slice(offset, offset + 1)
+        method = self._call.rule("method", n)
+        groups = [(0, total.shape[1], method)]
+        if method is not None and not isinstance(method, str):
+            groups = method
+        for begin, count, name in groups:
+            first, last = max(begin, channels.start), min(begin + count, channels.stop)
+            if first >= last:
+                continue
+            taken = part[..., first - channels.start : last - channels.start]
+            flat = taken.reshape(-1, last - first)
+            for row, weight in self._weights(n, name):
+                row = row[:, chosen].reshape(-1)
+                if weight is not None:
+                    weight = weight[:, chosen].reshape(-1, 1)
+                    flat_part = (flat * weight).masked_fill(weight == 0, 0)
+                else:
+                    flat_part = flat
+                add_rows(total[:, first:last], row, flat_part)
+
+    def _weights(self, n: int, method: Any) -> list[tuple[Any, Any]]:
+        """Rows of the values, [B,O], and their weights; None for 1."""
+        call = self._call
+        if method is None:
+            rule = {"pad": "hold", "fill_value": 0.0, "dtype": None, "transforms": ()}
+            rows = self._windows(n, {"values": None, "sample_mask": None, **_PLAIN}, rule)
+            return [(rows.clamp(min=0), None)]
+        values = call.of("values", n)
+        dtype = sum_dtype(values.dtype)
+        count, first = WINDOWS[method]
+        number = torch.arange(values.shape[0], device=values.device)
+        place, mask = number, call.of("sample_mask", n)
+        if mask is not None:  # samples that are there have a number each
+            there = mask != 0
+            place = there.to(torch.uint8).argsort(descending=True, stable=True)
+            number = (there.cumsum(0) - 1).clamp(min=0)
+        phases = torch.arange(count, device=values.device)
+        pulses = (number[:, None] % count == phases).to(dtype)
+        rule = {"pad": "hold", "fill_value": 0.0, "dtype": None, "transforms": (), "method": method}
+        weights = self._windows(n, {"values": pulses, **_PLAIN}, rule)
+        if method not in ("nearest", "previous", "next"):
+            rule.update(method="previous", max_gap=None, tolerance=None)
+        numbers = {"values": number[:, None].to(torch.float64), **_PLAIN}
+        start = first + self._windows(n, numbers, rule).long()
+        sample = (start + (phases - start) % count).clamp(0, max(values.shape[0] - 1, 0))
+        return [(place[sample[..., i]], weights[..., i]) for i in range(count)]
+
+    def _windows(self, n: int, arrays: dict[str, Any], rule: dict[str, Any]) -> Any:
+        """The values of windows of stream n alone, with these arguments changed."""
+        call = self._call
+        anchor = int(call.options.get("anchor_stream", 0))
+        at = [n] if anchor == n else [anchor, n]
+        made = object.__new__(Call)
+        made.lists = {name: [call.of(name, m) for m in at] for name in LISTS}
+        made.rules = [dict(call.rules[m]) for m in at]
+        transforms = rule.get("transforms", made.rules[-1].get("transforms", ()))
+        if transforms:  # those of the call, which need its streams
+            made.lists = {name: list(call.lists[name]) for name in LISTS}
+            made.rules = [dict(each) for each in call.rules]
+            at = list(range(len(call)))
+        mine = at.index(n)
+        for m, other in enumerate(made.rules):
+            other["output"] = m == mine
+            if not transforms:
+                other.pop("transforms", None)
+        for name, array in arrays.items():
+            made.lists[name][mine] = array
+        made.rules[mine].update(rule)
+        made.rules[mine]["output"] = True
+        made.episodes, made.anchors = call.episodes, call.anchors
+        made.options = {**call.options, "anchor_stream": at.index(anchor)}
+        return WINDOWS_OP(*made.arguments())[0]
+
+
+_PLAIN: dict[str, Any] = dict.fromkeys((*_SCALES, "neutral", "neutral_channels"))
+
+
+def _runs(chosen: list[bool]) -> list[tuple[int, int]]:
+    """Where runs of True begin and end."""
+    edges = [i for i in range(len(chosen) + 1) if (chosen + [False])[i] != ([False] + chosen)[i]]
+    return list(zip(edges[::2], edges[1::2]))
+
+
+WINDOWS_OP = register(
+    "windows",
+    "Tensor?[] values, Tensor[] episode_offsets, Tensor?[] times, Tensor[] offsets, "
+    "Tensor?[] sample_mask, Tensor?[] shift, Tensor?[] scale, Tensor?[] bias, Tensor?[] low, "
+    "Tensor?[] high, Tensor?[] neutral, Tensor?[] neutral_channels, Tensor episodes, "
+    "Tensor anchors, str[] streams, str options",
+    "Tensor[]",
+    *(_kernel, _fake, _setup, _gradient),
+)

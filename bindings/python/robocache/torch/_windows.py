@@ -1,0 +1,195 @@
+"""Windows for torch: see robocache.torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from .._arguments.options import ZERO
+from .._statistics.normalization import Normalization
+from .._typing import Duration, Indices, Method, Missing, Numbers, Pad, SampleMask, Times
+from .._windows import window_stream as _window_stream
+from .._windows.transform import Transform
+from .._windows.windows import anchor_array, resolved, result_dtype
+from .._windows.windows import windows as plain_windows
+from ._arguments import array, indices, require_tensor, seen
+from ._options import encode
+from ._window_operator import LISTS, WINDOWS_OP
+
+if TYPE_CHECKING:
+    from .._library.context import Context
+
+_plain: Any = plain_windows  # whose overloads take no **options
+
+
+class WindowStream(_window_stream.WindowStream[torch.Tensor]):
+    """A :class:`robocache.WindowStream` of values that may require a gradient.
+
+    It takes the same arguments, but for accumulators, and goes into
+    :func:`robocache.torch.windows`. Make it outside of a function that torch compiles or exports.
+
+    Raises
+    ------
+    ValueError
+        As of :class:`robocache.WindowStream`.
+    TypeError
+        ``values`` is no tensor.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import robocache as rbc
+    >>> values = torch.zeros(7, 2, requires_grad=True)
+    >>> rbc.torch.WindowStream(values, [-1, 0], episode_offsets=[0, 4, 7])
+    WindowStream(values=<float32 [7,2]>, offsets=[-1, 0], episode_offsets=[0, 4, 7])
+    """
+
+    def __init__(
+        self,
+        values: torch.Tensor,
+        offsets: Indices | Sequence[Any],
+        *,
+        episode_offsets: Indices,
+        times: Times | None = None,
+        method: Method | None = None,
+        pad: Pad = "hold",
+        fill_value: float = ZERO,
+        neutral: Numbers | Sequence[Sequence[float]] | None = None,
+        neutral_channels: SampleMask | None = None,
+        transforms: Sequence[Transform] | Transform = (),
+        normalization: Normalization | None = None,
+        max_gap: Duration | None = None,
+        tolerance: Duration | None = None,
+        sample_mask: SampleMask | None = None,
+        missing: Missing | None = None,
+        clock_offset: Duration = 0,
+        dtype: Any = None,
+        output: bool | None = None,
+    ) -> None:
+        require_tensor(values, "values")
+        super().__init__(
+            values.detach(),
+            offsets,
+            episode_offsets=episode_offsets,
+            times=times,
+            method=method,
+            pad=pad,
+            fill_value=fill_value,
+            neutral=neutral,
+            neutral_channels=neutral_channels,
+            transforms=transforms,
+            normalization=normalization,
+            max_gap=max_gap,
+            tolerance=tolerance,
+            sample_mask=sample_mask,
+            missing=missing,
+            clock_offset=clock_offset,
+            dtype=dtype,
+            output=output,
+        )
+        self.__dict__["values"] = values
+
+    def _require_plain(self, name: str) -> None:
+        values: Any = self.values
+        if values.requires_grad and torch.is_grad_enabled():
+            raise ValueError(
+                f"{name}: requires grad, which is not carried through; "
+                f"call robocache.torch.windows, or pass values.detach()"
+            )
+
+
+def windows(
+    streams: Sequence[_window_stream.WindowStream[torch.Tensor]],
+    episodes: Indices,
+    anchors: Times,
+    *,
+    anchor_stream: int = 0,
+    anchor_times: bool = False,
+    dtype: Any = None,
+    check_times: bool = False,
+    backend: str | Context | None = None,
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """:func:`robocache.windows` of torch tensors, with gradients with respect to their values.
+
+    As :func:`robocache.torch.resample` is to :func:`robocache.resample`: the same bits, gradients
+    that are the same in every run, and a part of graphs. Under torch.vmap there is one call for
+    each element.
+
+    There are gradients where windows are linear in the values: of rows as they are, or interpolated
+    by "linear", "nearest", "previous", "next" or "cubic"; copied, or by "subtract", with respect to
+    the references too; normalized, with 0 where they are clipped.
+
+    Parameters
+    ----------
+    streams
+        :class:`robocache.torch.WindowStream` of values that require a gradient, else these or
+        :class:`robocache.WindowStream`. Those with an accumulator are not taken where there is a
+        gradient or a graph.
+    episodes, anchors, anchor_stream, anchor_times, dtype, check_times, backend
+        As for :func:`robocache.windows`, when it goes forward.
+
+    Returns
+    -------
+    list of tuples of tensors
+        For each stream its values [B,O,D'] and bools [B,O], on the device of the values.
+
+    Raises
+    ------
+    ValueError
+        A value, a shape or a device does not fit; a gradient is required where there is none, or
+        of another argument than values.
+    TypeError
+        A dtype does not fit, or an argument is no stream or no tensor.
+    MemoryError
+        Memory gave out.
+    RoboCacheError
+        The rest: no such device, CUDA errors.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import robocache as rbc
+    >>> values = torch.arange(4.0)[:, None].requires_grad_()
+    >>> stream = rbc.torch.WindowStream(values, [-1, 0, 1], episode_offsets=[0, 4])
+    >>> ((rows, valid),) = rbc.torch.windows([stream], [0, 0], [0, 3])
+    >>> rows.sum().backward()
+    >>> values.grad.flatten().tolist()
+    [2.0, 1.0, 1.0, 2.0]
+    """
+    options: dict[str, Any] = {"anchor_stream": anchor_stream, "anchor_times": anchor_times}
+    options.update(check_times=check_times, backend=backend)
+    try:
+        tensors = [stream.values for stream in streams if stream.values is not None]
+    except (AttributeError, TypeError):
+        tensors = []  # and the plain call tells why
+    for n, each in enumerate(tensors):
+        require_tensor(each, f"streams[{n}].values")
+    if not tensors or not seen(*tensors):
+        pairs: list[Any] = _plain(streams, episodes, anchors, dtype=dtype, **options)
+        return pairs
+    taken = [stream._opened for stream in streams]
+    lists: dict[str, list[Any]] = {name: [] for name in LISTS}
+    texts = []
+    for n, opened in enumerate(taken):
+        if opened.accumulator is not None:
+            raise ValueError(f"streams[{n}].accumulator: is given, which no graph takes")
+        _, values, offsets, times, wanted, params = opened.operands[:6]
+        own = (values if values is None else streams[n].values, offsets, times, wanted, params[7])
+        for name, each in zip(LISTS, (*own, *opened.operands[7:14])):
+            lists[name].append(each)
+        rule = {**opened.rule, "transforms": resolved(n, taken), "output": opened.writes}
+        if values is not None:
+            rule["dtype"] = result_dtype(opened, dtype)
+        texts.append(encode(rule, "WindowStream"))
+    beside = tensors[0]
+    given = [indices(episodes, "episodes", beside)]
+    if anchor_times:
+        given.append(array(anchor_array(beside, anchors, taken), "anchors"))
+    else:
+        given.append(indices(anchors, "anchors", beside))
+    changed = {name: each for name, each in options.items() if each not in (0, False, None)}
+    results = WINDOWS_OP(*lists.values(), *given, texts, encode(changed, "windows"))
+    rest = iter(zip(results[::2], results[1::2]))
+    return [next(rest) if opened.writes else (None, None) for opened in taken]  # type: ignore[misc]
