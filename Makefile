@@ -76,7 +76,7 @@ test: deps-test package $(STAMPS)/test ## Build and run every test
 
 .PHONY: test-ray
 test-ray: deps-build package $(STAMPS)/ray ## Test on a cluster of Ray of two nodes, here
-	$(PY) -m pytest -q tests/python/test_ray.py
+	$(PY) -m pytest -q tests/python/ray/test_ray.py
 
 .PHONY: build
 build: deps-build ## Build librobocache.so: build/release
@@ -123,7 +123,7 @@ fuzz-corpus: ## Put what `make fuzz` has found into tests/fuzz/corpus.hex, as li
 	scripts/fuzz_corpus.sh merge build/fuzz/tests/fuzz/robocache_fuzz build/fuzz/corpus tests/fuzz/corpus.hex
 
 fuzz-readers: deps-test package $(STAMPS)/test ## Damage recordings of every format: MUTATIONS=100000
-	$(PY) tests/python/fuzz_readers.py --mutations $(or $(MUTATIONS),100000)
+	$(PY) tests/python/support/fuzz_readers.py --mutations $(or $(MUTATIONS),100000)
 
 soak: deps-test $(STAMPS)/test ## Calls of all operations for HOURS=1, and no memory, file or thread kept
 	$(CONFIGURE) -DROBOCACHE_BUILD_TESTS=ON -DROBOCACHE_TEST_PYTHON=$(PY)

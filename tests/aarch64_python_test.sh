@@ -16,4 +16,4 @@ export PYTHONPATH=$build/package:$root/site
 qemu-aarch64-static -L "$root" "$root/usr/bin/python3" -c \
   'import robocache as rbc; info = rbc.Context("cpu").info; print(info); assert info.simd == "neon"'
 qemu-aarch64-static -L "$root" "$root/usr/bin/python3" -m pytest -q -p no:cacheprovider --noconftest \
-  tests/python/test_golden.py tests/python/test_live.py
+  tests/python/operations/test_golden.py tests/python/operations/test_live.py

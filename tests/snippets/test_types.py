@@ -16,7 +16,7 @@ import pytest
 from blocks import PAGES, ROOT, blocks_of
 
 PACKAGE = ROOT / "bindings" / "python"
-USAGE = ROOT / "tests" / "python" / "typed_usage.py"
+USAGE = ROOT / "tests" / "python" / "support" / "typed_usage.py"
 UNTYPED = ("no-untyped-def", "no-untyped-call", "import-untyped", "import-not-found")
 DISABLED = f'disable-error-code="{",".join(UNTYPED)}"'
 OPTIONS = f"# mypy: allow-redefinition, local-partial-types, {DISABLED}"

@@ -1,0 +1,255 @@
+"""The golden vectors, byte for byte, from NumPy and from torch on CUDA."""
+
+import dataclasses
+import inspect
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import robocache as rbc
+
+FOLDER = Path(__file__).resolve().parents[2] / "golden"
+sys.path.insert(0, str(FOLDER))
+
+pytest.importorskip("ml_dtypes")  # bfloat16
+
+import generate  # noqa: E402
+from streams import METHODS, PERIODS  # noqa: E402
+from vectors import DTYPES  # noqa: E402
+
+import rotation_reference  # noqa: E402
+
+
+@dataclasses.dataclass
+class Part:
+    """What stands in a case before its streams, or in a stream."""
+
+    settings: dict = dataclasses.field(default_factory=dict)
+    groups: list = dataclasses.field(default_factory=list)
+    transforms: list = dataclasses.field(default_factory=list)
+    grid: dict = dataclasses.field(default_factory=dict)
+    inputs: dict = dataclasses.field(default_factory=dict)
+    outputs: dict = dataclasses.field(default_factory=dict)
+    streams: list = dataclasses.field(default_factory=list)
+
+
+def read(path):
+    """[(name, op, Part)] of a file."""
+    cases = []
+    for line in path.read_text().splitlines():
+        word, _, rest = line.partition(" ")
+        fields = rest.split()
+        if word == "case":
+            name, part = rest, Part()
+        elif word == "op":
+            cases.append((name, rest, part))
+            whole = part
+        elif word == "stream":
+            part = Part()
+            whole.streams.append(part)
+        elif word == "set":
+            part.settings[fields[0]] = float(fields[1])
+        elif word == "group":
+            begin, count, method, *period = map(int, fields)
+            name = PERIODS[period[0]] if period else METHODS[method]
+            part.groups.append((begin, count, name))
+        elif word == "transform":
+            part.transforms.append(list(map(int, fields)))
+        elif word == "grid":
+            numbers = list(map(float, fields))
+            shape = list(map(int, fields[6:]))
+            part.grid = {"origin": numbers[:3], "voxel_size": numbers[3:6], "shape": shape}
+        elif word in ("in", "out"):
+            tensors = part.inputs if word == "in" else part.outputs
+            tensors[fields[0]] = tensor(*fields[1:])
+    return cases
+
+
+def tensor(dtype, shape, data):
+    extents = [] if shape == "scalar" else list(map(int, shape.split("x")))
+    raw = bytearray() if data == "-" else bytearray.fromhex(data)
+    return np.frombuffer(raw, DTYPES[dtype]).reshape(extents)
+
+
+def poisoned(array):
+    raw = bytearray(b"\xcd" * array.nbytes)
+    return np.frombuffer(raw, array.dtype).reshape(array.shape)
+
+
+# ---- calls ---------------------------------------------------------------------------------------
+
+
+def keywords(part, call, to, choices, written=(), flags=()):
+    """What a function or a class of robocache takes of the part, by the names of its parameters."""
+    names = list(inspect.signature(call).parameters)
+    found = {name: to(tensor) for name, tensor in part.inputs.items()}
+    if "inv_std" in found:
+        found["std"] = to(1 / part.inputs["inv_std"])  # exact: powers of two
+        del found["inv_std"]
+    if "levels" in found:
+        found["quantiles"] = part.inputs["levels"]
+        del found["levels"]
+    for name in written:
+        if f"return_{name}" in names:
+            found[f"return_{name}"] = True
+        elif name in names and name not in found:  # not read as well
+            found[name] = to(poisoned(part.outputs[name]))
+    settings = dict(part.settings)
+    bits = int(settings.pop("flags", 0))
+    found.update((flag, bool(bits >> bit & 1)) for bit, flag in enumerate(flags))
+    if "crop" in names and "min_x" in settings:
+        found["crop"] = [settings.pop(f"{end}_{axis}") for end in ("min", "max") for axis in "xyz"]
+    if "starts" in found:
+        found["start"] = found.pop("starts")
+    for name, value in settings.items():
+        if name == "clock_offset_ticks":
+            found["clock_offset"] = int(value)
+        elif name in ("ddof", "start", "step"):
+            found[name] = int(value)
+        else:
+            found[name] = choices[name][int(value)] if name in choices else value
+    if part.groups:
+        found["method"] = part.groups
+    found.update(part.grid)
+    if part.streams:
+        found["streams"] = [
+            rbc.Stream(**keywords(s, rbc.Stream, to, choices)) for s in part.streams
+        ]
+    return {**sizes(part, names), **found}
+
+
+def sizes(part, names):
+    """What only the shapes of the outputs tell, where Python makes the arrays."""
+    found = {}
+    if "max_voxels" in names:
+        found["max_voxels"] = len(part.outputs["coords"])
+        found["dtype"] = part.outputs["features"].dtype
+    if "max_points" in names and "grouped" in part.outputs:
+        found["max_points"] = part.outputs["grouped"].shape[1]
+    if "max_points" in names and "points" in part.outputs:
+        found["max_points"] = max(1, part.outputs["points"].shape[-2])
+        found["dtype"] = part.outputs["points"].dtype
+    if "k" in names:
+        found["k"] = part.outputs["indices"].shape[-1]
+    return found
+
+
+def call(op, part, to):
+    """The outputs by name."""
+    if op == "windows":
+        return call_windows(part, to)
+    function, operation = getattr(rbc, op), generate.OPERATIONS[op]
+    kinds = (argument.split(":") for argument in operation.signature.split())
+    written = [name for name, kind in kinds if kind == "out" and name in part.outputs]
+    inputs = {name: tensor.copy() for name, tensor in part.inputs.items()}  # some are written
+    part = dataclasses.replace(part, inputs=inputs)
+    answer = function(**keywords(part, function, to, operation.choices, written, operation.flags))
+    if dataclasses.is_dataclass(answer):
+        return {name: getattr(answer, name) for name in part.outputs}
+    return dict(zip(written, answer if isinstance(answer, tuple) else (answer,)))
+
+
+def call_windows(part, to):
+    """In Python a stream has a normalization, and its outputs come from the call."""
+    rotations = {value: name for name, value in rotation_reference.NAMES.items()}
+    choices, streams, outputs = generate.OPERATIONS["windows"].choices, [], []
+    for stream in part.streams:
+        given = {name: to(tensor) for name, tensor in stream.inputs.items()}
+        affine = [given.pop(name, None) for name in ("shift", "scale", "bias", "low", "high")]
+        if any(each is not None for each in affine):
+            given["normalization"] = rbc.Normalization(*affine)
+        settings = dict(stream.settings)
+        method = choices["method"][int(settings.pop("method", 0))]
+        if settings.pop("mode"):
+            given["method"] = stream.groups or method
+        given["pad"] = choices["pad"][int(settings.pop("pad"))]
+        if "clock_offset_ticks" in settings:
+            settings["clock_offset"] = int(settings.pop("clock_offset_ticks"))
+        given["transforms"] = [transform(numbers, rotations) for numbers in stream.transforms]
+        streams.append(rbc.WindowStream(given.pop("values", None), **given, **settings))
+        outputs.append([to(poisoned(stream.outputs[name])) for name in ("out", "valid")])
+    rbc.windows(
+        streams,
+        to(part.inputs["episodes"]),
+        to(part.inputs["anchors"]),
+        anchor_stream=int(part.settings["anchor_stream"]),
+        anchor_times=part.settings["flags"] == 2,
+        out=[tuple(arrays) for arrays in outputs],
+    )
+    names = ("out", "valid")
+    answers = {
+        f"streams[{n}].{name}": array
+        for n, arrays in enumerate(outputs)
+        for name, array in zip(names, arrays)
+    }
+    for n, stream in enumerate(part.streams):
+        part.outputs.update((f"streams[{n}].{name}", stream.outputs[name]) for name in names)
+    return answers
+
+
+def transform(numbers, rotations):
+    begin, count, kind, flags, stream, offset, reference_begin, *of_poses = numbers
+    kinds = ["copy", "subtract", "se3_relative", "se3_world", "se3_step"]
+    names = ("rotation", "reference_rotation", "out_rotation")
+    given = {} if kind < 2 else dict(zip(names, (rotations[value] for value in of_poses)))
+    return rbc.Transform(
+        kinds[kind],
+        begin,
+        count,
+        reference=(stream, offset),
+        reference_begin=reference_begin,
+        inverse=bool(flags),
+        **given,
+    )
+
+
+# ---- tests ---------------------------------------------------------------------------------------
+
+CASES = {name: case for path in sorted(FOLDER.glob("*.txt")) for name, *case in read(path)}
+
+
+def test_the_files_are_what_the_generator_writes():
+    files = generate.files()
+    assert {path.name for path in FOLDER.glob("*.txt")} == set(files)
+    for name, text in files.items():
+        assert (FOLDER / name).read_text() == text, name
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_numpy(name):
+    op, part = CASES[name]
+    answers = call(op, part, lambda array: array)
+    for output, expected in part.outputs.items():
+        same(output, np.asarray(answers[output]), expected)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_torch_on_cuda(name):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device that torch can use")
+    if rbc.info().cuda_unavailable:
+        pytest.skip(f"RoboCache has no CUDA here: {rbc.info().cuda_unavailable}")
+
+    def to_cuda(array):
+        if array.dtype == DTYPES["bf16"]:
+            return torch.from_numpy(array.view(np.int16)).cuda().view(torch.bfloat16)
+        return torch.from_numpy(array).cuda()
+
+    op, part = CASES[name]
+    answers = call(op, part, to_cuda)
+    for output, expected in part.outputs.items():
+        answer = answers[output].cpu()
+        if answer.dtype == torch.bfloat16:
+            answer = answer.view(torch.int16)
+        same(output, answer.numpy(), expected)
+
+
+def same(output, answer, expected):
+    """A mask is bool in Python, and numbers of voxels are int64, whatever the case asks for."""
+    if output in ("mask", "point_to_voxel"):
+        answer = answer.astype(expected.dtype)
+    assert answer.shape == expected.shape
+    assert answer.tobytes() == expected.tobytes(), f"{output}: is {answer}, expected {expected}"

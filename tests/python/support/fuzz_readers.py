@@ -1,0 +1,599 @@
+"""Damaged files of every format: bytes that flipped, ranges that are gone or repeated, cut ends.
+
+    python tests/python/support/fuzz_readers.py [--mutations N] [--seed S] [--format NAME] [--jobs J]
+    python tests/python/support/fuzz_readers.py --every-byte [--format NAME]
+
+A reader returns what it read, or raises FormatError with the file's name. It raises nothing else,
+takes at most two gigabytes and --seconds, never ends the process, and leaves every file of the
+source, and the folder around it, as they were. Mutation i of seed S is that of seed S + i. With
+--every-byte, mutation i turns all bits of byte i of a format's files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+import data_files
+import keyed_bags
+from robocache import data
+from robocache._printable import printable
+
+MEMORY = 2 << 30
+SECONDS = 30
+BLOCK = 200  # mutations of one child
+
+
+# ---- what is damaged ----
+
+
+def _bag(folder, ros1, storage="mcap", compressed=False, compression=None):
+    store = data_files.typestore(ros1)
+    messages = data_files.messages(store, 12)
+    if ros1:
+        return data_files.write_ros1(folder / "x.bag", messages, store, compression=compression)
+    return data_files.write_ros2(folder / "x", messages, store, storage, compressed)
+
+
+def _bag_of_keys(folder, kind):
+    """Topics that are split: transforms, joints and sensors of several frames."""
+    store, told = keyed_bags.store_of(kind), []
+    for i, at in enumerate(keyed_bags.times(12)):
+        order = slice(None, None, -1 if i % 2 else 1)
+        each = [("map", "arm", i), ("odom", "base_link", 2), ("map", "c", 3)][i % 3 :][order]
+        told.append(keyed_bags.tf(store, at, *each))
+        told.append(keyed_bags.joints(store, at, ["a", "joint2"][order], [i, 2][order], [1, 2]))
+        told.append(keyed_bags.sensor(store, at, ("left", "l")[i % 2], i))
+    return keyed_bags.write(folder, kind, told, store)
+
+
+def _bag_with_log(folder):
+    store = data_files.typestore()
+    return data_files.write_ros2_log(folder / "x", data_files.messages(store, 12), store, 4)
+
+
+def _mcap_without_summary(folder):
+    made = data_files.McapBytes()
+    number, declarations = made.declared("/a", "test_msgs/msg/A", "float64 x\nuint32[] n")
+    content = b"\0\1\0\0" + np.float64(0.5).tobytes() + np.array([2, 3, 4], "<u4").tobytes()
+    messages = b"".join(made.message(number, 10**9 + i * 10**7, content) for i in range(20))
+    made.chunk(declarations + messages, [number], "lz4")
+    made.data += declarations + messages
+    (folder / "x.mcap").write_bytes(made.finished(summary=False))
+    return folder / "x.mcap"
+
+
+def _mcap_of(serialization):
+    """Messages in JSON or protobuf."""
+
+    def make(folder):
+        made = data_files.McapBytes()
+        schema, kind, name = b"", "", ""
+        if serialization == "protobuf":
+            from google.protobuf import descriptor_pb2, struct_pb2
+
+            files = descriptor_pb2.FileDescriptorSet()
+            struct_pb2.DESCRIPTOR.CopyToProto(files.file.add())
+            schema, kind, name = files.SerializeToString(), "protobuf", "google.protobuf.ListValue"
+        number, declarations = made.declared("/a", name, schema, serialization, kind)
+        messages = b""
+        for i in range(20):
+            if serialization == "protobuf":
+                content = struct_pb2.ListValue(
+                    values=[{"number_value": i / 7}, {"bool_value": True}, {"string_value": "a"}]
+                ).SerializeToString()
+            else:
+                content = (
+                    f'{{"timestamp": {{"sec": 1, "nsec": {i}}}, "x": {i / 7}, "a": [{i}, 2.5], '
+                    f'"on": true, "inner": {{"name": "b", "none": null}}}}'
+                ).encode()
+            messages += made.message(number, 10**9 + i * 10**7, content)
+        made.chunk(declarations + messages, [number])
+        (folder / "x.mcap").write_bytes(made.finished(declarations=declarations))
+        return folder / "x.mcap"
+
+    return make
+
+
+def _packed_bag(mode, storage):
+    """A bag whose messages or files are compressed."""
+
+    def make(folder):
+        from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+
+        store = data_files.typestore()
+        plugin = StoragePlugin.MCAP if storage == "mcap" else StoragePlugin.SQLITE3
+        bag = Writer(folder / "x", version=9, storage_plugin=plugin)
+        bag.set_compression(CompressionMode[mode], CompressionFormat.ZSTD)
+        with bag:
+            connections = {}
+            for topic, name, at, message in data_files.messages(store, 12):
+                if topic not in connections:
+                    connections[topic] = bag.add_connection(topic, name, typestore=store)
+                bag.write(connections[topic], at, store.serialize_cdr(message, name))
+        return folder / "x"
+
+    return make
+
+
+def _npz(folder):
+    import recordings_with_faults as recordings
+
+    return recordings.save(folder / "x.npz", recordings.stream(samples=20))
+
+
+def _csv(folder):
+    rows = "\n".join(f"{0.1 * i:.3f},{i},{i * i / 7}" for i in range(30))
+    (folder / "x.csv").write_text("time [s],a,b\n" + rows + "\n")
+    return folder / "x.csv"
+
+
+def _lerobot_saved(folder):
+    """A set with statistics, which data.checks compares."""
+    data_files.write_lerobot(folder / "made", (6, 4))
+    data.open(folder / "made").save(folder / "x", "lerobot")
+    shutil.rmtree(folder / "made")
+    return folder / "x"
+
+
+def _parquet(folder):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({"timestamp": np.arange(40) / 10, "x": np.arange(40.0), "n": np.arange(40)})
+    pq.write_table(table, folder / "x.parquet")
+    return folder / "x.parquet"
+
+
+def _npy(folder):
+    (folder / "arrays").mkdir()
+    np.save(folder / "arrays/action.npy", np.arange(60.0).reshape(20, 3))
+    np.save(folder / "arrays/times.npy", np.arange(20) / 10)
+    return folder / "arrays"
+
+
+def _pcd(folder):
+    points = "\n".join(f"{i} {i / 2} {-i}" for i in range(20))
+    (folder / "x.pcd").write_text(
+        "# .PCD v0.7\nVERSION 0.7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 20\n"
+        f"HEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS 20\nDATA ascii\n{points}\n"
+    )
+    return folder / "x.pcd"
+
+
+def _pcd_binary(folder, packed=False):
+    points = np.arange(60, dtype="<f4")
+    body = points.tobytes()
+    if packed:  # LZF: runs of at most 32 bytes as they stand
+        runs = [body[i : i + 32] for i in range(0, len(body), 32)]
+        content = b"".join(bytes([len(run) - 1]) + run for run in runs)
+        body = np.array([len(content), len(body)], "<u4").tobytes() + content
+    kind = "binary_compressed" if packed else "binary"
+    (folder / "x.pcd").write_bytes(
+        b"VERSION 0.7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 20\n"
+        b"HEIGHT 1\nPOINTS 20\nDATA " + kind.encode() + b"\n" + body
+    )
+    return folder / "x.pcd"
+
+
+def _sweep(folder):
+    (np.arange(80, dtype="<f4") / 80).tofile(folder / "x.bin")
+    return folder / "x.bin"
+
+
+def _tables(folder):
+    (folder / "x").mkdir()
+    for name in ("imu", "gps"):
+        rows = "\n".join(f"{1000 * i}\t{i / 7}\tgood" for i in range(20))
+        (folder / "x" / f"{name}.tsv").write_text(f"time_us\tvalue\tstate\n{rows}\n")
+    return folder / "x"
+
+
+def _csv_of_texts(folder):
+    """Dates, a pair of columns, quotes, and a column that says which thing a row is of."""
+    (folder / "x").mkdir()
+    dates = "\n".join(f"2023-11-14 22:13:{i:02}.5+01:00,{i / 7},good" for i in range(20))
+    (folder / "x" / "dates.csv").write_text(f"when,v,state\n,m,-\n{dates}\n")
+    rows = "\n".join(f'{170 + i // 2},{i * 1000},"{i % 2}",{i}' for i in range(40))
+    (folder / "x" / "pairs.csv").write_text(f"sec, nanosec,id,v\n{rows}\n")
+    clock = "\n".join(f"23:59:{40 + i:02},{i}" for i in range(19))
+    (folder / "x" / "day.csv").write_text(f"time,v\n{clock}\n00:00:01,20\n")
+    return folder / "x"
+
+
+def _parquet_of_times(folder):
+    """A struct of a stamp beside texts, times of day, and the index of pandas."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (folder / "x").mkdir()
+    count = 30
+    stamps = [{"stamp": {"sec": 170 + i // 2, "nanosec": 5}, "frame_id": "a"} for i in range(count)]
+    things = pa.table({"header": stamps, "id": [i % 2 for i in range(count)], "v": range(count)})
+    pq.write_table(things, folder / "x" / "things.parquet", row_group_size=11)
+    day = pa.array([i * 1000 for i in range(count)], pa.time64("us"))
+    pq.write_table(pa.table({"time": day, "v": range(count)}), folder / "x" / "day.parquet")
+    lengths = pa.array([i * 1000 for i in range(count)], pa.duration("ns"))
+    index = pa.table({"v": range(count), "__index_level_0__": lengths})
+    metadata = {b"pandas": b'{"index_columns": ["__index_level_0__"]}'}
+    pq.write_table(index.replace_schema_metadata(metadata), folder / "x" / "index.parquet")
+    return folder / "x"
+
+
+def _zarr_zip(folder):
+    data_files.write_replay_buffer(folder / "made.zarr")
+    shutil.make_archive(str(folder / "x.zarr"), "zip", folder / "made.zarr")
+    shutil.rmtree(folder / "made.zarr")
+    return folder / "x.zarr.zip"
+
+
+def _zarr_2(folder):
+    import zarr
+
+    group = zarr.open_group(str(folder / "x.zarr"), mode="w", zarr_format=2)
+    for name, array in {
+        "data/action": np.arange(22.0).reshape(11, 2),
+        "meta/episode_ends": np.array([4, 9, 11]),
+    }.items():
+        made = group.create_array(
+            name, shape=array.shape, dtype=array.dtype, chunks=(3,) * array.ndim
+        )
+        made[...] = array
+    return folder / "x.zarr"
+
+
+def _in_folder(write, name, *arguments):
+    def make(folder):
+        write(folder / name, *arguments)
+        return folder / name
+
+    return make
+
+
+FORMATS = {
+    "ros1": lambda folder: _bag(folder, True),
+    "ros1-keys": lambda folder: _bag_of_keys(folder, "ros1"),
+    "ros1-bz2": lambda folder: _bag(folder, True, compression="BZ2"),
+    "ros1-lz4": lambda folder: _bag(folder, True, compression="LZ4"),
+    "mcap": lambda folder: _bag(folder, False),
+    "mcap-keys": lambda folder: _bag_of_keys(folder, "mcap"),
+    "mcap-zstd": lambda folder: _bag(folder, False, compressed=True),
+    "mcap-without-summary": _mcap_without_summary,
+    "mcap-json": _mcap_of("json"),
+    "mcap-protobuf": _mcap_of("protobuf"),
+    "mcap-packed-messages": _packed_bag("MESSAGE", "mcap"),
+    "mcap-packed-file": _packed_bag("FILE", "mcap"),
+    "sqlite3-packed-messages": _packed_bag("MESSAGE", "sqlite3"),
+    "sqlite3-packed-file": _packed_bag("FILE", "sqlite3"),
+    "sqlite3": lambda folder: _bag(folder, False, "sqlite3"),
+    "sqlite3-with-log": _bag_with_log,
+    "lerobot-2.1": _in_folder(lambda path: data_files.write_lerobot(path), "x"),
+    "lerobot-3.0": _in_folder(lambda path: data_files.write_lerobot(path, version="v3.0"), "x"),
+    "robomimic": _in_folder(data_files.write_robomimic, "x.hdf5"),
+    "aloha": _in_folder(data_files.write_aloha, "x.hdf5"),
+    "zarr": _in_folder(data_files.write_replay_buffer, "x.zarr"),
+    "zarr-2": _zarr_2,
+    "zarr-zip": _zarr_zip,
+    "csv": _csv,
+    "tables": _tables,
+    "lerobot-saved": _lerobot_saved,
+    "csv-texts": _csv_of_texts,
+    "parquet": _parquet,
+    "parquet-times": _parquet_of_times,
+    "npy": _npy,
+    "npz": _npz,
+    "pcd": _pcd,
+    "pcd-binary": _pcd_binary,
+    "pcd-compressed": lambda folder: _pcd_binary(folder, packed=True),
+    "sweep": _sweep,
+}
+
+
+# Files whose times have no unit.
+PLAIN = ("x.csv", "x.parquet", "arrays")
+
+
+# ---- how ----
+
+
+def mutate(content: bytes, rng: np.random.Generator) -> bytes:
+    """The same bytes, but for some."""
+    made = bytearray(content)
+    for _ in range(int(rng.integers(1, 4))):
+        if not made:
+            break
+        at = int(rng.integers(len(made)))
+        many = int(rng.integers(1, 33))
+        kind = int(rng.integers(8))
+        if kind <= 2:
+            made[at] ^= 1 << int(rng.integers(8))
+        elif kind == 3:
+            made[at] = int(rng.integers(256))
+        elif kind == 4:
+            del made[at:]
+        elif kind == 5:
+            del made[at : at + many]
+        elif kind == 6:
+            filler = (0, 255, 127, 128)[int(rng.integers(4))]
+            made[at : at + many] = bytes([filler]) * len(made[at : at + many])
+        else:
+            made[at:at] = made[at : at + many]
+    return bytes(made)
+
+
+def files_of(path: Path) -> list[Path]:
+    return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+
+
+def size_of(path: Path) -> int:
+    return sum(file.stat().st_size for file in files_of(path))
+
+
+def turn(path: Path, at: int) -> Path:
+    """All bits of one byte, counted through its files."""
+    for file in files_of(path):
+        content = bytearray(file.read_bytes())
+        if at < len(content):
+            content[at] ^= 0xFF
+            file.write_bytes(content)
+            return file
+        at -= len(content)
+    raise IndexError(at)
+
+
+def damage(path: Path, rng: np.random.Generator) -> Path:
+    """One of its files."""
+    files = files_of(path)
+    chosen = files[int(rng.integers(len(files)))]
+    chosen.write_bytes(mutate(chosen.read_bytes(), rng))
+    return chosen
+
+
+def read(path: Path, damaged: str) -> None:
+    """Whatever it holds, whole."""
+    opened = data.open(path, damaged=damaged, unit="s" if path.name in PLAIN else None)
+    if isinstance(opened, data.Recording):
+        opened = opened.load()
+        for stream in opened.streams.values():
+            times = stream.times()
+            if stream.values is not None and times is not None:
+                assert len(stream.values) == len(times)
+    elif isinstance(opened, data.Episodes):
+        for track in opened.tracks.values():
+            if track.values is not None:
+                np.asarray(track.values)
+        data.checks.check(opened)
+    else:
+        clouds = [opened] if isinstance(opened, data.PointCloud) else opened
+        for cloud in clouds:
+            if {*"xyz"} <= set(cloud.fields):
+                assert len(cloud.points) == len(cloud)
+
+
+def problem(path: Path, damaged: str) -> tuple[str, bool]:
+    """What is wrong with how a damaged file was read, "" if nothing; whether it was refused."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            read(path, damaged)
+    except data.FormatError as error:
+        named = str(error).startswith(printable(error.path))
+        return "" if named else f"no path in {error}", True
+    except BaseException as error:  # a MemoryError too is a defect here
+        place = error.__traceback__
+        while place.tb_next is not None:
+            place = place.tb_next
+        where = f"{Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}"
+        return f"{type(error).__name__} at {where}: {str(error)[:150]}", True
+    return "", False
+
+
+def state_of(folder: Path) -> dict[str, tuple[object, ...]]:
+    """Every entry below a folder: its kind, inode, times and content."""
+    state = {}
+    for path in [folder, *sorted(folder.rglob("*"))]:
+        about = path.lstat()
+        content = path.read_bytes() if path.is_file() else sorted(os.listdir(path))
+        state[str(path)] = (about.st_mode, about.st_ino, about.st_mtime_ns, content)
+    return state
+
+
+def play(name: str, sample: Path, folder: Path, seed: int, every_byte: bool) -> tuple[str, bool]:
+    """One mutation: what is wrong with how it was read, and whether it was read."""
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    copy = folder / f"{os.getpid()}-{seed}" / sample.name
+    copy.parent.mkdir()
+    try:
+        if sample.is_dir():
+            shutil.copytree(sample, copy)
+        else:
+            shutil.copy(sample, copy)
+        chosen = turn(copy, seed) if every_byte else damage(copy, rng)
+        before = state_of(copy.parent)
+        found, refused = problem(copy, "keep" if rng.integers(2) else "refuse")
+        after = state_of(copy.parent)
+        changed = [entry for entry in before | after if before.get(entry) != after.get(entry)]
+        if changed:
+            found = f"{found} changed: {', '.join(changed)}".strip()
+        where = f"{name} seed {seed} ({chosen.relative_to(copy.parent)})"
+        return found and f"{where}: {found}", not refused
+    finally:
+        shutil.rmtree(copy.parent)
+
+
+@dataclass
+class Outcome:
+    """Of some mutations of one format."""
+
+    name: str
+    count: int = 0
+    read: int = 0  # whole, or around the damage
+    seconds: float = 0
+    longest: float = 0
+    defects: list[str] = field(default_factory=list)
+
+    def add(self, other: Outcome) -> None:
+        self.count += other.count
+        self.read += other.read
+        self.seconds += other.seconds
+        self.longest = max(self.longest, other.longest)
+        self.defects += other.defects
+
+
+def in_child(
+    name: str,
+    sample: Path,
+    folder: Path,
+    seeds: range,
+    every_byte: bool = False,
+    seconds: float = SECONDS,
+) -> Outcome:
+    """Some mutations, in a process whose crash is a finding and does not end this one."""
+    report, write_to = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            os.close(report)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY + _size(), MEMORY + _size()))
+            for seed in seeds:
+                os.write(write_to, f"#{seed}\n".encode())
+                begin = time.monotonic()
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                found, was_read = play(name, sample, folder, seed, every_byte)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                took = time.monotonic() - begin
+                os.write(write_to, f"={int(was_read)} {took}\n".encode())
+                if found:
+                    os.write(write_to, ascii(found).encode() + b"\n")
+        os._exit(0)
+    os.close(write_to)
+    with os.fdopen(report) as lines:
+        reported = lines.read().splitlines()
+    _, status = os.waitpid(child, 0)
+    outcome = Outcome(name)
+    last = seeds[0]
+    for line in reported:
+        if line.startswith("#"):
+            last = int(line[1:])
+            outcome.count += 1
+        elif line.startswith("="):
+            was_read, took = line[1:].split()
+            outcome.read += int(was_read)
+            outcome.seconds += float(took)
+            outcome.longest = max(outcome.longest, float(took))
+        else:
+            outcome.defects.append(line)
+    if status != 0:
+        kind = "took too long" if status == signal.SIGALRM else f"ended by signal {status & 127}"
+        outcome.defects.append(f"{name} seed {last}: {kind}")
+        for left in folder.glob(f"{child}-*"):
+            shutil.rmtree(left)
+    if last != seeds[-1]:  # what comes after a crash
+        outcome.add(
+            in_child(name, sample, folder, range(last + 1, seeds[-1] + 1), every_byte, seconds)
+        )
+    return outcome
+
+
+def _size() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+
+def _in_child(arguments: tuple[object, ...]) -> Outcome:
+    return in_child(*arguments)  # type: ignore[arg-type]
+
+
+def _outcomes(blocks: list[tuple[object, ...]], jobs: int) -> Iterator[Outcome]:
+    if jobs == 1:
+        yield from map(_in_child, blocks)
+        return
+    with multiprocessing.get_context("fork").Pool(jobs) as pool:
+        yield from pool.imap_unordered(_in_child, blocks)
+
+
+def run(
+    names: Iterable[str],
+    mutations: int | None,
+    seed: int,
+    jobs: int = 1,
+    seconds: float = SECONDS,
+) -> list[Outcome]:
+    """So many mutations, shared out among formats, or of every byte: what was found."""
+    names = list(names)
+    outcomes: dict[str, Outcome] = {}
+    blocks: list[tuple[object, ...]] = []
+    each = -(-mutations // len(names)) if mutations is not None else 0
+    with tempfile.TemporaryDirectory() as made:
+        for name in names:
+            folder = Path(made) / name
+            (folder / "sample").mkdir(parents=True)
+            try:
+                sample = FORMATS[name](folder / "sample")
+            except ImportError as error:
+                print(f"{name}: left out: {error}")
+                continue
+            assert problem(sample, "refuse") == ("", False), f"{name}: the sample itself"
+            outcomes[name] = Outcome(name)
+            end = seed + each if mutations is not None else size_of(sample)
+            blocks += [
+                (name, sample, folder, range(at, min(at + BLOCK, end)), mutations is None, seconds)
+                for at in range(seed, end, BLOCK)
+            ]
+        # Formats take turns, so that a run that is cut short has some of each.
+        blocks.sort(key=lambda block: block[3][0])  # type: ignore[index]
+        for outcome in _outcomes(blocks, jobs):
+            if outcome.defects:
+                print(*outcome.defects, sep="\n", flush=True)
+            outcomes[outcome.name].add(outcome)
+    return list(outcomes.values())
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """A line for each format."""
+    lines = [f"{'format':22}{'files':>9}{'read':>9}{'s':>9}{'longest':>9}{'defects':>9}"]
+    for of in outcomes:
+        numbers = f"{of.count:9}{of.read:9}{of.seconds:9.0f}{of.longest:9.2f}{len(of.defects):9}"
+        lines.append(f"{of.name:22}{numbers}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--mutations", type=int, default=10000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--format", choices=FORMATS, action="append")
+    parser.add_argument("--every-byte", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="that a file may take")
+    given = parser.parse_args()
+    names = given.format or list(FORMATS)
+    mutations = None if given.every_byte else given.mutations
+    outcomes = run(
+        names, mutations, 0 if given.every_byte else given.seed, given.jobs, given.seconds
+    )
+    print(table(outcomes))
+    defects = sum(len(of.defects) for of in outcomes)
+    print(
+        f"{sum(of.count for of in outcomes)} files of {len(outcomes)} formats, defects: {defects}"
+    )
+    return 1 if defects else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

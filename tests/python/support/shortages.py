@@ -1,0 +1,220 @@
+"""Too little memory, too few threads or files, too little space: told as that, and nothing is lost.
+
+    python tests/python/support/shortages.py [--format NAME] [--task NAME] [--steps N]
+
+Every source is read, and every kind of file is written, under limits from none to enough. Each
+attempt gives all of the right result, or fails with MemoryError or an OSError that names what was
+short and a file. It never calls a source damaged, never drops a part of one, and a writer that
+fails leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+import data_sources
+import forked
+import robocache as rbc
+from robocache import data
+
+SHORT = {"ENOMEM", "EMFILE", "ENFILE", "EAGAIN", "ENOSPC", "EFBIG", "EDQUOT"}
+SECONDS = 20.0
+
+
+def attempts(steps: int, writes: bool) -> Iterator[tuple[str, int]]:
+    """Kinds of limits, each with how much more of it a process may have: from none to enough."""
+    for i in range(steps):
+        yield "memory", int(2 ** (12 + 16 * i / steps)) - 4096  # 0 to 256 MiB
+        yield "files", i
+        if writes:
+            yield "file size", int(2 ** (16 * i / steps)) - 1
+    yield from (("threads", count) for count in (0, 1, 2, 4))
+    yield "file size", 0
+
+
+def fault(told: dict, good: list, path: Path, reads: bool = True) -> str:
+    """What is wrong with an attempt; "" if nothing. A writer's memory is not a file's."""
+    if "hung" in told:
+        return "hung"
+    if "ended" in told:
+        return f"the process ended with {told['ended']}"
+    if "result" in told:
+        return "" if told["result"] == good else f"another result: {str(told['result'])[:200]}"
+    names, text = told["error"], told["text"]
+    is_named = path.name in told["file"] or path.name in text
+    if "MemoryError" in names:
+        return "" if is_named or not reads else f"MemoryError without a file: {text[:160]}"
+    if "OSError" in names and errno.errorcode.get(told["number"]) in SHORT:
+        return "" if is_named else f"OSError without a file: {text[:160]}"
+    return f"{names[0]}: {text[:220]}"
+
+
+# ---- what writes --------------------------------------------------------------------------------
+
+
+def _recording() -> data.Recording:
+    rng = np.random.default_rng(0)
+    streams = [
+        data.RecordedStream(
+            name, "test", ("x", "y"), rng.normal(size=(4000, 2)), {"log": np.arange(4000) / 100}
+        )
+        for name in ("arm", "base")
+    ]
+    return data.Recording.of(streams)
+
+
+def _episodes() -> data.Episodes:
+    tracks = {
+        name: rbc.Track(
+            np.random.default_rng(1).normal(size=(4000, 2)),
+            [0, 1500, 4000],
+            times=np.arange(4000.0),
+        )
+        for name in ("state", "action")
+    }
+    return data.Episodes(tracks)
+
+
+def _saver(make, form):
+    given = make()
+    return lambda out: given.save(out, form)
+
+
+def _cli(*arguments):
+    """A command that reads a recording of ``_recording`` and writes to a place."""
+
+    def write(out):
+        source = out.parent.parent / "recording.npz"
+        code, _, text = forked.command(
+            arguments[0], source, *(str(out) if a is None else a for a in arguments[1:])
+        )
+        if code == 0:
+            return
+        for number in (*map(errno.__dict__.get, SHORT),):
+            if os.strerror(number) in text:
+                raise OSError(number, text, str(out))
+        if "memory gave out" in text:
+            raise MemoryError(text)
+        raise RuntimeError(text)
+
+    return write
+
+
+WRITERS = {
+    "npz": _saver(_recording, "npz"),
+    "npz of episodes": _saver(_episodes, "npz"),
+    "zarr": _saver(_episodes, "zarr"),
+    "zarr of a recording": _saver(_recording, "zarr"),
+    "lerobot": _saver(_episodes, "lerobot"),
+    "page": lambda out: data.report_html(_recording(), out) and None,
+    "resample": _cli("resample", "--rate", "50", "-o", None),
+    "report": _cli("report", "--html", None),
+    "stats": _cli("stats", "--write", "openpi", "-o", None),
+}
+ENDINGS = {"page": ".html", "report": ".html", "resample": ".npz", "stats": ".json"}
+
+
+def written(write, folder: Path, name: str) -> list:
+    """What is there after a writer, by name; of a page and the like, that it is there."""
+    out = folder / name
+    write(out)
+    files = sorted(p for p in folder.rglob("*") if p.is_file())
+    return [[str(p.relative_to(folder)), hashlib.sha256(p.read_bytes()).hexdigest()] for p in files]
+
+
+# ---- attempts -----------------------------------------------------------------------------------
+
+
+MET: Counter[str] = Counter()  # how often each kind of limit made an attempt fail
+
+
+def attempt(kind, amount, function, *arguments):
+    user = forked.NOBODY if kind == "threads" else None
+    limits = forked.limited(kind, amount)
+    told = forked.call(function, *arguments, seconds=SECONDS, limits=limits, user=user)
+    MET[kind] += "result" not in told
+    return told
+
+
+def read_all(name: str, folder: Path, steps: int) -> list[str]:
+    """What is wrong with how a format is read."""
+    folder.mkdir(mode=0o755)
+    made = forked.call(lambda: str(data_sources.make(name, folder / "sample")), seconds=60)
+    if made.get("result") == "None":
+        print(f"{name}: left out: no package writes it", file=sys.stderr)
+        return []
+    sample = Path(made["result"])
+    good, modules = forked.good(data_sources.held, sample)
+    forked.import_all(modules)
+    found, before = [], data_sources.files_below(folder)
+    for kind, amount in attempts(steps, writes=False):
+        told = attempt(kind, amount, data_sources.held, sample, "keep")
+        text = fault(told, good, folder / "sample")
+        if text:
+            found.append(f"{name}: {kind} {amount}: {text}")
+    if data_sources.files_below(folder) != before:
+        found.append(f"{name}: the source was changed")
+    return found
+
+
+def write_all(name: str, folder: Path, steps: int) -> list[str]:
+    """What is wrong with a writer."""
+    folder.mkdir(mode=0o755)
+    _recording().save(folder / "recording.npz", "npz")
+    write = WRITERS[name]
+    (folder / "good").mkdir()
+    out = "out" + ENDINGS.get(name, "")
+    good, modules = forked.good(written, write, folder / "good", out)
+    forked.import_all(modules)
+    found = []
+    for kind, amount in attempts(steps, writes=True):
+        place = folder / "tried"
+        place.mkdir()
+        place.chmod(0o777)
+        told = attempt(kind, amount, written, write, place, out)
+        text = fault(told, good, place / out, reads=False)
+        left = sorted(str(p.relative_to(place)) for p in place.rglob("*"))
+        if "result" not in told and left:
+            text = f"{text}; left behind: {left[:4]}"
+        if text:
+            found.append(f"{name}: {kind} {amount}: {text}")
+        shutil.rmtree(place)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--format", choices=data_sources.SOURCES, action="append")
+    parser.add_argument("--writer", choices=WRITERS, action="append")
+    parser.add_argument("--steps", type=int, default=8)
+    told = parser.parse_args()
+    some = told.format or told.writer
+    results = {}
+    folder = Path(tempfile.mkdtemp())  # a TemporaryDirectory would end with the first child
+    folder.chmod(0o755)
+    forked.import_all(["robocache.cli._app"])
+    try:
+        for name in (told.format or ()) if some else data_sources.SOURCES:
+            results[f"read {name}"] = read_all(name, folder / name, told.steps)
+        for name in (told.writer or ()) if some else WRITERS:
+            results[f"write {name}"] = write_all(name, folder / f"write {name}", told.steps)
+    finally:
+        shutil.rmtree(folder)
+    print(json.dumps({"found": results, "met": MET}, indent=1))
+    return 1 if any(results.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
