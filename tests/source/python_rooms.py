@@ -1,0 +1,106 @@
+"""Checks that each room of the Python package imports only rooms to its left.
+
+    python_rooms.py PACKAGE
+
+A room is a folder of the package. ROOMS lists them from left to right; names in one line do not
+import each other. Imports inside functions and under TYPE_CHECKING are free: they cannot make a
+cycle while the package is imported. Modules of FREE may be imported from everywhere.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+FREE = ("_core", "_abi", "_printable", "_text_table", "_typing")
+ROOMS = (
+    ("_files", "_library"),
+    ("_arguments",),
+    ("_operations", "_statistics"),
+    ("_timing", "statistics_files"),
+    ("_episodes",),
+    ("_windows",),
+    ("", "torch"),  # the public names; robocache.torch
+    # inside of robocache.data: what all of it shares, kinds, the model, checks, formats, actions
+    ("data._errors", "data._findings", "data._format_values", "data._progress", "data._time_units"),
+    ("data._file_access",),
+    ("data._options",),
+    ("data._kinds",),
+    ("data._source",),
+    ("data._recording", "data._episode_methods", "data._point_clouds"),
+    ("data._episodes",),
+    ("data._checks",),
+    ("data._formats",),
+    ("data.checks", "data._align_cuts", "data._align_rules", "data._save"),
+    ("data._align",),
+    ("data._report", "data._rerun", "data._sync"),
+    ("data",),
+    ("ray",),
+    ("cli",),
+    ("__main__",),
+)
+LEVELS = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
+
+
+def room_of(module: str) -> str:
+    """The longest name in ROOMS that is the module or a folder around it."""
+    parts = module.split(".") if module else []
+    for count in range(len(parts), 0, -1):
+        if (name := ".".join(parts[:count])) in LEVELS:
+            return name
+    return "" if len(parts) < 2 else parts[0]
+
+
+def imports(body: list[ast.stmt]) -> Iterator[ast.ImportFrom]:
+    """The relative imports that run when a module is imported."""
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield node
+        elif isinstance(node, ast.If):
+            checked = "TYPE_CHECKING" in ast.unparse(node.test)
+            yield from imports(node.orelse if checked else node.body + node.orelse)
+        elif isinstance(node, (ast.Try, ast.With, ast.ClassDef)):
+            yield from imports(node.body)
+
+
+def problems(package: Path) -> list[str]:
+    files = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package).with_suffix("").parts
+        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    found = []
+    for module, path in files.items():
+        room = room_of(module)
+        if module in FREE:
+            continue
+        if module and room not in LEVELS:
+            found.append(f"{path}: is in no room; name it in ROOMS of {Path(__file__).name}")
+            continue
+        folder = path.parent.relative_to(package).parts
+        for node in imports(ast.parse(path.read_text("utf-8")).body):
+            base = list(folder[: len(folder) - node.level + 1])
+            base += node.module.split(".") if node.module else []
+            for alias in node.names:
+                name = ".".join([*base, alias.name])
+                target = name if name in files else ".".join(base)
+                if name in FREE or target in FREE or room_of(target) == room:
+                    continue
+                if LEVELS[room_of(target)] >= LEVELS[room]:
+                    found.append(
+                        f"{path}:{node.lineno}: {room or 'robocache'} imports {alias.name} of "
+                        f"{room_of(target) or 'robocache'}, which is not to its left. Import it "
+                        "inside of the function that uses it, or move one of the two"
+                    )
+    return found
+
+
+def main() -> int:
+    found = problems(Path(sys.argv[1]))
+    print("\n".join(found) or "every room imports only rooms to its left")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
