@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-FREE = ("_core", "_abi", "_printable", "_text_table", "_typing")
+FREE = ("_core", "_abi", "_printable", "_public", "_text_table", "_typing")
 ROOMS = (
     ("_files", "_library"),
     ("_arguments",),
@@ -30,7 +30,6 @@ ROOMS = (
     ("data._kinds",),
     ("data._source",),
     ("data._recording", "data._episode_methods", "data._point_clouds"),
-    ("data._episodes",),
     ("data._checks",),
     ("data._formats",),
     ("data.checks", "data._align_cuts", "data._align_rules", "data._save"),

@@ -45,6 +45,7 @@ from ._operations.unproject import Cloud, unproject
 from ._operations.voxelize import voxelize
 from ._operations.voxelize_sparse import SparseVoxels, voxelize_sparse
 from ._operations.voxelize_tsdf import voxelize_tsdf
+from ._public import publish
 from ._statistics.accumulator import StatisticsAccumulator, statistics
 from ._statistics.normalization import Normalization
 from ._statistics.result import StatisticsResult
@@ -58,20 +59,6 @@ from ._windows.transform import Transform
 from ._windows.window import Window
 from ._windows.window_stream import WindowStream
 from ._windows.windows import windows
-
-if TYPE_CHECKING:
-    from . import data as data
-    from . import ray as ray
-    from . import torch as torch
-else:
-
-    def __getattr__(name):
-        if name in ("data", "ray", "torch"):  # they take a while to import: when asked for
-            import importlib
-
-            return importlib.import_module(f".{name}", __name__)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
 
 __all__ = [
     "Channel",
@@ -124,3 +111,22 @@ __all__ = [
     "voxelize_tsdf",
     "windows",
 ]
+
+publish(__name__)
+
+if TYPE_CHECKING:
+    from . import data as data
+    from . import ray as ray
+    from . import torch as torch
+else:
+    _LAZY = ("data", "ray", "torch")  # they take a while to import, or other packages
+
+    def __getattr__(name):
+        if name in _LAZY:
+            import importlib
+
+            return importlib.import_module(f".{name}", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__():
+        return sorted([*__all__, *_LAZY])

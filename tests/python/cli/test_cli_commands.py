@@ -246,7 +246,7 @@ def test_sync_of_tracks(tmp_path, lerobot):
         "action": Track(values, state.episode_offsets, times=state.times),
         "state": Track(late, state.episode_offsets, times=state.times),
     }
-    data.save(data.Episodes.of(Episodes(tracks)), tmp_path / "lag", "lerobot")
+    data.save(Episodes(tracks), tmp_path / "lag", "lerobot")
     out = told("sync", tmp_path / "lag", "--a", "action", "--b", "state:[0]", "--kind-b", "change")
     assert out["offset"] == pytest.approx(-0.3, abs=0.01)
 

@@ -44,7 +44,7 @@ def arm(tmp_path):
             rng.normal(size=(20, 3)).astype("f4"), offsets, times=times, names=["b", "grip", "a"]
         ),
     }
-    data.save(data.Episodes.of(Episodes(tracks)), tmp_path / "arm", "lerobot")
+    data.save(Episodes(tracks), tmp_path / "arm", "lerobot")
     return tmp_path / "arm", tracks
 
 

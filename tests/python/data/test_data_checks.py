@@ -10,7 +10,8 @@ import pytest
 
 import data_files
 import robocache as rbc
-from robocache.data._episodes import About
+from robocache._episodes.episodes import make_episodes
+from robocache._episodes.lazy_tracks import About
 
 data = rbc.data
 checks = rbc.data.checks
@@ -115,7 +116,7 @@ def test_channels():
 def test_the_unit_that_episodes_tell_is_the_one_that_holds():
     """Of float times it is seconds, whatever is told of times that do not tell theirs."""
     track = rbc.Track(np.zeros((40, 1)), [0, 20, 40], times=np.tile(np.arange(20) / 16, 2))
-    episodes = data.Episodes.made({"arm": track}, about=About("a set", unit="s"))
+    episodes = make_episodes({"arm": track}, about=About("a set", unit="s"))
     survey = checks.survey(episodes, unit="ms", max_gap=0.04)
     gaps = [finding.text for finding in survey.findings if finding.kind == "gaps"]
     assert survey.unit == "s" and "longest of 62.5 ms" in gaps[0]
@@ -123,7 +124,7 @@ def test_the_unit_that_episodes_tell_is_the_one_that_holds():
         assert report.streams["arm"].rate == pytest.approx(16)
     assert episodes.align(16, unit="ms")["arm"].num_rows == 40
     ticks = rbc.Track(np.zeros((3, 1)), [0, 3], times=np.array([0, 500, 1000]))
-    whole = data.Episodes.made({"arm": ticks}, about=About("a set", unit="ms"))
+    whole = make_episodes({"arm": ticks}, about=About("a set", unit="ms"))
     assert whole.align(10, unit="s")["arm"].num_rows == 11
 
 

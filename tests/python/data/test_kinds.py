@@ -155,7 +155,7 @@ def test_arrays_of_episodes(name, width, begins):
     for begin in begins:
         values[:, begin : begin + 4] = turning()
     track = rbc.Track(values, [0, 60, 101], times=np.concatenate([TIMES[:60], TIMES[:41]]))
-    episodes = data.Episodes.made({name: track})
+    episodes = data.Episodes({name: track})
     got = episodes.align(30)[name]
     assert [c.kind for c in got.channels].count("quaternion") == 4 * len(begins)
     first = slice(0, got.lengths[0])
@@ -326,7 +326,7 @@ def test_an_angle_of_several_turns_is_a_note():
 def test_jumps_between_episodes_do_not_count():
     values = np.tile(np.linspace(-3, 3, 50), 2)[:, None]
     track = rbc.Track(values, [0, 50, 100], names=["joint_1"])
-    assert data.Episodes.made({"s": track})["s"].channels[0].kind == "number"
+    assert data.Episodes({"s": track})["s"].channels[0].kind == "number"
 
 
 def test_roll_pitch_and_yaw():
@@ -363,7 +363,7 @@ def test_rotation_vectors():
         assert (got * expected.inv()).magnitude().max() < 1e-12
         assert np.linalg.norm(track.values[:, 3:], axis=1).max() <= np.pi * (1 + 1e-12)
     track = rbc.Track(six[:, 3:].astype("f4"), [0, 101], times=TIMES)
-    episodes = data.Episodes.made({"robot0_eef_rot_axis_angle": track})
+    episodes = data.Episodes({"robot0_eef_rot_axis_angle": track})
     (name,) = episodes.tracks
     own = episodes.align(30)[name]
     got = Rotation.from_rotvec(own.values)
@@ -726,7 +726,7 @@ def test_relative_actions_ask_too(tmp_path, command):
         for name in ("state", "action")
     }
     path = tmp_path / "set.npz"
-    data.Episodes.made(tracks).save(path)
+    data.Episodes(tracks).save(path)
 
     def run(*options):
         return CliRunner().invoke(app, [*command, str(path), *options])

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import robocache as rbc
 from test_dlpack import Producer
 from test_resample import FLOATS, INTEGERS, STEPS, assert_answers, methods, names_of, same_bits
+
+import robocache as rbc
 
 # ---- at random -----------------------------------------------------------------------------------
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_resample import FLOATS, relaid, same_bits
 
 import robocache as rbc
 import voxel_reference
-from test_resample import FLOATS, relaid, same_bits
 
 MODES = ["occupancy", "count", "sum", "mean", "max", "min"]
 REDUCTIONS = MODES[2:]

@@ -1,7 +1,7 @@
 """Damaged files of every format: bytes that flipped, ranges that are gone or repeated, cut ends.
 
-    python tests/python/support/fuzz_readers.py [--mutations N] [--seed S] [--format NAME] [--jobs J]
-    python tests/python/support/fuzz_readers.py --every-byte [--format NAME]
+    python fuzz_readers.py [--mutations N] [--seed S] [--format NAME] [--jobs J]
+    python fuzz_readers.py --every-byte [--format NAME]
 
 A reader returns what it read, or raises FormatError with the file's name. It raises nothing else,
 takes at most two gigabytes and --seconds, never ends the process, and leaves every file of the

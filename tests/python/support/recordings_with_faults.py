@@ -113,4 +113,4 @@ def episodes(count=5, rows=40, seed=1) -> data.Episodes:
     }
     from robocache import Episodes
 
-    return data.Episodes.of(Episodes(tracks, tasks=["stack"] * count))
+    return Episodes(tracks, tasks=["stack"] * count)

@@ -99,7 +99,11 @@ def clouds(points: Array) -> None:
     assert_type(rbc.voxelize(torch.zeros(3, 3), mode="count", **grid), torch.Tensor)
     rbc.voxelize_sparse(points, **grid)
     voxels = rbc.voxelize_sparse(points, origin=points[0], voxel_size=(1, 1, 2), shape=shape)
-    assert_type(voxels.trimmed(), rbc.SparseVoxels[Array])
+    assert_type(
+        voxels.trimmed(), rbc.SparseVoxels[Array, npt.NDArray[np.int32], npt.NDArray[np.int64]]
+    )
+    assert_type(voxels.coords, npt.NDArray[np.int32])
+    assert_type(voxels.num_voxels, npt.NDArray[np.int64])
     assert_type(voxels.features, Union[Array, Any])
     tsdf, weight, dropped = rbc.voxelize_tsdf(
         points,
@@ -237,3 +241,18 @@ def contexts() -> None:
     except rbc.RoboCacheError as error:
         assert_type(error.status, rbc.Status)
     assert_type(rbc.__version__, str)
+
+
+def files(path: str) -> None:
+    assert_type(rbc.data.open_recording(path), rbc.data.Recording)
+    assert_type(rbc.data.open_recording(path, unit="us").align(50), rbc.Episodes)
+    assert_type(rbc.data.open_episodes(path, damaged="keep"), rbc.Episodes)
+    assert_type(rbc.data.open_episodes(path).report(), rbc.Report)
+    assert_type(rbc.data.open_clouds(path)[0], rbc.data.PointCloud)
+    opened = rbc.data.open(path)
+    if isinstance(opened, rbc.data.Recording):
+        assert_type(opened.left_out, tuple[rbc.data.LeftOut, ...])
+    assert_type(rbc.data.open_recording(path)["arm"], rbc.data.RecordedStream)
+
+    rbc.data.open_recording(path, damaged="ignore")  # type: ignore
+    rbc.data.open_episodes(path).voxelize()  # type: ignore

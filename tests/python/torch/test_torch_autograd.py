@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from test_resample import problems
 
 import robocache as rbc
-from test_resample import problems
 
 torch = pytest.importorskip("torch")
 

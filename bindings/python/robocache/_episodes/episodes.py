@@ -1,14 +1,16 @@
-"""Episodes of a data set in memory: what readers of recordings fill, and windows are cut from."""
+"""Episodes of a data set: what readers of recordings give, and windows are cut from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .._library.errors import shown
 from .._operations.stream import array_text
 from .._text_table import text_table
+from .lazy_tracks import About, LazyTracks, TrackInfo
 from .track import Track
 from .validation import chosen_episodes
 
@@ -16,12 +18,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from .._timing.report import Report
+    from .._windows.spec import WindowSpec
+    from ..data._checks.statistics import EpisodeQuantiles
+    from ..data._errors import LeftOut, Problem
+    from ..data._findings import Finding
+
+# Methods that need robocache.data import it when they are called: importing robocache stays fast.
+
 
 class Episodes:
     """E episodes of a robot: named tracks, each with its own rate, and the tasks.
 
-    ``len`` is E, ``episodes["state"]`` a track, and ``print`` shows a table of all. Plain data: it
-    is pickled, copied and compared as such, and cannot be changed.
+    ``len`` is E, ``episodes["state"]`` a track, and ``print`` shows a table of all. Episodes are
+    made from tracks in memory, or by :func:`robocache.data.open`, which reads a track from disk
+    when it is first used, and keeps it: :meth:`select` before that reads only the selected episodes
+    and tracks. Plain data: they are pickled, copied and compared as such, and cannot be changed.
 
     Parameters
     ----------
@@ -53,6 +65,8 @@ class Episodes:
     2
     """
 
+    _about = About()
+
     def __init__(
         self,
         tracks: Mapping[str, Track],
@@ -60,8 +74,10 @@ class Episodes:
         tasks: Sequence[Any] | None = None,
         source: str | None = None,
     ) -> None:
-        self._tracks = _checked_tracks(tracks)
-        self._tasks = None if tasks is None else _checked_tasks(tasks, self.num_episodes)
+        self._tracks: Mapping[str, Track] = _checked_tracks(tracks)
+        self._tasks: tuple[Any, ...] | None = None
+        if tasks is not None:
+            self._tasks = _checked_tasks(tasks, self.num_episodes)
         if source is not None and not isinstance(source, str):
             raise TypeError(f"source: is {shown(source)}, expected a string")
         self._source = source
@@ -81,45 +97,162 @@ class Episodes:
         """Where they come from, or None."""
         return self._source
 
+    # ---- what is known without reading ----------------------------------------------------------
+
+    @property
+    def format(self) -> str:
+        """Such as "LeRobot v3.0"."""
+        return self._about.format
+
+    @property
+    def rate(self) -> float | None:
+        """Frames a second, as the data set says; None where it does not."""
+        return self._about.rate
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of times that do not tell it, such as "s"; None where it is not known."""
+        return self._about.unit
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """What else the data set tells: its robot, its attributes."""
+        return MappingProxyType(dict(self._about.info))
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """What the data set holds and its tracks do not, with the reason."""
+        return self._about.left_out
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What an alignment left out of the streams, since others begin late or end early."""
+        return self._about.notes
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Damage that was read around, of what was read so far."""
+        return tuple(self._about.problems)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the tracks are in memory."""
+        return self._lazy is None or self._lazy.is_loaded
+
     @property
     def num_episodes(self) -> int:
         """E."""
+        if self._lazy is not None:
+            return len(self._lazy.chosen)
         return next(iter(self._tracks.values())).num_episodes
 
     @property
     def nbytes(self) -> int:
-        """Of all arrays of all tracks."""
+        """Of all arrays of all tracks, which are read for it."""
         return sum(track.nbytes for track in self._tracks.values())
 
     def lengths(self, track: str) -> NDArray[np.int64]:
         """How many rows of a track each episode has, int64 [E] in NumPy.
+
+        Before the track is read, they are those that the data set states.
 
         Raises
         ------
         KeyError
             There is no track of this name.
         """
-        return self[track].lengths
+        if self._lazy is None or self.is_loaded or track not in self._tracks:
+            return self[track].lengths
+        return self._lazy.lengths
 
-    def select(self, indices: Any) -> Episodes:
-        """Some of the episodes, in this order, copied together.
+    def track_info(self, name: str) -> TrackInfo:
+        """The channels and the dtype of a track, without reading it."""
+        if self._lazy is not None and name in self._lazy.infos:
+            return self._lazy.infos[name]
+        track = self[name]
+        dtype = "" if track.values is None else str(track.values.dtype)
+        return TrackInfo(track.names, dtype, track.num_channels)
+
+    def stored_statistics(self) -> Mapping[str, Any]:
+        """The statistics that the data set holds: :class:`robocache.StatisticsResult` by track.
+
+        Empty where it holds none. They may be wrong: :func:`robocache.data.checks.check` compares
+        them with those of the data.
+        """
+        return {} if self._about.stored is None else self._about.stored()
+
+    def with_kinds(self, kinds: Mapping[str, Mapping[str, str]]) -> Episodes:
+        """The same with kinds of channels, as ``open`` takes them."""
+        from ..data._kinds.declared import columns_of, require_streams
+        from ..data._kinds.tracks import labelled
+
+        require_streams(kinds, self._tracks, "track")
+        for name, of in kinds.items():
+            info = self.track_info(name)
+            for channels, kind in of.items():
+                where = f"kinds: {name}:{channels}={kind}"
+                columns_of(channels, info.names, info.channels, where, name)
+        tracks: Any
+        if self._lazy is not None and not self.is_loaded:
+            tracks = self._lazy.only(list(self._lazy.infos))
+            tracks.kinds = {**self._lazy.kinds, **kinds}
+        else:
+            tracks = {name: labelled(t, name, kinds.get(name)) for name, t in self.tracks.items()}
+        return make_episodes(tracks, tasks=self._tasks, source=self._source, about=self._about)
+
+    def _stored_by_episode(self, track: str) -> EpisodeQuantiles | None:
+        """The quantiles of each episode that the data set holds of a track."""
+        return None if self._about.by_episode is None else self._about.by_episode(track)
+
+    def _checked(self, stored: Mapping[str, Any]) -> list[Finding]:
+        """What only the reader of the format can find; ``stored``: the statistics that it holds."""
+        return [] if self._about.checks is None else self._about.checks(self._about.chosen, stored)
+
+    # ---- reading and choosing -------------------------------------------------------------------
+
+    def load(self) -> Episodes:
+        """The same, read."""
+        if self._lazy is not None:
+            self._lazy.load()
+        return self
+
+    def select(self, indices: Any = None, *, tracks: Collection[str] | None = None) -> Episodes:
+        """Some of the episodes, in this order, and some of the tracks.
 
         Parameters
         ----------
         indices
-            A list or array of their numbers, a slice, or a bool array [E].
+            A list or array of their numbers, a slice, or a bool array [E]; None: all.
+        tracks
+            Names; None: all.
 
         Raises
         ------
         IndexError
             There is no episode of such a number.
+        KeyError
+            There is no such track.
         TypeError
             They are no numbers.
         """
-        chosen = chosen_episodes(indices, self.num_episodes)
+        chosen = chosen_episodes(slice(None) if indices is None else indices, self.num_episodes)
+        names = tuple(self._tracks) if tracks is None else tuple(tracks)
+        for name in names:
+            if name not in self:
+                raise KeyError(f"tracks: has {name!r}, expected {_names(self._tracks)}")
         tasks = None if self._tasks is None else [self._tasks[e] for e in chosen.tolist()]
-        tracks = {name: track.select(chosen) for name, track in self._tracks.items()}
-        return type(self)(tracks, tasks=tasks, source=self._source)
+        made: Any
+        if self._lazy is not None and not self.is_loaded:
+            made = self._lazy.only(names).select(chosen)
+        else:
+            made = {name: self[name] for name in names}
+            if indices is not None:
+                made = {name: track.select(chosen) for name, track in made.items()}
+        about = self._about
+        if indices is not None:
+            kept = chosen if about.chosen is None else about.chosen[chosen]
+            about = replace(about, stored=None, by_episode=None, chosen=kept)
+        return make_episodes(made, tasks=tasks, source=self._source, about=about)
 
     def to(self, device: Any) -> Episodes:
         """The same on a device, with one copy of each array that is not there.
@@ -138,7 +271,65 @@ class Episodes:
             Neither torch nor CuPy is installed.
         """
         tracks = {name: track.to(device) for name, track in self._tracks.items()}
-        return type(self)(tracks, tasks=self._tasks, source=self._source)
+        return make_episodes(tracks, tasks=self._tasks, source=self._source, about=self._about)
+
+    # ---- what is done with them -----------------------------------------------------------------
+
+    def report(self, unit: str | None = None) -> Report:
+        """Rates, jitter, gaps and repeats of all tracks with times: :func:`robocache.report`.
+
+        Nothing is a gap between episodes. ``unit`` is that of times that do not tell it.
+        """
+        from ..data._episode_methods import report_of
+
+        return report_of(self, unit)
+
+    def statistics(self, tracks: Collection[str] | None = None, **options: Any) -> dict[str, Any]:
+        """Exact statistics by track: see :func:`robocache.data.statistics`."""
+        from ..data._episode_methods import statistics
+
+        return statistics(self, tracks, **options)
+
+    def windows(
+        self, spec: WindowSpec, which: Any = None, anchors: Any = None, **options: Any
+    ) -> dict[str, tuple[Any, Any]]:
+        """Training samples cut out of the episodes, in one call: :meth:`robocache.WindowSpec.cut`.
+
+        Parameters
+        ----------
+        spec
+            :class:`robocache.WindowSpec`, whose windows are of these tracks.
+        which, anchors
+            The episode of each sample, and its row there of the anchor's track; None: all samples,
+            in order, which many windows of many rows make large. Shuffled batches are
+            ``robocache.torch.WindowLoader``'s.
+        options
+            As of :meth:`robocache.WindowSpec.cut`.
+
+        Returns
+        -------
+        dict
+            For each window (values [B,O,D'], valid [B,O]).
+        """
+        if (which is None) != (anchors is None):
+            raise ValueError("anchors: go with which, expected both or none")
+        if which is None:
+            which, anchors = spec.samples(self)
+        return spec.cut(self, which, anchors, **options)
+
+    def align(self, rate: Any, **options: Any) -> Episodes:
+        """All tracks of each episode on one clock: see :func:`robocache.data.align`."""
+        from ..data._align import align
+
+        return align(self, rate, **options)
+
+    def save(
+        self, path: Any, format: str = "npz", *, overwrite: bool = False
+    ) -> tuple[LeftOut, ...]:
+        """Write every value and stamp: see :func:`robocache.data.save`."""
+        from ..data._save import save
+
+        return save(self, path, format, overwrite=overwrite)
 
     def __len__(self) -> int:
         return self.num_episodes
@@ -147,8 +338,7 @@ class Episodes:
         try:
             return self._tracks[name]
         except (KeyError, TypeError):
-            names = ", ".join(map(repr, self._tracks))
-            raise KeyError(f"track: is {shown(name)}, expected one of {names}") from None
+            raise KeyError(f"track: is {shown(name)}, expected {_names(self._tracks)}") from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._tracks
@@ -164,14 +354,52 @@ class Episodes:
 
     __hash__ = None  # type: ignore[assignment]
 
+    @property
+    def _lazy(self) -> LazyTracks | None:
+        return self._tracks if isinstance(self._tracks, LazyTracks) else None
+
     def __repr__(self) -> str:
-        rows = [["track", "rows", "lengths", "channels", "dtype", "times", "rate"]]
-        rows += [[name, *_told(track)] for name, track in self._tracks.items()]
         source = "" if self._source is None else f" of {self._source}"
-        return f"{len(self)} episodes{source}, {_size(self.nbytes)}\n{text_table(rows)}"
+        if self._lazy is None or self.is_loaded:
+            rows = [["track", "rows", "lengths", "channels", "dtype", "times", "rate"]]
+            rows += [[name, *_cells(track)] for name, track in self._tracks.items()]
+            return f"{len(self)} episodes{source}, {_size(self.nbytes)}\n{text_table(rows)}"
+        rows = [["track", "channels", "dtype"]]
+        for name in self._tracks:
+            info = self.track_info(name)
+            rows.append([name, str(info.channels or "-"), info.dtype or "-"])
+        total = int(self._lazy.lengths.sum())
+        rate = "" if self.rate is None else f" at {self.rate:g} Hz"
+        head = f"{len(self)} episodes{source}, {self.format}, {total} frames{rate}, not read yet"
+        return f"{head}\n{text_table(rows)}"
 
 
-def _told(track: Track) -> list[str]:
+def make_episodes(
+    tracks: Mapping[str, Track] | LazyTracks,
+    *,
+    tasks: Sequence[Any] | None = None,
+    source: str | None = None,
+    about: About | None = None,
+) -> Episodes:
+    """Episodes with what a reader knows beside the tracks, which may not be read yet."""
+    if isinstance(tracks, LazyTracks):
+        made = Episodes.__new__(Episodes)
+        tracks.path = source or ""
+        made._tracks = tracks
+        made._tasks = None if tasks is None else tuple(tasks)
+        made._source = source
+    else:
+        made = Episodes(tracks, tasks=tasks, source=source)
+    if about is not None:
+        made._about = about
+    return made
+
+
+def _names(tracks: Mapping[str, Track]) -> str:
+    return ", ".join(map(repr, tracks))
+
+
+def _cells(track: Track) -> list[str]:
     lengths = track.lengths
     spread = "-"
     if len(lengths):

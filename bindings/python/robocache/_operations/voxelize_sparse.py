@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 from .. import _core
 from .._arguments.call import begin, finished, writable
@@ -18,6 +18,30 @@ from .._typing import Array, Indices, Numbers3, Reduction, SupportsDLPack
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+    from typing_extensions import TypeVar, Unpack
+
+    from .._typing import CloudOptions, GridOptions
+
+    # Arrays of integers: of NumPy with their dtype, else of the library of the points.
+    Int32 = TypeVar("Int32", bound=SupportsDLPack, default=Array)
+    Int64 = TypeVar("Int64", bound=SupportsDLPack, default=Array)
+    Float = TypeVar("Float", bound=np.generic)
+
+    class _Options(GridOptions, CloudOptions, total=False):
+        reduce: Reduction | None
+        max_voxels: int | None
+        max_points: int | None
+        order: Literal["lexicographic", "first_point"] | None
+        deterministic: bool
+        return_point_to_voxel: bool
+
+else:
+    from typing import TypeVar
+
+    Int32, Int64 = TypeVar("Int32"), TypeVar("Int64")
+
 _ORDERS = {
     "lexicographic": _core.VOXEL_ORDER_LEXICOGRAPHIC,
     "first_point": _core.VOXEL_ORDER_FIRST_POINT,
@@ -27,26 +51,26 @@ _VOXELS = _core.new_SparseVoxels()  # the extension adds to a copy
 
 
 @dataclass(frozen=True, eq=False)
-class SparseVoxels(Generic[Array]):
+class SparseVoxels(Generic[Array, Int32, Int64]):
     """What :func:`voxelize_sparse` gives: ``num_voxels`` voxels in arrays of M rows.
 
     Rows past ``num_voxels`` have -1 in ``coords`` and 0 elsewhere. F is the number of features.
     """
 
-    coords: Array  #: [M,4] int32: cloud, x, y, z
-    counts: Array  #: [M] int32: points in the voxel; with ``grouped`` those that it has
+    coords: Int32  #: [M,4] int32: cloud, x, y, z
+    counts: Int32  #: [M] int32: points in the voxel; with ``grouped`` those that it has
     # Or Any: None only for who asks for none, and others need not look.
     features: Array | Any  #: [M,F]: reduced over all points of the voxel; None without ``reduce``
     grouped: Array | Any  #: [M,P,F]: of its first P points, then 0; None without ``max_points``
     #: [B,N] or [N], as the points, int64: a row of ``coords``, or -1; None if it is not asked for
-    point_to_voxel: Array | Any
-    num_voxels: Array  #: [] int64: the rows that are voxels
-    dropped: Array  #: [B], [] without batch; int64: points in no voxel of the grid
+    point_to_voxel: Int64 | Any
+    num_voxels: Int64  #: [] int64: the rows that are voxels
+    dropped: Int64  #: [B], [] without batch; int64: points in no voxel of the grid
     #: [3] int64: voxels beyond ``max_voxels``, points in these, and points of the voxels that are
     #: kept beyond ``max_points``
-    overflow: Array
+    overflow: Int64
 
-    def trimmed(self) -> SparseVoxels[Array]:
+    def trimmed(self) -> SparseVoxels[Array, Int32, Int64]:
         """Views of the rows that are voxels. On CUDA it waits for their number.
 
         Raises
@@ -70,7 +94,9 @@ _NAMES = (
 )
 
 
-def _arrays_of(out: SparseVoxels[Any], given: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+def _arrays_of(
+    out: SparseVoxels[Any, Any, Any], given: dict[str, Any]
+) -> tuple[list[Any], list[Any]]:
     """The arrays to write to, and the library of each."""
     for name, option in given.items():
         if option is not None:
@@ -83,6 +109,33 @@ def _arrays_of(out: SparseVoxels[Any], given: dict[str, Any]) -> tuple[list[Any]
     return voxels, owners
 
 
+@overload
+def voxelize_sparse(
+    points: NDArray[Float],
+    features: SupportsDLPack | None = ...,
+    *,
+    dtype: None = ...,
+    out: None = ...,
+    **options: Unpack[_Options],
+) -> SparseVoxels[NDArray[Float], NDArray[np.int32], NDArray[np.int64]]: ...
+@overload
+def voxelize_sparse(
+    points: NDArray[Any],
+    features: SupportsDLPack | None = ...,
+    *,
+    dtype: Any,
+    out: None = ...,
+    **options: Unpack[_Options],
+) -> SparseVoxels[NDArray[Any], NDArray[np.int32], NDArray[np.int64]]: ...
+@overload
+def voxelize_sparse(
+    points: Array,
+    features: SupportsDLPack | None = ...,
+    *,
+    dtype: Any = ...,
+    out: SparseVoxels[Array, Int32, Int64] | None = ...,
+    **options: Unpack[_Options],
+) -> SparseVoxels[Array, Int32, Int64]: ...
 def voxelize_sparse(
     points: Array,
     features: SupportsDLPack | None = None,
@@ -100,9 +153,9 @@ def voxelize_sparse(
     deterministic: bool = True,
     dtype: Any = None,
     return_point_to_voxel: bool = True,
-    out: SparseVoxels[Array] | None = None,
+    out: Any = None,
     backend: str | Context | None = None,
-) -> SparseVoxels[Array]:
+) -> Any:
     """Reduce B point clouds of N points each to a list of the voxels that hold a point.
 
     Voxels, points and batches are as for :func:`voxelize`, and so is that the result is the same,

@@ -298,16 +298,12 @@ class StatisticsAccumulator:
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.to_bytes(),)
+        return StatisticsAccumulator.from_bytes, (self.to_bytes(),)
 
 
 def _result(arrays: Sequence[Any], levels: tuple[float, ...], ddof: int) -> StatisticsResult:
     tallied, nonfinite, low, high, mean, std, quantiles = arrays
     return StatisticsResult(tallied, nonfinite, low, high, mean, std, quantiles, levels, ddof)
-
-
-def _restored(data: bytes) -> StatisticsAccumulator:
-    return StatisticsAccumulator.from_bytes(data)
 
 
 def _context_of(backend: Any) -> Context:

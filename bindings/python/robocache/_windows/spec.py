@@ -263,13 +263,17 @@ class WindowSpec:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, WindowSpec):
             return NotImplemented
-        return self.__reduce__() == other.__reduce__()
+        return self.__getstate__() == other.__getstate__()
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> tuple[Any, dict[str, Any]]:
         options = {"anchor": self._anchor, "anchors": self._anchors, "dtype": self._dtype}
-        return _remade, (self._windows, options)
+        return self._windows, options
+
+    def __setstate__(self, state: tuple[Any, dict[str, Any]]) -> None:
+        windows, options = state
+        self.__init__(windows, **options)  # type: ignore[misc]
 
     def __repr__(self) -> str:
         rows = [["window", "track", "offsets", "form"]]
@@ -283,10 +287,6 @@ class WindowSpec:
         which = "every row" if (begin, end) == (0, 0) else f"rows {begin} to {last}"
         dtype = "" if self._dtype is None else f"\ndtype: {self._dtype}"
         return f"{text_table(rows, right=False)}\nanchors: {which} of {self._anchor!r}{dtype}"
-
-
-def _remade(windows: Any, options: dict[str, Any]) -> WindowSpec:
-    return WindowSpec(windows, **options)
 
 
 # ---- what is given ------------------------------------------------------------------------------

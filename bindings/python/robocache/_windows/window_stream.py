@@ -206,24 +206,22 @@ class WindowStream(Generic[Array_co]):
                 parts.append(f"{field.name}={array_text(value)}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
-    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return _remade, (type(self), given, self.__dict__["_opened"].unit)
+    def __getstate__(self) -> tuple[dict[str, Any], Unit | None]:
+        arguments = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return arguments, self.__dict__["_opened"].unit
+
+    def __setstate__(self, state: tuple[dict[str, Any], Unit | None]) -> None:
+        arguments, unit = state
+        self.__dict__.update(arguments)
+        self.__dict__["_opened"] = opened(arguments, unit)
 
 
 _DEFAULTS = dict(WindowStream.__init__.__kwdefaults__ or {})
 
 
-def _remade(kind: Any, given: dict[str, Any], unit: Unit | None) -> Any:
-    made = object.__new__(kind)
-    made.__dict__.update(given)
-    made.__dict__["_opened"] = opened(given, unit)
-    return made
-
-
 def stream_of(track: Track, offsets: Sequence[Any], options: dict[str, Any]) -> WindowStream[Any]:
     """A stream of a track's arrays, whose times may have a unit that they do not tell."""
-    given = {
+    arguments = {
         **_DEFAULTS,
         "values": track.values,
         "offsets": list(offsets),
@@ -231,5 +229,6 @@ def stream_of(track: Track, offsets: Sequence[Any], options: dict[str, Any]) -> 
         "times": track.times,
         **options,
     }
-    made: WindowStream[Any] = _remade(WindowStream, given, track._unit)
-    return made
+    stream: WindowStream[Any] = object.__new__(WindowStream)
+    stream.__setstate__((arguments, track._unit))
+    return stream

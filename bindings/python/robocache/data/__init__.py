@@ -11,13 +11,15 @@ array([0.55, 1.05])
 
 from __future__ import annotations
 
+from .. import Episodes
 from .._episodes.channels import Channel
+from .._episodes.lazy_tracks import TrackInfo
+from .._public import publish
 from . import checks
 from ._align import align
 from ._episode_methods import statistics
-from ._episodes import Episodes, TrackInfo
 from ._errors import FormatError, LeftOut, Problem, Unread
-from ._formats.registry import open
+from ._formats.registry import open, open_clouds, open_episodes, open_recording
 from ._point_clouds import PointCloud, PointClouds
 from ._recording import RecordedStream, Recording
 from ._report.html import report_html
@@ -44,9 +46,19 @@ __all__ = [
     "align",
     "checks",
     "open",
+    "open_clouds",
+    "open_episodes",
+    "open_recording",
     "report_html",
     "save",
     "save_rerun",
     "statistics",
     "sync",
 ]
+
+
+publish(__name__)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Union
 
 from .. import Stream, Track, clock
 from .._arguments.to_numpy import on_host
+from .._episodes.episodes import Episodes, make_episodes
+from .._episodes.lazy_tracks import About
 from .._printable import printable
 from ._align_cuts import cut_note, cut_notes
 from ._align_rules import Planned, Rules, fused, require_sure
 from ._checks.times import require_digits
 from ._checks.unread import nothing_to
-from ._episodes import About, Episodes
 from ._errors import LeftOut, omitted_by
 from ._kinds.declared import checked
 from ._kinds.kinds import Kinds
@@ -167,7 +168,7 @@ def _recording(
         left_out=tuple(left_out),
         notes=() if cut is None else (cut,),
     )
-    return Episodes.made(tracks, tasks=tasks, source=given.path, about=about)
+    return make_episodes(tracks, tasks=tasks, source=given.path, about=about)
 
 
 def _single(static: Mapping[str, tuple[RecordedStream, Any]]) -> dict[str, Stream[Any]]:
@@ -286,7 +287,7 @@ def _episodes(given: Episodes, rate: Any, unit: str | None, rules: Rules) -> Epi
         left_out=tuple(left_out),
         notes=cut_notes([note for _, note in clocks]),
     )
-    return Episodes.made(tracks, tasks=given.tasks, source=given.source, about=about)
+    return make_episodes(tracks, tasks=given.tasks, source=given.source, about=about)
 
 
 _OfStreams = Mapping[str, "tuple[Kinds, Sequence[str] | None, int]"]

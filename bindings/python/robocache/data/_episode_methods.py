@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from .. import Episodes as InMemory
-from .. import Stream, Track, Transform, Window, WindowSpec, report
+from .. import Episodes, Stream, Track, Transform, Window, WindowSpec, report
 from .. import statistics as exact
 from .._arguments.options import count
 from .._arguments.to_numpy import on_host
@@ -15,7 +14,6 @@ from .._printable import printable
 if TYPE_CHECKING:
     from .. import Report, StatisticsResult
     from .._typing import Accumulate
-    from ._episodes import Episodes
 
 _RELATIVE = {"action": "observation.state"}
 LEVELS = (0.01, 0.1, 0.5, 0.9, 0.99)
@@ -66,7 +64,7 @@ def statistics(
     Parameters
     ----------
     episodes
-        :class:`~robocache.data.Episodes`.
+        :class:`robocache.Episodes`.
     tracks
         Names; None: all with values.
     quantiles
@@ -91,9 +89,9 @@ def statistics(
         :class:`robocache.StatisticsResult` by track, as :mod:`robocache.statistics_files` writes
         them.
     """
-    if not isinstance(episodes, InMemory):
+    if not isinstance(episodes, Episodes):
         told = f"a {type(episodes).__name__}"
-        raise TypeError(f"episodes: is {told}, expected robocache.data.Episodes")
+        raise TypeError(f"episodes: is {told}, expected robocache.Episodes")
     if relative is not None:
         if tracks is not None or per_episode:
             raise ValueError("relative: goes with to, expected neither tracks nor per_episode")

@@ -4,9 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from ._errors import Damage
 from ._file_access import Limit
+
+if TYPE_CHECKING:
+
+    class OpenOptions(TypedDict, total=False):
+        """Keyword arguments of :func:`robocache.data.open`."""
+
+        damaged: Literal["refuse", "keep"]
+        unit: str | None
+        rate: float | None
+        definitions: Mapping[str, str] | None
+        follow_links: bool
+        max_unpacked: int | None
+        progress: bool | None
+        kinds: Mapping[str, Any] | None
+        time: str | None
 
 
 @dataclass(frozen=True)

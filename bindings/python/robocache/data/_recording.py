@@ -19,7 +19,7 @@ from ._kinds.kinds import KindFinder, Kinds, Said, channels_in, kept_kinds, rede
 from ._source import Piece, Source, StreamInfo, header_is_good
 
 if TYPE_CHECKING:
-    from ._episodes import Episodes
+    from .._episodes.episodes import Episodes
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from ._recording import Recording, clock_of
 from ._time_units import per_second, unit_of
 
 if TYPE_CHECKING:
-    from ._episodes import Episodes
+    from .._episodes.episodes import Episodes
 
     Data = Union[Recording, Episodes]
 

@@ -10,7 +10,7 @@ from .._files.atomic_write import written_beside
 from ._errors import LeftOut, omitted_by
 
 if TYPE_CHECKING:
-    from ._episodes import Episodes
+    from .._episodes.episodes import Episodes
     from ._recording import Recording
 
     Data = Union[Recording, Episodes]
@@ -33,7 +33,7 @@ def save(
     Parameters
     ----------
     given
-        A :class:`Recording` or :class:`Episodes`, also :class:`robocache.Episodes`.
+        A :class:`Recording` or :class:`robocache.Episodes`.
     path
         A file for "npz", a folder for the others.
     format
@@ -74,15 +74,11 @@ def save(
 
 def _data_of(given: Any) -> Data:
     """A recording or episodes of this package."""
-    from .. import Episodes as InMemory
-    from .. import Track
-    from ._episodes import Episodes
+    from .. import Episodes, Track
     from ._recording import Recording
 
     if isinstance(given, (Recording, Episodes)):
         return given
-    if isinstance(given, InMemory):
-        return Episodes.of(given)
     way = ""
     if isinstance(given, Track):
         way = "; robocache.Episodes({'name': track}) makes episodes of a track"

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Union
 
 from .. import Report, Stream, report
+from .._episodes.episodes import Episodes
+from .._public import publish
 from ._checks.statistics import check_statistics, check_stored
 from ._checks.times import (
     Limits,
@@ -27,7 +29,6 @@ from ._checks.times import (
 )
 from ._checks.unread import check_unread
 from ._checks.values import Channels, quaternions_of
-from ._episodes import Episodes
 from ._findings import Finding, sorted_findings
 from ._recording import Recording
 from ._source import Piece, header_is_good
@@ -166,7 +167,7 @@ def survey(
         if isinstance(given, Episodes):
             return _of_episodes(given, limits, unit)
     told = f"a {type(given).__name__}"
-    raise TypeError(f"given: is {told}, expected a Recording or Episodes of robocache.data")
+    raise TypeError(f"given: is {told}, expected a Recording or Episodes")
 
 
 def _of_recording(
@@ -292,3 +293,10 @@ def _of_episodes(episodes: Episodes, limits: Limits, unit: str | None) -> Survey
         for problem in episodes.problems
     ]
     return Survey(streams, sorted_findings(problems + findings), unit, statistics)
+
+
+publish(__name__)
+
+
+def __dir__() -> list[str]:
+    return __all__

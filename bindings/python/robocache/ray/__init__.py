@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import data
 from .._arguments.options import count
 from .._printable import printable
+from .._public import publish
 from ..data._errors import needed
 from ._rows import EPISODE, PATH
 from ._stages import Align, Windows
@@ -72,3 +73,10 @@ def episodes(
         rows += [{PATH: path, EPISODE: number} for number in numbers]
     blocks = min(len(rows), 256) if num_blocks is None else count(num_blocks, "num_blocks")
     return ray_data.from_items(rows, override_num_blocks=max(1, blocks))
+
+
+publish(__name__)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -17,6 +17,7 @@ from .._arguments.times import times_of
 from .._operations import fuse as _fuse
 from .._operations import resample as _resample
 from .._operations import stream as _stream
+from .._public import publish
 from ._arguments import (
     array,
     for_each,
@@ -408,3 +409,10 @@ def _timed(streams: Any, query_times: Any) -> tuple[list[Any], Any, list[dict[st
             require_one_unit(unit, f"streams[{n}].times", units[0], "streams[0].times")
         query_times = queries_of(query_times, times[0], units[0], "streams[0].times")
     return times, query_times, changed
+
+
+publish(__name__)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,7 +9,7 @@ from .._findings import Finding
 
 if TYPE_CHECKING:
     from ... import Track
-    from .._episodes import Episodes
+    from ..._episodes.episodes import Episodes
 
 _OF_RANGE = 1e-3  # of the channel's range: what float32 and histograms may cost
 _OF_SIZE = 1e-5  # of the largest value: what sums of float32 cost

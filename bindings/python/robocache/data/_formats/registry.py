@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from ..._printable import printable
 from .._errors import Damage, FormatError, reading
@@ -14,11 +14,12 @@ from .._kinds.declared import checked
 from .._options import Options
 
 if TYPE_CHECKING:
-    from .._episodes import Episodes
-    from .._point_clouds import PointCloud
-    from .._recording import Recording
+    from typing_extensions import Unpack
 
-    Opened = Union[Recording, Episodes, PointCloud]
+    from ... import Episodes
+    from .._options import OpenOptions
+    from .._point_clouds import PointCloud, PointClouds
+    from .._recording import Recording
 
 # Modules with sniff(path) -> bool and open(path, options), asked in this order. To add a format is
 # to add its module here.
@@ -53,7 +54,7 @@ def open(
     progress: bool | None = None,
     kinds: Mapping[str, Any] | None = None,
     time: str | None = None,
-) -> Any:
+) -> Recording | Episodes | PointCloud | PointClouds | Any:
     """Open a recording or a data set, of whatever format it is: that is told by its content.
 
     LeRobot v2.1 and v3, HDF5 of robomimic and ALOHA, and Zarr replay buffers become
@@ -97,7 +98,9 @@ def open(
 
     Returns
     -------
-    Recording, Episodes or PointCloud
+    Recording, Episodes, PointCloud or PointClouds
+        Type checkers accept the methods of each. :func:`open_recording`, :func:`open_episodes` and
+        :func:`open_clouds` have one type, and raise :class:`FormatError` for the others.
 
     Raises
     ------
@@ -147,6 +150,70 @@ def open(
     if not hasattr(opened_data, "with_kinds"):
         raise ValueError("kinds: are of recordings and episodes; this is a point cloud")
     return opened_data.with_kinds(options.kinds)
+
+
+def open_recording(
+    path: str | bytes | os.PathLike[Any], **options: Unpack[OpenOptions]
+) -> Recording:
+    """Open a recording: a bag, an MCAP file, tables or arrays, with the options of :func:`open`.
+
+    Raises
+    ------
+    FormatError
+        The path is a data set of episodes or a point cloud, or as :func:`open` raises it.
+    """
+    from .._recording import Recording
+
+    opened: Any = open(path, **options)
+    if not isinstance(opened, Recording):
+        raise _other_type(path, opened, "a recording")
+    return opened
+
+
+def open_episodes(path: str | bytes | os.PathLike[Any], **options: Unpack[OpenOptions]) -> Episodes:
+    """Open a data set of episodes, such as LeRobot's, with the options of :func:`open`.
+
+    Raises
+    ------
+    FormatError
+        The path is a recording or a point cloud, or as :func:`open` raises it.
+    """
+    from ... import Episodes
+
+    opened: Any = open(path, **options)
+    if not isinstance(opened, Episodes):
+        raise _other_type(path, opened, "a data set of episodes")
+    return opened
+
+
+def open_clouds(
+    path: str | bytes | os.PathLike[Any], **options: Unpack[OpenOptions]
+) -> PointClouds:
+    """Open the point clouds of a folder, or of one file, with the options of :func:`open`.
+
+    Raises
+    ------
+    FormatError
+        The path is a recording or a data set, or as :func:`open` raises it.
+    """
+    from .._point_clouds import PointCloud, PointClouds
+
+    opened: Any = open(path, **options)
+    if isinstance(opened, PointCloud):
+        cloud = opened
+        folder, name = os.path.split(cloud.path)
+        return PointClouds(folder, [name], lambda _: cloud)
+    if not isinstance(opened, PointClouds):
+        raise _other_type(path, opened, "point clouds")
+    return opened
+
+
+def _other_type(path: Any, opened: Any, expected: str) -> FormatError:
+    function, found = {
+        "Recording": ("open_recording", "a recording"),
+        "Episodes": ("open_episodes", "a data set of episodes"),
+    }.get(type(opened).__name__, ("open_clouds", "point clouds"))
+    return FormatError(path, "", f"is {found}, expected {expected}. Open it with {function}")
 
 
 def format_of(path: str, formats: Sequence[str]) -> Any:

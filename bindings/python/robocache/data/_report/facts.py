@@ -7,8 +7,8 @@ from typing import Any
 
 from ... import StatisticsAccumulator, StatisticsResult
 from ..._arguments.to_numpy import on_host
+from ..._episodes.episodes import Episodes
 from .. import checks
-from .._episodes import Episodes
 from .._recording import Recording
 from .._source import Piece
 from .._time_units import per_second

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Union
 from ..._files.atomic_write import require_place, written_beside
 
 if TYPE_CHECKING:
-    from .._episodes import Episodes
+    from ..._episodes.episodes import Episodes
     from .._recording import Recording
 
     Data = Union[Recording, Episodes]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._episodes import Episodes
+from ..._episodes.episodes import Episodes
 from .._errors import without_unread
 from .._kinds.kinds import channels_in
 from .._kinds.names import labels_of

@@ -14,7 +14,8 @@ from typing import Any, Callable, Union
 from .... import Track
 from ...._arguments.to_numpy import on_host
 from ...._episodes.channels import KINDS, SOURCES, Group
-from ..._episodes import About, Episodes
+from ...._episodes.episodes import Episodes, make_episodes
+from ...._episodes.lazy_tracks import About
 from ..._errors import FormatError, LeftOut, Problem
 from ..._kinds.kinds import Kinds, candidate_findings
 from ..._kinds.tracks import kinds_of_track, with_kinds
@@ -147,7 +148,7 @@ def restored(
             tracks[of["name"]] = with_kinds(track, of["name"], kinds)
     about = About(kind, told["unit"], told["rate"], left_out=tuple(left_out), problems=problems)
     tasks = None if told["tasks"] is None else [_tuple(task) for task in told["tasks"]]
-    return Episodes.made(tracks, tasks=tasks, source=path, about=about)
+    return make_episodes(tracks, tasks=tasks, source=path, about=about)
 
 
 def _groups(kinds: Kinds) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from .... import Track
+from ...._episodes.episodes import Episodes, make_episodes
+from ...._episodes.lazy_tracks import About
 from ..._checks.times import lost_digits
-from ..._episodes import About, Episodes
 from ..._errors import FormatError, LeftOut, Unread
 from ..._file_access import Folder, head, is_folder, walked
 from ..._options import Options
@@ -207,7 +208,7 @@ def _made(
         left_out=tuple(left_out),
         problems=options.damage.problems,
     )
-    return Episodes.made(tracks, source=path, about=about)
+    return make_episodes(tracks, source=path, about=about)
 
 
 # ---- streams ------------------------------------------------------------------------------------

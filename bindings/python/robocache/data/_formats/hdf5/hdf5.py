@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .... import Track
-from ..._episodes import About, Episodes, OnDisk, TrackInfo
+from ...._episodes.episodes import Episodes, make_episodes
+from ...._episodes.lazy_tracks import About, LazyTracks, TrackInfo
 from ..._errors import Damage, FormatError, LeftOut, some
 from ..._file_access import Folder, Limit, head, opened, what_is
 from ..._findings import Finding
@@ -146,8 +147,8 @@ def open(path: str, options: Options) -> Episodes:
     )
     read = functools.partial(_read, demos, infos, options)
     tracks = {name: told for name, told in infos.items() if name not in _TIMES}
-    return Episodes.made(
-        OnDisk(tracks, lengths, read), tasks=_tasks(notes.info, demos), source=path, about=about
+    return make_episodes(
+        LazyTracks(tracks, lengths, read), tasks=_tasks(notes.info, demos), source=path, about=about
     )
 
 

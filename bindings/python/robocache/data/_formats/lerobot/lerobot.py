@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .... import Track
-from ..._episodes import About, Episodes, OnDisk, TrackInfo
+from ...._episodes.episodes import Episodes, make_episodes
+from ...._episodes.lazy_tracks import About, LazyTracks, TrackInfo
 from ..._errors import FormatError, LeftOut, needed
 from ..._file_access import Folder
 from ..._findings import Finding
@@ -55,7 +56,9 @@ def open(path: str, options: Options) -> Episodes:
         by_episode=QuantilesOfEpisodes(info, plan, options.limit),
         checks=functools.partial(_checked, info, plan, options),
     )
-    return Episodes.made(OnDisk(infos, plan.lengths, read), tasks=tasks, source=path, about=about)
+    return make_episodes(
+        LazyTracks(infos, plan.lengths, read), tasks=tasks, source=path, about=about
+    )
 
 
 def _tracks_of(info: Info) -> tuple[dict[str, TrackInfo], list[LeftOut]]:

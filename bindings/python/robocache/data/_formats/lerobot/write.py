@@ -9,9 +9,9 @@ from typing import Any
 
 from .... import statistics_files
 from ...._arguments.to_numpy import on_host
+from ...._episodes.episodes import Episodes
 from ...._printable import printable
 from ..._episode_methods import exact_of
-from ..._episodes import Episodes
 from ..._errors import LeftOut, needed
 from ..._time_units import per_second
 from ..arrays.named_arrays import distinct

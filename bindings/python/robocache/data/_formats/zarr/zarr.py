@@ -11,7 +11,8 @@ from collections.abc import Collection
 from typing import Any
 
 from .... import Track
-from ..._episodes import About, Episodes, OnDisk, TrackInfo
+from ...._episodes.episodes import Episodes, make_episodes
+from ...._episodes.lazy_tracks import About, LazyTracks, TrackInfo
 from ..._errors import FormatError, LeftOut, needed, raise_shortage
 from ..._file_access import opened
 from ..._options import Options
@@ -128,7 +129,9 @@ def _replay_buffer(store: Store, options: Options) -> Episodes:
     )
     if _TIMES in infos and infos[_TIMES].channels == 1:
         del infos[_TIMES]  # of all tracks, which _read takes
-    return Episodes.made(OnDisk(infos, lengths, read, one_by_one=True), source=path, about=about)
+    return make_episodes(
+        LazyTracks(infos, lengths, read, one_by_one=True), source=path, about=about
+    )
 
 
 def _read(

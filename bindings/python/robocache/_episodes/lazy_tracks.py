@@ -1,0 +1,113 @@
+"""Tracks that are read from disk when they are first used, and what is known before that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable
+
+from .track import Track
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ..data._checks.statistics import EpisodeQuantiles
+    from ..data._errors import LeftOut, Problem
+    from ..data._findings import Finding
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of a data set beside its tracks."""
+
+    format: str = "episodes in memory"
+    unit: str | None = None  # of times that do not tell it
+    rate: float | None = None  # frames a second, as the data set says
+    info: Mapping[str, Any] = field(default_factory=dict)  # what its files tell: the robot, ...
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()  # of an alignment
+    problems: Sequence[Problem] = ()  # of a reader: it adds to them while it reads
+    stored: Callable[[], Mapping[str, Any]] | None = None  # reads the statistics that it holds
+    by_episode: Callable[[str], EpisodeQuantiles | None] | None = None  # quantiles, of a track
+    checks: Callable[[Any, Mapping[str, Any]], list[Finding]] | None = None  # of the format
+    chosen: Any = None  # numbers of the episodes in the data set, of a selection
+
+
+@dataclass(frozen=True)
+class TrackInfo:
+    """What is known of a track before it is read."""
+
+    names: tuple[str, ...] | None  #: of the channels
+    dtype: str  #: of the values; "" where they are elsewhere, as frames of a video are
+    channels: int
+
+
+class LazyTracks(Mapping[str, Track]):
+    """Tracks that are read when they are asked for: all at once, or one by one."""
+
+    def __init__(
+        self,
+        infos: Mapping[str, TrackInfo],
+        lengths: NDArray[np.int64],
+        read: Callable[[Collection[str], NDArray[np.int64]], dict[str, Track]],
+        chosen: NDArray[np.int64] | None = None,
+        one_by_one: bool = False,
+        path: str = "",
+    ) -> None:
+        import numpy as np
+
+        self.path = path
+        self.infos = dict(infos)
+        self.all_lengths = lengths
+        self.chosen = np.arange(len(lengths)) if chosen is None else chosen
+        self.read = read
+        self.one_by_one = one_by_one
+        self.tracks: dict[str, Track] = {}
+        self.kinds: Mapping[str, Mapping[str, str]] = {}  # declared, by track and channels
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return self.all_lengths[self.chosen]
+
+    def load(self, names: Collection[str] | None = None) -> dict[str, Track]:
+        names = self.infos if names is None else names
+        unread = tuple(name for name in names if name not in self.tracks)
+        if unread:
+            from ..data._errors import reading
+            from ..data._kinds.tracks import labelled
+
+            with reading(self.path):
+                read = self.read(unread, self.chosen)
+            for name, track in read.items():
+                self.tracks[name] = labelled(track, name, self.kinds.get(name))
+        return self.tracks
+
+    @property
+    def is_loaded(self) -> bool:
+        return len(self.tracks) == len(self.infos)
+
+    def select(self, chosen: NDArray[np.int64]) -> LazyTracks:
+        return self._with(self.infos, self.chosen[chosen])
+
+    def only(self, names: Collection[str]) -> LazyTracks:
+        return self._with({name: self.infos[name] for name in names}, self.chosen)
+
+    def _with(self, infos: Mapping[str, TrackInfo], chosen: NDArray[np.int64]) -> LazyTracks:
+        made = LazyTracks(infos, self.all_lengths, self.read, chosen, self.one_by_one, self.path)
+        made.kinds = {name: of for name, of in self.kinds.items() if name in made.infos}
+        return made
+
+    def __getitem__(self, name: str) -> Track:
+        if name not in self.infos:
+            raise KeyError(name)
+        return self.load([name] if self.one_by_one else None)[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.infos
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.infos)
+
+    def __len__(self) -> int:
+        return len(self.infos)
