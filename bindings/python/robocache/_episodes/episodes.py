@@ -239,7 +239,7 @@ class Episodes:
         names = tuple(self._tracks) if tracks is None else tuple(tracks)
         for name in names:
             if name not in self:
-                raise KeyError(f"tracks: has {name!r}, expected {_names(self._tracks)}")
+                raise KeyError(f"tracks: has {name!r}, expected one of {_names(self._tracks)}")
         tasks = None if self._tasks is None else [self._tasks[e] for e in chosen.tolist()]
         made: Any
         if self._lazy is not None and not self.is_loaded:
@@ -338,7 +338,7 @@ class Episodes:
         try:
             return self._tracks[name]
         except (KeyError, TypeError):
-            raise KeyError(f"track: is {shown(name)}, expected {_names(self._tracks)}") from None
+            raise KeyError(f"track: is {shown(name)}, expected one of {_names(self._tracks)}") from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._tracks
