@@ -1,4 +1,4 @@
-"""Checks that each room of the Python package imports only rooms to its left.
+"""Checks that each room of the Python package imports only rooms to its left, without cycles.
 
     python_rooms.py PACKAGE
 
@@ -64,8 +64,27 @@ def imports(body: list[ast.stmt]) -> Iterator[ast.ImportFrom]:
             yield from imports(node.body)
 
 
+def cycle(edges: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other in a ring; none if there is no ring."""
+    done: set[str] = set()
+
+    def walk(module: str, trail: list[str]) -> list[str]:
+        if module in trail:
+            return [*trail[trail.index(module) :], module]
+        if module in done:
+            return []
+        for target in sorted(edges.get(module, ())):
+            if ring := walk(target, [*trail, module]):
+                return ring
+        done.add(module)
+        return []
+
+    return next((ring for module in sorted(edges) if (ring := walk(module, []))), [])
+
+
 def problems(package: Path) -> list[str]:
     files = {}
+    edges: dict[str, set[str]] = {}
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package).with_suffix("").parts
         files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
@@ -84,7 +103,10 @@ def problems(package: Path) -> list[str]:
             for alias in node.names:
                 name = ".".join([*base, alias.name])
                 target = name if name in files else ".".join(base)
-                if name in FREE or target in FREE or room_of(target) == room:
+                if name in FREE or target in FREE:
+                    continue
+                edges.setdefault(module, set()).add(target)
+                if room_of(target) == room:
                     continue
                 if LEVELS[room_of(target)] >= LEVELS[room]:
                     found.append(
@@ -92,6 +114,8 @@ def problems(package: Path) -> list[str]:
                         f"{room_of(target) or 'robocache'}, which is not to its left. Import it "
                         "inside of the function that uses it, or move one of the two"
                     )
+    if ring := cycle(edges):
+        found.append(f"modules import each other: {' -> '.join(m or 'robocache' for m in ring)}")
     return found
 
 

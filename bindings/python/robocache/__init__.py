@@ -49,8 +49,7 @@ from ._public import publish
 from ._statistics.accumulator import StatisticsAccumulator, statistics
 from ._statistics.normalization import Normalization
 from ._statistics.result import StatisticsResult
-from ._timing.asof import asof
-from ._timing.associate import associate
+from ._timing.associate import asof, associate
 from ._timing.clock import clock
 from ._timing.report import Report, StreamReport, report
 from ._typing import Grid

@@ -14,7 +14,7 @@ import pytest
 
 import recordings_with_faults as faults
 from robocache import data
-from robocache.data._report.envelopes import Envelope
+from robocache.data._report.facts import Envelope
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 VOID = {"meta", "link", "br", "rect", "path"}

@@ -385,7 +385,7 @@ def test_layouts_are_found_without_comparing_each_with_each():
             yield b"".join(struct.pack("<I", size) + b"x" * size for size in parts)
 
     def sort(count):
-        from robocache.data._formats.messages.layout_tree import LayoutTree
+        from robocache.data._formats.messages.layouts import LayoutTree
 
         all_of = list(messages(count))
         sizes = np.array([len(message) for message in all_of])

@@ -297,8 +297,7 @@ def test_parquet_that_unpacks_to_much(tmp_path):
 
 
 def test_pages_say_what_they_unpack_to(tmp_path):
-    from robocache.data._formats.tables.parquet_footer import groups_of
-    from robocache.data._formats.tables.parquet_size import _pages
+    from robocache.data._formats.tables.parquet_footer import _pages, groups_of
 
     path = tmp_path / "x.parquet"
     values = np.random.default_rng(0).normal(size=100_000)
@@ -322,7 +321,7 @@ def test_a_text_in_a_dictionary(tmp_path):
 
 
 def test_columns_that_overlap(tmp_path, monkeypatch):
-    from robocache.data._formats.tables import parquet_size as _parquet_size
+    from robocache.data._formats.tables import parquet_footer as _parquet_size
     from robocache.data._formats.tables.parquet_footer import Chunk, Group
 
     path = tmp_path / "x.parquet"

@@ -13,9 +13,9 @@ import pytest
 import typer
 
 import robocache as rbc
-from robocache.cli import _camera_files as camera
 from robocache.cli import _common as common
-from robocache.cli import _image_folders as images
+from robocache.cli import _depth_files as camera
+from robocache.cli import _depth_files as images
 
 data = rbc.data
 

@@ -11,8 +11,11 @@ import robocache as rbc
 
 torch = pytest.importorskip("torch")
 
-from robocache.torch._sampler import Sampler, checked_weights  # noqa: E402
-from robocache.torch._shuffle import Order  # noqa: E402
+from robocache.torch._sampler import (  # noqa: E402
+    Order,  # noqa: E402
+    Sampler,
+    checked_weights,
+)
 
 CPU = torch.device("cpu")
 

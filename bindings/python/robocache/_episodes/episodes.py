@@ -338,7 +338,9 @@ class Episodes:
         try:
             return self._tracks[name]
         except (KeyError, TypeError):
-            raise KeyError(f"track: is {shown(name)}, expected one of {_names(self._tracks)}") from None
+            raise KeyError(
+                f"track: is {shown(name)}, expected one of {_names(self._tracks)}"
+            ) from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._tracks

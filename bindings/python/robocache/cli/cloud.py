@@ -11,9 +11,17 @@ from .. import farthest_points, take_rows, unproject, voxelize_sparse
 from .._files.atomic_write import written_beside
 from ..data._progress import progress
 from . import _display as show
-from ._camera_files import read_camera, read_pose
 from ._common import AsJson, Failure, Output, Overwrite
-from ._image_folders import COLORS, DEPTHS, check_pairs, color_of, depth_of, names_of
+from ._depth_files import (
+    COLORS,
+    DEPTHS,
+    check_pairs,
+    color_of,
+    depth_of,
+    names_of,
+    read_camera,
+    read_pose,
+)
 from ._outputs import check_output
 
 _Six = tuple[float, float, float, float, float, float]

@@ -22,7 +22,7 @@ from ._errors import FormatError, LeftOut, Problem, Unread
 from ._formats.registry import open, open_clouds, open_episodes, open_recording
 from ._point_clouds import PointCloud, PointClouds
 from ._recording import RecordedStream, Recording
-from ._report.html import report_html
+from ._report.page import report_html
 from ._rerun import save_rerun
 from ._save import save
 from ._source import Piece, StreamInfo

@@ -237,7 +237,7 @@ def _data_sets_in(path: str) -> list[str]:
 
 def _faults_beside(path: str, name: str) -> list[str]:
     """What is wrong with the other files of a folder that holds one data set."""
-    from .damaged_files import faults_in
+    from .strangers import faults_in
 
     return [fault for fault in faults_in(path) if not fault.startswith(f"{name} ")]
 
@@ -263,7 +263,7 @@ def _unknown(path: str, inside: Sequence[str]) -> str:
         return text
     if inside:
         return f"this folder holds {len(inside)} data sets. Open one of them: {_listed(inside)}"
-    from .damaged_files import faults_in
+    from .strangers import faults_in
 
     faults = list(faults_in(path))
     if faults:

@@ -1,4 +1,4 @@
-"""Files that are not read, named for what they are, with what to do about them.
+"""Files that are not read, or damaged, named for what they are, with what to do about them.
 
 A name is a whole sentence that follows the path of the file in a message.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 
-from .._file_access import opened
+from .._file_access import is_file, opened, what_is
 
 _HEAD = 4096  # bytes that are looked at
 _SHOWN = 40  # bytes of the beginning in a message
@@ -345,3 +346,32 @@ def _from_hub(name: str) -> str:
 def _download(name: str) -> str:
     folder = name.partition("/")[2]
     return f"hf download {name} --repo-type dataset --local-dir {folder}"
+
+
+_KINDS = {
+    ".h5": "HDF5 file",
+    ".hdf5": "HDF5 file",
+    ".npy": ".npy file",
+    ".npz": "npz file",
+    ".pcd": "PCD file",
+    ".bin": "sweep of a LiDAR",
+    ".bag": "ROS 1 bag",
+}
+_TABLES = (".csv", ".tsv", ".parquet", ".pq")
+
+
+def faults_in(path: str) -> Iterator[str]:
+    """Each file that no reader takes, and why."""
+    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
+        suffix = os.path.splitext(entry.name)[1].lower()
+        if not is_file(entry) or entry.name.startswith("."):
+            continue
+        instead = placeholder(entry.path)
+        if instead is not None:
+            yield f"{entry.name}: {instead}"
+        elif suffix in _TABLES:
+            from .tables.columns import fault_of
+
+            yield f"{entry.name} {fault_of(entry.path)[0]}"
+        elif suffix in _KINDS:
+            yield f"{entry.name} is no {_KINDS[suffix]}, but {what_is(entry.path)}"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..._kinds.kinds import Said
-from ..._kinds.ros_fields import said_by
 from ..bags.unread import (
     array_has_numbers,
     array_reason,
@@ -17,9 +16,9 @@ from ..bags.unread import (
     varying_reason,
 )
 from .fixed_layouts import MOST_ELEMENTS, Run
-from .layout_tree import LayoutTree
-from .layouts import Layout, Layouts
+from .layouts import Layout, Layouts, LayoutTree
 from .pieces import Rows as Rows
+from .ros_types import said_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..._kinds.ros_fields import said_by
 from ..bags.unread import count_reason
 from .columns import Columns
 from .cursor import Cursor, by_encoding
 from .fixed_layouts import MOST_ELEMENTS, PLACEHOLDER, CannotDecode, Encoding
 from .keys import NONE, Finder, Keyed, Signature
-from .layout_tree import LayoutTree
-from .layouts import Layout, Layouts
+from .layouts import Layout, Layouts, LayoutTree
 from .pieces import Rows
+from .ros_types import said_by
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..._errors import FormatError, needed
 from .parquet import numbers_of, present_in
+from .texts import form_of, is_text, over_midnight, parsed
 from .time_columns import (
     ASCENDING,
     EPOCH,
@@ -20,7 +21,6 @@ from .time_columns import (
     row_named,
     row_of,
 )
-from .time_texts import form_of, is_text, over_midnight, parsed
 
 _LOOK = 1000  # rows by which dates are known
 _MOSTLY = 0.9  # of the steps of times that ascend

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._errors import needed
 from .parquet import numbers_of, present_in
-from .time_texts import is_text
+from .texts import is_text
 
 _FEW, _MANY = 2, 64  # instances
 _MOSTLY = 0.9  # of the rows with a time say which thing they are of

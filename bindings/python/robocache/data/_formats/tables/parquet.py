@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -10,9 +11,58 @@ from typing import Any, TypeVar
 
 from ..._errors import FormatError, needed, raise_shortage, require_memory, some
 from ..._file_access import Limit, head, reopened
-from .extension_types import storage_of, storage_schema
-from .parquet_footer import groups_of
-from .parquet_size import columns_of_leaves, require_bounded
+from .parquet_footer import columns_of_leaves, groups_of, require_bounded
+
+
+def storage_of(table: Any) -> Any:
+    """A table whose columns have the storage of their extension types, also within lists."""
+    arrow = needed("pyarrow", "tables", _WHAT)
+    for i, field in enumerate(table.schema):
+        kind = storage_type(field.type)
+        if kind is field.type:
+            continue
+        column = table.column(i)
+        if isinstance(field.type, arrow.BaseExtensionType):
+            chunks = [chunk.storage for chunk in column.chunks]
+            column = arrow.chunked_array(chunks, field.type.storage_type)
+        if column.type != kind:
+            column = column.cast(kind)
+        table = table.set_column(i, field.with_type(kind), column)
+    return table
+
+
+def storage_schema(schema: Any) -> Any:
+    """The same of a schema."""
+    for i, field in enumerate(schema):
+        kind = storage_type(field.type)
+        if kind is not field.type:
+            schema = schema.set(i, field.with_type(kind))
+    return schema
+
+
+def storage_type(kind: Any) -> Any:
+    """The type without extension types; the same object if it has none."""
+    arrow = needed("pyarrow", "tables", _WHAT)
+    types = arrow.types
+    if isinstance(kind, arrow.BaseExtensionType):
+        return storage_type(kind.storage_type)
+    if types.is_struct(kind):
+        fields = [kind.field(i) for i in range(kind.num_fields)]
+        inner = [storage_type(field.type) for field in fields]
+        if all(new is field.type for new, field in zip(inner, fields)):
+            return kind
+        return arrow.struct([field.with_type(new) for new, field in zip(inner, fields)])
+    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+        return kind
+    old = kind.value_type
+    new = storage_type(old)
+    if new is old:
+        return kind
+    field = kind.value_field.with_type(new)
+    if types.is_fixed_size_list(kind):
+        return arrow.list_(field, kind.list_size)
+    return arrow.large_list(field) if types.is_large_list(kind) else arrow.list_(field)
+
 
 _WHAT = "a Parquet file"
 _MAGIC = b"PAR1"
@@ -325,3 +375,28 @@ def _bits(buffer: Any, begin: int, count: int) -> Any:
     skipped = begin // 8
     bits = np.unpackbits(octets[skipped:], count=begin % 8 + count, bitorder="little")
     return bits[begin % 8 :].view(bool)
+
+
+def integer_ranges(path: str, names: Collection[str]) -> dict[str, tuple[int, int]] | None:
+    """The least and the largest value of each column, and 0; None if the file lacks some."""
+
+    def read(file: Any) -> dict[str, tuple[int, int]] | None:
+        ranges: dict[str, tuple[int, int]] = {}
+        owners, chosen = columns_of_leaves(file), set(names)
+        if owners is None:
+            return None
+        for group in groups_of(path):
+            for leaf, (name, chunk) in enumerate(zip(owners, group.chunks)):
+                if name not in chosen or chunk.kind != "INT64" or not group.rows:
+                    continue
+                if chunk.range is None or set(map(len, chunk.range)) != {8}:
+                    return None
+                signed = json.loads(file.schema.column(leaf).logical_type.to_json()).get(
+                    "isSigned", True
+                )
+                least, most = (int.from_bytes(x, "little", signed=signed) for x in chunk.range)
+                low, high = ranges.get(name, (0, 0))
+                ranges[name] = min(low, least), max(high, most)
+        return ranges
+
+    return with_file(path, read)

@@ -17,15 +17,14 @@ from .columns import Column, index_of, numbers, opened, unread
 from .instances import Instances, instances_of, may_say_which, times_repeat
 from .parquet import (
     batches_of,
+    integer_ranges,
     is_parquet,
     leaves_of,
     read_table,
     schema_and_rows,
     table_without_nulls,
 )
-from .ranges import integer_ranges
-from .texts import OddText, first_texts, odd_text_of, odd_texts_in
-from .time_texts import form_of, is_text
+from .texts import OddText, first_texts, form_of, is_text, odd_text_of, odd_texts_in
 
 _MARKS = 10
 _LOOK = 1 << 16  # rows of a Parquet file by which its times are chosen

@@ -1,4 +1,4 @@
-"""Columns of texts that are numbers but for some: a mark or a unit among them makes all texts."""
+"""Columns of texts: numbers with marks or units among them, dates and lengths of time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,172 @@ from typing import Any
 from ..._errors import FormatError, needed
 from ..._file_access import Limit
 from .parquet import batches_of, numbers_of, present_in, read_table
+
+_CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2}):(?P<second>\d{2})(?:[.,](?P<rest>\d{1,9})\d*)?"
+_DATE = (
+    r"^\s*(?P<year>\d{4})(?:[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})"
+    r"|(?P<month2>\d{2})(?P<day2>\d{2}))"
+)
+_ZONE = r"\s*(?P<zone>Z|z|UTC|GMT|GPST|[+-]\d{2}(?::?\d{2})?)?\s*$"
+_COMPACT = r"(?P<hour>\d{2})(?P<minute>\d{2})(?P<second>\d{2})(?:[.,](?P<rest>\d{1,9})\d*)?"
+_FORMS = {
+    "date": (
+        _DATE + r"(?:[ T_]+)" + _CLOCK + _ZONE,
+        _DATE + r"(?:[ T_]+)" + _COMPACT + _ZONE,
+    ),
+    "time of day": (r"^\s*" + _CLOCK + r"\s*(?P<half>[AaPp])?(?:\.?[Mm]\.?)?\s*$",),
+    "day": (_DATE + r"\s*$",),
+    "length": (r"^\s*(?P<days>-?\d{1,6}) days?,?\s+\+?" + _CLOCK + r"\s*$",),
+}
+_DAY = 86_400 * 10**9  # ns
+_MOST_DAYS = 106_750  # which int64 holds as ns
+_FIRST_TEXTS = 1000  # texts that say of which form a column is
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type of Arrow is one of texts, also in a dictionary."""
+    arrow = needed("pyarrow", "tables", "a table")
+    if arrow.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(arrow.types.is_string(kind) or arrow.types.is_large_string(kind))
+
+
+def form_of(path: str, texts: Any) -> str | None:
+    """What most of the first texts are: "date", "time of day", "day", "length"; None of others."""
+    first = _plain(texts.slice(0, _FIRST_TEXTS))
+    if len(first) == first.null_count:
+        return None
+    for form in _FORMS:
+        _, there = parsed(path, form, first)
+        if there.sum() * 2 > len(first) - first.null_count:
+            return form
+    return None
+
+
+def parsed(path: str, form: str, texts: Any) -> tuple[Any, Any]:
+    """Texts of a form as ns (days of "day" too), and where they are such."""
+    import numpy as np
+
+    compute = needed("pyarrow.compute", "tables", "a table")
+    texts = _plain(texts)
+    total = np.zeros(len(texts), np.int64)
+    there = np.zeros(len(texts), bool)
+    for pattern in _FORMS[form]:
+        if there.all() and len(there):
+            break
+        found = compute.extract_regex(texts, pattern=pattern)
+        ns, valid = _ticks(path, found, form)
+        valid &= present_in(found)
+        total = np.where(valid & ~there, ns, total)
+        there |= valid
+    return total, there
+
+
+def _ticks(path: str, found: Any, form: str) -> tuple[Any, Any]:
+    """The nanoseconds of the parts of texts, and which are within their ranges."""
+    import numpy as np
+
+    arrow = needed("pyarrow", "tables", "a table")
+    compute = needed("pyarrow.compute", "tables", "a table")
+    names = {field.name for field in found.type}
+
+    def part(name: str) -> Any:
+        """A part as a text; "" where it is missing."""
+        if name not in names:
+            return None
+        return compute.fill_null(compute.struct_field(found, name), "")
+
+    def number(name: str, default: int = 0) -> Any:
+        texts = part(name)
+        if texts is None:
+            return np.full(len(found), default, np.int64)
+        texts = compute.if_else(compute.equal(texts, ""), str(default), texts)
+        return numbers_of(path, name, _chunked(texts.cast(arrow.int64())))
+
+    hour, minute, second = number("hour"), number("minute"), number("second")
+    valid = (hour < 24) & (minute < 60) & (second <= 60)
+    if "half" in names:
+        half = numbers_of(
+            path, "half", _chunked(compute.match_substring_regex(part("half"), "[Pp]"))
+        )
+        given = numbers_of(path, "half", _chunked(compute.not_equal(part("half"), "")))
+        hour = np.where(given, hour % 12 + 12 * half, hour)
+    rest = np.zeros(len(found), np.int64)
+    if "rest" in names:
+        digits = compute.utf8_slice_codeunits(
+            compute.binary_join_element_wise(part("rest"), "000000000", ""), 0, 9
+        )
+        rest = numbers_of(path, "rest", _chunked(digits.cast(arrow.int64())))
+    total = ((hour * 60 + minute) * 60 + second) * 10**9 + rest
+    if "days" in names:
+        days = number("days")
+        total, valid = total + days * _DAY, valid & (np.abs(days) <= _MOST_DAYS)
+    if "year" in names:
+        days, good = _days(number("year", 1970), number("month") + number("month2"),
+                           number("day") + number("day2"))  # fmt: skip
+        total, valid = total + days * _DAY, valid & good
+    if "zone" in names:
+        total = total - _offsets(path, part("zone"))
+    return total, valid
+
+
+def _days(year: Any, month: Any, day: Any) -> tuple[Any, Any]:
+    """Days since 1970, and whether there is such a day."""
+    import numpy as np
+
+    good = (month >= 1) & (month <= 12) & (day >= 1) & (year >= 1678) & (year <= 2261)
+    months = (np.where(good, year, 1970) - 1970) * 12 + np.where(good, month, 1) - 1
+    first = months.astype("M8[M]").astype("M8[D]").astype(np.int64)
+    length = (months + 1).astype("M8[M]").astype("M8[D]").astype(np.int64) - first
+    return first + np.where(good, day, 1) - 1, good & (day <= length)
+
+
+def _offsets(path: str, zones: Any) -> Any:
+    """The ns that local time of each zone is ahead of UTC."""
+    import numpy as np
+
+    coded = zones.dictionary_encode() if not hasattr(zones, "chunks") else None
+    if coded is None:
+        coded = zones.combine_chunks().dictionary_encode()
+    known = []
+    for zone in coded.dictionary.to_pylist():
+        digits = (zone or "")[1:].replace(":", "").ljust(4, "0")
+        minutes = 0
+        if zone and zone[0] in "+-":
+            minutes = int(digits[:2]) * 60 + int(digits[2:])
+            minutes = -minutes if zone[0] == "-" else minutes
+        known.append(minutes * 60 * 10**9)
+    places = numbers_of(path, "zone", _chunked(coded.indices))
+    return np.array(known or [0], np.int64)[places] if len(places) else np.zeros(0, np.int64)
+
+
+def over_midnight(times: Any) -> Any:
+    """Times of day that go on after midnight, in ns."""
+    import numpy as np
+
+    if len(times) < 2:
+        return times
+    return times + np.concatenate([[0], np.cumsum(np.diff(times) < -_DAY // 2)]) * _DAY
+
+
+def _plain(texts: Any) -> Any:
+    """One array of texts, out of chunks and dictionaries."""
+    arrow = needed("pyarrow", "tables", "a table")
+    if isinstance(texts, arrow.ChunkedArray):
+        if arrow.types.is_dictionary(texts.type):
+            texts = texts.cast(texts.type.value_type)
+        texts = texts.combine_chunks() if texts.num_chunks != 1 else texts.chunk(0)
+        if isinstance(texts, arrow.ChunkedArray):
+            texts = arrow.array([], arrow.string())
+    elif arrow.types.is_dictionary(texts.type):
+        texts = texts.cast(texts.type.value_type)
+    return texts
+
+
+def _chunked(array: Any) -> Any:
+    arrow = needed("pyarrow", "tables", "a table")
+    return arrow.chunked_array([array])
+
 
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf|infinity)\s*$"
 _LOOK = 1024  # rows of a Parquet file, whose columns of texts are mostly no numbers
