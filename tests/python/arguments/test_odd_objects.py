@@ -5,9 +5,9 @@ import inspect
 
 import numpy as np
 import pytest
-from test_dlpack import Producer, new_capsule
 
 import robocache as rbc
+from dlpack_producers import Producer, new_capsule
 
 VALUES = np.arange(8.0).reshape(4, 2)
 TIMES = np.arange(4.0)

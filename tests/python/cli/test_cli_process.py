@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import re
 import subprocess
 import sys
@@ -16,7 +14,7 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 
 import cli_process  # noqa: E402
-from cli_process import SLOW, check_one_line, robocache  # noqa: E402
+from cli_process import SLOW, check_one_line, on_a_terminal, robocache  # noqa: E402
 
 COMMANDS = (
     "inspect",
@@ -97,30 +95,6 @@ def test_completion(bad):
 
 
 # ---- terminals and pipes ------------------------------------------------------------------------
-
-
-def on_a_terminal(*arguments, before="", environment=None):
-    """What a terminal of 80 columns shows, and the exit code."""
-    pty = pytest.importorskip("pty")
-    code = f"import sys; from robocache.cli import main\n{before}\nsys.exit(main(sys.argv[1:]))"
-    child, shown = pty.fork()
-    if child == 0:
-        os.environ.update(TERM="xterm-256color", COLUMNS="80", **(environment or {}))
-        os.environ.pop("FORCE_COLOR", None)
-        os.execv(sys.executable, [sys.executable, "-c", code, *map(str, arguments)])
-    text = b""
-    while True:
-        try:
-            part = os.read(shown, 65536)
-        except OSError as error:
-            assert error.errno == errno.EIO
-            break
-        if not part:
-            break
-        text += part
-    _, status = os.waitpid(child, 0)
-    os.close(shown)
-    return text.decode(), os.waitstatus_to_exitcode(status)
 
 
 def test_colours_on_a_terminal_alone(bad):

@@ -21,6 +21,7 @@ from typer.testing import CliRunner  # noqa: E402
 
 import fuzz_readers  # noqa: E402
 import recordings_with_faults as faults  # noqa: E402
+from cli_process import on_a_terminal  # noqa: E402
 from robocache import data  # noqa: E402
 from robocache._files.overwrite import check_replaceable  # noqa: E402
 from robocache._printable import printable  # noqa: E402
@@ -353,8 +354,6 @@ def test_names_within(tmp_path, kind):
 
 
 def test_a_terminal(tmp_path):
-    from test_cli_process import on_a_terminal
-
     folder = tmp_path / FOLDER
     folder.mkdir()
     path = _recording(folder, [*NAMES, LONE])

@@ -18,10 +18,10 @@ import zlib
 
 import numpy as np
 import pytest
-from test_zarr_metadata import ROWS, v2_array, v2_store, v3_array, write, zipped
 
 import data_files
 import robocache as rbc
+from zarr_stores import ROWS, v2_array, v2_store, v3_array, write, zipped
 
 zarr = pytest.importorskip("zarr")
 

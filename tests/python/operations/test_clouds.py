@@ -1,21 +1,12 @@
 """unproject, farthest_points and take_rows against NumPy, bit for bit, and what they refuse."""
 
-import doctest
-
 import numpy as np
 import pytest
 
 import cloud_reference as reference
 import robocache as rbc
-import robocache._operations.farthest_points
-import robocache._operations.unproject
 
 INF, NAN = np.inf, np.nan
-
-
-def test_docstrings():
-    for module in (robocache._operations.unproject, robocache._operations.farthest_points):
-        assert doctest.testmod(module).failed == 0
 
 
 # ---- unproject ----------------------------------------------------------------------------------

@@ -1,11 +1,11 @@
 """The docstrings of what is public: the sections that help() should show, and every parameter."""
 
 import inspect
-import re
 
 import pytest
 
 import robocache as rbc
+from docstrings import parameters_of
 
 TAKE_NOTHING = ("info", "release_idle_memory")
 OPERATIONS = [
@@ -17,26 +17,19 @@ CLASSES = ["Context", "Episodes", "Stream", "Track", "Transform"]
 CLASSES += ["Window", "WindowSpec", "WindowStream"]
 
 
-def parameters_of(documented):
-    """The names that stand before the descriptions of the section "Parameters"."""
-    section = re.search(r"^Parameters\n-+\n(.*?)\n\n\w+\n-+\n", documented, re.DOTALL | re.M)
-    heads = re.findall(r"^(?=\w)([^:\n]+)", section[1], re.M)
-    return [name for head in heads for name in head.strip().split(", ")]
-
-
 @pytest.mark.parametrize("name", OPERATIONS + CLASSES)
 def test_every_parameter_and_section(name):
-    documented = inspect.getdoc(getattr(rbc, name))
+    value = getattr(rbc, name)
+    documented = inspect.getdoc(value)
     for title in ("Parameters", "Raises", "Examples", *(["Returns"] * (name in OPERATIONS))):
         assert f"\n{title}\n{'-' * len(title)}\n" in documented
-    names = set(inspect.signature(getattr(rbc, name)).parameters)
-    assert set(parameters_of(documented)) == names
+    assert set(parameters_of(value)) == set(inspect.signature(value).parameters)
 
 
 def test_the_parameters_of_torch_resample():
     pytest.importorskip("torch")
     plain = set(inspect.signature(rbc.resample).parameters) - {"out"}
-    assert set(parameters_of(inspect.getdoc(rbc.torch.resample))) == plain
+    assert set(parameters_of(rbc.torch.resample)) == plain
 
 
 def test_all_that_is_public_is_documented():

@@ -30,9 +30,9 @@ os.environ.update(
 import numpy as np
 import ray
 import ray.cluster_utils
-import ray_killed
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+import ray_killed
 import robocache as rbc
 
 BLOCKS, ROWS, CHANNELS = 24, 2000, 3

@@ -1,8 +1,6 @@
 """Normalization: its arithmetic, on values of all kinds, in resample and fuse, and as an object."""
 
 import copy
-import doctest
-import importlib
 import json
 import pickle
 
@@ -279,10 +277,3 @@ def test_parameters_cannot_be_changed():
         made.shift[0] = 1
     with pytest.raises(AttributeError):
         made.shift = 1
-
-
-@pytest.mark.parametrize("name", ["_statistics_result", "_normalization"])
-def test_doctests(name):
-    module = importlib.import_module(f"robocache.{name}")
-    failed, tried = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert tried > 0 and failed == 0

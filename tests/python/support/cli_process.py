@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+
+import pytest
 
 import recordings_with_faults as faults
 
@@ -22,6 +25,30 @@ def robocache(*arguments, before="", **options):
         timeout=120,
         **options,
     )
+
+
+def on_a_terminal(*arguments, before="", environment=None):
+    """What a terminal of 80 columns shows, and the exit code."""
+    pty = pytest.importorskip("pty")
+    code = f"import sys; from robocache.cli import main\n{before}\nsys.exit(main(sys.argv[1:]))"
+    child, shown = pty.fork()
+    if child == 0:
+        os.environ.update(TERM="xterm-256color", COLUMNS="80", **(environment or {}))
+        os.environ.pop("FORCE_COLOR", None)
+        os.execv(sys.executable, [sys.executable, "-c", code, *map(str, arguments)])
+    text = b""
+    while True:
+        try:
+            part = os.read(shown, 65536)
+        except OSError as error:
+            assert error.errno == errno.EIO
+            break
+        if not part:
+            break
+        text += part
+    _, status = os.waitpid(child, 0)
+    os.close(shown)
+    return text.decode(), os.waitstatus_to_exitcode(status)
 
 
 def with_a_gap(folder):

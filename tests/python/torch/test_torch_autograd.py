@@ -1,6 +1,5 @@
 """rbc.torch.resample: gradients with respect to the values, on the CPU and on CUDA."""
 
-import doctest
 import math
 import subprocess
 import sys
@@ -8,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from test_resample import problems
 
 import robocache as rbc
+from resample_problems import problems
 
 torch = pytest.importorskip("torch")
 
@@ -350,11 +349,6 @@ def test_torch_is_imported_when_it_is_asked_for():
     subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="'robocache' has no attribute 'tensorflow'"):
         _ = rbc.tensorflow
-
-
-def test_doctests():
-    failed, tried = doctest.testmod(rbc.torch)
-    assert tried > 0 and failed == 0
 
 
 @on_each_device

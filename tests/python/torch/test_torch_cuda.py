@@ -6,11 +6,11 @@ import threading
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from test_fuse import problems as fusions
-from test_resample import METHODS, problems, same_bits
-from test_voxelize import MODES, ORDERS, REDUCTIONS, by_name, dense_problems, sparse_problems
 
 import robocache as rbc
+from fuse_problems import problems as fusions
+from resample_problems import METHODS, problems, same_bits
+from voxel_problems import MODES, ORDERS, REDUCTIONS, by_name, dense_problems, sparse_problems
 
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():

@@ -8,9 +8,9 @@ import shutil
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from test_fuse import problems as fusions
 
 import robocache as rbc
+from fuse_problems import problems as fusions
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch.library", reason="torch without operators")

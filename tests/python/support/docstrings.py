@@ -1,0 +1,12 @@
+"""What docstrings say, in the sections of numpydoc."""
+
+import inspect
+import re
+
+
+def parameters_of(value):
+    """The names that stand before the descriptions of its section "Parameters"."""
+    documented = inspect.getdoc(value)
+    section = re.search(r"^Parameters\n-+\n(.*?)\n\n\w+\n-+\n", documented, re.DOTALL | re.M)
+    heads = re.findall(r"^(?=\w)([^:\n]+)", section[1], re.M)
+    return [name for head in heads for name in head.strip().split(", ")]
