@@ -186,10 +186,10 @@ def test_frames_of_videos_stay(tmp_path):
 
 def test_lerobot_in_several_files(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
-    from robocache.data._formats.lerobot import write as _lerobot_save
+    from robocache.data._formats.lerobot import write
 
-    monkeypatch.setattr(_lerobot_save, "_FILE", 300)
-    monkeypatch.setattr(_lerobot_save, "_CHUNK", 2)
+    monkeypatch.setattr(write, "_FILE", 300)
+    monkeypatch.setattr(write, "_CHUNK", 2)
     given = episodes()
     given.save(tmp_path / "x", "lerobot")
     files = sorted(

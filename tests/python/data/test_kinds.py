@@ -7,13 +7,13 @@ import re
 
 import numpy as np
 import pytest
-from robocache._episodes.episodes.channels import Channel
 
 import data_files
 import robocache as rbc
 from robocache import data
+from robocache._episodes.channels import Channel
 from robocache.data import checks
-from robocache.data._kinds.kinds import names as _kind_names
+from robocache.data._kinds import names as kind_names
 
 spatial = pytest.importorskip("scipy.spatial.transform")
 Rotation, Slerp = spatial.Rotation, spatial.Slerp
@@ -660,18 +660,18 @@ def test_methods_for_some_channels():
 
 def test_the_page_has_all_words_and_kinds():
     words, joints = (re.findall(r"`(\w+)`", row[0]) for row in rows_of_page("angles"))
-    assert tuple(words) == _kind_names.ANGLE_WORDS
-    assert tuple(joints[:5]) == _kind_names.JOINT_WORDS
+    assert tuple(words) == kind_names.ANGLE_WORDS
+    assert tuple(joints[:5]) == kind_names.JOINT_WORDS
     text = PAGE.read_text()
-    from robocache._episodes.episodes.channels import KINDS
-    from robocache.data._kinds.kinds.declared import SPELLINGS
+    from robocache._episodes.channels import KINDS
+    from robocache.data._kinds.declared import SPELLINGS
 
     for kind in KINDS:
         assert f"| `{kind}` |" in text, kind
     for kind in SPELLINGS:
         short = re.sub(r"^(euler|angle|rotation_vector)_.*", r"\1", kind)
         assert f"`{short}`" in text, kind
-    for word in _kind_names.NO_VECTOR_WORDS + _kind_names.VECTOR_WORDS[:1]:
+    for word in kind_names.NO_VECTOR_WORDS + kind_names.VECTOR_WORDS[:1]:
         assert f"`{word}`" in text, word
 
 

@@ -18,9 +18,10 @@ import pytest
 import data_sources
 import fuzz_readers
 import robocache as rbc
+from child_processes import environment
 from forked import NOBODY, command
 from robocache.data import checks
-from robocache.data._report import overview as _overview
+from robocache.data._report import overview
 
 data = rbc.data
 DAMAGES = int(os.environ.get("ROBOCACHE_DAMAGES", "2"))  # of each source
@@ -65,7 +66,7 @@ def read_all(path, outside):
             with contextlib.suppress(data.FormatError):
                 given = data_sources.opened(path, damaged)
                 if isinstance(given, (data.Recording, data.Episodes)):
-                    _overview.overview(given, checks.survey(given, unit="s"), "s")
+                    overview.overview(given, checks.survey(given, unit="s"), "s")
                     given.load()
                     if isinstance(given, data.Recording):
                         given.align(10.0)
@@ -132,11 +133,10 @@ def test_folders_that_cannot_be_written(samples):
         top.chmod(0o755)
         outside.mkdir()
         outside.chmod(0o777)
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(top)}
         run = subprocess.run(
             [sys.executable, "-c", READ_AS_ANOTHER, json.dumps(places), str(outside)],
-            capture_output=True, encoding="utf-8", env=environment, cwd=top, timeout=120,
-            check=False, user=NOBODY if os.geteuid() == 0 else None,
+            capture_output=True, encoding="utf-8", env=environment(HOME=str(top)), cwd=top,
+            timeout=120, check=False, user=NOBODY if os.geteuid() == 0 else None,
         )  # fmt: skip
         assert run.returncode == 0, run.stderr
         for name, (inspected, reported) in json.loads(run.stdout).items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 import data_sources
 import special_sources
+from child_processes import environment
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +48,8 @@ print(forked.call(os.abort))
 print(forked.call(int, "x")["error"][:2])
 print(forked.call(open, "x" * 300)["number"], forked.call(int, "7"))
 """
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", env=environment,
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", env=environment(),
         timeout=60, check=True,
     )  # fmt: skip
     assert run.stdout.splitlines() == [

@@ -13,34 +13,12 @@ import numpy as np
 import pytest
 
 import robocache as rbc
-from robocache._files import atomic_write as _writing
-from robocache._files import workplace as _workplace
+from child_processes import environment
+from robocache._files import atomic_write, workplace
 from robocache._files.atomic_write import written_beside
+from writers import WRITERS, put, put_folder, texts
 
 OTHERS = int(os.environ.get("ROBOCACHE_WRITERS", "10"))
-
-
-def put(path, text, overwrite=True):
-    with written_beside(str(path), overwrite) as part, open(part, "w") as file:
-        file.write(text)
-
-
-def put_folder(path, text, overwrite=True):
-    """Write a folder that looks like a data set."""
-    with written_beside(str(path), overwrite) as part:
-        os.makedirs(os.path.join(part, "meta"))
-        for name in ("meta/info.json", "meta/stats.json"):
-            with open(os.path.join(part, name), "w") as file:
-                file.write(text)
-
-
-def texts(path):
-    if path.is_file():
-        return [path.read_text()]
-    return [(path / name).read_text() for name in ("meta/info.json", "meta/stats.json")]
-
-
-WRITERS = {"file": put, "folder": put_folder}
 
 
 @pytest.fixture(params=WRITERS)
@@ -49,10 +27,10 @@ def write(request):
 
 
 def python(code, *arguments, **options):
-    """Run code of a process that shares the writers of this file."""
-    head = f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r}); import test_writing\n"
+    """Run code of a process that has the writers of this file."""
     return subprocess.Popen(
-        [sys.executable, "-c", head + textwrap.dedent(code), *map(str, arguments)],
+        [sys.executable, "-c", "import writers\n" + textwrap.dedent(code), *map(str, arguments)],
+        env=environment(),
         stdout=subprocess.PIPE,
         text=True,
         **options,
@@ -68,8 +46,8 @@ def test_a_link_to_a_file_stays(tmp_path, monkeypatch):
     (tmp_path / "between").symlink_to("disk/x.npz")
     (tmp_path / "link").symlink_to(tmp_path / "between")
     parts = []
-    sync = _writing._sync
-    monkeypatch.setattr(_writing, "_sync", lambda part: (parts.append(part), sync(part)))
+    sync = atomic_write._sync
+    monkeypatch.setattr(atomic_write, "_sync", lambda part: (parts.append(part), sync(part)))
     episodes = rbc.data.Episodes({"a": rbc.Track(np.arange(6.0).reshape(3, 2), [0, 3])})
     with pytest.raises(FileExistsError, match="link: exists; overwrite=True"):
         episodes.save(tmp_path / "link")
@@ -155,7 +133,7 @@ def killed(left, path, text, overwrite=True):
     if child == 0:
         try:
             dies(left)
-            test_writing.WRITERS[kind](path, text, overwrite)
+            writers.WRITERS[kind](path, text, overwrite)
         finally:
             os._exit(0)
     return os.waitpid(child, 0)[1] != 0
@@ -168,28 +146,28 @@ whole = 2 if kind == "folder" else 1
 seen = set()
 while True:
     path = place / f"x{n}"
-    test_writing.WRITERS[kind](path, "old")
+    writers.WRITERS[kind](path, "old")
     if not killed(n, path, "new"):
         break
     if path.exists():
-        seen.add(test_writing.texts(path)[0])
-        require(test_writing.texts(path), ["old"] * whole, ["new"] * whole)
+        seen.add(writers.texts(path)[0])
+        require(writers.texts(path), ["old"] * whole, ["new"] * whole)
     else:
         seen.add("missing")
     again = 0
     while again < steps and killed(again, path, "never", overwrite=False):
         if path.exists():
-            require(test_writing.texts(path), ["old"] * whole, ["new"] * whole)
+            require(writers.texts(path), ["old"] * whole, ["new"] * whole)
         again += 1
     try:
-        test_writing.WRITERS[kind](path, "never", overwrite=False)
+        writers.WRITERS[kind](path, "never", overwrite=False)
         raise AssertionError("there was nothing")
     except FileExistsError:
         pass
-    require(test_writing.texts(path), ["old"] * whole, ["new"] * whole)
+    require(writers.texts(path), ["old"] * whole, ["new"] * whole)
     require(os.listdir(place), [f"x{n}"])
-    test_writing.WRITERS[kind](path, "newest")
-    require(test_writing.texts(path), ["newest"] * whole)
+    writers.WRITERS[kind](path, "newest")
+    require(writers.texts(path), ["newest"] * whole)
     require(os.listdir(place), [f"x{n}"])
     import shutil
     shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -244,10 +222,10 @@ def test_what_another_host_has_stays(tmp_path, monkeypatch):
         ("b", "1", True),  # another container on it
         ("b", "2", False),
     ):
-        monkeypatch.setattr(_workplace, "_host", lambda: (host * 6, boot * 6))  # noqa: B023
-        place = _workplace.Workplace(str(tmp_path / "x"))
+        monkeypatch.setattr(workplace, "_host", lambda: (host * 6, boot * 6))  # noqa: B023
+        place = workplace.Workplace(str(tmp_path / "x"))
         os.close(place._lock)
-        monkeypatch.setattr(_workplace, "_host", lambda: ("a" * 6, "1" * 6))
+        monkeypatch.setattr(workplace, "_host", lambda: ("a" * 6, "1" * 6))
         put(tmp_path / "x", "mine")
         assert os.path.exists(place.path) is not is_removed
 
@@ -256,8 +234,8 @@ def test_without_locks_nothing_of_others_is_removed(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(_workplace.fcntl, "flock", fail)
-    place = _workplace.Workplace(str(tmp_path / "x"))
+    monkeypatch.setattr(workplace.fcntl, "flock", fail)
+    place = workplace.Workplace(str(tmp_path / "x"))
     put(tmp_path / "x", "mine")
     assert os.path.isdir(place.path) and (tmp_path / "x").read_text() == "mine"
     place.close()
@@ -294,7 +272,7 @@ def test_a_killed_writer_of_statistics_does_not_spoil_its_data_set(tmp_path):
 AT_ONCE = """
 import pathlib
 for i in range(int(sys.argv[3])):
-    test_writing.WRITERS[sys.argv[1]](pathlib.Path(sys.argv[2]), sys.argv[4])
+    writers.WRITERS[sys.argv[1]](pathlib.Path(sys.argv[2]), sys.argv[4])
 """
 
 
@@ -386,7 +364,7 @@ def test_folders_that_are_read_only(tmp_path):
 def test_the_longest_name(tmp_path, write, letter):
     name = letter * (255 // len(letter.encode()))
     write(tmp_path / name, "old")
-    place = _workplace.Workplace(str(tmp_path / name))
+    place = workplace.Workplace(str(tmp_path / name))
     os.close(place._lock)
     write(tmp_path / name, "new")
     assert os.listdir(tmp_path) == [name] and set(texts(tmp_path / name)) == {"new"}
@@ -399,7 +377,7 @@ def test_a_lock_that_cannot_be_opened(tmp_path, monkeypatch):
     def fail(path, *_, **__):
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), path)
 
-    monkeypatch.setattr(_workplace.os, "open", fail)
+    monkeypatch.setattr(workplace.os, "open", fail)
     with pytest.raises(OSError, match="Too many open files: '.*x'"):
         put(tmp_path / "x", "new")
     assert os.listdir(tmp_path) == []

@@ -335,12 +335,12 @@ def test_descriptors_that_cannot_be_used(tmp_path):
 
 
 def test_without_the_package_the_rest_is_read(tmp_path, monkeypatch):
-    from robocache.data._formats.messages import protobuf as _protobuf_messages
+    from robocache.data._formats.messages import protobuf
 
     def missing(module, extra, what):
         raise ModuleNotFoundError(module)
 
-    monkeypatch.setattr(_protobuf_messages, "needed", missing)
+    monkeypatch.setattr(protobuf, "needed", missing)
     (unread,) = of_protobuf(tmp_path, [b""], b"").unread
     assert "robocache[mcap]" in unread.reason
 

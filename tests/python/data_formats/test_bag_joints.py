@@ -8,7 +8,7 @@ import pytest
 import data_files
 import keyed_bags as bags
 import robocache as rbc
-from robocache.data._formats.messages import joints as _joints
+from robocache.data._formats.messages import joints
 
 pytest.importorskip("rosbags")
 
@@ -140,6 +140,6 @@ def test_states_of_a_controller(tmp_path):
 
 
 def test_labels_of_joints():
-    assert _joints.labels(["a", "a", "a #2", "a"]) == ["a", "a #3", "a #2", "a #4"]
-    assert _joints.label([]) == "(no names)"
-    assert _joints.label(["d", "c", "b", "a"]) == "a+3 more"
+    assert joints.labels(["a", "a", "a #2", "a"]) == ["a", "a #3", "a #2", "a #4"]
+    assert joints.label([]) == "(no names)"
+    assert joints.label(["d", "c", "b", "a"]) == "a+3 more"

@@ -363,9 +363,9 @@ def test_frames_of_elements_that_vary_are_a_finding(tmp_path, kind, child):
 @pytest.fixture
 def short_look(monkeypatch):
     """Files are looked into for one chunk only."""
-    from robocache.data._formats.bags import bag as _bags
+    from robocache.data._formats.bags import bag
 
-    monkeypatch.setattr(_bags, "_LOOK_FOR_KEYS", 0)
+    monkeypatch.setattr(bag, "_LOOK_FOR_KEYS", 0)
 
 
 def test_late_frames_are_streams(tmp_path, short_look):

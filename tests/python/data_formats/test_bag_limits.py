@@ -16,8 +16,8 @@ import pytest
 import data_files
 import robocache as rbc
 from robocache.data._file_access import Limit
-from robocache.data._formats import decompress as _unpacking
-from robocache.data._formats.messages import ros_types as _ros_types
+from robocache.data._formats import decompress
+from robocache.data._formats.messages import ros_types
 from robocache.data._formats.messages.fixed_layouts import MOST_ELEMENTS
 from robocache.data._formats.messages.layouts import Layouts
 from robocache.data._formats.messages.pieces import Rows
@@ -179,13 +179,13 @@ def ros1_connections(folder, count, step=1):
 
 
 def test_connections_without_number(tmp_path, monkeypatch):
-    from robocache.data._formats.bags import rosbag1 as _rosbag1
+    from robocache.data._formats.bags import rosbag1
 
-    monkeypatch.setattr(_rosbag1, "_MOST_CONNECTIONS", 100)
+    monkeypatch.setattr(rosbag1, "_MOST_CONNECTIONS", 100)
     assert data.open(ros1_connections(tmp_path, 100), damaged="keep").names == ()
     with pytest.raises(data.FormatError, match="declares more than 100 connections"):
         data.open(ros1_connections(tmp_path, 101), damaged="keep")
-    monkeypatch.setattr(_rosbag1, "AT_ONCE", 1000)
+    monkeypatch.setattr(rosbag1, "AT_ONCE", 1000)
     path = ros1_connections(tmp_path, 20_000, step=0)
     with pytest.raises(data.FormatError, match="max_unpacked"):
         data.open(path, damaged="keep")
@@ -296,8 +296,8 @@ def test_topics_take_time_in_proportion(tmp_path):
 
 def test_all_topics_are_looked_at_in_one_pass(tmp_path, monkeypatch):
     unpacked = []
-    original = _unpacking.Budget.spend
-    monkeypatch.setattr(_unpacking.Budget, "spend",
+    original = decompress.Budget.spend
+    monkeypatch.setattr(decompress.Budget, "spend",
                         lambda self, *a: unpacked.append(a) or original(self, *a))  # fmt: skip
     recording = data.open(of_topics(tmp_path, 50))
     assert len(recording.left_out) == 0 and len(unpacked) == 3
@@ -306,8 +306,8 @@ def test_all_topics_are_looked_at_in_one_pass(tmp_path, monkeypatch):
 
 def test_a_definition_is_parsed_once(tmp_path, monkeypatch):
     parsed = []
-    original = _ros_types.Types._parse
-    monkeypatch.setattr(_ros_types.Types, "_parse",
+    original = ros_types.Types._parse
+    monkeypatch.setattr(ros_types.Types, "_parse",
                         lambda self, *a: parsed.append(a) or original(self, *a))  # fmt: skip
     bag = data_files.McapBytes()
     records = b"".join(bag.declared(f"/t{i}", "test_msgs/msg/T", "float64 x\n")[1]
@@ -455,7 +455,7 @@ def test_too_little_memory_is_no_damage(tmp_path, monkeypatch, kind, error, dama
     else:
         path = mcap(tmp_path, "float64 x\n", [NUMBER])
     recording = data.open(path, damaged=damaged)
-    monkeypatch.setattr(_unpacking, "_decompressor", short_of(error))
+    monkeypatch.setattr(decompress, "_decompressor", short_of(error))
     with pytest.raises(MemoryError, match=str(path)):
         recording.load()
     assert recording.problems == ()
@@ -536,10 +536,10 @@ def test_a_pipe_in_place_of_a_bag_is_not_waited_for(tmp_path):
 
 
 def test_the_limit_counts_what_was_unpacked():
-    budget = _unpacking.Budget(Limit(1000), "x", 10)
+    budget = decompress.Budget(Limit(1000), "x", 10)
     packed = zstd(bytes(600))
     budget.spend("a", packed, "zstd", 600)
-    with pytest.raises(_unpacking.CannotUnpack, match="unpacks to another size"):
+    with pytest.raises(decompress.CannotUnpack, match="unpacks to another size"):
         budget.spend("b", zstd(bytes(100)), "zstd", 5000)
     assert budget.used == 700
     with pytest.raises(data.FormatError, match="max_unpacked=1300"):

@@ -13,7 +13,7 @@ import robocache as rbc
 
 h5py = pytest.importorskip("h5py")
 
-from robocache.data._formats.hdf5 import process as _hdf5_process  # noqa: E402
+from robocache.data._formats.hdf5 import process as hdf5_process  # noqa: E402
 
 data = rbc.data
 
@@ -217,7 +217,7 @@ def test_a_chunk_that_unpacks_to_more_than_it_is(tmp_path):
         file["data/demo_0/actions"].id.write_direct_chunk((0,), packed)
     with pytest.raises(data.FormatError, match="rows 0 to 9 cannot be read"):
         data.open(path, max_unpacked=1000).load()
-    with open(f"/proc/{_hdf5_process._worker.process.pid}/status") as file:
+    with open(f"/proc/{hdf5_process._worker.process.pid}/status") as file:
         (peak,) = [int(line.split()[1]) for line in file if line.startswith("VmHWM")]
     assert peak < 500 << 10
 
@@ -471,13 +471,13 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "x.hdf5"
     data_files.write_aloha(path)
     episodes = data.open(path)
-    run = _hdf5_process.File.read
+    run = hdf5_process.File.read
 
     def meanwhile(self, pieces, take):
         run(self, pieces, take)
         os.utime(path)
 
-    monkeypatch.setattr(_hdf5_process.File, "read", meanwhile)
+    monkeypatch.setattr(hdf5_process.File, "read", meanwhile)
     with pytest.raises(data.FormatError, match="changed while it was read: read it again"):
         episodes.load()
 

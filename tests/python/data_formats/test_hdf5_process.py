@@ -19,7 +19,7 @@ import robocache as rbc
 
 h5py = pytest.importorskip("h5py")
 
-from robocache.data._formats.hdf5 import process as _hdf5_process  # noqa: E402
+from robocache.data._formats.hdf5 import process as hdf5_process  # noqa: E402
 
 data = rbc.data
 SOON = 30  # seconds
@@ -34,13 +34,13 @@ def path(tmp_path):
 @pytest.fixture
 def anew():
     """A worker of this test only."""
-    _hdf5_process._end()
+    hdf5_process._end()
     yield
-    _hdf5_process._end()
+    hdf5_process._end()
 
 
 def worker():
-    return _hdf5_process._worker.process
+    return hdf5_process._worker.process
 
 
 def is_running(pid):
@@ -94,18 +94,18 @@ def crashing_at(monkeypatch, number, how="os.kill(os.getpid(), signal.SIGSEGV)")
     """The worker ends over the array of a group."""
     code = f"""
 import os, signal
-from robocache.data._formats.hdf5 import worker as _hdf5_worker
-read = _hdf5_worker.Worker.read
+from robocache.data._formats.hdf5 import worker as hdf5_worker
+read = hdf5_worker.Worker.read
 def crashing(self, step):
     if step["group"].endswith("demo_{number}"):
         {how}
     return read(self, step)
-_hdf5_worker.Worker.read = crashing
+hdf5_worker.Worker.read = crashing
 main()
 """
-    start = _hdf5_process._START.replace("\nmain()\n", code)
-    assert start != _hdf5_process._START
-    monkeypatch.setattr(_hdf5_process, "_START", start)
+    start = hdf5_process._START.replace("\nmain()\n", code)
+    assert start != hdf5_process._START
+    monkeypatch.setattr(hdf5_process, "_START", start)
 
 
 def test_a_crash_of_hdf5(path, tmp_path, monkeypatch, anew):
@@ -130,9 +130,9 @@ def test_a_file_that_hangs_is_given_up(path, monkeypatch, anew):
     monkeypatch.setenv("ROBOCACHE_HDF5_SECONDS", "0.2")
     crashing_at(monkeypatch, 2, "while True: pass")
     starts = []
-    start = _hdf5_process._Worker.__init__
+    start = hdf5_process._Worker.__init__
     monkeypatch.setattr(
-        _hdf5_process._Worker, "__init__", lambda self: starts.append(1) or start(self)
+        hdf5_process._Worker, "__init__", lambda self: starts.append(1) or start(self)
     )
     kept = data.open(path, damaged="keep").load()
     assert "busy without an end" in kept.problems[0].text
@@ -187,9 +187,9 @@ def test_it_ends_with_its_process(path, end):
     code = f"""
 import os, sys
 import robocache as rbc
-from robocache.data import _hdf5_process
+from robocache.data._formats.hdf5 import process as hdf5_process
 rbc.data.open(sys.argv[1]).load()
-print(_hdf5_process._worker.process.pid, flush=True)
+print(hdf5_process._worker.process.pid, flush=True)
 {end}
 """
     done = subprocess.run(
@@ -205,11 +205,11 @@ def test_an_endless_loop_ends_with_the_killed_process(path):
 import os, sys, threading, time
 os.environ["ROBOCACHE_HDF5_SECONDS"] = "0.5"
 import robocache as rbc
-from robocache.data import _hdf5_process
+from robocache.data._formats.hdf5 import process as hdf5_process
 def kill():
-    while _hdf5_process._worker is None:
+    while hdf5_process._worker is None:
         time.sleep(0.01)
-    print(_hdf5_process._worker.process.pid, flush=True)
+    print(hdf5_process._worker.process.pid, flush=True)
     os.kill(os.getpid(), 9)
 threading.Thread(target=kill).start()
 rbc.data.open({str(path)!r})
@@ -228,7 +228,7 @@ def test_a_fork_starts_its_own(path, anew):
         try:
             values = episodes["actions"].values
             own = worker().pid
-            _hdf5_process._end()
+            hdf5_process._end()
             os.write(write_to, f"{own != pid} {len(values)}".encode())
         finally:
             os._exit(0)
@@ -243,9 +243,9 @@ def test_a_fork_that_lives_on_does_not_keep_it(path):
     code = """
 import os, sys, time
 import robocache as rbc
-from robocache.data import _hdf5_process
+from robocache.data._formats.hdf5 import process as hdf5_process
 rbc.data.open(sys.argv[1]).load()
-print(_hdf5_process._worker.process.pid, flush=True)
+print(hdf5_process._worker.process.pid, flush=True)
 if os.fork() == 0:
     os.close(1); os.close(2)
     time.sleep(60)
@@ -327,7 +327,7 @@ def test_files_that_may_not_be_written(path):
 
 def test_values_without_a_file_in_memory(path, monkeypatch, anew):
     expected = data.open(path).load()
-    _hdf5_process._end()
+    hdf5_process._end()
     monkeypatch.delattr(os, "memfd_create")
     got = data.open(path).load()
     for name, track in expected.tracks.items():
@@ -361,7 +361,7 @@ def test_too_few_processes(path, monkeypatch, anew):
 
 
 def test_a_process_that_cannot_start(path, monkeypatch, anew):
-    monkeypatch.setattr(_hdf5_process, "_START", "import nothing_of_that_name #%r %r")
+    monkeypatch.setattr(hdf5_process, "_START", "import nothing_of_that_name #%r %r")
     with pytest.raises(RuntimeError, match="cannot start: ModuleNotFoundError"):
         data.open(path, damaged="keep")
     monkeypatch.setattr("multiprocessing.spawn.get_executable", lambda: None)

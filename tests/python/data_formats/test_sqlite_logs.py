@@ -17,8 +17,9 @@ import pytest
 
 import sqlite_recorder
 import sqlite_states
+from child_processes import environment
 from robocache import data
-from robocache.data._formats.bags import sqlite_files as _sqlite_files
+from robocache.data._formats.bags import sqlite_files
 from sqlite_states import BATCH, BATCHES, add, connected, edited, flipped, unchanged
 
 pytest.importorskip("rosbags")
@@ -432,8 +433,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, state):
             database.execute("PRAGMA wal_checkpoint")  # its header still says that it has a log
         assert not path.with_name("bag.db3-wal").exists()
     code = f"""
-import os, shutil, sys, tempfile
-sys.path.insert(0, {os.path.dirname(__file__)!r})
+import os, shutil, tempfile
 from robocache import data
 from sqlite_states import listed
 data.open({str(path)!r}).load()
@@ -453,7 +453,8 @@ assert listed(".") == before and os.listdir("..") == ["bag"]
 os.seteuid(0)
 shutil.rmtree(public)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert (done.stdout, done.stderr) == (f"{BATCH * BATCHES}\n", "")
 
 
@@ -490,7 +491,7 @@ def test_a_disk_that_is_full(tmp_path, monkeypatch):
     def full(_):
         return os.statvfs_result((*found[:4], 0, *found[5:]))
 
-    monkeypatch.setattr(_sqlite_files.os, "statvfs", full)
+    monkeypatch.setattr(sqlite_files.os, "statvfs", full)
     with unchanged(path.parent), pytest.raises(OSError, match="No space left.*bag.db3"):
         data.open(path, damaged="keep")
 
@@ -501,13 +502,13 @@ def test_a_reader_that_is_interrupted(tmp_path, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_sqlite_files, "read_log", interrupted)
+    monkeypatch.setattr(sqlite_files, "read_log", interrupted)
     with unchanged(path.parent), pytest.raises(KeyboardInterrupt):
         data.open(path)
 
 
 def test_a_lock_for_writing_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(_sqlite_files, "WAIT", 0.1)
+    monkeypatch.setattr(sqlite_files, "WAIT", 0.1)
     path = tmp_path / "bag.db3"
     with closing(connected(path)) as database:
         sqlite_recorder.tables(database)

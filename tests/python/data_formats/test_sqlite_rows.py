@@ -13,8 +13,7 @@ import pytest
 import sqlite_recorder
 from robocache import data
 from robocache.data._errors import Damage
-from robocache.data._formats.bags import sqlite as _sqlite
-from robocache.data._formats.bags import sqlite_rows as _sqlite_rows
+from robocache.data._formats.bags import sqlite, sqlite_rows
 from sqlite_recorder import STEP, message, rows
 from sqlite_states import unchanged
 
@@ -360,7 +359,7 @@ def test_pages_that_are_used_more_than_once(bag):
 def test_a_pass_reads_each_row_once(tmp_path, count, monkeypatch):
     """However many topics there are, and also where their list is too long for a statement."""
     if count == 6000:
-        monkeypatch.setattr(_sqlite_rows, "_MOST_SQL", 1000)
+        monkeypatch.setattr(sqlite_rows, "_MOST_SQL", 1000)
     path = tmp_path / "x.db3"
     with closing(sqlite3.connect(path)) as database:
         database.execute(sqlite_recorder.TOPICS)
@@ -374,7 +373,7 @@ def test_a_pass_reads_each_row_once(tmp_path, count, monkeypatch):
             [(i, i % count, i, message(i)) for i in range(2 * count)],
         )
         database.commit()
-    bag = _sqlite.Sqlite(str(path), Damage())
+    bag = sqlite.Sqlite(str(path), Damage())
     with bag.database.connection() as connection:
         steps = []
         connection.set_progress_handler(lambda: steps.append(1), 100)

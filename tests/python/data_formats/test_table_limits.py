@@ -28,8 +28,8 @@ pa = pytest.importorskip("pyarrow")
 csv = pytest.importorskip("pyarrow.csv")
 pq = pytest.importorskip("pyarrow.parquet")
 
-from robocache.data._formats.tables import csv as _csv  # noqa: E402
-from robocache.data._formats.tables import parquet as _parquet  # noqa: E402
+from robocache.data._formats.tables import csv as csv_tables  # noqa: E402
+from robocache.data._formats.tables import parquet  # noqa: E402
 
 
 def refused(path: Path, **options: Any) -> rbc.data.FormatError:
@@ -249,9 +249,9 @@ def test_a_negative_index_of_an_episode(tmp_path):
 
 
 def test_a_line_without_an_end(tmp_path, monkeypatch):
-    from robocache.data._formats.lerobot import meta as _lerobot_meta
+    from robocache.data._formats.lerobot import meta
 
-    monkeypatch.setattr(_lerobot_meta, "_LONGEST_LINE", 1000)
+    monkeypatch.setattr(meta, "_LONGEST_LINE", 1000)
     data_files.write_lerobot(tmp_path / "x", version="v2.1")
     path = tmp_path / "x/meta/episodes.jsonl"
     count = len(path.read_text().splitlines())
@@ -313,25 +313,25 @@ def test_a_text_in_a_dictionary(tmp_path):
     path = tmp_path / "x.parquet"
     text = "1" * 20_000
     pq.write_table(pa.table({"time": np.arange(1000.0), "s": [text] * 999 + ["no"]}), path)
-    table = _parquet.read_table(str(path), ["s"])
+    table = parquet.read_table(str(path), ["s"])
     assert table.nbytes < 100_000
-    texts = _parquet.texts(pa.chunked_array([table["s"].chunk(0)]))
+    texts = parquet.texts(pa.chunked_array([table["s"].chunk(0)]))
     assert texts[0] is texts[1] and texts[999] == "no"
     assert loaded(path).names == ("x",)
 
 
 def test_columns_that_overlap(tmp_path, monkeypatch):
-    from robocache.data._formats.tables import parquet_footer as _parquet_size
+    from robocache.data._formats.tables import parquet_footer
     from robocache.data._formats.tables.parquet_footer import Chunk, Group
 
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"x": np.arange(100.0)}), path)
     size = path.stat().st_size
     chunk = Chunk("DOUBLE", "x", 1, 1, size // 2 + 1, 4, 0, None)
-    monkeypatch.setattr(_parquet_size, "groups_of", lambda path: [Group(1, (chunk,))] * 2)
+    monkeypatch.setattr(parquet_footer, "groups_of", lambda path: [Group(1, (chunk,))] * 2)
     expected = f"{2 * (size // 2 + 1):,} bytes or more, but the file {size:,}"
     with pytest.raises(rbc.data.FormatError, match=expected):
-        _parquet.read_table(str(path), ["x"])
+        parquet.read_table(str(path), ["x"])
 
 
 def test_the_footer_is_what_pyarrow_reads(tmp_path):
@@ -515,7 +515,7 @@ def test_a_header_of_any_length(tmp_path, columns, end):
     path.write_text(end.join([*lines, ""]), newline="")
     assert os.path.getsize(path) > 1 << 14
     if columns > 3_000:
-        assert _csv.delimiter_of(str(path)) == ","
+        assert csv_tables.delimiter_of(str(path)) == ","
         return
     stream = loaded(path)["x"]
     assert stream.names == tuple(names) and stream.times().tolist() == [0, 1, 2]
@@ -528,10 +528,10 @@ def test_a_header_of_a_megabyte(tmp_path):
 
 
 def test_a_first_line_that_does_not_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(_csv, "_LONGEST", 1 << 16)
+    monkeypatch.setattr(csv_tables, "_LONGEST", 1 << 16)
     path = tmp_path / "x.csv"
     path.write_text("a," * 100_000)
-    assert _csv.fault_of(str(path))[0].startswith("has a first line of more than")
+    assert csv_tables.fault_of(str(path))[0].startswith("has a first line of more than")
     (tmp_path / "good.csv").write_text("time,x\n0,1\n1,2\n")
     assert "x.csv" in str(refused(tmp_path))
 
@@ -560,7 +560,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[int
 
 
 def test_csv_is_read_twice_for_any_number_of_large_columns(tmp_path, monkeypatch):
-    calls = counted(monkeypatch, _csv, "_read")
+    calls = counted(monkeypatch, csv_tables, "_read")
     for count in (3, 30):
         calls[0] = 0
         columns = {f"c{i}": np.full(3, 2**63 + i, np.uint64) for i in range(count)}
@@ -705,9 +705,9 @@ def test_a_page_that_asks_for_too_much_is_damage(tmp_path, monkeypatch):
         return read
 
     with pytest.raises(rbc.data.FormatError, match="asks for 2,147,483,584 bytes at once"):
-        _parquet.with_file(str(path), fail(2_147_483_584))
+        parquet.with_file(str(path), fail(2_147_483_584))
     with pytest.raises(MemoryError, match=r"x\.parquet"):
-        _parquet.with_file(str(path), fail(65_536))
+        parquet.with_file(str(path), fail(65_536))
 
 
 def test_a_file_that_cannot_be_read_is_no_damage(tmp_path, monkeypatch):
@@ -718,7 +718,7 @@ def test_a_file_that_cannot_be_read_is_no_damage(tmp_path, monkeypatch):
         raise OSError(5, "Input/output error")
 
     with pytest.raises(OSError, match=r"Errno 5.*x\.parquet"):
-        _parquet.with_file(str(path), read)
+        parquet.with_file(str(path), read)
 
 
 def test_a_folder_that_cannot_be_listed_is_no_loss(tmp_path, monkeypatch):

@@ -306,13 +306,13 @@ def test_an_instance_column_makes_a_stream_of_each(tmp_path, ids, suffix):
 
 
 def test_instances_in_pieces(tmp_path, monkeypatch):
-    from robocache.data._formats.tables import tables as _tables
+    from robocache.data._formats.tables import tables as table_files
 
     times, which, values = things((3, 4), 50_000)
     table = pa.table({"time_ns": times, "id": which, "x": values})
     pq.write_table(table, tmp_path / "imu.parquet")
     with monkeypatch.context() as patched:
-        patched.setattr(_tables, "read", None)  # would read all of it
+        patched.setattr(table_files, "read", None)  # would read all of it
         recording = data.open(tmp_path / "imu.parquet")
     assert recording.info("imu[3]").count == 50_000
     assert len(list(recording.pieces())) > 2

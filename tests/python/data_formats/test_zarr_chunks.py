@@ -279,9 +279,9 @@ def test_chunks_of_a_megabyte_are_read(tmp_path, packer, monkeypatch):
     """Of each packer, also where their size has to be found by unpacking them."""
     from numcodecs import registry
 
-    from robocache.data._formats.zarr import chunks as _zarr_chunks
+    from robocache.data._formats.zarr import chunks as zarr_chunks
 
-    monkeypatch.setattr(_zarr_chunks, "_UNSEEN", 0)
+    monkeypatch.setattr(zarr_chunks, "_UNSEEN", 0)
     values = np.random.default_rng(0).integers(0, 50, (20_000, 2)).astype(float)
     codec = registry.get_codec({"id": packer})
     path = v2_store(tmp_path / "x", ends=np.array([5, 20_000]))
@@ -420,7 +420,7 @@ def test_many_episodes_of_length_0(tmp_path):
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM])
 def test_chunks_that_cannot_be_opened_now(tmp_path, monkeypatch, number):
     """Neither damage nor missing, whatever is kept."""
-    from robocache.data._formats.zarr import store as _zarr_store
+    from robocache.data._formats.zarr import store as zarr_store
 
     path = replay_buffer(tmp_path / "x")
     given = data.open(path, damaged="keep")
@@ -428,7 +428,7 @@ def test_chunks_that_cannot_be_opened_now(tmp_path, monkeypatch, number):
     def short(name):
         raise OSError(number, os.strerror(number), name)
 
-    monkeypatch.setattr(_zarr_store, "opened", short)
+    monkeypatch.setattr(zarr_store, "opened", short)
     kind = MemoryError if number == errno.ENOMEM else OSError
     with pytest.raises(kind, match="x/data/") as caught:
         given.load()
@@ -508,9 +508,9 @@ def test_what_waits_for_nothing_is_an_error():
 def test_a_zip_file_in_a_forked_process(tmp_path):
     """Each process reads by a place in the file of its own."""
     path = zipped(v2_store(tmp_path / "x"), tmp_path / "x.zip")
-    from robocache.data._formats.zarr import store as _zarr_store
+    from robocache.data._formats.zarr import store as zarr_store
 
-    files = _zarr_store.ZipFiles(str(path), data._files.Limit())
+    files = zarr_store.ZipFiles(str(path), data._file_access.Limit())
     archive = files._archive
     files._process += 1
     assert json.loads(files.part(".zgroup")) == {"zarr_format": 2}

@@ -290,9 +290,9 @@ def test_processes(program):
 
 def test_without_such_a_numpy(monkeypatch):
     from robocache._arguments.arrays import LIBRARY_TYPES
-    from robocache._library import memory as _memory
+    from robocache._library import memory
 
-    assert not _memory.takes_warm(type("Other", (), {"_core": None}))
+    assert not memory.takes_warm(type("Other", (), {"_core": None}))
     call, expected = large()
     call()
     monkeypatch.setattr(LIBRARY_TYPES[np.ndarray], "_takes_warm", False)

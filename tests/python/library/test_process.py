@@ -12,6 +12,7 @@ import pytest
 
 import recordings_with_faults as faults
 import robocache as rbc
+from child_processes import environment
 
 # 10^6 by ROBOCACHE_TEST_CALLS=1000000, which takes some minutes.
 CALLS = int(os.environ.get("ROBOCACHE_TEST_CALLS", "10000"))
@@ -72,7 +73,8 @@ def many_calls():
 
 def test_many_calls_keep_nothing():
     """In a process of its own: libraries that other tests load take memory at any time."""
-    done = subprocess.run([sys.executable, __file__], capture_output=True, text=True)
+    command = [sys.executable, __file__]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -149,8 +149,7 @@ def test_on_cuda_only_where_times_are_checked():
 def test_the_look_at_a_gpu_is_a_call_on_the_cpu():
     """What CUDA's calls do with copies of their times, here with arrays that are on the CPU."""
     torch = pytest.importorskip("torch")
-    from robocache._operations import fuse as _fuse
-    from robocache._operations import resample as _resample
+    from robocache._operations import fuse, resample
 
     times = torch.tensor(NS)
     rows = {"lengths": None, "query_lengths": None, "offsets": None, "tolerance": None}
@@ -166,17 +165,16 @@ def test_the_look_at_a_gpu_is_a_call_on_the_cpu():
         arguments = {**rows, **changes}
         lengths = arguments["lengths"]
         values = torch.ones((4, 1) if lengths is None else (len(lengths), 4, 1))
-        call = _resample._look_at_ranges
+        call = resample._look_at_ranges
         assert len(warned(call, values, times, queries, **arguments)) == expected
     moved = rbc.Stream(torch.tensor(VALUES), times, clock_offset=10**12)
-    assert warned(_fuse._look_at_ranges, [moved._native], times, None)
-    assert not warned(_fuse._look_at_ranges, [moved._native], times + 10**12, None)
+    assert warned(fuse._look_at_ranges, [moved._native], times, None)
+    assert not warned(fuse._look_at_ranges, [moved._native], times + 10**12, None)
 
 
 def test_the_look_at_a_gpu_takes_every_form_of_a_batch():
     torch = pytest.importorskip("torch")
-    from robocache._operations import fuse as _fuse
-    from robocache._operations import resample as _resample
+    from robocache._operations import fuse, resample
 
     rows = {"lengths": None, "query_lengths": None, "offsets": None, "tolerance": None}
     for batch, samples, queries in ((0, 0, 0), (0, 3, 2), (2, 0, 2), (2, 3, 0), (2, 3, 2)):
@@ -188,6 +186,6 @@ def test_the_look_at_a_gpu_takes_every_form_of_a_batch():
                 lengths = torch.zeros(batch, dtype=torch.int32)
                 for given in (None, lengths):
                     changes = {**rows, "query_lengths": given}
-                    assert not warned(_resample._look_at_ranges, values, times, asked, **changes)
+                    assert not warned(resample._look_at_ranges, values, times, asked, **changes)
                     stream = rbc.Stream(values, times)
-                    assert not warned(_fuse._look_at_ranges, [stream._native], asked, given)
+                    assert not warned(fuse._look_at_ranges, [stream._native], asked, given)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import io
 import json
-import os
 import pickle
 import subprocess
 import sys
@@ -14,51 +13,18 @@ import numpy as np
 import pytest
 
 import robocache as rbc
+from child_processes import environment
+from window_loaders import WEIGHTS, episodes, loader, relative, spec, window
 
 torch = pytest.importorskip("torch")
 
-from robocache.torch import _state as _window_state  # noqa: E402
-
-LENGTHS = (4, 0, 7, 1, 3)
-
-
-def episodes(lengths=LENGTHS, channels=3, dtype=np.float32, scale=1):
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    values = np.arange(offsets[-1] * channels).reshape(-1, channels) * scale
-    return rbc.Episodes({
-        "arm": rbc.Track(values.astype(dtype), offsets, times=np.arange(float(offsets[-1]))),
-        "frame": rbc.Track(None, offsets, times=np.arange(float(offsets[-1]))),
-    })  # fmt: skip
-
-
-def relative(reference=("past", -1), **options):
-    return rbc.Transform("subtract", 0, 2, reference=reference, **options)
-
-
-def window(offsets=range(3), **options):
-    options.setdefault("transforms", [relative()])
-    options.setdefault("normalization", rbc.Normalization([1.0, 2.0, 3.0], 0.5))
-    return rbc.Window(offsets, track="arm", **options)
-
-
-def spec(future=None, *, past=None, **options):
-    past = rbc.Window([-1, 0], track="arm") if past is None else past
-    windows = {"past": past, "future": window() if future is None else future, "frame": [0]}
-    return rbc.WindowSpec(windows, **options)
-
-
-def loader(given=None, windows=None, batch_size=4, **options):
-    options.setdefault("seed", 3)
-    given = episodes() if given is None else given
-    return rbc.torch.WindowLoader(given, spec() if windows is None else windows, batch_size,
-                                  **options)  # fmt: skip
+from robocache.torch import _state  # noqa: E402
 
 
 def anchors(given):
     return [batch.anchors.tolist() for batch in given]
 
 
-WEIGHTS = [1.0, 5.0, 0.5, 0.0, 2.0]
 OTHERS = {
     "shuffle": (dict(shuffle=False), "shuffle is True, expected False; make the loader"),
     "weights": (dict(weights=WEIGHTS), "weights: None, expected weights with the digest [0-9]+;"),
@@ -169,7 +135,7 @@ def test_lengths_of_time_have_digests():
     lengths = [datetime.timedelta(seconds=1), np.timedelta64(2, "s"), np.timedelta64(3, "s")]
     specs = [spec(window([0.0], method="linear", max_gap=each)) for each in lengths]
     specs.append(spec(window([datetime.timedelta(0)], method="linear")))
-    assert len({_window_state._digest(_window_state._spec(each)) for each in specs}) == 4
+    assert len({_state._digest(_state._spec(each)) for each in specs}) == 4
 
 
 def test_a_refused_state_leaves_a_loop_running():
@@ -200,15 +166,13 @@ def test_states_are_plain_ints():
 
 
 def test_a_state_is_the_same_in_another_process():
-    code = "import test_window_state as t; print(t.json.dumps(t.loader(weights=t.WEIGHTS)"
-    code += ".state_dict()))"
-    folder = os.path.dirname(__file__)
+    code = "import json; from window_loaders import WEIGHTS, loader; "
+    code += "print(json.dumps(loader(weights=WEIGHTS).state_dict()))"
     for seed in "12":
-        path = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path}
         run = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, env=environment
-        )
+            [sys.executable, "-c", code],
+            capture_output=True, text=True, env=environment(PYTHONHASHSEED=seed),
+        )  # fmt: skip
         assert run.returncode == 0, run.stderr
         assert json.loads(run.stdout) == loader(weights=WEIGHTS).state_dict()
 

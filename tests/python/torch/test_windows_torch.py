@@ -240,10 +240,10 @@ def test_opcheck(case):
         given.append(arguments)
         return WINDOWS_OP(*arguments)
 
-    from robocache.torch import _windows as _torch_windows
+    from robocache.torch import _windows
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_torch_windows, "WINDOWS_OP", recorded)
+        patch.setattr(_windows, "WINDOWS_OP", recorded)
         cut(case, VALUES.clone().requires_grad_(), OTHER)
     assert len(given[0]) == len(LISTS) + 4 and encode({}, "windows") == ""
     torch.library.opcheck(torch.ops.robocache.windows.default, given[0])

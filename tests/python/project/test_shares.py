@@ -1,0 +1,35 @@
+"""ROBOCACHE_TEST_SHARE: shares of the test files are complete, disjoint and even."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+CONFTEST = Path(__file__).parents[1] / "conftest.py"
+FILES = ["a/test_x.py", "b/test_x.py", "b/test_y.py"]
+FILES += [f"c/test_{name}.py" for name in "wxyz"]
+
+
+def collected(folder, share):
+    environment = {k: v for k, v in os.environ.items() if k != "ROBOCACHE_TEST_SHARE"}
+    if share is not None:
+        environment["ROBOCACHE_TEST_SHARE"] = share
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "--import-mode=importlib"]
+    run = subprocess.run(
+        [*command, "-p", "no:cacheprovider", "."],
+        cwd=folder, env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+    return [line.partition("::")[0] for line in run.stdout.splitlines() if "::" in line]
+
+
+def test_every_file_is_in_one_share(tmp_path):
+    shutil.copy(CONFTEST, tmp_path)
+    for file in FILES:
+        path = tmp_path / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("def test_nothing():\n    pass\n")
+    assert collected(tmp_path, None) == FILES
+    shares = [collected(tmp_path, f"{number}/3") for number in range(3)]
+    assert shares == [FILES[number::3] for number in range(3)]
