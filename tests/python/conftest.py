@@ -26,7 +26,7 @@ def recordings():
 
 
 def pytest_ignore_collect(collection_path):
-    """ROBOCACHE_TEST_SHARE=3/8 collects files 3, 11, 19 and so on of all folders, sorted by path."""
+    """ROBOCACHE_TEST_SHARE=3/8 collects files 3, 11, 19 and so on of all, sorted by path."""
     share = os.environ.get("ROBOCACHE_TEST_SHARE")
     if share is None or not collection_path.match("test_*.py"):
         return None
