@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import pathlib
+import re
 
 import pytest
 
@@ -19,14 +20,25 @@ NEEDS = {
 OPTIONAL = ("h5py", "ray", "rich", "torch", "typer")  # each is needed to import some modules
 
 
+EXAMPLE = re.compile(r"^\s*>>> ", re.MULTILINE)
+
+
 def modules_with_examples():
     for path in sorted(FOLDER.rglob("*.py")):
-        if "\n    >>> " in path.read_text("utf-8"):
+        if EXAMPLE.search(path.read_text("utf-8")):
             parts = path.relative_to(FOLDER).with_suffix("").parts
             yield ".".join(("robocache", *parts)).replace(".__init__", "")
 
 
-NAMES = list(modules_with_examples())
+class Finder(doctest.DocTestFinder):
+    """Finds a class in the module that defines it; its ``__module__`` may be another."""
+
+    def _from_module(self, module, object):
+        if inspect.isclass(object):
+            return re.search(
+                rf"^class {object.__name__}\b", inspect.getsource(module), re.MULTILINE
+            )
+        return super()._from_module(module, object)
 
 
 def imported(name):
@@ -38,28 +50,15 @@ def imported(name):
         pytest.skip(f"{name} needs {error.name}, which is not installed")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", list(modules_with_examples()))
 def test_examples(name, tmp_path, monkeypatch):
     module = imported(name)
     if name in NEEDS:
         pytest.importorskip(NEEDS[name])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # some examples write files there
-    result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert result.failed == 0 and result.attempted > 0
-
-
-@pytest.mark.parametrize("part", ["robocache", "robocache.data", "robocache.torch"])
-def test_every_public_example_is_run(part):
-    """Each belongs to a module of the list above, where doctest looks for it."""
-    public = imported(part)
-    found = 0
-    for name in public.__all__:
-        value = getattr(public, name)
-        if inspect.ismodule(value) or ">>> " not in (inspect.getdoc(value) or ""):
-            continue
-        assert value.__module__ in NAMES, f"{part}.{name}"
-        tests = doctest.DocTestFinder().find(importlib.import_module(value.__module__))
-        assert f"{value.__module__}.{value.__qualname__}" in {test.name for test in tests}
-        found += 1
-    assert found > 0
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for test in Finder().find(module, name):
+        runner.run(test)
+    assert runner.failures == 0
+    assert runner.tries == len(EXAMPLE.findall(inspect.getsource(module)))  # all are found
