@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the golden vectors beside this file: see README.md for the format.
 
-The answers are those of the references in tests/python, in double precision; what is not exact is
-settled by a narrower output. Each `x_cases.py` has the cases of the operation x.
+The answers are those of the references in tests/python/support, in double precision; what is not
+exact is settled by a narrower output. Each `x_cases.py` has the cases of the operation x.
 """
 
 import dataclasses
