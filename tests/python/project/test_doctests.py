@@ -12,13 +12,12 @@ import robocache as rbc
 
 FOLDER = pathlib.Path(rbc.__file__).parent
 
-# What the examples of a module import beyond what the module itself does.
+# Libraries that the examples of a module import, and the module itself does not.
 NEEDS = {
     "robocache._operations.data_frames": "pandas",
     "robocache.data": "pyarrow",
 }
 OPTIONAL = ("h5py", "ray", "rich", "torch", "typer")  # each is needed to import some modules
-
 
 EXAMPLE = re.compile(r"^\s*>>> ", re.MULTILINE)
 

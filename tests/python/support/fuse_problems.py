@@ -13,7 +13,7 @@ from resample_problems import FLOATS, INTEGERS, methods, names_of
 
 @dataclasses.dataclass
 class Problem:
-    """What describes some streams, as keywords of rbc.Stream, and a call of rbc.fuse."""
+    """Some streams, as keywords of rbc.Stream, and the other arguments of a call of rbc.fuse."""
 
     streams: list
     query_times: np.ndarray

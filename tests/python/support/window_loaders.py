@@ -37,8 +37,8 @@ def spec(future=None, *, past=None, **options):
 def loader(given=None, windows=None, batch_size=4, **options):
     options.setdefault("seed", 3)
     given = episodes() if given is None else given
-    return rbc.torch.WindowLoader(given, spec() if windows is None else windows, batch_size,
-                                  **options)  # fmt: skip
+    windows = spec() if windows is None else windows
+    return rbc.torch.WindowLoader(given, windows, batch_size, **options)
 
 
 WEIGHTS = [1.0, 5.0, 0.5, 0.0, 2.0]
