@@ -97,7 +97,7 @@ def cluster(folder):
     pytest.importorskip("ray", reason="Ray is not installed")
     short = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))  # sockets have short paths
     (short / "ray").mkdir()
-    program = Path(__file__).with_name("ray_cluster.py")
+    program = Path(__file__).parents[1] / "support" / "ray_cluster.py"
     package = Path(rbc.__file__).parents[1]  # the same for Ray's workers
     environment = {**os.environ, "RAY_TMPDIR": str(short), "PYTHONPATH": str(package)}
     process = subprocess.Popen(

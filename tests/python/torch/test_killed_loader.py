@@ -56,7 +56,7 @@ class Epochs:
         name, _, value = self._mark.partition("=")
         environment = {name: value, "TMPDIR": str(self.temporary), "PYTHONPATH": package}
         self._shared = set(os.listdir("/dev/shm"))
-        program = Path(__file__).with_name("loader_epochs.py")
+        program = Path(__file__).parents[1] / "support" / "loader_epochs.py"
         self._process = subprocess.Popen(
             [sys.executable, str(program)],
             cwd=self.temporary, env={**os.environ, **environment},

@@ -43,7 +43,7 @@ def sniff(path: str) -> bool:
         return head(path, len(MAGIC)) == MAGIC
     if any(name.endswith(".npy") for name in os.listdir(path)):
         return _has_some(path)
-    others = [name for name in FORMATS if name != __name__.rpartition(".")[2]]
+    others = [name for name in FORMATS if not __name__.endswith(f".{name}")]
     for entry in os.scandir(path):  # a folder of data sets is none itself
         if not is_folder(entry):
             continue

@@ -180,9 +180,9 @@ class _Worker:
             self.process.stderr.close()
 
 
-_FOLDER = os.path.dirname(os.path.abspath(__file__))
+_DATA = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Stand-ins for the packages, whose own imports would take longer than that of HDF5.
-_PACKAGES = {"robocache": os.path.dirname(_FOLDER), "robocache.data": _FOLDER}
+_PACKAGES = {"robocache": os.path.dirname(_DATA), "robocache.data": _DATA}
 _START = """
 import sys
 sys.path[:] = %r
