@@ -214,7 +214,9 @@ def kill():
 threading.Thread(target=kill).start()
 rbc.data.open({str(path)!r})
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=SOON
+    )
     assert wait_until(lambda: not is_running(int(done.stdout)))
 
 
