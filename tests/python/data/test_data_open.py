@@ -99,7 +99,6 @@ def test_a_missing_package_is_told_with_its_extra(made):
 import sys
 sys.modules[{package!r}] = None
 import robocache as rbc
-from docstrings import parameters_of
 try:
     rbc.data.open({str(path)!r})
 except ModuleNotFoundError as error:
@@ -117,7 +116,6 @@ import sys
 sys.modules[{package!r}] = None
 import numpy as np
 import robocache as rbc
-from docstrings import parameters_of
 given = rbc.data.Episodes({{"a": rbc.Track(np.zeros((4, 2)), [0, 4], times=np.arange(4.0))}})
 try:
     given.save({str(tmp_path / "x")!r}, {format!r})
@@ -133,7 +131,6 @@ def test_the_package_alone_imports_nothing_heavy():
     code = """
 import sys
 import robocache as rbc
-from docstrings import parameters_of
 rbc.data
 heavy = {"pyarrow", "rosbags", "h5py", "zarr", "rich", "torch", "pandas"} & set(sys.modules)
 print(sorted(heavy))
@@ -164,7 +161,6 @@ def test_a_device_is_not_read():
     code = """
 import resource
 import robocache as rbc
-from docstrings import parameters_of
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 try:
     rbc.data.open("/dev/zero")
@@ -188,7 +184,6 @@ def test_pipes_and_sockets_are_not_waited_for(tmp_path, name):
     code = f"""
 import socket
 import robocache as rbc
-from docstrings import parameters_of
 socket.socket(socket.AF_UNIX).bind("socket")
 for path in ({name!r}, "socket", "folder", "lerobot"):
     try:
@@ -304,7 +299,6 @@ def test_a_large_file_takes_the_memory_of_its_index(tmp_path):
     code = f"""
 import re
 import robocache as rbc
-from docstrings import parameters_of
 recording = rbc.data.open({str(path)!r}, progress=False)
 recording.left_out
 survey = rbc.data.checks.survey(recording)

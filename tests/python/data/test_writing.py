@@ -28,8 +28,9 @@ def write(request):
 
 def python(code, *arguments, **options):
     """Run code of a process that has the writers of this file."""
+    code = "import sys, writers\n" + textwrap.dedent(code)
     return subprocess.Popen(
-        [sys.executable, "-c", "import writers\n" + textwrap.dedent(code), *map(str, arguments)],
+        [sys.executable, "-c", code, *map(str, arguments)],
         env=environment(),
         stdout=subprocess.PIPE,
         text=True,
@@ -188,10 +189,10 @@ def test_killed_at_every_step(tmp_path, kind):
 
 
 HELD = """
-import signal
-with test_writing.written_beside(sys.argv[1], True) as part:
+import os, signal
+with writers.written_beside(sys.argv[1], True) as part:
     if sys.argv[2] == "folder":
-        test_writing.os.mkdir(part)
+        os.mkdir(part)
     else:
         open(part, "w").write("held")
     print("writes", flush=True)
