@@ -2,7 +2,7 @@
 #pragma once
 
 #include "element_of.h"
-#include "points/voxel_coords.cuh"
+#include "points/points.cuh"
 #include "voxel_problem.h"
 
 namespace rbc::cuda {

@@ -4,10 +4,7 @@
 #include <memory>
 
 #include "backend.h"
-#include "fuse/fuse_missing.h"
-#include "fuse/fuse_mixed.h"
-#include "fuse/fuse_narrow.h"
-#include "fuse/fuse_rows.h"
+#include "fuse/fuse_kernels.h"
 #include "points/clear_counts.h"
 #include "points/group_points.h"
 #include "points/reduce_voxels.h"

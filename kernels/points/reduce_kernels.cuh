@@ -1,13 +1,193 @@
-// Voxels with many points, in chunks of a warp each.
+// The kernels that reduce the features of each voxel's points: arguments, empty voxels, few points, many.
 #pragma once
 
 #include <cuda/atomic>
 
-#include "points/reduce_arguments.cuh"
+#include "points/group_points.h"
+#include "points/reduce_voxels.h"
+#include "runtime/aligned_vec.cuh"
 #include "runtime/pdl.cuh"
+#include "voxel_reduce.h"
 
 namespace rbc::cuda {
 namespace reduction {
+
+// ---- What the kernels are told that reduce features over the points of each voxel.
+
+inline constexpr int kWarp = 32;
+inline constexpr int kThreads = 128;  // small blocks: each waits for its slowest warp
+inline constexpr int kWarpsPerBlock = kThreads / kWarp;
+
+struct ReduceArguments {
+  PointGroups groups;
+  FeatureRows features;
+  VoxelTarget target;
+  VoxelMode mode;
+  int few_lanes_log2;     // of a voxel with few points
+  int chunk_lanes_log2;   // of a point of a chunk
+  unsigned chunk_blocks;  // the first ones, which take the chunks
+  unsigned empty_blocks;  // those behind them, which fill the voxels without points
+  ChunkList list;
+  uint64_t* keys;
+  void* sums;
+};
+
+__device__ inline bool isSum(VoxelMode mode) { return mode <= VoxelMode::kMean; }
+
+// Where the voxel's features begin; null if they are not wanted.
+template <class Out>
+__device__ Out* targetRow(const VoxelTarget& target, const PointGroups& groups, int32_t voxel) {
+  auto* data = static_cast<Out*>(target.data);
+  if (target.dense) {
+    const VoxelCoords at = target.places(groups.key(voxel));
+    return data + at.cloud * target.stride[0] + at.x * target.stride[1] + at.y * target.stride[2] +
+           at.z * target.stride[3];
+  }
+  const int32_t row = target.rows != nullptr ? target.rows[voxel] : voxel;
+  return row < target.capacity ? data + row * target.stride[0] : nullptr;
+}
+
+// Some neighbouring features of a point, in one word where there are several.
+template <class In, int kCount>
+__device__ __forceinline__ void loadFeatures(const ReduceArguments& a, int32_t point,
+                                             int64_t feature, Compute<In> (&x)[kCount]) {
+  const In* row = a.features.row<In>(point);
+  if constexpr (kCount == 1) {
+    x[0] = widen(row[feature * a.features.stride[2]]);
+  } else {
+    const auto vec = load<AlignedVec<In, kCount>>(row + feature);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) x[k] = widen(vec.element[k]);
+  }
+}
+
+template <class Out, int kCount>
+__device__ __forceinline__ void storeFeatures(const ReduceArguments& a, Out* row, int64_t feature,
+                                              const Out (&x)[kCount]) {
+  if constexpr (kCount == 1) {
+    row[feature * a.target.feature_stride] = x[0];
+  } else {
+    AlignedVec<Out, kCount> vec;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) vec.element[k] = x[k];
+    store(row + feature, vec);
+  }
+}
+
+// What a lane gathers in the first pass.
+template <class Number>
+__device__ OrderKey<Number> firstTerm(VoxelMode mode, Number x) {
+  return isSum(mode) ? magnitude(x) : orderKey(x, mode == VoxelMode::kMin);
+}
+
+template <class Out, class Number>
+__device__ Out firstResult(VoxelMode mode, OrderKey<Number> key) {
+  return narrow<Out>(fromOrderKey<Number>(key, mode == VoxelMode::kMin));
+}
+
+template <class Key>
+__device__ Key larger(Key a, Key b) {
+  return a > b ? a : b;
+}
+
+// ---- The voxels of a dense grid that hold no point, filled by the launch that reduces the others: it waits for
+// memory that answers late, and this for memory that takes much.
+
+// By whole warps of the blocks for it, a word of voxels each.
+__device__ __forceinline__ void fillEmpty(const ReduceArguments& a) {
+  const EmptyVoxels& empty = a.target.empty;
+  const auto vecs = static_cast<int32_t>(empty.row_vecs.divisor);
+  const int32_t lane = static_cast<int32_t>(threadIdx.x) % kWarp;
+  const int64_t warps = int64_t{a.empty_blocks} * kWarpsPerBlock;
+  int64_t i = int64_t{blockIdx.x - a.chunk_blocks} * kWarpsPerBlock + threadIdx.x / kWarp;
+  for (; i < a.groups.num_words; i += warps) {
+    const uint64_t bits = a.groups.words[i].bits;
+    const int64_t first = i * RankWord::kBits;
+    const auto voxels = static_cast<int32_t>(min(int64_t{RankWord::kBits}, empty.voxels - first));
+    uint4* const out = static_cast<uint4*>(a.target.data) + first * vecs;
+    for (int32_t v = lane; v < voxels * vecs; v += kWarp) {
+      if ((bits >> empty.row_vecs(v) & 1) == 0) __stcs(out + v, empty.value);
+    }
+  }
+}
+
+// ---- Voxels with few points, by some lanes each.
+
+// Of the points begin .. end - 1 in the order, few of them.
+template <class In, class Out, int kCount>
+__device__ __forceinline__ void reduceFeatures(const ReduceArguments& a, int32_t begin, int32_t end,
+                                               int64_t feature, Out (&result)[kCount]) {
+  using Number = Compute<In>;
+  Number first[kCount];
+  loadFeatures<In>(a, a.groups.order[begin], feature, first);
+  if (end - begin == 1) {
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      result[k] = isSum(a.mode) ? narrow<Out>(sumOfOne(first[k])) : narrow<Out>(first[k]);
+    }
+    return;
+  }
+  Number x[kCount];
+  OrderKey<Number> key[kCount];
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) key[k] = firstTerm(a.mode, first[k]);
+  for (int32_t i = begin + 1; i < end; ++i) {
+    loadFeatures<In>(a, a.groups.order[i], feature, x);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) key[k] = larger(key[k], firstTerm(a.mode, x[k]));
+  }
+  if (!isSum(a.mode)) {
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) result[k] = firstResult<Out, Number>(a.mode, key[k]);
+    return;
+  }
+  Fixed<Number> sum[kCount];
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    sum[k] = FixedSum<Number>(key[k], end - begin).term(first[k]);
+  }
+  for (int32_t i = begin + 1; i < end; ++i) {
+    loadFeatures<In>(a, a.groups.order[i], feature, x);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      sum[k] = sum[k] + FixedSum<Number>(key[k], end - begin).term(x[k]);
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    result[k] = narrow<Out>(
+        FixedSum<Number>(key[k], end - begin).result(sum[k], a.mode == VoxelMode::kMean));
+  }
+}
+
+// kCount features a lane.
+template <class In, class Out, int kCount>
+__device__ __forceinline__ void reduceFew(const ReduceArguments& a, int64_t block) {
+  const int lanes = 1 << a.few_lanes_log2;
+  const int64_t v = (block * kThreads + threadIdx.x) >> a.few_lanes_log2;
+  const int32_t first = (static_cast<int32_t>(threadIdx.x) & (lanes - 1)) * kCount;
+  const int64_t voxels = *a.groups.num;
+  Out result[kCount] = {};
+  if (v >= voxels) {  // a row of no voxel
+    if (a.target.dense || v >= a.target.capacity) return;
+    auto* out = static_cast<Out*>(a.target.data) + v * a.target.stride[0];
+    for (int64_t f = first; f < a.features.count; f += lanes * kCount) {
+      storeFeatures(a, out, f, result);
+    }
+    return;
+  }
+  const auto voxel = static_cast<int32_t>(v);
+  const int2 span = a.groups.span(voxel);
+  if (span.y > a.list.few) return;
+  Out* out = targetRow<Out>(a.target, a.groups, voxel);
+  if (out == nullptr) return;
+  for (int64_t f = first; f < a.features.count; f += lanes * kCount) {
+    reduceFeatures<In>(a, span.x, span.x + span.y, f, result);
+    storeFeatures(a, out, f, result);
+  }
+}
+
+// ---- Voxels with many points, in chunks of a warp each.
 
 __device__ inline void atomicLarger(uint64_t* at, uint64_t key) {
   atomicMax(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(key));
@@ -253,4 +433,5 @@ __device__ __forceinline__ void reduceChunks(const ReduceArguments& a) {
 }
 
 }  // namespace reduction
+
 }  // namespace rbc::cuda

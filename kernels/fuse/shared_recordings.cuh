@@ -1,13 +1,79 @@
-// The search for a few queries at once, of times in shared memory.
+// Whole recordings in shared memory: their slots, how they are copied there, and how they are searched.
+#pragma once
+
+#include <cuda_pipeline_primitives.h>
+#include <cstdint>
+
+#include "ceil_div.h"
+#include "dtype.h"
+#include "runtime/launch_device.h"
+
+namespace rbc::cuda {
+
+// ---- A row on its way into shared memory, by some threads together.
+
+inline constexpr int kWordBytes = 16;
+
+// There it begins as far from a multiple of 16 bytes as in memory, so that most of it goes in words of 16
+// bytes.
+template <class Element>
+struct CopyRow {
+  const char* from;
+  char* to;
+  int head;  // bytes before those words
+  int body;  // of those words
+  int all;
+
+  __device__ __forceinline__ CopyRow(const char* row, int32_t count, char* slot) : from(row) {
+    const auto skew = static_cast<int>(reinterpret_cast<uintptr_t>(row) % kWordBytes);
+    to = slot + skew;
+    all = count * static_cast<int>(sizeof(Element));
+    head = min((kWordBytes - skew) % kWordBytes, all);
+    body = (all - head) / kWordBytes * kWordBytes;
+  }
+
+  __device__ __forceinline__ void copyWords(int thread, int threads) const {
+#pragma unroll 4
+    for (int i = head + thread * kWordBytes; i < head + body; i += threads * kWordBytes)
+      __pipeline_memcpy_async(to + i, from + i, kWordBytes);
+  }
+  // The elements before and behind: fewer than two words. By 32 threads at least.
+  __device__ __forceinline__ void copyEnds(int thread) const {
+    int i = thread * static_cast<int>(sizeof(Element));
+    if (i >= head) i += body;
+    if (i >= all) return;
+    if constexpr (sizeof(Element) >= 4) {
+      __pipeline_memcpy_async(to + i, from + i, sizeof(Element));
+    } else {
+      *reinterpret_cast<Element*>(to + i) = *reinterpret_cast<const Element*>(from + i);
+    }
+  }
+  __device__ __forceinline__ const Element* row() const {
+    return reinterpret_cast<const Element*>(to);
+  }
+};
+
+// ---- Room for whole rows in a block's shared memory.
+
+// Of a block, so that `blocks` of them fit on a multiprocessor: that has what one may ask for and
+// what CUDA takes of each.
+inline int64_t sharedBudget(const LaunchDevice& device, int64_t blocks) {
+  constexpr int64_t kTaken = 1024;
+  return (device.block_memory + kTaken) / blocks - kTaken;
+}
+
+inline int64_t wholeWords(int64_t bytes) { return ceilDiv(bytes, kWordBytes) * kWordBytes; }
+
+// Of a row that may begin anywhere in a word.
+inline int64_t slotBytes(int64_t count, DType dtype) {
+  return wholeWords(count * sizeOf(dtype)) + kWordBytes;
+}
+
+// ---- The search for a few queries at once, of times in shared memory.
 //
 // No guess, and no branch on what is read: the steps depend on the number of times alone. So a
 // thread's queries wait for the memory together, and where the queries of a warp are neighbours the
 // first steps read the same times.
-#pragma once
-
-#include <cstdint>
-
-namespace rbc::cuda {
 
 // Steps of the search, from the last one up, and how many times those below a level tell apart.
 // They are halves, but odd from 31 on: what neighbours read is a step above apart, and if that were
