@@ -13,6 +13,7 @@
 #include "runtime/pdl.cuh"
 #include "runtime/tiling.h"
 #include "slerp.h"
+#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace any {

@@ -9,6 +9,7 @@
 #include "fuse/shared_recordings.cuh"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
+#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace mixed_streams {

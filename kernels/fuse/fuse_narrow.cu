@@ -10,6 +10,7 @@
 #include "fuse/stream_checks.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
+#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace narrow_streams {

@@ -3,6 +3,7 @@
 
 #include "element_of.h"
 #include "points/points.cuh"
+#include "visit_dtype.h"
 #include "voxel_problem.h"
 
 namespace rbc::cuda {

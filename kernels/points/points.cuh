@@ -3,6 +3,7 @@
 
 #include "runtime/aligned_vec.cuh"
 #include "runtime/fast_divmod.cuh"
+#include "visit_dtype.h"
 #include "voxel_problem.h"
 
 namespace rbc::cuda {

@@ -17,6 +17,7 @@
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/suits_vecs.h"
+#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace {

@@ -15,6 +15,7 @@
 #include "scratch_layout.h"
 #include "status.h"
 #include "unproject_problem.h"
+#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace unprojection {

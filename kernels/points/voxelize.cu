@@ -15,6 +15,7 @@
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
 #include "scratch_layout.h"
+#include "visit_dtype.h"
 
 namespace rbc::cuda {
 

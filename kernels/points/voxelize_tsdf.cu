@@ -18,6 +18,7 @@
 #include "runtime/pdl.cuh"
 #include "scratch_layout.h"
 #include "tsdf_problem.h"
+#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace tsdf {

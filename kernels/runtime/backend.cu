@@ -5,12 +5,14 @@
 
 #include "backend.h"
 #include "fuse/fuse_kernels.h"
+#include "guard.h"
 #include "points/clear_counts.h"
 #include "points/group_points.h"
 #include "points/reduce_voxels.h"
 #include "points/voxel_bins.h"
 #include "runtime/copy.h"
 #include "runtime/cuda_state.h"
+#include "status.h"
 
 namespace rbc::cuda {
 

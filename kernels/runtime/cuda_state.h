@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "guard.h"
 #include "operation.h"
 #include "runtime/launch_device.h"
 #include "status.h"

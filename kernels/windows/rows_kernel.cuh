@@ -10,6 +10,7 @@
 #pragma once
 
 #include "runtime/pdl.cuh"
+#include "visit_dtype.h"
 #include "windows/pose_channels.cuh"
 #include "windows/rows_vectors.cuh"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fuse/fuse_kernels.h"
-#include "fuse_builder.h"
+#include "fuse/fuse_builder.h"
 #include "support/fuse_cases.h"
 #include "support/run.h"
 
