@@ -5,6 +5,7 @@
 // run.
 
 #include "fuse_problem.h"
+#include "guard.h"
 #include "locate.h"
 #include "runtime/cuda_state.h"
 #include "runtime/launch.h"

@@ -1,11 +1,8 @@
 // Fusion on CUDA: by the kernel of narrow streams, by one of whole rows or by that of mixed streams
 // where these suit, else by the kernel of any streams.
 
-#include "fuse/fuse_any_launch.cuh"
-#include "fuse/fuse_missing.h"
-#include "fuse/fuse_mixed.h"
-#include "fuse/fuse_narrow.h"
-#include "fuse/fuse_rows.h"
+#include "fuse/fuse_any_kernel.cuh"
+#include "fuse/fuse_kernels.h"
 #include "runtime/cuda_state.h"
 #include "runtime/load_kernels.h"
 

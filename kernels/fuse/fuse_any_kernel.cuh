@@ -1,4 +1,240 @@
-// Fusion on CUDA: any streams, every method, one launch.
+// The kernel of any fusion: methods, the kernel itself, and its launch in one of its forms.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "element_of.h"
+#include "fuse/angle_in_turn.cuh"
+#include "fuse/fuse_any_reads.cuh"
+#include "fuse/stream_checks.h"
+#include "interpolate.h"
+#include "runtime/launch.h"
+#include "runtime/pdl.cuh"
+#include "runtime/tiling.h"
+#include "slerp.h"
+#include "visit_dtype.h"
+
+namespace rbc::cuda {
+namespace any {
+
+// ---- The methods of the kernel of any fusion, segment by segment.
+
+// A sample as it is.
+template <class Access>
+__device__ __forceinline__ bool take(const typename Access::Raw& raw,
+                                     typename Access::Number (&out)[Access::kCount]) {
+#pragma unroll
+  for (int i = 0; i < Access::kCount; ++i) out[i] = Access::number(raw, i);
+  return true;
+}
+
+// Returns whether there is a value: quaternions may be none. kMethod is the method, but kAngle all
+// angles.
+template <Method kMethod, class Access, class Number, bool kMasked>
+__device__ __forceinline__ bool interpolate(const Access& access,
+                                            const Query<Number, kMasked>& query, int64_t step,
+                                            int v, Method method, DType angle_dtype,
+                                            Number (&out)[Access::kCount]) {
+  constexpr int kCount = Access::kCount;
+  const Weights<Number>& k = query.weights;
+  const char* source = query.source;
+  // No load waits for another: where a row is not needed, one that is loaded anyway stands for it.
+  const RowsAround<true> around = query.around(step);
+  const auto v1 = access.read(source, v);
+  const auto v2 = access.read(source + around.right, v);
+  if constexpr (kMethod == Method::kCubic || kMethod == Method::kPchip) {
+    const auto v0 = access.read(source + around.before, v);
+    const auto v3 = access.read(source + around.after, v);
+    if (k.w == 0) return take<Access>(v1, out);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const Number a0 = Access::number(v0, i);
+      const Number a1 = Access::number(v1, i);
+      const Number a2 = Access::number(v2, i);
+      const Number a3 = Access::number(v3, i);
+      out[i] = kMethod == Method::kCubic ? cubic(a0, a1, a2, a3, k) : pchip(a0, a1, a2, a3, k);
+    }
+  } else if constexpr (kMethod == Method::kSlerp) {
+    Number q1[4];
+    Number q2[4];  // q1, if w is 0
+    take<Access>(v1, q1);
+    take<Access>(v2, q2);
+    if (!(isRotation(q1) & isRotation(q2))) return false;
+    if (k.w == 0) return take<Access>(v1, out);
+    slerp(q1, q2, k.w, out);
+  } else {
+    if constexpr (kMethod == Method::kAngle) {
+      if (isInTurn(method)) {
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) {
+          out[i] =
+              angleInTurn(Access::number(v1, i), Access::number(v2, i), k.w, method, angle_dtype);
+        }
+        return true;
+      }
+    }
+    if (k.w == 0) return take<Access>(v1, out);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const Number a1 = Access::number(v1, i);
+      const Number a2 = Access::number(v2, i);
+      out[i] = kMethod == Method::kAngle ? lerpAngle(a1, a2, k.w) : lerp(a1, a2, k.w);
+    }
+  }
+  return true;
+}
+
+template <int kCount, class Number>
+__device__ __forceinline__ void normalize(const StreamTask& task, int64_t channel,
+                                          Number (&values)[kCount]) {
+  const RealArray& mean = task.stream.mean;
+  const RealArray& inv_std = task.stream.inv_std;
+  if (kCount > 1 && task.affine_in_vecs) {
+    using P = AlignedVec<float, kCount>;
+    P center = {};
+    if (mean.data != nullptr) center = load<P>(static_cast<const float*>(mean.data) + channel);
+    P scale;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) scale.element[i] = 1;
+    if (inv_std.data != nullptr) scale = load<P>(static_cast<const float*>(inv_std.data) + channel);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      values[i] = normalized(values[i], static_cast<Number>(center.element[i]),
+                             static_cast<Number>(scale.element[i]));
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    values[i] =
+        normalized(values[i], mean.data != nullptr ? mean.at<Number>(channel + i) : Number(0),
+                   inv_std.data != nullptr ? inv_std.at<Number>(channel + i) : Number(1));
+  }
+}
+
+template <Method kMethod, class Access, class Out, class Form>
+__device__ __forceinline__ void writeBy(const Part<Form>& part, Method method = kMethod) {
+  using Number = typename Access::Number;
+  constexpr int kCount = Access::kCount;
+  const FuseStream& s = part.task.stream;
+  const Access access(part);
+  const int64_t step = s.values_stride[1] * part.task.value_bytes;
+  const bool affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
+  const DType angle_dtype = affine ? DType::F64 : kDTypeOf<Out>;
+  visitItems<Number>(part, [&](const Query<Number, Form::kMasked>& query, int v, bool* mask) {
+    AlignedVec<Out, kCount> result;
+    Number values[kCount];
+    if (query.source != nullptr &&
+        interpolate<kMethod>(access, query, step, v, method, angle_dtype, values)) {
+      if (affine) normalize<kCount>(part.task, part.channel + v * kCount, values);
+      result = narrowVec<Out>(values);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) result.element[i] = elementOf<Out>(s.fill_bits);
+      if constexpr (kMethod == Method::kSlerp) *mask = false;
+    }
+    access.write(query.target, v, result);
+  });
+}
+
+// Clears the masks of queries that have a quaternion that is none.
+template <class Number, class Form>
+__device__ __forceinline__ void testQuaternions(const Part<Form>& part, int64_t quaternions) {
+  const FuseStream& s = part.task.stream;
+  const AnyAccess<Number, Number, 4> access(part);
+  const int64_t size = 4 * s.values_stride[2] * part.task.value_bytes;
+  for (int k = 0; k < part.count; ++k) {
+    const auto& query = reinterpret_cast<const Query<Number, Form::kMasked>&>(part.slots[k]);
+    if (query.source == nullptr) continue;
+    for (int64_t v = threadIdx.x % kWarp; v < quaternions; v += kWarp) {
+      const char* sample = query.source + v * size;
+      for (int samples = query.weights.w != 0 ? 2 : 1; samples > 0; --samples) {
+        const auto q = access.read(sample, 0);
+        if (!isRotation(q.element)) part.masks[k] = false;
+        sample += query.around(s.values_stride[1] * part.task.value_bytes).right;
+      }
+    }
+  }
+}
+
+// Floats of a lane: 16 bytes of out. Doubles: two, for the registers.
+template <class In, class Out>
+constexpr int kVecCount = sizeof(In) == 8 ? 2 : 16 / static_cast<int>(sizeof(Out));
+
+// Linear and the steps, of floats.
+template <class In, class Out, class Form>
+__device__ __forceinline__ void writeLines(const Part<Form>& part, bool in_vecs) {
+  if (in_vecs) {
+    writeBy<Method::kLinear, VecAccess<In, Out, kVecCount<In, Out>>, Out>(part);
+  } else {
+    writeBy<Method::kLinear, SingleAccess<In, Out>, Out>(part);
+  }
+}
+
+// Any method, of any dtype.
+template <class Number, class Out, class Form>
+__device__ __forceinline__ void writeAny(const Part<Form>& part, Method method) {
+  using Channel = AnyAccess<Number, Out, 1>;
+  using Quaternion = AnyAccess<Number, Out, 4>;
+  switch (method) {
+    case Method::kCubic: return writeBy<Method::kCubic, Channel, Out>(part);
+    case Method::kPchip: return writeBy<Method::kPchip, Channel, Out>(part);
+    case Method::kSlerp: return writeBy<Method::kSlerp, Quaternion, Out>(part);
+    default: break;
+  }
+  if (isAngle(method)) {
+    writeBy<Method::kAngle, Channel, Out>(part, method);
+  } else {
+    writeBy<Method::kLinear, Channel, Out>(part);
+  }
+}
+
+// Integers that stay what they are.
+template <class Word, class Form>
+__device__ __forceinline__ void copyWords(const Part<Form>& part) {
+  const FuseStream& s = part.task.stream;
+  const int64_t in_step = s.values_stride[2] * part.task.value_bytes;
+  const int64_t out_step = part.problem.out_stride[2] * static_cast<int>(sizeof(Word));
+  visitItems<float>(part, [&](const Query<float, Form::kMasked>& query, int v, bool*) {
+    AlignedVec<Word, 1> word = {{elementOf<Word>(s.fill_bits)}};
+    if (query.source != nullptr) word = load<AlignedVec<Word, 1>>(query.source + v * in_step);
+    store(query.target + v * out_step, word);
+  });
+}
+
+// What the output of integers is called as a type: words of any size.
+struct Words {};
+
+template <class Out, class Form>
+__device__ __forceinline__ void writeSegment(const Part<Form>& part, Method method, bool in_vecs) {
+  if constexpr (std::is_same_v<Out, Words>) {
+    switch (part.task.out_bytes) {
+      case 1: return copyWords<uint8_t>(part);
+      case 2: return copyWords<uint16_t>(part);
+      case 4: return copyWords<uint32_t>(part);
+      default: return copyWords<uint64_t>(part);
+    }
+  } else {
+    if (method == Method::kLinear || isStep(method)) {
+      switch (part.task.stream.values_dtype) {
+#define RBC_CASE(name, storage, code, text)                                    \
+  case DType::name:                                                            \
+    if constexpr (Form::kDoubles || std::is_same_v<Compute<storage>, float>) { \
+      return writeLines<storage, Out>(part, in_vecs);                          \
+    }                                                                          \
+    break;
+        RBC_FLOAT_DTYPES(RBC_CASE)
+#undef RBC_CASE
+        default: break;
+      }
+    }
+    if (!Form::kDoubles || !part.task.in_double) return writeAny<float, Out>(part, method);
+    if constexpr (Form::kDoubles) writeAny<double, Out>(part, method);
+  }
+}
+
+// ---- Fusion on CUDA: any streams, every method, one launch.
 //
 // The streams' work is laid end to end and cut into units; a warp takes one: a group of up to 32
 // consecutive queries of the flattened [B,T] and a range of one stream's channels. First each lane
@@ -6,13 +242,6 @@
 // consecutive channels, 16 bytes a lane where alignment allows. What differs between streams and
 // segments of channels - dtypes, methods - is the same for the whole warp, so the branches on it
 // cost little.
-#pragma once
-
-#include "fuse/fuse_any_methods.cuh"
-#include "runtime/pdl.cuh"
-
-namespace rbc::cuda {
-namespace any {
 
 inline constexpr int kWarpsPerBlock = 4;
 
@@ -149,5 +378,68 @@ __global__ void __launch_bounds__(kWarp* kWarpsPerBlock, kBlocksThatFit<Form>)
   }
 }
 
+// ---- The launch of the kernel of any fusion, in one of its forms.
+
+// Channels of a vector of the segment; 1 or a quaternion's where it has none. Methods other than linear
+// and the steps do without: wide rows of them alone are fuse_rows.cu's.
+inline int vecCount(const FuseProblem& p, const FuseStream& s, const ChannelSegment& segment,
+                    bool* in_vecs) {
+  const bool is_line = segment.method == Method::kLinear || isStep(segment.method);
+  const int count = s.values_dtype == DType::F64 ? 2 : 16 / sizeOf(p.out_dtype);  // kVecCount
+  *in_vecs =
+      isFloat(s.values_dtype) && isFloat(p.out_dtype) && is_line && suitsVecs(p, s, segment, count);
+  if (*in_vecs) return count;
+  return segment.method == Method::kSlerp ? 4 : 1;
+}
+
+template <class Form>
+void describe(const FuseProblem& p, int multiprocessors, FuseLaunch<Form>* launch) {
+  launch->problem = p;
+  launch->per_row = FastDivmod(p.queries);
+  launch->units = 0;
+  for (int n = 0; n < p.num_streams; ++n) {
+    StreamTask& task = launch->streams[n];
+    const FuseStream& s = task.stream = p.streams[n];
+    task.value_bytes = sizeOf(s.values_dtype);
+    task.out_bytes = sizeOf(p.out_dtype);
+    task.pace = paceOf(p, s);
+    task.in_double = computesInDouble(s.values_dtype);
+    task.affine_in_vecs = suitsVecs(s.mean) && suitsVecs(s.inv_std);
+    task.vectors = 0;
+    for (int i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
+      const ChannelSegment& segment = p.segments[i];
+      bool in_vecs;
+      const int count = vecCount(p, s, segment, &in_vecs);
+      launch->segments[i] = {segment.begin, task.vectors, segment.method, count, in_vecs};
+      task.vectors += segment.count / count;
+      task.affine_in_vecs &= segment.begin % 4 == 0;
+    }
+    const Tiling tiling = tilingOf(p.batch * p.queries, task.vectors,
+                                   {kWarp, 4, 256, multiprocessors * 15 / p.num_streams});
+    task.first_unit = launch->units;
+    task.range = tiling.range;
+    task.ranges = FastDivmod(tiling.ranges);
+    task.group = tiling.group;
+    task.mask_of_ranges = tiling.ranges > 1 && hasQuaternions(p, s);
+    launch->units += tiling.groups * tiling.ranges;
+  }
+}
+
+template <class Out, class Form>
+cudaError_t launch(const FuseProblem& p, const LaunchDevice& device, cudaStream_t cuda_stream) {
+  FuseLaunch<Form> arguments;
+  describe(p, device.multiprocessors, &arguments);
+  const int64_t blocks = ceilDiv(arguments.units, kWarpsPerBlock);
+  return launchBlocks(fuseKernel<Out, Form>, &arguments, blocks, kWarp * kWarpsPerBlock, device,
+                      cuda_stream);
+}
+
+// Calls visitor(Tag<Out>).
+template <class Visitor>
+decltype(auto) visitOut(DType out, Visitor&& visitor) {
+  return isFloat(out) ? visitFloat(out, visitor) : visitor(Tag<Words>{});
+}
+
 }  // namespace any
+
 }  // namespace rbc::cuda

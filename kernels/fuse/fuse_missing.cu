@@ -1,9 +1,9 @@
 // The kernel of any fusion where samples may be missing: a source file of its own, to compile beside
 // the others.
 
-#include "fuse/fuse_missing.h"
+#include "fuse/fuse_kernels.h"
 
-#include "fuse/fuse_any_launch.cuh"
+#include "fuse/fuse_any_kernel.cuh"
 #include "runtime/load_kernels.h"
 
 namespace rbc::cuda {

@@ -1,14 +1,15 @@
 // When the kernel of mixed streams suits, and its launch.
 
-#include "fuse/fuse_mixed.h"
+#include "fuse/fuse_kernels.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "fuse/fuse_mixed_kernel.cuh"
-#include "fuse/shared_slots.h"
+#include "fuse/shared_recordings.cuh"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
+#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace mixed_streams {

@@ -7,18 +7,74 @@
 
 #include "element_of.h"
 #include "fuse/angle_in_turn.cuh"
-#include "fuse/copy_row.cuh"
-#include "fuse/fuse_mixed_arguments.cuh"
-#include "fuse/search_shared.cuh"
+#include "fuse/find_sample.cuh"
+#include "fuse/shared_recordings.cuh"
 #include "interpolate.h"
 #include "real.h"
 #include "runtime/aligned_vec.cuh"
-#include "runtime/arrivals.cuh"
+#include "runtime/fast_divmod.cuh"
 #include "runtime/pdl.cuh"
+#include "runtime/shared_memory.cuh"
 #include "slerp.h"
 
 namespace rbc::cuda {
 namespace mixed_streams {
+
+// ---- What the kernel of mixed streams is told.
+
+inline constexpr int kWarp = 32;
+inline constexpr int kMostThreads = 512;  // of a block; a query each
+// On a multiprocessor, so that one copies while the other searches.
+inline constexpr int kBlocksWanted = 2;
+
+// Streams of a launch, and segments of channels: a robot's. Arguments travel with it.
+inline constexpr int kStreams = 16;
+inline constexpr int kSegments = 32;
+
+// Channels of a stream that share a method.
+template <class Time>
+struct Segment {
+  Rules<Time> rules;
+  int32_t begin;
+  int32_t end;
+};
+
+template <class Time>
+struct Task {
+  SampleRows<int32_t> samples;
+  BatchRows<const char, int32_t> values;
+  BatchRows<char, int32_t> out;      // from the stream's first channel on
+  BatchRows<uint8_t, int32_t> mask;  // its column; of no data: none is wanted
+  RealArray mean;
+  RealArray inv_std;
+  Time clock_offset;
+  uint64_t fill_bits;
+  DType dtype;
+  bool has_affine;
+  int32_t size;  // of an element of values, in bytes
+  int32_t channels;
+  FastDivmod across;  // lanes of a row that is written
+  int32_t first_segment;
+  int32_t end_segment;
+  // In bytes of shared memory; that of times is at 0.
+  int32_t values_at;
+  int32_t affine_at;
+  int32_t tiles_at;
+};
+
+// Elements of a row of a tile: odd, so that a warp that writes a column writes to different banks.
+RBC_HD int32_t pitchOf(int32_t channels) { return channels | 1; }
+
+template <class Time>
+struct Launch {
+  QueryRows<int32_t> queries;
+  int32_t most;       // queries of a recording
+  int32_t part;       // of a block
+  FastDivmod blocks;  // of a stream
+  FastDivmod parts;   // of a recording
+  Task<Time> tasks[kStreams];
+  Segment<Time> segments[kSegments];
+};
 
 template <class Time>
 using Position = SamplePosition<Time, int32_t>;
@@ -398,4 +454,5 @@ __global__ void __launch_bounds__(kMostThreads, kBlocksWanted)
 }
 
 }  // namespace mixed_streams
+
 }  // namespace rbc::cuda

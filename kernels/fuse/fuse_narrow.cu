@@ -1,15 +1,16 @@
 // When the kernel of narrow streams suits, and its launch.
 
-#include "fuse/fuse_narrow.h"
+#include "fuse/fuse_kernels.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "fuse/alike_streams.h"
 #include "fuse/fuse_narrow_kernel.cuh"
-#include "fuse/shared_slots.h"
+#include "fuse/shared_recordings.cuh"
+#include "fuse/stream_checks.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
+#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace narrow_streams {

@@ -1,11 +1,10 @@
 // Which kernel of whole rows suits a problem.
 
-#include "fuse/fuse_rows.h"
+#include "fuse/fuse_kernels.h"
 
 #include <algorithm>
 
-#include "fuse/alike_streams.h"
-#include "fuse/fuse_rows_launch.h"
+#include "fuse/stream_checks.h"
 
 namespace rbc::cuda {
 namespace {

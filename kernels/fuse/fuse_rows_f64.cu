@@ -1,4 +1,4 @@
-#include "fuse/fuse_rows_launch.cuh"
+#include "fuse/fuse_rows_kernel.cuh"
 
 namespace rbc::cuda {
 namespace rows {

@@ -1,4 +1,71 @@
-// Fusion on CUDA where rows are alike: streams of one float dtype, each by methods of one kind, in
+// Rows of channels in vectors: the arguments, the kernel, and its launch.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "element_of.h"
+#include "fuse/find_sample.cuh"
+#include "fuse/fuse_kernels.h"
+#include "fuse/fuse_rows_instances.h"
+#include "fuse/fuse_rows_methods.cuh"
+#include "runtime/fast_divmod.cuh"
+#include "runtime/launch.h"
+#include "runtime/load_kernels.h"
+#include "runtime/pdl.cuh"
+#include "runtime/tiling.h"
+#include "visit_dtype.h"
+
+namespace rbc::cuda {
+namespace rows {
+
+// ---- What a kernel of whole rows is told.
+
+// Of a block.
+inline constexpr int kThreads = 128;
+
+template <class Time>
+struct RowsTask {
+  SampleRows<int32_t> samples;
+  BatchRows<const char, int32_t> values;
+  BatchRows<char, int32_t> out;      // from the stream's first channel on
+  BatchRows<uint8_t, int32_t> mask;  // its column
+  Rules<Time> rules;
+  Time clock_offset;
+  uint64_t fill_bits;
+  const float* mean;  // may be null
+  const float* inv_std;
+  FastDivmod range;      // vectors of a unit
+  FastDivmod ranges;     // of a row
+  int32_t first_unit;    // of a turn
+  int32_t groups;        // of queries in a turn
+  int32_t group;         // queries of a unit
+  int32_t vectors;       // of a row
+  int32_t step_queries;  // how far a block's next items are: kThreads / range
+  int32_t step_vectors;  // kThreads % range
+};
+
+template <class Time>
+struct MaskedRowsTask : RowsTask<Time> {
+  BatchRows<const uint8_t, int32_t> sample_mask;  // may be null
+};
+
+template <class Time, int kStreams, bool kMasked>
+struct RowsLaunch {
+  using Task = std::conditional_t<kMasked, MaskedRowsTask<Time>, RowsTask<Time>>;
+
+  QueryRows<int32_t> queries;
+  int32_t flat_end;       // queries of the batch
+  FastDivmod per_row;     // queries
+  FastDivmod turns;       // units of a turn
+  FastDivmod per_stream;  // the same of a stream
+  bool in_turns;          // more than one turn
+  bool even;              // as many units of each stream
+  Task tasks[kStreams];
+};
+
+// ---- Fusion on CUDA where rows are alike: streams of one float dtype, each by methods of one kind, in
 // rows that whole aligned vectors of channels make up, or single channels where most make up none. It
 // is the case of training batches; fuse_any_kernel.cuh does the rest. What is known at compile time here -
 // dtypes, the kind of method - leaves registers for more warps, and those hide the latency of the
@@ -8,17 +75,6 @@
 // stream's channels. First each thread finds the position of one query: one search a query. Then the
 // block walks the group's output, 16 bytes a thread, consecutive threads on consecutive channels,
 // with several loads in flight that never wait for each other. No allocation, one launch.
-#pragma once
-
-#include <algorithm>
-
-#include "element_of.h"
-#include "fuse/fuse_rows_arguments.cuh"
-#include "fuse/fuse_rows_methods.cuh"
-#include "runtime/pdl.cuh"
-
-namespace rbc::cuda {
-namespace rows {
 
 // Query t of row b, for the channels from `channel` on.
 template <class In, class Out, class Time, Kind kKind>
@@ -305,5 +361,132 @@ __global__ void __launch_bounds__(kThreads, kForms[kForm].blocks) fuseRowsKernel
   }
 }
 
+// ---- The launch of the kernels of whole rows, for one dtype of times.
+
+// What the task of stream n says of memory and of the rules.
+template <class Time>
+void describe(const FuseProblem& p, int n, RowsTask<Time>* task) {
+  const FuseStream& s = p.streams[n];
+  const int64_t in_size = sizeOf(s.values_dtype);
+  const int64_t out_size = sizeOf(p.out_dtype);
+  task->samples = sampleRowsOf<Time, int32_t>(s, paceOf(p, s));
+  task->values = batchRows<int32_t>(static_cast<const char*>(s.values), s.values_stride[0],
+                                    s.values_stride[1], in_size);
+  task->out = batchRows<int32_t>(static_cast<char*>(p.out) + s.out_begin * out_size,
+                                 p.out_stride[0], p.out_stride[1], out_size);
+  uint8_t* mask = p.mask != nullptr ? p.mask + n * p.mask_stride[2] : nullptr;
+  task->mask = batchRows<int32_t>(mask, p.mask_stride[0], p.mask_stride[1], 1);
+  task->rules = rulesOf<Time>(s, p.segments[s.first_segment].method);
+  task->clock_offset = offsetAs<Time>(s.clock_offset);
+  task->fill_bits = s.fill_bits;
+  task->mean = static_cast<const float*>(s.mean.data);
+  task->inv_std = static_cast<const float*>(s.inv_std.data);
+}
+
+template <class Time>
+void describe(const FuseProblem& p, int n, MaskedRowsTask<Time>* task) {
+  describe(p, n, static_cast<RowsTask<Time>*>(task));
+  task->sample_mask = sampleMaskOf<int32_t>(p.streams[n]);
+}
+
+// Whether units go by queries, all streams in turn, instead of stream by stream: what is written side
+// by side leaves the cache as one. But the longest units should come first where there are few.
+inline bool goesInTurns(const FuseProblem& p, const LaunchDevice& device, bool alike,
+                        int64_t units) {
+  constexpr int kManyUnits = 32;  // to a multiprocessor
+  if (p.num_streams == 1) return false;
+  return p.num_streams > kFewStreams || alike ||
+         units > int64_t{kManyUnits} * device.multiprocessors;
+}
+
+// Cuts each stream's work into units of vectors of `count` channels, and returns how many these are.
+template <class Time, int kStreams, bool kMasked>
+int64_t cutUnits(const FuseProblem& p, int count, int unit_vectors, const LaunchDevice& device,
+                 RowsLaunch<Time, kStreams, kMasked>* launch) {
+  constexpr int kFewQueries = 32;
+  constexpr int kBlocksWanted = 4;  // of a multiprocessor, above all
+  const int64_t queries = p.batch * p.queries;
+  int32_t most = 1;  // queries of a unit
+  bool alike = true;
+  int64_t units = 0;
+  for (int n = 0; n < p.num_streams; ++n) {
+    RowsTask<Time>& task = launch->tasks[n];
+    const Tiling tiling = tilingOf(queries, p.streams[n].channels / count,
+                                   {kThreads, kFewQueries, unit_vectors,
+                                    device.multiprocessors * kBlocksWanted / p.num_streams});
+    task.group = tiling.group;
+    task.vectors = static_cast<int32_t>(tiling.vectors);
+    task.step_queries = static_cast<int32_t>(kThreads / tiling.range);
+    task.step_vectors = static_cast<int32_t>(kThreads % tiling.range);
+    task.range = FastDivmod(tiling.range);
+    task.ranges = FastDivmod(tiling.ranges);
+    most = std::max(most, task.group);
+    alike &= task.group == launch->tasks[0].group;
+    units += tiling.groups * tiling.ranges;
+  }
+  const bool in_turns = goesInTurns(p, device, alike, units);
+  const int64_t turns = in_turns ? ceilDiv(queries, most) : 1;
+  units = 0;  // of a turn
+  for (int n = 0; n < kStreams; ++n) {
+    RowsTask<Time>& task = launch->tasks[n];
+    task.first_unit = INT32_MAX;
+    if (n >= p.num_streams) continue;
+    task.first_unit = static_cast<int32_t>(units);
+    task.groups = most / task.group;
+    const int64_t groups = in_turns ? task.groups : ceilDiv(queries, task.group);
+    units += groups * static_cast<int64_t>(task.ranges.divisor);
+  }
+  launch->in_turns = in_turns;
+  launch->per_stream = FastDivmod(units / p.num_streams);
+  launch->even = true;
+  for (int n = 0; n < p.num_streams; ++n)
+    launch->even &= int64_t{launch->tasks[n].first_unit} * p.num_streams == n * units;
+  launch->turns = FastDivmod(units);
+  return units * turns;
+}
+
+template <class In, class Out, class Time, int kForm>
+cudaError_t launch(const FuseProblem& p, const LaunchDevice& device, cudaStream_t cuda_stream) {
+  constexpr Form form = kForms[kForm];
+  RowsLaunch<Time, form.streams, form.masked> arguments;
+  arguments.queries = queryRowsOf<Time, int32_t>(p);
+  arguments.flat_end = static_cast<int32_t>(p.batch * p.queries);
+  arguments.per_row = FastDivmod(p.queries);
+  for (int n = 0; n < p.num_streams; ++n) describe(p, n, &arguments.tasks[n]);
+  const int64_t units =
+      cutUnits(p, kVecCount<In, Out, form.bytes>, form.unit_vectors, device, &arguments);
+  return launchBlocks(fuseRowsKernel<In, Out, Time, kForm>, &arguments, units, kThreads, device,
+                      cuda_stream);
+}
+
+// Null, if it is not compiled.
+template <class Time, int kInstance>
+constexpr FuseLauncher launcherAt() {
+  if constexpr (isCompiled(kInstance)) {
+    return launch<typename StorageOf<dtypesOf(kInstance).in>::type,
+                  typename StorageOf<dtypesOf(kInstance).out>::type, Time,
+                  kInstance / kNumDTypePairs>;
+  } else {
+    return nullptr;
+  }
+}
+
+template <class Time, int... kInstances>
+FuseLauncher launcherIn(std::integer_sequence<int, kInstances...>, int instance) {
+  static constexpr FuseLauncher kLaunchers[] = {launcherAt<Time, kInstances>()...};
+  return kLaunchers[instance];
+}
+
+template <class Time>
+FuseLauncher launcherOf(int instance) {
+  return launcherIn<Time>(std::make_integer_sequence<int, kNumInstances>(), instance);
+}
+
+template <class Time>
+cudaError_t loadKernels() {
+  return loadKernelsBeside(fuseRowsKernel<float, float, Time, 0>);
+}
+
 }  // namespace rows
+
 }  // namespace rbc::cuda

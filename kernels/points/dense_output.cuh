@@ -2,7 +2,8 @@
 #pragma once
 
 #include "element_of.h"
-#include "points/voxel_coords.cuh"
+#include "points/points.cuh"
+#include "visit_dtype.h"
 #include "voxel_problem.h"
 
 namespace rbc::cuda {

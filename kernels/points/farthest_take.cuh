@@ -3,9 +3,8 @@
 
 #include "farthest_problem.h"
 
-#include "points/farthest_batches.cuh"
 #include "points/farthest_buckets.cuh"
-#include "points/farthest_winner.cuh"
+#include "points/farthest_workspace.cuh"
 
 namespace rbc::cuda {
 namespace farthest {

@@ -13,12 +13,11 @@
 #include <algorithm>
 
 #include "ceil_div.h"
-#include "points/find_voxels.cuh"
 #include "points/number_voxels.cuh"
 #include "points/rank_points.cuh"
 #include "points/sort_points.cuh"
 #include "points/table_points.cuh"
-#include "runtime/cuda_error.h"
+#include "runtime/cuda_state.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 

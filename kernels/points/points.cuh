@@ -1,10 +1,37 @@
-// Points as kernels read them: a few neighbours by a thread, each with its cloud and its voxel.
+// Points of clouds: coordinates of voxels, points read one by one, and four at a time.
 #pragma once
 
+#include "runtime/aligned_vec.cuh"
 #include "runtime/fast_divmod.cuh"
+#include "visit_dtype.h"
 #include "voxel_problem.h"
 
 namespace rbc::cuda {
+
+// ---- From a voxel's key back to its place, by divisions that the whole launch shares.
+
+struct VoxelCoordsOf {
+  FastDivmod per_column;  // voxels along z
+  FastDivmod per_row;     // columns along y
+  FastDivmod per_cloud;   // rows along x
+  int64_t shape[3];
+
+  VoxelCoordsOf() = default;
+  explicit VoxelCoordsOf(const VoxelGrid& grid)
+      : per_column(grid.shape[2]),
+        per_row(grid.shape[1]),
+        per_cloud(grid.shape[0]),
+        shape{grid.shape[0], grid.shape[1], grid.shape[2]} {}
+
+  __device__ VoxelCoords operator()(int64_t key) const {
+    const int64_t column = per_column(key);
+    const int64_t row = per_row(column);
+    const int64_t cloud = per_cloud(row);
+    return {cloud, row - cloud * shape[0], column - row * shape[1], key - column * shape[2]};
+  }
+};
+
+// ---- Points as kernels read them: a few neighbours by a thread, each with its cloud and its voxel.
 
 // What a kernel gets of the clouds and the grid.
 template <class Number>
@@ -246,5 +273,51 @@ __device__ __forceinline__ void loadKeys(const Source& s, int64_t first, Key (&k
     }
   }
 }
+
+namespace grouping {
+
+// ---- Four neighbouring points of a thread, and arrays of what is known of them.
+
+inline constexpr int kThreads = 256;
+inline constexpr int kWarps = kThreads / 32;
+// Of a multiprocessor at least: left to itself, the compiler spills for one more.
+inline constexpr int kBlocks = 4;
+
+__device__ __forceinline__ int64_t firstOfThread() {
+  return (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) * kPoints;
+}
+
+template <class T>
+__device__ __forceinline__ void storeFour(T* array, int64_t first, int64_t count,
+                                          const T (&four)[kPoints]) {
+  if (first + kPoints <= count) {
+    AlignedVec<T, kPoints> vec;
+#pragma unroll
+    for (int k = 0; k < kPoints; ++k) vec.element[k] = four[k];
+    *reinterpret_cast<AlignedVec<T, kPoints>*>(array + first) = vec;
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < kPoints; ++k) {
+    if (first + k < count) array[first + k] = four[k];
+  }
+}
+
+// The elements first .. first + kPoints - 1 of an array, together where all are there; `none` behind the
+// last. The kernel may write the array, which load() does not allow.
+template <class T>
+__device__ __forceinline__ void loadFour(const T* array, int64_t first, int64_t count,
+                                         T (&four)[kPoints], T none) {
+  if (first + kPoints <= count) {
+    const auto vec = *reinterpret_cast<const AlignedVec<T, kPoints>*>(array + first);
+#pragma unroll
+    for (int k = 0; k < kPoints; ++k) four[k] = vec.element[k];
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < kPoints; ++k) four[k] = first + k < count ? array[first + k] : none;
+}
+
+}  // namespace grouping
 
 }  // namespace rbc::cuda

@@ -12,13 +12,12 @@
 #include <type_traits>
 
 #include "ceil_div.h"
-#include "points/fill_empty.cuh"
-#include "points/reduce_chunks.cuh"
-#include "points/reduce_few.cuh"
-#include "points/table_counts.cuh"
+#include "points/reduce_kernels.cuh"
+#include "points/voxel_table.cuh"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/suits_vecs.h"
+#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace {

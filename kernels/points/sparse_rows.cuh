@@ -1,7 +1,7 @@
 // The rows of voxels in a list, and each point's row, as they are written.
 #pragma once
 
-#include "points/voxel_coords.cuh"
+#include "points/points.cuh"
 #include "runtime/fast_divmod.cuh"
 #include "runtime/suits_vecs.h"
 #include "voxel_problem.h"

@@ -3,17 +3,183 @@
 #pragma once
 
 #include <cooperative_groups.h>
-
 #include <utility>
 
-#include "points/table_counts.cuh"
-#include "points/table_insert.cuh"
-#include "points/table_sort.cuh"
-#include "points/table_steps.cuh"
+#include "points/group_points.h"
+#include "points/points.cuh"
+#include "points/sparse_rows.cuh"
+#include "points/voxel_table.cuh"
 #include "runtime/pdl.cuh"
 
 namespace rbc::cuda {
 namespace grouping {
+
+// ---- What the steps of grouping points by a table are told.
+
+// But for where the points are read.
+struct TableSteps {
+  VoxelTable table;
+  PointGroups groups;
+  SparseRows rows;
+  ChunkList chunks;
+  int64_t clouds;
+  int64_t* dropped;
+  int64_t dropped_stride;
+  FastDivmod points_of_block;  // a multiple of kPoints
+  FastDivmod groups_of_block;
+};
+
+template <class Number>
+struct TableArguments {
+  PointSource<Number> source;
+  TableSteps steps;
+};
+
+// A thread's point.
+struct TablePoint {
+  uint32_t number;
+  int32_t key;  // -1: in no voxel, or there is no point
+  uint32_t slot;
+  int32_t place;  // among those of its voxel, as they came
+};
+
+__device__ __forceinline__ int64_t threadOfTable() {
+  return static_cast<int64_t>(blockIdx.x) * kTableThreads + threadIdx.x;
+}
+__device__ __forceinline__ int64_t threadsOfTable() {
+  return static_cast<int64_t>(gridDim.x) * kTableThreads;
+}
+
+// ---- The first steps of grouping points by a table: it is cleared, and the points are put into it.
+
+template <class T>
+__device__ __forceinline__ void fillByGrid(T* items, int64_t count, T value) {
+  for (int64_t i = threadOfTable(); i < count; i += threadsOfTable()) items[i] = value;
+}
+
+__device__ __forceinline__ void clearTable(const TableSteps& a) {
+  const VoxelTable& table = a.table;
+  const auto slots = static_cast<int64_t>(table.num_slots);  // a multiple of 8
+  fillByGrid(reinterpret_cast<uint4*>(table.slots), slots / 2, make_uint4(~0u, ~0u, ~0u, ~0u));
+  if (table.firsts != nullptr) {
+    fillByGrid(reinterpret_cast<uint4*>(table.firsts), slots / 4, make_uint4(~0u, ~0u, ~0u, ~0u));
+  }
+  fillByGrid(reinterpret_cast<uint4*>(table.bits), table.groups * 2, make_uint4(0, 0, 0, 0));
+  fillByGrid(a.chunks.clear, a.chunks.clear_words, 0u);
+  if (a.dropped != nullptr) {
+    for (int64_t i = threadOfTable(); i < a.clouds; i += threadsOfTable()) {
+      a.dropped[i * a.dropped_stride] = 0;
+    }
+  }
+  if (threadOfTable() != 0) return;
+  if (table.num_crowded != nullptr) *table.num_crowded = 0;
+  if (a.rows.overflow.data == nullptr) return;
+  for (int i = 0; i < 3; ++i) {
+    static_cast<int64_t*>(a.rows.overflow.data)[i * a.rows.overflow.stride[0]] = 0;
+  }
+}
+
+// The keys of the block's points, into shared memory.
+template <class Loader, class Source>
+__device__ __forceinline__ void loadKeysOfBlock(const Source& source, const TableSteps& a,
+                                                TableShared& shared, DropCounter<Source>* drops) {
+  const auto points = static_cast<int64_t>(a.points_of_block.divisor);
+  const int64_t at = static_cast<int64_t>(threadIdx.x) * kPoints;
+  if (at >= points) return;
+  int32_t keys[kPoints];
+  loadKeys<Loader>(source, blockIdx.x * points + at, keys, drops);
+  *reinterpret_cast<int4*>(&shared.keys[at]) = make_int4(keys[0], keys[1], keys[2], keys[3]);
+}
+
+// The finalizer of MurmurHash3 (Appleby, public domain): keys in a row, or at one distance, spread.
+__device__ __forceinline__ uint32_t spread(uint32_t key) {
+  key = (key ^ key >> 16) * 0x85ebca6bu;
+  key = (key ^ key >> 13) * 0xc2b2ae35u;
+  return key ^ key >> 16;
+}
+
+// Takes a slot for the voxel if it has none, and adds points to it; how many it had. There are more slots than
+// voxels.
+__device__ __forceinline__ uint32_t addToVoxel(const VoxelTable& table, TablePoint* point,
+                                               uint32_t count) {
+  const auto key = static_cast<uint32_t>(point->key);
+  const uint64_t own = VoxelSlot::of(key, point->number, count).word;
+  bool marks = table.bits != nullptr;
+  uint32_t slot = __umulhi(spread(key), table.num_slots);
+  while (true) {
+    auto* word = reinterpret_cast<unsigned long long*>(&table.slots[slot].word);
+    const VoxelSlot found = {atomicCAS(word, VoxelSlot::kNone, own)};
+    if (marks) {  // while that is under way
+      atomicOr(&table.bits[key / kKeysOfGroup].word[key % kKeysOfGroup / 32], 1u << key % 32);
+      marks = false;
+    }
+    point->slot = slot;
+    if (found.word == VoxelSlot::kNone) return 0;
+    if (found.key() == key) {
+      return VoxelSlot{atomicAdd(word, VoxelSlot::points(count))}.count();
+    }
+    if (++slot == table.num_slots) slot = 0;
+  }
+}
+
+// Called by all threads of a warp together: neighbours in one voxel, as a sweep has them, count as one.
+__device__ __forceinline__ void insertPoint(const VoxelTable& table, TablePoint* point) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int32_t neighbour = __shfl_up_sync(~0u, point->key, 1);
+  const unsigned leaders = __ballot_sync(~0u, lane == 0 || neighbour != point->key);
+  const int leader = 31 - __clz(static_cast<int>(leaders & (~0u >> (31 - lane))));
+  uint32_t before = 0;
+  if (point->key >= 0 && lane == leader) {
+    const unsigned behind = lane < 31 ? leaders >> (lane + 1) : 0;
+    const int count = behind != 0 ? __ffs(static_cast<int>(behind)) : 32 - lane;
+    before = addToVoxel(table, point, static_cast<uint32_t>(count));
+    if (table.firsts != nullptr) atomicMin(&table.firsts[point->slot], point->number);
+  }
+  point->slot = __shfl_sync(~0u, point->slot, leader);
+  before = __shfl_sync(~0u, before, leader);
+  point->place = static_cast<int32_t>(before) + lane - leader;
+}
+
+// ---- The last step of grouping points by a table, if it is wanted: the points of a voxel are put in order.
+
+// The points of a voxel, of which there are few, by counting those before each.
+__device__ __forceinline__ void sortFew(const TableSteps& a, const TablePoint& point, int32_t begin,
+                                        int32_t size) {
+  if (size == 0 || size > kCrowded) return;
+  const int32_t* came = a.table.as_they_came + begin;
+  const auto number = static_cast<int32_t>(point.number);
+  int32_t before = 0;
+  for (int32_t i = 0; i < size; ++i) before += __ldcg(&came[i]) < number ? 1 : 0;
+  a.groups.order[begin + before] = number;
+}
+
+// The points of crowded voxels, by a bit for each of all points.
+__device__ __forceinline__ void sortCrowded(const TableSteps& a, TableShared& shared) {
+  constexpr int kWords = kMaxTablePoints / 32 / kTableThreads;  // of a thread
+  const uint32_t count = __ldcg(a.table.num_crowded);
+  uint32_t* const words = shared.bits + threadIdx.x * kWords;
+  for (uint32_t v = blockIdx.x; v < count; v += gridDim.x) {
+    const int2 voxel = __ldcg(reinterpret_cast<const int2*>(&a.table.crowded[v]));
+    *reinterpret_cast<uint4*>(words) = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+    for (int32_t i = static_cast<int32_t>(threadIdx.x); i < voxel.y; i += kTableThreads) {
+      const int32_t number = __ldcg(&a.table.as_they_came[voxel.x + i]);
+      atomicOr(&shared.bits[number / 32], 1u << number % 32);
+    }
+    __syncthreads();
+    TableCounts own = {0, 0};
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) own.bits += static_cast<uint32_t>(__popc(words[w]));
+    TableCounts sum;
+    int32_t* order = a.groups.order + voxel.x + sumBefore(own, shared, &sum).bits;
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) {
+      const auto first = static_cast<int32_t>((threadIdx.x * kWords + w) * 32);
+      for (uint32_t bits = words[w]; bits != 0; bits &= bits - 1)
+        *order++ = first + __ffs(bits) - 1;
+    }
+  }
+}
 
 struct TableVoxel {
   int32_t size;
@@ -224,4 +390,5 @@ __global__ void __launch_bounds__(kTableThreads, 1)
 }
 
 }  // namespace grouping
+
 }  // namespace rbc::cuda

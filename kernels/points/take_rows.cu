@@ -8,6 +8,7 @@
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
+#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace {

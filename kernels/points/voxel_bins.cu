@@ -16,7 +16,6 @@
 
 #include <cub/block/block_scan.cuh>
 
-#include "points/bin_plan.cuh"
 #include "points/count_bins.cuh"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"

@@ -6,13 +6,12 @@
 #include <cub/device/device_scan.cuh>
 
 #include "points/clear_counts.h"
-#include "points/feature_rows.cuh"
 #include "points/reduce_voxels.h"
 #include "points/sparse_rows.cuh"
-#include "runtime/cuda_error.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
+#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace {

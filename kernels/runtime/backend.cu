@@ -4,16 +4,15 @@
 #include <memory>
 
 #include "backend.h"
-#include "fuse/fuse_missing.h"
-#include "fuse/fuse_mixed.h"
-#include "fuse/fuse_narrow.h"
-#include "fuse/fuse_rows.h"
+#include "fuse/fuse_kernels.h"
+#include "guard.h"
 #include "points/clear_counts.h"
 #include "points/group_points.h"
 #include "points/reduce_voxels.h"
 #include "points/voxel_bins.h"
 #include "runtime/copy.h"
 #include "runtime/cuda_state.h"
+#include "status.h"
 
 namespace rbc::cuda {
 

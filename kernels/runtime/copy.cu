@@ -4,6 +4,7 @@
 
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
+#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace {

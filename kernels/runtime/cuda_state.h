@@ -3,11 +3,21 @@
 
 #include <cuda_runtime_api.h>
 
+#include "guard.h"
 #include "operation.h"
-#include "runtime/cuda_error.h"
 #include "runtime/launch_device.h"
+#include "status.h"
 
 namespace rbc::cuda {
+
+// ---- CUDA's errors as ours.
+
+inline void checkCuda(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  cudaGetLastError();  // else CUB would take it for its own later on
+  fail(error == cudaErrorMemoryAllocation ? RBC_STATUS_OUT_OF_MEMORY : RBC_STATUS_CUDA_ERROR,
+       "CUDA: %s failed: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
+}
 
 struct CudaState : BackendState {
   int device = 0;

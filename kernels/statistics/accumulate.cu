@@ -6,9 +6,9 @@
 #include "runtime/pdl.cuh"
 #include "scratch_layout.h"
 #include "statistics/channel_pass.h"
-#include "statistics/moments.h"
 #include "statistics/reduce_channels.cuh"
 #include "statistics/sample_readers.cuh"
+#include "statistics/statistics_kernels.h"
 
 namespace rbc::cuda {
 namespace {

@@ -1,5 +1,5 @@
 #include "runtime/load_kernels.h"
-#include "statistics/channel_pass_launch.cuh"
+#include "statistics/channel_pass.cuh"
 
 namespace rbc::cuda {
 namespace statistics {

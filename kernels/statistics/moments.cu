@@ -1,9 +1,9 @@
-#include "statistics/moments.h"
+#include "statistics/statistics_kernels.h"
 
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
-#include "statistics/finish_channels.cuh"
+#include "statistics/write_statistics.cuh"
 
 namespace rbc::cuda {
 namespace statistics {

@@ -1,4 +1,4 @@
-#include "statistics/refine_kept.h"
+#include "statistics/statistics_kernels.h"
 
 #include <cub/block/block_scan.cuh>
 
@@ -6,8 +6,7 @@
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
-#include "statistics/rank_places.cuh"
-#include "statistics/sample_groups.h"
+#include "statistics/brackets.cuh"
 
 namespace rbc::cuda {
 namespace statistics {

@@ -1,4 +1,4 @@
-#include "statistics/sample_groups.h"
+#include "statistics/statistics_kernels.h"
 
 #include <algorithm>
 #include <cub/block/block_radix_sort.cuh>
@@ -9,7 +9,7 @@
 #include "runtime/pdl.cuh"
 #include "statistics/brackets.cuh"
 #include "statistics/sample_readers.cuh"
-#include "statistics/write_quantiles.cuh"
+#include "statistics/write_statistics.cuh"
 
 namespace rbc::cuda {
 namespace statistics {

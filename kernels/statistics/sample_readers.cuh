@@ -3,6 +3,7 @@
 
 #include "runtime/aligned_vec.cuh"
 #include "statistics_problem.h"
+#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace statistics {

@@ -9,10 +9,7 @@
 #include "scratch_layout.h"
 #include "statistics/brackets.cuh"
 #include "statistics/channel_pass.h"
-#include "statistics/moments.h"
-#include "statistics/refine_kept.h"
-#include "statistics/sample_groups.h"
-#include "statistics/select_quantiles.h"
+#include "statistics/statistics_kernels.h"
 #include "window_sum.h"
 
 namespace rbc::cuda {

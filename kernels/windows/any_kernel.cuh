@@ -6,11 +6,264 @@
 // in any_channels.cuh and any_poses.cuh.
 #pragma once
 
+#include "element_of.h"
 #include "runtime/pdl.cuh"
-#include "windows/any_poses.cuh"
+#include "window_transforms.h"
+#include "windows/pose_channels.cuh"
+#include "windows/rows_arguments.cuh"
 
 namespace rbc::cuda {
 namespace windows {
+
+// ---- What a warp keeps in shared memory while it does windows of any kind.
+
+inline constexpr int kPitch = kMaxPoseChannels + 1;  // odd: rows lie in different banks
+inline constexpr int kReferences = 64;  // channels whose references are fetched at once
+
+inline constexpr int kMaxWarps = 4;  // of a block
+
+// Of up to 32 neighbouring offsets of a window, which are called rows here.
+struct WarpMemory {
+  WindowPlace places[kWarp];
+  double poses[kWarp][kPitch];
+  double before[kWarp][kPitch];   // the poses that steps begin at
+  double reference[kReferences];  // channels of a reference
+  bool referred[kReferences];     // whether they have values
+  bool valid[kWarp];
+  bool whole[kWarp];  // all channels have values
+  bool after[kWarp];  // past the end
+  bool posed[kWarp];  // the pose, and that before, have values
+};
+
+// What functions that need not know the dtype of times are told.
+struct WindowPart {
+  const WindowStream& s;
+  WarpMemory& memory;
+  int64_t window;
+  int64_t first;   // offset
+  int count;       // of rows
+  int word_bytes;  // of an output of integers, which are copied; else 0
+};
+
+__device__ __forceinline__ int laneOfWarp() { return static_cast<int>(threadIdx.x % kWarp); }
+
+// Calls visit(row, i) for i < width of each row, neighbouring lanes on neighbours.
+template <class Visitor>
+__device__ __forceinline__ void visitItems(int rows, int width, Visitor&& visit) {
+  const int step_rows = kWarp / width;
+  const int step_items = kWarp - step_rows * width;
+  int k = laneOfWarp() / width;
+  int i = laneOfWarp() - k * width;
+  while (k < rows) {
+    visit(k, i);
+    k += step_rows;
+    i += step_items;
+    if (i >= width) {
+      i -= width;
+      ++k;
+    }
+  }
+}
+
+// ---- Channels one by one: what is read, copied, subtracted from, normalized and written in any dtype.
+
+// Writes a channel of a row, if there is an output: `x`, or where it has no value the fill value.
+template <class Number>
+__device__ __forceinline__ void writeChannel(const WindowPart& part, int row, int64_t d, Number x,
+                                             bool has_value) {
+  const WindowStream& s = part.s;
+  if (!has_value) {
+    part.memory.valid[row] = false;
+    part.memory.whole[row] = false;
+  }
+  if (s.out.data == nullptr) return;
+  const int64_t o = part.first + row;
+  const int64_t at = part.window * s.out.stride[0] + o * s.out.stride[1] + d * s.out.stride[2];
+  if (has_value) x = finished(s, o, d, x, part.memory.after[row]);
+  switch (s.out.dtype) {
+#define RBC_CASE(name, storage, code, text)                               \
+  case DType::name:                                                       \
+    static_cast<storage*>(s.out.data)[at] =                               \
+        has_value ? narrow<storage>(x) : elementOf<storage>(s.fill_bits); \
+    return;
+    RBC_FLOAT_DTYPES(RBC_CASE)
+#undef RBC_CASE
+    default: return;
+  }
+}
+
+// Copies channels of integers as they are; neutral ones are 0.
+template <class Word>
+__device__ __forceinline__ void copyWords(const WindowPart& part, const WindowSegment& segment) {
+  const WindowStream& s = part.s;
+  for (int k = 0; k < part.count; ++k) {
+    const int64_t row = part.memory.places[k].row;
+    const Word* const values = static_cast<const Word*>(s.values) + row * s.values_stride[0];
+    Word* const out = static_cast<Word*>(s.out.data) + part.window * s.out.stride[0] +
+                      (part.first + k) * s.out.stride[1];
+    for (int64_t i = laneOfWarp(); i < segment.count; i += kWarp) {
+      const int64_t d = segment.out_begin + i;
+      auto word = elementOf<Word>(s.fill_bits);
+      if (row >= 0) word = values[(segment.begin + i) * s.values_stride[1]];
+      if (part.memory.after[k] && isNeutral(s, d)) word = 0;
+      out[d * s.out.stride[2]] = word;
+    }
+  }
+}
+
+// Channels of one method, which begin at `first` of the segment: copied, or with references in memory
+// less those.
+template <class Number>
+__device__ __noinline__ void writeChannels(const WindowPart& part, const WindowSegment& segment,
+                                           const ChannelSegment& method, int64_t first, int count,
+                                           int reference) {
+  visitItems(part.count, count, [&](int row, int i) {
+    Number x = 0;
+    const int64_t channel = segment.begin + first + i;
+    bool has_value =
+        fetchChannel(part.s, part.memory.places[row], method.method, method.begin, channel, &x);
+    if (segment.kind == WindowKind::kSubtract) {
+      has_value = has_value && part.memory.referred[reference + i];
+      x = subtracted(x, static_cast<Number>(part.memory.reference[reference + i]), segment.inverse);
+    }
+    writeChannel(part, row, segment.out_begin + first + i, x, has_value);
+  });
+}
+
+// The channels of a pose that one method has, as f64, of the rows from `first_row` on.
+__device__ __noinline__ void stageChannels(const WindowPart& part, const ChannelSegment& method,
+                                           int64_t begin, int first, int count, int first_row,
+                                           double (&to)[kWarp][kPitch]) {
+  visitItems(part.count, count, [&](int row, int i) {
+    if (row < first_row) return;
+    const bool has_value = fetchChannel(part.s, part.memory.places[row], method.method,
+                                        method.begin, begin + first + i, &to[row][first + i]);
+    if (!has_value) part.memory.posed[row] = false;
+  });
+}
+
+// ---- Poses of a window relative to others: a lane has one.
+
+// A pose as it lies in memory between two steps.
+__device__ __forceinline__ void keep(const Pose<double>& pose, double* to) {
+  to[0] = pose.p.x;
+  to[1] = pose.p.y;
+  to[2] = pose.p.z;
+  to[3] = pose.q.w;
+  to[4] = pose.q.x;
+  to[5] = pose.q.y;
+  to[6] = pose.q.z;
+}
+__device__ __forceinline__ void keep(const Pose<DoubleDouble>& pose, double* to) {
+  keep(Pose<double>{pose.p, head(pose.q)}, to);
+  to[7] = pose.q.w.tail;
+  to[8] = pose.q.x.tail;
+  to[9] = pose.q.y.tail;
+  to[10] = pose.q.z.tail;
+}
+__device__ __forceinline__ void take(const double* from, Pose<double>* pose) {
+  *pose = {{from[0], from[1], from[2]}, {from[3], from[4], from[5], from[6]}};
+}
+__device__ __forceinline__ void take(const double* from, Pose<DoubleDouble>* pose) {
+  *pose = {{from[0], from[1], from[2]},
+           {{from[3], from[7]}, {from[4], from[8]}, {from[5], from[9]}, {from[6], from[10]}}};
+}
+
+// Poses in memory become what they are relative to the reference, whose channels are in memory as well;
+// steps, to the pose before, or at the window's first offset to the reference.
+template <class Number>
+__device__ __forceinline__ void relateBy(const WindowPart& part, const WindowSegment& segment) {
+  WarpMemory& memory = part.memory;
+  const int row = laneOfWarp();
+  if (row >= part.count || !memory.posed[row]) return;
+  const bool is_step = segment.kind == WindowKind::kStep && part.first + row > 0;
+  Pose<Number> pose;
+  Pose<Number> reference;
+  const bool has_reference = poseAt(is_step ? segment.rotation : segment.reference_rotation,
+                                    is_step ? memory.before[row] : memory.reference, &reference);
+  if (has_reference & poseAt(segment.rotation, memory.poses[row], &pose)) {
+    putPose(segment.out_rotation, transformed(segment, referenceOf(reference), pose),
+            memory.poses[row]);
+  } else {
+    memory.posed[row] = false;
+  }
+}
+__device__ __noinline__ void relate(const WindowPart& part, const WindowSegment& segment) {
+  relateBy<double>(part, segment);
+}
+__device__ __noinline__ void relateInDoubleDouble(const WindowPart& part,
+                                                  const WindowSegment& segment) {
+  relateBy<DoubleDouble>(part, segment);
+}
+
+// The sum of the steps so far, which begins with the reference. Steps in memory are added to it one
+// after the other, and become what it is then. `*sum` is kept by the first lane, or is none.
+template <class Number>
+__device__ __forceinline__ void addStepsBy(const WindowPart& part, const WindowSegment& segment,
+                                           bool is_first, double (&kept)[kPitch], bool* has_sum) {
+  WarpMemory& memory = part.memory;
+  const int lane = laneOfWarp();
+  Pose<Number> pose;
+  if (is_first && lane == 0) {
+    *has_sum = *has_sum && poseAt(segment.reference_rotation, memory.reference, &pose);
+    keep(pose, kept);
+  }
+  if (lane < part.count && memory.posed[lane]) {
+    if (poseAt(segment.rotation, memory.poses[lane], &pose)) {
+      keep(pose, memory.poses[lane]);
+    } else {
+      memory.posed[lane] = false;
+    }
+  }
+  __syncwarp();
+  if (lane == 0) {
+    Pose<Number> sum;
+    take(kept, &sum);
+    for (int row = 0; row < part.count; ++row) {
+      *has_sum = *has_sum && memory.posed[row];
+      memory.posed[row] = *has_sum;
+      if (!*has_sum) continue;
+      take(memory.poses[row], &pose);
+      sum = afterStep(sum, pose);
+      keep(sum, memory.poses[row]);
+    }
+    keep(sum, kept);
+  }
+  __syncwarp();
+}
+template <class Number>
+__device__ __forceinline__ void writeSumsBy(const WindowPart& part, const WindowSegment& segment) {
+  WarpMemory& memory = part.memory;
+  const int row = laneOfWarp();
+  if (row >= part.count || !memory.posed[row]) return;
+  Pose<Number> pose;
+  take(memory.poses[row], &pose);
+  putPose(segment.out_rotation, pose, memory.poses[row]);
+}
+__device__ __noinline__ void addSteps(const WindowPart& part, const WindowSegment& segment,
+                                      bool is_first, double (&kept)[kPitch], bool* has_sum) {
+  if (inDoubleDouble(segment)) {
+    addStepsBy<DoubleDouble>(part, segment, is_first, kept, has_sum);
+  } else {
+    addStepsBy<double>(part, segment, is_first, kept, has_sum);
+  }
+}
+__device__ __noinline__ void writeSums(const WindowPart& part, const WindowSegment& segment) {
+  if (inDoubleDouble(segment)) {
+    writeSumsBy<DoubleDouble>(part, segment);
+  } else {
+    writeSumsBy<double>(part, segment);
+  }
+}
+
+// What became of the poses in memory goes the way of all channels.
+template <class Number>
+__device__ __noinline__ void writePoses(const WindowPart& part, const WindowSegment& segment) {
+  visitItems(part.count, static_cast<int>(segment.out_count), [&](int row, int i) {
+    writeChannel(part, row, segment.out_begin + i, static_cast<Number>(part.memory.poses[row][i]),
+                 part.memory.posed[row]);
+  });
+}
 
 // What is shared out of a stream: parts of windows, some offsets each.
 struct AnyTask {
@@ -293,4 +546,5 @@ __device__ __forceinline__ void doAny(const AnyLaunch& launch, int64_t unit, War
 }
 
 }  // namespace windows
+
 }  // namespace rbc::cuda

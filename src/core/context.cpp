@@ -6,7 +6,9 @@
 #include <memory>
 
 #include "fork.h"
+#include "guard.h"
 #include "params.h"
+#include "status.h"
 
 namespace rbc {
 namespace {

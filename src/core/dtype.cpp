@@ -1,4 +1,6 @@
 #include "dtype.h"
+#include "status.h"
+#include "visit_dtype.h"
 
 namespace rbc {
 namespace {

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "overlap.h"
+#include "status.h"
 
 namespace rbc {
 

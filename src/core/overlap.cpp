@@ -1,4 +1,5 @@
 #include "overlap.h"
+#include "status.h"
 
 #include <algorithm>
 #include <numeric>

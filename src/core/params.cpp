@@ -1,4 +1,5 @@
 #include "params.h"
+#include "status.h"
 
 #include <cinttypes>
 #include <cstdio>

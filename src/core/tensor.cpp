@@ -7,7 +7,9 @@
 
 #include "context.h"
 #include "dlpack.h"
+#include "guard.h"
 #include "overlap.h"
+#include "status.h"
 
 struct rbcOwnedTensor {
   std::atomic<int64_t> references{1};

@@ -4,7 +4,9 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "guard.h"
 #include "read_once.h"
+#include "status.h"
 
 namespace rbc {
 namespace {

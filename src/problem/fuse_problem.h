@@ -6,6 +6,7 @@
 #include "locate.h"
 #include "ragged.h"
 #include "valid_samples.h"
+#include "visit_dtype.h"
 
 namespace rbc {
 

@@ -5,6 +5,7 @@
 #include "output.h"
 #include "pinhole.h"
 #include "real.h"
+#include "visit_dtype.h"
 
 namespace rbc {
 

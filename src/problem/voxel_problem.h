@@ -9,6 +9,7 @@
 #include "output.h"
 #include "ragged.h"
 #include "real.h"
+#include "visit_dtype.h"
 #include "voxel.h"
 
 namespace rbc {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "accumulator.h"
+#include "statistics/accumulator.h"
 #include "robocache/windows.h"
 #include "run.h"
 

@@ -1,10 +1,11 @@
 // Groups of channels become segments: sorted, with neighbours of one method merged.
-#include "channel_groups.h"
+#include "fuse/channel_groups.h"
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "guard.h"
 #include "robocache/fuse.h"
 #include "support/expect.h"
 #include "support/random.h"

@@ -1,6 +1,8 @@
 #include "dtype.h"
+#include "guard.h"
 #include "support/dtypes.h"
 #include "support/expect.h"
+#include "visit_dtype.h"
 
 using support::kFloatDTypes;
 using support::kIntegerDTypes;

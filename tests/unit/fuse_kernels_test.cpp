@@ -7,10 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "fuse/fuse_mixed.h"
-#include "fuse/fuse_narrow.h"
-#include "fuse/fuse_rows.h"
-#include "fuse_builder.h"
+#include "fuse/fuse_kernels.h"
+#include "fuse/fuse_builder.h"
 #include "support/fuse_cases.h"
 #include "support/run.h"
 

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "guard.h"
 #include "robocache/robocache.h"
 #include "runtime/thread_pool.h"
 #include "support/expect.h"

@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "guard.h"
 #include "support/cases.h"
 #include "support/expect.h"
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "guard.h"
 #include "support/arrays.h"
 #include "support/expect.h"
 

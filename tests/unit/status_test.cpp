@@ -1,6 +1,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "guard.h"
 #include "status.h"
 #include "support/expect.h"
 

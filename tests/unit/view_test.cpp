@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "guard.h"
 #include "support/arrays.h"
 #include "support/expect.h"
 

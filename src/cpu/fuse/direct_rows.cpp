@@ -16,6 +16,7 @@
 #include "fuse/lanes-inl.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "visit_dtype.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rbc::cpu {

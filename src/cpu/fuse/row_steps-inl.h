@@ -17,6 +17,7 @@
 #include "fuse/rows.h"
 #include "hwy/highway.h"
 #include "real.h"
+#include "visit_dtype.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rbc::cpu {

@@ -1,6 +1,7 @@
 // Which function computes rows, and those that only copy.
 
 #include "fuse/rows.h"
+#include "visit_dtype.h"
 
 #include <algorithm>
 #include <cstring>

@@ -14,6 +14,7 @@
 
 #include "fuse/row_steps-inl.h"
 #include "hwy/highway.h"
+#include "visit_dtype.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rbc::cpu {

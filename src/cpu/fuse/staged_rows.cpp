@@ -17,6 +17,7 @@
 #include "fuse/row_steps-inl.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "visit_dtype.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rbc::cpu {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fuse/rows.h"
+#include "visit_dtype.h"
 
 namespace rbc::cpu {
 namespace {

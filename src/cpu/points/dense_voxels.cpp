@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "element_of.h"
+#include "visit_dtype.h"
 
 namespace rbc::cpu {
 

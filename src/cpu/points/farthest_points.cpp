@@ -5,6 +5,7 @@
 
 #include "points/point_buckets.h"
 #include "runtime/cpu_state.h"
+#include "visit_dtype.h"
 
 namespace rbc::cpu {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "visit_dtype.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rbc::cpu {

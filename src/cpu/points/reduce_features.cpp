@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "real.h"
+#include "visit_dtype.h"
 #include "voxel_reduce.h"
 
 namespace rbc::cpu {

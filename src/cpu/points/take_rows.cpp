@@ -6,6 +6,7 @@
 #include "element_of.h"
 #include "runtime/cpu_state.h"
 #include "take_rows_problem.h"
+#include "visit_dtype.h"
 
 namespace rbc::cpu {
 namespace {

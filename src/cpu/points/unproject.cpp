@@ -5,6 +5,7 @@
 #include "runtime/cpu_state.h"
 #include "scratch_layout.h"
 #include "unproject_problem.h"
+#include "visit_dtype.h"
 
 namespace rbc::cpu {
 namespace {

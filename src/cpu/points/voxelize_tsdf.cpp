@@ -16,6 +16,7 @@
 #include "runtime/cpu_state.h"
 #include "scratch_layout.h"
 #include "tsdf_problem.h"
+#include "visit_dtype.h"
 
 namespace rbc::cpu {
 namespace {

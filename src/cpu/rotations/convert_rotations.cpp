@@ -30,6 +30,7 @@ HWY_BEFORE_NAMESPACE();
 #include "euler.h"
 #include "rotation_matrix.h"
 #include "rotation.h"
+#include "visit_dtype.h"
 // clang-format on
 #undef RBC_FORMULAS_AGAIN
 #undef RBC_FORMULAS

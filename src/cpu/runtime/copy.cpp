@@ -5,6 +5,7 @@
 
 #include "ceil_div.h"
 #include "runtime/cpu_state.h"
+#include "visit_dtype.h"
 
 namespace rbc::cpu {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "scratch_layout.h"
 #include "statistics/sum_samples.h"
+#include "visit_dtype.h"
 
 namespace rbc::cpu {
 namespace {

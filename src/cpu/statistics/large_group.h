@@ -4,16 +4,71 @@
 // has missed is found out by the counts, and the order statistic searched for digit by digit.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 
 #include "scratch_layout.h"
 #include "statistics/bracket_tile.h"
-#include "statistics/select_ranks.h"
 #include "statistics/sum_samples.h"
-#include "statistics/write_statistics.h"
+#include "statistics_problem.h"
 
 namespace rbc::cpu {
+
+// ---- Several order statistics at once.
+
+// Brings to values[r] what would stand there were they sorted, for each of some ascending ranks r of
+// `first` and more, which is the rank of values[0].
+template <class Number>
+void selectRanks(Number* values, int64_t count, const int64_t* ranks, int num_ranks,
+                 int64_t first = 0) {
+  if (num_ranks == 0 || count < 2) return;
+  const int middle = num_ranks / 2;
+  const int64_t place = ranks[middle] - first;
+  std::nth_element(values, values + place, values + count);
+  int before = middle;
+  while (before > 0 && ranks[before - 1] == ranks[middle]) --before;
+  int after = middle + 1;
+  while (after < num_ranks && ranks[after] == ranks[middle]) ++after;
+  selectRanks(values, place, ranks, before, first);
+  selectRanks(values + place + 1, count - place - 1, ranks + after, num_ranks - after,
+              first + place + 1);
+}
+
+// ---- The outputs of rbcStatistics.
+
+template <class T, int Rank, class... Index>
+void put(const Output<Rank>& out, T value, Index... index) {
+  if (out.data == nullptr) return;
+  const int64_t at[] = {index...};
+  int64_t place = 0;
+  for (int i = 0; i < Rank; ++i) place += at[i] * out.stride[i];
+  static_cast<T*>(out.data)[place] = value;
+}
+
+inline void writeMoments(const StatisticsProblem& p, int64_t group, int64_t channel,
+                         const Moments& m) {
+  put(p.count, m.count, group, channel);
+  put(p.nonfinite, m.nonfinite, group, channel);
+  put(p.min, smallest(m), group, channel);
+  put(p.max, largest(m), group, channel);
+  if (p.mean.data != nullptr) put(p.mean, exactMean(m), group, channel);
+  if (p.std.data != nullptr) put(p.std, exactStd(m, p.ddof), group, channel);
+}
+
+// Of n values; sorted(rank) is one of them.
+template <class Sorted>
+void writeQuantile(const StatisticsProblem& p, int64_t group, int64_t level, int64_t channel,
+                   int64_t n, Sorted&& sorted) {
+  double value = notANumber();
+  if (n > 0) {
+    const QuantilePlace place = quantilePlace(p.levels[level], n);
+    const auto at = [&](int64_t rank) { return static_cast<double>(sorted(rank)) + 0.0; };
+    value = quantileBetween(at(place.lower), at(place.upper), place.t);
+  }
+  put(p.quantiles, value, group, level, channel);
+}
 
 // How many samples the brackets are made of.
 inline int64_t sampleSize(int64_t samples) { return std::clamp<int64_t>(samples / 4, 1, 8192); }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "statistics/large_group.h"
+#include "visit_dtype.h"
 
 namespace rbc::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // The arithmetic has products and sums in one step all over, which are one instruction from AVX2 on
 // and a call below.
 
-#include "windows/pose_rows.h"
+#include "windows/window_run.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "windows/pose_rows.cpp"

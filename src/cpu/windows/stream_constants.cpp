@@ -1,4 +1,5 @@
-#include "windows/stream_constants.h"
+#include "status.h"
+#include "windows/window_run.h"
 
 namespace rbc::cpu {
 namespace {

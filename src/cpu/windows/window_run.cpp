@@ -4,9 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "windows/panel_fetch.h"
-#include "windows/panel_finish.h"
-#include "windows/panel_transform.h"
+#include "windows/panel_steps.h"
 
 namespace rbc::cpu {
 namespace {

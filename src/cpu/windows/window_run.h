@@ -2,16 +2,137 @@
 // of channels are fetched, transformed and finished.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+
 #include "fuse/stream_run.h"
 #include "interrupt.h"
+#include "runtime/simd.h"
 #include "runtime/thread_pool.h"
+#include "scratch_layout.h"
+#include "window_problem.h"
 #include "window_transforms.h"
 #include "windows/finish_rows.h"
-#include "windows/panels.h"
-#include "windows/pose_rows.h"
-#include "windows/stream_constants.h"
 
 namespace rbc::cpu {
+
+// ---- Normalization and limits of a stream, once a call: by channel, in the compute type.
+
+// Arrays [rows, channels]; null where there is nothing to do.
+struct StreamConstants {
+  void* shift = nullptr;
+  void* scale = nullptr;
+  void* bias = nullptr;
+  void* low = nullptr;
+  void* high = nullptr;
+  int64_t step = 0;  // from offset to offset: 0, or the channels
+
+  // Of offset o, from channel d on.
+  template <class Number>
+  RowConstants<Number> at(int64_t o, int64_t d) const {
+    const auto array = [&](const void* all) {
+      return all != nullptr ? static_cast<const Number*>(all) + o * step + d : nullptr;
+    };
+    return {array(shift), array(scale), array(bias), array(low), array(high)};
+  }
+};
+
+// Takes their memory, which may be none.
+StreamConstants constantsOf(const WindowStream& stream, ScratchLayout* layout);
+
+// Fills it.
+void fill(const WindowStream& stream, const StreamConstants& constants);
+
+// ---- A stream's channels in panels: few enough for a thread's memory. No pose is cut.
+
+inline constexpr int64_t kPanelChannels = 256;
+
+// Channels of a segment: `count` from the begin-th of it on.
+struct Piece {
+  const WindowSegment* segment;
+  int32_t pose;  // its number among the stream's poses
+  int64_t begin;
+  int64_t count;
+
+  int64_t inBegin() const { return segment->begin + begin; }
+  int64_t outBegin() const { return segment->out_begin + begin; }
+  int64_t outCount() const { return segment->isPose() ? segment->out_count : count; }
+};
+
+struct Panel {
+  static constexpr int kMaxPieces = static_cast<int>(kPanelChannels);
+
+  Piece pieces[kMaxPieces];
+  int num_pieces = 0;
+  int64_t in_begin = 0;
+  int64_t in_count = 0;
+  int64_t out_begin = 0;
+  int64_t out_count = 0;
+  bool has_poses = false;
+};
+
+// Where the next panel begins.
+struct PanelCursor {
+  int32_t segment = 0;  // of the stream
+  int64_t channel = 0;  // of the segment
+  int32_t pose = 0;
+};
+
+// The next one; false if there is none.
+inline bool nextPanel(const WindowProblem& p, const WindowStream& s, PanelCursor* cursor,
+                      Panel* panel) {
+  panel->num_pieces = 0;
+  panel->in_count = panel->out_count = 0;
+  panel->has_poses = false;
+  while (cursor->segment < s.num_segments && panel->num_pieces < Panel::kMaxPieces) {
+    const WindowSegment& segment = p.segments[s.first_segment + cursor->segment];
+    const int64_t room = kPanelChannels - std::max(panel->in_count, panel->out_count);
+    Piece piece = {&segment, cursor->pose, cursor->channel,
+                   std::min(room, segment.count - cursor->channel)};
+    if (segment.isPose()) {
+      if (std::max(segment.count, segment.out_count) > room) break;
+      piece.count = segment.count;
+    }
+    if (piece.count == 0) break;
+    if (panel->num_pieces == 0) {
+      panel->in_begin = piece.inBegin();
+      panel->out_begin = piece.outBegin();
+    }
+    panel->pieces[panel->num_pieces++] = piece;
+    panel->in_count += piece.count;
+    panel->out_count += piece.outCount();
+    panel->has_poses |= segment.isPose();
+    cursor->channel += piece.count;
+    if (cursor->channel < segment.count) continue;
+    *cursor = {cursor->segment + 1, 0, cursor->pose + (segment.isPose() ? 1 : 0)};
+  }
+  return panel->num_pieces > 0;
+}
+
+// ---- Poses of the elements of a window, one after the other.
+
+// What a segment knows from element to element of a window.
+struct PoseState {
+  alignas(16) std::byte bytes[320];
+};
+
+// Elements of a segment, kMaxPoseChannels numbers each.
+struct PoseRows {
+  const double* in;
+  const bool* held;  // whether there are numbers: they may be those that a step begins at alone
+  bool* own;         // whether the element has a value, before and after
+  double* out;
+  int count;
+};
+
+struct PoseFunctions {
+  // Of a window; `reference` is null where there is none.
+  void (*begin)(const WindowSegment& segment, const double* reference, PoseState* state);
+  // The next elements.
+  void (*run)(const WindowSegment& segment, const PoseRows& rows, PoseState* state);
+};
+
+PoseFunctions poseFunctions(SimdLevel level, const WindowSegment& segment);
 
 struct WindowPlan {
   const WindowProblem& problem;

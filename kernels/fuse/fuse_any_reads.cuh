@@ -1,0 +1,349 @@
+// The kernel of any fusion: its arguments, and how it finds queries and reads samples.
+#pragma once
+
+#include "fuse/find_sample.cuh"
+#include "fuse_problem.h"
+#include "real.h"
+#include "runtime/aligned_vec.cuh"
+#include "runtime/fast_divmod.cuh"
+
+namespace rbc::cuda {
+namespace any {
+
+// ---- What the kernel of any fusion is told.
+
+// Channels of one method, as vectors: what a lane takes at once.
+struct SegmentTask {
+  int64_t begin;         // its first channel
+  int64_t first_vector;  // among the stream's
+  Method method;
+  int32_t count;  // channels of a vector
+  bool in_vecs;   // they are aligned
+};
+
+struct StreamTask {
+  FuseStream stream;
+  int64_t first_unit;
+  int64_t vectors;
+  int64_t range;      // vectors of a unit
+  FastDivmod ranges;  // of a row
+  int32_t group;      // queries of a unit
+  int32_t value_bytes;
+  int32_t out_bytes;
+  float pace;      // for prefetchTimes()
+  bool in_double;  // computed so
+  bool affine_in_vecs;
+  bool mask_of_ranges;  // all of a row's have a say in its mask
+};
+
+// What a kernel is made for. Arguments travel with the launch, so a few streams get a small struct;
+// and without doubles and long indexes it has registers left. Where samples may be missing a query
+// takes more of them: one form for all such leaves the others as they are.
+struct FewFloats {
+  static constexpr int kStreams = 8;
+  static constexpr int kSegments = 32;
+  static constexpr bool kDoubles = false;
+  static constexpr bool kMasked = false;
+  using Index = int32_t;  // of recordings, samples and queries
+};
+struct Few {
+  static constexpr int kStreams = 8;
+  static constexpr int kSegments = 32;
+  static constexpr bool kDoubles = true;
+  static constexpr bool kMasked = false;
+  using Index = int64_t;
+};
+struct Many {
+  static constexpr int kStreams = kMaxStreams;
+  static constexpr int kSegments = kMaxSegments;
+  static constexpr bool kDoubles = true;
+  static constexpr bool kMasked = false;
+  using Index = int64_t;
+};
+struct Masked : Many {
+  static constexpr bool kMasked = true;
+};
+
+template <class Form>
+struct FuseLaunch {
+  FuseProblem problem;
+  FastDivmod per_row;  // queries
+  int64_t units;
+  StreamTask streams[Form::kStreams];
+  SegmentTask segments[Form::kSegments];
+};
+
+// ---- What the kernel of any fusion finds out of a query: where its sample and its output begin.
+
+// Where the rows around a query's sample begin, from there: at 0 where the method has no use for them.
+template <bool kMasked>
+struct RowsAround {};
+template <>
+struct RowsAround<true> {
+  int64_t before;
+  int64_t right;
+  int64_t after;
+};
+
+// What a warp keeps of a query: where its sample and its output begin, at the unit's first channel.
+template <class Number, bool kMasked>
+struct Query : RowsAround<kMasked> {
+  const char* source;  // null: write the fill value
+  char* target;
+  Weights<Number> weights;
+
+  // The rows around it, `step` apart where none is missing.
+  __device__ __forceinline__ RowsAround<true> around(int64_t step) const {
+    if constexpr (kMasked) {
+      return {this->before, weights.w != 0 ? this->right : 0, this->after};
+    } else {
+      const int64_t right = weights.w != 0 ? step : 0;
+      return {weights.before ? -right : 0, right, weights.after ? 2 * right : 0};
+    }
+  }
+};
+
+// Room for either kind.
+template <class Form, bool kDoubles = Form::kDoubles>
+union QuerySlot {
+  Query<float, Form::kMasked> in_float;
+  Query<double, Form::kMasked> in_double;
+};
+template <class Form>
+union QuerySlot<Form, false> {
+  Query<float, Form::kMasked> in_float;
+};
+
+// What a lane keeps of its query from segment to segment: in shared memory, for the registers.
+template <class Index>
+struct QueryState {
+  Index b;
+  Index t;
+  Index guess;  // at its sample
+};
+
+// ---- samples, all of them or but for the missing ones -------------------------------------------
+
+template <class Time, class Form, class Index>
+__device__ __forceinline__ auto recordingFor(const SampleRows<Index>& rows, const FuseStream& s,
+                                             Index b) {
+  if constexpr (Form::kMasked) {
+    return recordingOf<Time>(rows, sampleMaskOf<Index>(s), b);
+  } else {
+    return recordingOf<Time>(rows, b);
+  }
+}
+
+// The weights of a position, and how far the rows around it are of which `step` bytes make one.
+template <class Time, class Index>
+__device__ __forceinline__ Weights<double> weightsBy(Method method,
+                                                     const Recording<Time, Index>& samples,
+                                                     const SamplePosition<Time, Index>& position,
+                                                     int64_t, RowsAround<false>*) {
+  return weightsOf(method, samples.times, samples.count, position);
+}
+template <class Time, class Index>
+__device__ __forceinline__ Weights<double> weightsBy(Method method,
+                                                     const MaskedRecording<Time, Index>& samples,
+                                                     const SamplePosition<Time, Index>& position,
+                                                     int64_t step, RowsAround<true>* around) {
+  const Index n = samples.count;
+  const Index i = position.index;
+  Neighbours<Index> beside = {i, i, i};
+  if (position.weight != 0 && takesFour(method)) {
+    beside = neighboursOf(samples.valid, n, i);
+  } else if (position.weight != 0) {
+    beside.right = rightOf(samples.valid, n, i);
+  }
+  const Weights<double> weights = weightsOf(method, samples.times, n, position, beside);
+  *around = {weights.before ? (beside.before - i) * step : 0, (beside.right - i) * step,
+             weights.after ? (beside.after - i) * step : 0};
+  return weights;
+}
+
+// Writes the slot of a query for the channels from `channel` on, and returns its mask.
+template <class Time, class Form, class Index>
+__device__ __forceinline__ bool findQueryAt(const FuseProblem& p, const StreamTask& task,
+                                            Method method, int64_t channel,
+                                            QueryState<Index>* query, QuerySlot<Form>* slot) {
+  const FuseStream& s = task.stream;
+  const Index b = query->b;
+  const Index t = query->t;
+  const auto rows = sampleRowsOf<Time, Index>(s, task.pace);
+  if (query->guess < 0) prefetchTimes(rows, b, t);
+  auto samples = recordingFor<Time, Form>(rows, s, b);
+  const auto position =
+      findSample(queryRowsOf<Time, Index>(p), b, t, offsetAs<Time>(s.clock_offset), &samples,
+                 rulesOf<Time>(s, method), &query->guess);
+  const char* source = nullptr;
+  if (position.index >= 0) {
+    const auto values = batchRows<Index>(static_cast<const char*>(s.values), s.values_stride[0],
+                                         s.values_stride[1], task.value_bytes);
+    source = values.at(b, samples.begin + position.index) +
+             channel * s.values_stride[2] * task.value_bytes;
+  }
+  const auto out =
+      batchRows<Index>(static_cast<char*>(p.out), p.out_stride[0], p.out_stride[1], task.out_bytes);
+  char* target = out.at(b, t) + (s.out_begin + channel) * p.out_stride[2] * task.out_bytes;
+  RowsAround<Form::kMasked> around;
+  const Weights<double> weights =
+      weightsBy(method, samples, position, s.values_stride[1] * task.value_bytes, &around);
+  if constexpr (Form::kDoubles) {
+    if (task.in_double) {
+      slot->in_double = {around, source, target, weights};
+      return position.mask;
+    }
+  }
+  slot->in_float = {around, source, target, weights.template as<float>()};
+  return position.mask;
+}
+
+template <class Form, class Index>
+__device__ __forceinline__ bool findQuery(const FuseProblem& p, const StreamTask& task,
+                                          Method method, int64_t channel, QueryState<Index>* query,
+                                          QuerySlot<Form>* slot) {
+  switch (p.time_dtype) {
+    case DType::F32: return findQueryAt<float>(p, task, method, channel, query, slot);
+    case DType::F64: return findQueryAt<double>(p, task, method, channel, query, slot);
+    default: return findQueryAt<int64_t>(p, task, method, channel, query, slot);
+  }
+}
+
+// ---- How a warp of the kernel of any fusion walks its part of a segment, and reads and writes channels.
+
+inline constexpr int kWarp = 32;
+
+// A warp's part of one segment: `count` queries times `width` vectors.
+template <class Form>
+struct Part {
+  const FuseProblem& problem;
+  const StreamTask& task;
+  const QuerySlot<Form>* slots;
+  bool* masks;      // of the queries: cleared where values turn out to be none
+  int64_t channel;  // the first
+  int count;
+  int width;
+};
+
+// Calls visit(query, v, mask) for the lane's items, 32 apart.
+template <class Number, class Form, class Visitor>
+__device__ __forceinline__ void visitItems(const Part<Form>& part, Visitor&& visit) {
+  const auto lane = static_cast<int>(threadIdx.x % kWarp);
+  const int width = part.width;
+  const int step_queries = kWarp / width;
+  const int step_vectors = kWarp - step_queries * width;
+  int k = lane / width;
+  int v = lane - k * width;
+  while (k < part.count) {
+    visit(reinterpret_cast<const Query<Number, Form::kMasked>&>(part.slots[k]), v, part.masks + k);
+    k += step_queries;
+    v += step_vectors;
+    if (v >= width) {
+      v -= width;
+      ++k;
+    }
+  }
+}
+
+// ---- access to channels -------------------------------------------------------------------------
+
+// kElements neighbouring channels at once.
+template <class In, class Out, int kElements>
+struct VecAccess {
+  using Number = Compute<In>;
+  using Raw = AlignedVec<In, kElements>;
+  static constexpr int kCount = kElements;
+
+  template <class Form>
+  __device__ __forceinline__ explicit VecAccess(const Part<Form>&) {}
+
+  __device__ __forceinline__ Raw read(const char* row, int v) const {
+    return load<Raw>(row + v * static_cast<int>(sizeof(Raw)));
+  }
+  static __device__ __forceinline__ Number number(const Raw& raw, int i) {
+    return widen(raw.element[i]);
+  }
+  __device__ __forceinline__ void write(char* row, int v,
+                                        const AlignedVec<Out, kCount>& vec) const {
+    store(row + v * static_cast<int>(sizeof vec), vec);
+  }
+};
+
+// A channel of a known dtype and any stride.
+template <class In, class Out>
+struct SingleAccess {
+  using Number = Compute<In>;
+  using Raw = AlignedVec<In, 1>;
+  static constexpr int kCount = 1;
+
+  template <class Form>
+  __device__ __forceinline__ explicit SingleAccess(const Part<Form>& part)
+      : in_step(part.task.stream.values_stride[2] * static_cast<int>(sizeof(In))),
+        out_step(part.problem.out_stride[2] * static_cast<int>(sizeof(Out))) {}
+
+  __device__ __forceinline__ Raw read(const char* row, int v) const {
+    return load<Raw>(row + v * in_step);
+  }
+  static __device__ __forceinline__ Number number(const Raw& raw, int) {
+    return widen(raw.element[0]);
+  }
+  __device__ __forceinline__ void write(char* row, int v, const AlignedVec<Out, 1>& vec) const {
+    store(row + v * out_step, vec);
+  }
+
+  const int64_t in_step;  // from channel to channel, in bytes
+  const int64_t out_step;
+};
+
+// Channels of any dtype that is computed in a type, one by one.
+template <class ComputeType, class Out, int kElements>
+struct AnyAccess {
+  using Number = ComputeType;
+  struct Raw {
+    Number element[kElements];
+  };
+  static constexpr int kCount = kElements;
+
+  template <class Form>
+  __device__ __forceinline__ explicit AnyAccess(const Part<Form>& part)
+      : dtype(part.task.stream.values_dtype),
+        in_step(part.task.stream.values_stride[2] * part.task.value_bytes),
+        out_step(part.problem.out_stride[2] * static_cast<int>(sizeof(Out))) {}
+
+  __device__ __forceinline__ Raw read(const char* row, int v) const {
+    Raw raw;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) raw.element[i] = readOne(row + (v * kCount + i) * in_step);
+    return raw;
+  }
+  static __device__ __forceinline__ Number number(const Raw& raw, int i) { return raw.element[i]; }
+  __device__ __forceinline__ void write(char* row, int v,
+                                        const AlignedVec<Out, kCount>& vec) const {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      store(row + (v * kCount + i) * out_step, AlignedVec<Out, 1>{{vec.element[i]}});
+  }
+
+ private:
+  __device__ __forceinline__ Number readOne(const char* at) const {
+    switch (dtype) {
+#define RBC_CASE(name, storage, code, text)                      \
+  case DType::name:                                              \
+    if constexpr (std::is_same_v<Compute<storage>, Number>) {    \
+      return widen(load<AlignedVec<storage, 1>>(at).element[0]); \
+    }                                                            \
+    break;
+      RBC_DTYPES(RBC_CASE)
+#undef RBC_CASE
+    }
+    return Number(0);
+  }
+
+  const DType dtype;
+  const int64_t in_step;
+  const int64_t out_step;
+};
+
+}  // namespace any
+
+}  // namespace rbc::cuda

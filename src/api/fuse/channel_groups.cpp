@@ -1,0 +1,145 @@
+#include "fuse/channel_groups.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+
+#include "status.h"
+
+namespace rbc {
+namespace {
+
+constexpr const char* kNames[kMethods] = {"linear", "nearest", "previous", "next",
+                                          "cubic",  "pchip",   "slerp",    "angle"};
+constexpr int64_t kQuaternion = 4;
+
+[[noreturn]] void failForTooMany() {
+  fail(RBC_STATUS_INVALID_ARGUMENT, "groups: the call has more than %d in all", kMaxSegments);
+}
+
+void checkGroup(const rbcChannelGroup& group, int i, int64_t channels) {
+  char method[32];
+  std::snprintf(method, sizeof method, "groups[%d].method", i);
+  const Method own = methodOf(group.method, method);
+  if (group.count < 1) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "groups[%d].count: is %" PRId64 ", expected 1 or more", i,
+         group.count);
+  }
+  if (group.begin < 0 || group.begin > channels || group.count > channels - group.begin) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "groups[%d]: begins at channel %" PRId64 " and has %" PRId64
+         ", which are not all of the %" PRId64 " channels of values",
+         i, group.begin, group.count, channels);
+  }
+  if (own == Method::kSlerp && group.count % kQuaternion != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "groups[%d].count: is %" PRId64 ", expected a multiple of 4 for slerp", i, group.count);
+  }
+  if (group.period < 0 || group.period >= kPeriods) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "groups[%d].period: is %d, expected RBC_PERIOD_RADIANS, _DEGREES, _TURNS, "
+         "_RADIANS_POSITIVE, _DEGREES_POSITIVE or _TURNS_POSITIVE",
+         i, group.period);
+  }
+  if (group.period != 0 && own != Method::kAngle) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "groups[%d].period: is %d, expected 0 for method %s; only angle has a period", i,
+         group.period, kNames[group.method]);
+  }
+}
+
+// The method of a group that checkGroup() accepts.
+Method methodOf(const rbcChannelGroup& group) {
+  return static_cast<Method>(group.method + group.period);
+}
+
+}  // namespace
+
+const char* MethodSet::interpolating() const {
+  for (int i = 0; i < kMethods + kPeriods - 1; ++i) {
+    const auto method = static_cast<Method>(i);
+    if (has(method) && !isStep(method)) return kNames[std::min(i, kMethods - 1)];
+  }
+  return nullptr;
+}
+
+Method methodOf(int32_t code, const char* argument) {
+  if (code < 0 || code >= kMethods) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "%s: is %d, expected RBC_METHOD_LINEAR, _NEAREST, _PREVIOUS, _NEXT, _CUBIC, _PCHIP, "
+         "_SLERP or _ANGLE",
+         argument, code);
+  }
+  return static_cast<Method>(code);
+}
+
+int segmentsOf(const rbcResampleParams& params, int64_t channels, ChannelSegment* segments,
+               int room, MethodSet* methods) {
+  const Method method = methodOf(params.method, "method");
+  if (params.num_groups < 0 || params.num_groups > kMaxSegments) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "num_groups: is %d, expected 0 to %d", params.num_groups,
+         kMaxSegments);
+  }
+  if ((params.groups == nullptr) != (params.num_groups == 0)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "groups: %s, but num_groups is %d",
+         params.groups == nullptr ? "is null" : "is given", params.num_groups);
+  }
+  if (params.num_groups == 0) {
+    if (method == Method::kSlerp && channels % kQuaternion != 0) {
+      fail(RBC_STATUS_INVALID_ARGUMENT,
+           "values: has %" PRId64 " channels, expected a multiple of 4 for slerp", channels);
+    }
+    if (room < 1) failForTooMany();
+    segments[0] = {0, channels, method};
+    methods->add(method);
+    return 1;
+  }
+
+  // A copy, so that what was verified is what counts, whoever changes the caller's array meanwhile.
+  rbcChannelGroup groups[kMaxSegments];
+  std::copy_n(params.groups, params.num_groups, groups);
+  int order[kMaxSegments] = {};
+  for (int i = 0; i < params.num_groups; ++i) {
+    checkGroup(groups[i], i, channels);
+    order[i] = i;
+  }
+  std::sort(order, order + params.num_groups,
+            [&](int a, int b) { return groups[a].begin < groups[b].begin; });
+  int count = 0;
+  int64_t covered = 0;
+  for (int i = 0; i < params.num_groups; ++i) {
+    const rbcChannelGroup& group = groups[order[i]];
+    if (group.begin < covered) {
+      fail(RBC_STATUS_INVALID_ARGUMENT, "groups[%d]: shares channel %" PRId64 " with groups[%d]",
+           order[i], group.begin, order[i - 1]);
+    }
+    if (group.begin > covered) break;
+    covered += group.count;
+    const Method own = methodOf(group);
+    methods->add(own);
+    if (count > 0 && segments[count - 1].method == own) {
+      segments[count - 1].count += group.count;
+      continue;
+    }
+    if (count == room) failForTooMany();
+    segments[count++] = {group.begin, group.count, own};
+  }
+  if (covered < channels) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "groups: channel %" PRId64 " is in none of them", covered);
+  }
+  return count;
+}
+
+void requireMethodsFit(const rbcResampleParams& params, const MethodSet& methods) {
+  if (params.bounds == RBC_BOUNDS_EXTRAPOLATE && !methods.has(Method::kLinear)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "bounds: extrapolate needs method linear, expected hold or fill");
+  }
+  if (!std::isinf(params.tolerance) && !methods.hasStep()) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "tolerance: is for methods nearest, previous and next; others take max_gap");
+  }
+}
+
+}  // namespace rbc

@@ -1,0 +1,85 @@
+// rbcFuse: the streams of a call, one after the other.
+
+#include "robocache/fuse.h"
+
+#include "fuse/fuse_builder.h"
+#include "status.h"
+
+namespace rbc {
+namespace {
+
+static_assert(RBC_FUSE_MAX_STREAMS == kMaxStreams);
+static_assert(RBC_MAX_CHANNEL_GROUPS == kMaxSegments);
+
+struct Arguments {
+  const rbcFuseStream* streams;
+  int32_t num_streams;
+  const rbcTensor* query_times;
+  const rbcTensor* out;
+  const rbcTensor* mask;
+  const rbcFuseParams* params;
+};
+
+rbcResampleParams checkedStreamParams(const rbcResampleParams* given) {
+  const rbcResampleParams params = checkedParams(given);
+  if (params.flags != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params.flags: are not 0, expected them in rbcFuseParams");
+  }
+  if (params.query_lengths != nullptr) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.query_lengths: are given, expected them in rbcFuseParams");
+  }
+  return params;
+}
+
+class FuseCall : public FuseBuilder {
+ public:
+  FuseCall(const rbcContext& context, const Arguments& call)
+      : FuseCall(context, call, readParams(call.params, rbcFuseParamsInit(), "params")) {}
+
+ private:
+  FuseCall(const rbcContext& context, const Arguments& call, const rbcFuseParams& params)
+      : FuseBuilder(context, {call.query_times, call.out, call.mask, params.query_lengths},
+                    (params.flags & RBC_CHECK_TIMES) != 0, "streams") {
+    if (call.num_streams < 1 || call.num_streams > kMaxStreams) {
+      fail(RBC_STATUS_INVALID_ARGUMENT, "num_streams: is %d, expected 1 to %d", call.num_streams,
+           kMaxStreams);
+    }
+    if (call.streams == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "streams: is null");
+    requireFloatOut();
+    const uint32_t stride = structSize(call.streams);
+    for (int n = 0; n < call.num_streams; ++n) {
+      operands.setStream(n);
+      const char* separator = ": ";
+      try {
+        const rbcFuseStream stream = readElement(call.streams, stride, n, rbcFuseStreamInit());
+        separator = ".";  // from here on messages begin with a field
+        const rbcResampleParams own = checkedStreamParams(stream.params);
+        add({stream.values, stream.times, own, stream.clock_offset, stream.clock_offset_ticks});
+      } catch (const Error&) {
+        prefixLastError("streams[%d]%s", n, separator);
+        throw;
+      }
+    }
+    operands.setStream(-1);
+    finish(3);
+  }
+};
+
+}  // namespace
+}  // namespace rbc
+
+rbcStatus_t rbcFuse(rbcContext_t context, const rbcFuseStream* streams, int32_t num_streams,
+                    const rbcTensor* query_times, const rbcTensor* out, const rbcTensor* mask,
+                    const rbcFuseParams* params) {
+  return rbc::runCall<rbc::FuseCall>(
+      context, rbc::Arguments{streams, num_streams, query_times, out, mask, params});
+}
+
+rbcStatus_t rbcFuseWorkspaceSize(rbcContext_t context, const rbcFuseStream* streams,
+                                 int32_t num_streams, const rbcTensor* query_times,
+                                 const rbcTensor* out, const rbcTensor* mask,
+                                 const rbcFuseParams* params, size_t* bytes) {
+  return rbc::sizeCall<rbc::FuseCall>(
+      context, rbc::Arguments{streams, num_streams, query_times, out, mask, params}, bytes);
+}

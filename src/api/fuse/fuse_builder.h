@@ -1,0 +1,105 @@
+// Puts the arguments of a call as a FuseProblem: what rbcResample and rbcFuse have in common.
+#pragma once
+
+#include "fuse/times_check.h"
+#include "fuse_problem.h"
+#include "params.h"
+#include "robocache/fuse.h"
+#include "runtime/call.h"
+
+namespace rbc {
+
+template <>
+inline constexpr KnownFlags kKnownFlags<rbcResampleParams> = {RBC_CHECK_TIMES,
+                                                              "RBC_CHECK_TIMES or 0"};
+template <>
+inline constexpr KnownFlags kKnownFlags<rbcFuseParams> = kKnownFlags<rbcResampleParams>;
+
+// The arguments that the streams share; mask and query_lengths may be null.
+struct SharedArguments {
+  const rbcTensor* query_times;
+  const rbcTensor* out;
+  const rbcTensor* mask;
+  const rbcTensor* query_lengths;
+};
+
+struct StreamArguments {
+  const rbcTensor* values;
+  const rbcTensor* times;
+  const rbcResampleParams& params;  // as checkedParams() gives them
+  double clock_offset;
+  int64_t clock_offset_ticks;
+};
+
+// Reads params by the struct_size rule and verifies what needs no tensor.
+rbcResampleParams checkedParams(const rbcResampleParams* given);
+
+// A call on its way to become a problem: first the shared tensors, then each stream, then finish().
+// Everything is verified but the data. The problem points into this object.
+class FuseBuilder : public CallBase {
+ public:
+  const FuseProblem& problem() const { return problem_; }
+  bool empty() const {
+    return problem_.batch == 0 || problem_.queries == 0 ||
+           (problem_.channels == 0 && problem_.mask == nullptr);
+  }
+  template <class Visitor>
+  void visitIndexes(Visitor&& visit);
+  void verifyIndexes() const { verifySampleIndexes(problem_, stream_array_); }
+
+  size_t checkBytes(const rbcContext& context) const {
+    return check_times_ ? checkTimesBytes(context) : 0;
+  }
+  void requireCheckable(const rbcContext& context) const {
+    if (check_times_) rbc::requireCheckable(context);
+  }
+  void check(rbcContext& context, Scratch scratch) const {
+    if (check_times_) checkTimes(context, problem_, scratch, stream_array_);
+  }
+
+ protected:
+  // `stream_array` is the name of the array of streams in errors, or null.
+  FuseBuilder(const rbcContext& context, const SharedArguments& shared, bool check_times,
+              const char* stream_array);
+
+  // Integers take one stream of theirs, not several.
+  void requireFloatOut() const;
+  void add(const StreamArguments& stream);
+  // `mask_rank` counts the dimensions of a batch's mask: 2 for [B,T], 3 for [B,T,N].
+  void finish(int mask_rank);
+
+ private:
+  // An optional vector of `count` entries, straight to its place: a copy of what has just been put
+  // together makes the processor wait.
+  void read(const rbcTensor* tensor, const char* argument, int64_t count, IndexArray* array);
+  void read(const rbcTensor* tensor, const char* argument, int64_t count, RealArray* array);
+  // `of_rows`: each row of the batch may have its own.
+  void readSampleMask(const rbcTensor* tensor, int64_t batch, bool of_rows, FuseStream* stream);
+
+  const bool check_times_;
+  const char* const stream_array_;
+  const rbcTensor* const query_lengths_;
+  const View& out_;
+  const View* const mask_;
+  const View& query_times_;
+  bool batched_ = false;
+  FuseProblem problem_ = {};
+  FuseStream streams_[kMaxStreams];
+  ChannelSegment segments_[kMaxSegments];
+};
+
+template <class Visitor>
+void FuseBuilder::visitIndexes(Visitor&& visit) {
+  const auto visitArray = [&](IndexArray& array, int64_t entries) {
+    if (array.data != nullptr) visit(array, entries);
+  };
+  for (int n = 0; n < problem_.num_streams; ++n) {
+    visitArray(streams_[n].lengths, problem_.batch);
+    // Without offsets batch has no limit.
+    IndexArray& offsets = streams_[n].offsets;
+    if (offsets.data != nullptr) visit(offsets, problem_.batch + 1);
+  }
+  visitArray(problem_.query_lengths, problem_.batch);
+}
+
+}  // namespace rbc

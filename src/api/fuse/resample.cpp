@@ -1,0 +1,48 @@
+// rbcResample: fusion of one stream, which has the whole of out and mask.
+
+#include "robocache/resample.h"
+
+#include "fuse/fuse_builder.h"
+
+namespace rbc {
+namespace {
+
+struct Arguments {
+  const rbcTensor* values;
+  const rbcTensor* times;
+  const rbcTensor* query_times;
+  const rbcTensor* out;
+  const rbcTensor* mask;
+  const rbcResampleParams* params;
+};
+
+struct ResampleCall : FuseBuilder {
+  ResampleCall(const rbcContext& context, const Arguments& call)
+      : ResampleCall(context, call, checkedParams(call.params)) {}
+
+ private:
+  ResampleCall(const rbcContext& context, const Arguments& call, const rbcResampleParams& params)
+      : FuseBuilder(context, {call.query_times, call.out, call.mask, params.query_lengths},
+                    (params.flags & RBC_CHECK_TIMES) != 0, nullptr) {
+    add({call.values, call.times, params, 0, 0});
+    finish(2);
+  }
+};
+
+}  // namespace
+}  // namespace rbc
+
+rbcStatus_t rbcResample(rbcContext_t context, const rbcTensor* values, const rbcTensor* times,
+                        const rbcTensor* query_times, const rbcTensor* out, const rbcTensor* mask,
+                        const rbcResampleParams* params) {
+  return rbc::runCall<rbc::ResampleCall>(
+      context, rbc::Arguments{values, times, query_times, out, mask, params});
+}
+
+rbcStatus_t rbcResampleWorkspaceSize(rbcContext_t context, const rbcTensor* values,
+                                     const rbcTensor* times, const rbcTensor* query_times,
+                                     const rbcTensor* out, const rbcTensor* mask,
+                                     const rbcResampleParams* params, size_t* bytes) {
+  return rbc::sizeCall<rbc::ResampleCall>(
+      context, rbc::Arguments{values, times, query_times, out, mask, params}, bytes);
+}

@@ -1,0 +1,391 @@
+// rbcLive...: samples that threads push, and rbcFuse of what is there.
+
+#include "robocache/live.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "context.h"
+#include "dtype.h"
+#include "fuse/sample_builder.h"
+#include "guard.h"
+#include "live/live_stream.h"
+#include "overlap.h"
+#include "params.h"
+#include "runtime/dtype_checks.h"
+#include "status.h"
+
+struct rbcLive {
+  rbcContext* context = nullptr;  // holds a reference
+  rbcContext* fusing = nullptr;   // its own, with one thread
+  rbc::DType time_dtype = rbc::DType::F64;
+  std::vector<std::unique_ptr<rbc::LiveStream>> streams;
+  std::vector<rbcFuseStream> for_fuse;
+  std::atomic<bool> busy{false};  // a call fuses
+  // Where the CPU fuses for CUDA.
+  std::vector<std::byte> out;
+  std::vector<std::byte> mask;
+};
+
+namespace rbc {
+namespace {
+
+struct LiveDestroyer {
+  void operator()(rbcLive* live) const noexcept {
+    if (live->fusing != nullptr) rbcContextDestroy(live->fusing);
+    if (live->context != nullptr) drop(live->context);
+    delete live;
+  }
+};
+using LivePointer = std::unique_ptr<rbcLive, LiveDestroyer>;
+
+// The message is that of the function itself.
+void require(rbcStatus_t status) {
+  if (status != RBC_STATUS_SUCCESS) throw Error(status);
+}
+
+rbcLive& requireLive(rbcLive_t live) {
+  if (live == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "live: is null");
+  return *live;
+}
+
+rbcLive& requireLive(rbcContext_t context, rbcLive_t live) {
+  rbcLive& made = requireLive(live);
+  if (context == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "context: is null");
+  if (made.context != context) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "live: belongs to another context");
+  }
+  return made;
+}
+
+LiveStream& requireStream(rbcLive& live, int32_t stream) {
+  const auto count = static_cast<int32_t>(live.streams.size());
+  if (stream < 0 || stream >= count) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "stream: is %d, expected 0 to %d", stream, count - 1);
+  }
+  return *live.streams[static_cast<size_t>(stream)];
+}
+
+// ---- creating -------------------------------------------------------------------------------------
+
+DType checkedTimeDtype(const rbcLiveParams& params) {
+  const DType dtype = dtypeOf(params.time_dtype, "params.time_dtype");
+  if (dtype != DType::F32 && dtype != DType::F64 && dtype != DType::I64) {
+    fail(RBC_STATUS_DTYPE_MISMATCH,
+         "params.time_dtype: dtype is %s, expected float32, float64 or int64", nameOf(dtype));
+  }
+  return dtype;
+}
+
+void addStreams(rbcLive& live, const rbcLiveStream* streams, int32_t count) {
+  const uint32_t stride = structSize(streams);
+  for (int32_t n = 0; n < count; ++n) {
+    const char* separator = ": ";
+    try {
+      const rbcLiveStream given = readElement(streams, stride, n, rbcLiveStreamInit());
+      separator = ".";
+      live.streams.push_back(std::make_unique<LiveStream>(given, live.time_dtype));
+    } catch (const Error&) {
+      prefixLastError("streams[%d]%s", n, separator);
+      throw;
+    }
+    live.for_fuse.push_back(live.streams.back()->forFuse());
+  }
+}
+
+rbcTensor hostTensor(void* data, rbcDType dtype, int32_t ndim, int64_t* shape) {
+  rbcTensor tensor = {};
+  tensor.data = data;
+  tensor.device = {RBC_DEVICE_CPU, 0};
+  tensor.ndim = ndim;
+  tensor.dtype = dtype;
+  tensor.shape = shape;
+  return tensor;
+}
+
+// What rbcFuse would refuse is refused now; and its memory is there.
+void tryFuse(rbcLive& live) {
+  int64_t none = 0;
+  int64_t out_shape[] = {0, 0};
+  int64_t mask_shape[] = {0, static_cast<int64_t>(live.streams.size())};
+  for (const auto& stream : live.streams) out_shape[1] += stream->channels();
+  const rbcTensor queries = hostTensor(nullptr, describe(live.time_dtype), 1, &none);
+  const rbcTensor out = hostTensor(nullptr, describe(DType::F32), 2, out_shape);
+  const rbcTensor mask = hostTensor(nullptr, describe(DType::U8), 2, mask_shape);
+  require(rbcFuse(live.fusing, live.for_fuse.data(), static_cast<int32_t>(live.for_fuse.size()),
+                  &queries, &out, &mask, nullptr));
+}
+
+rbcLive* create(rbcContext_t context, const rbcLiveStream* streams, int32_t num_streams,
+                const rbcLiveParams* given) {
+  const ContextUse use(context);
+  const rbcLiveParams params = readParams(given, rbcLiveParamsInit(), "params");
+  if (num_streams < 1 || num_streams > RBC_FUSE_MAX_STREAMS) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "num_streams: is %d, expected 1 to %d", num_streams,
+         RBC_FUSE_MAX_STREAMS);
+  }
+  if (streams == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "streams: is null");
+  LivePointer live(new rbcLive);
+  retain(*use);
+  live->context = &*use;
+  live->time_dtype = checkedTimeDtype(params);
+  rbcContextParams cpu = rbcContextParamsInit();
+  cpu.backend = RBC_BACKEND_CPU;
+  cpu.num_threads = 1;
+  require(rbcContextCreate(&cpu, &live->fusing));
+  addStreams(*live, streams, num_streams);
+  tryFuse(*live);
+  return live.release();
+}
+
+// Fails if a thread is in a call; else none can begin one.
+void requireIdle(rbcLive& live) {
+  if (live.busy.exchange(true, std::memory_order_acquire)) {
+    fail(RBC_STATUS_UNSUPPORTED, "live: a thread fuses, expected no call under way");
+  }
+  for (size_t n = 0; n < live.streams.size(); ++n) {
+    if (live.streams[n]->ring().enter()) continue;
+    for (size_t before = 0; before < n; ++before) live.streams[before]->ring().leave();
+    live.busy.store(false, std::memory_order_release);
+    fail(RBC_STATUS_UNSUPPORTED, "live: a thread pushes to stream %zu, expected no call under way",
+         n);
+  }
+}
+
+// ---- pushing --------------------------------------------------------------------------------------
+
+// A sample's row, side by side.
+const std::byte* rowAt(const View& values, int64_t i, std::byte* room) {
+  const int64_t size = sizeOf(values.dtype);
+  const std::byte* row = values.data + i * values.strides[0] * size;
+  if (values.strides[1] == 1 || values.shape[1] == 1) return row;
+  for (int64_t d = 0; d < values.shape[1]; ++d) {
+    std::memcpy(room + d * size, row + d * values.strides[1] * size, static_cast<size_t>(size));
+  }
+  return room;
+}
+
+template <class Time>
+void pushAll(LiveStream& stream, const View& times, const View& values, std::byte* room) {
+  for (int64_t i = 0; i < times.shape[0]; ++i) {
+    Time time;
+    std::memcpy(&time, times.data + i * times.strides[0] * int64_t{sizeof time}, sizeof time);
+    stream.ring().push(time, rowAt(values, i, room));
+  }
+}
+
+class Pushing {
+ public:
+  explicit Pushing(LiveRing& ring) : ring_(ring) {
+    if (!ring.enter()) {
+      fail(RBC_STATUS_UNSUPPORTED, "stream: another thread pushes to it, expected one at a time");
+    }
+  }
+  ~Pushing() { ring_.leave(); }
+  Pushing(const Pushing&) = delete;
+
+ private:
+  LiveRing& ring_;
+};
+
+void push(rbcLive& live, int32_t number, const rbcTensor* given_times,
+          const rbcTensor* given_values) {
+  LiveStream& stream = requireStream(live, number);
+  const View times = normalize(given_times, "times");
+  const View values = normalize(given_values, "values");
+  requireHost(times, "times");
+  requireHost(values, "values");
+  requireDType(times, "times", live.time_dtype);
+  requireDType(values, "values", stream.dtype());
+  requireRank(times, "times", 1, 1);
+  const int64_t shape[] = {times.shape[0], stream.channels()};
+  requireShape(values, "values", 2, shape);
+  const Pushing pushing(stream.ring());
+  visitTime(live.time_dtype, [&](auto tag) {
+    pushAll<typename decltype(tag)::type>(stream, times, values, stream.room());
+  });
+}
+
+void reset(rbcLive& live, int32_t number) {
+  LiveRing& ring = requireStream(live, number).ring();
+  const Pushing pushing(ring);
+  ring.reset();
+}
+
+// ---- fusing ---------------------------------------------------------------------------------------
+
+class Fusing {
+ public:
+  explicit Fusing(std::atomic<bool>& busy) : busy_(busy) {
+    if (busy.exchange(true, std::memory_order_acquire)) {
+      fail(RBC_STATUS_UNSUPPORTED, "live: another thread fuses, expected one at a time");
+    }
+  }
+  ~Fusing() { busy_.store(false, std::memory_order_release); }
+  Fusing(const Fusing&) = delete;
+
+ private:
+  std::atomic<bool>& busy_;
+};
+
+template <class Time>
+void takeAll(rbcLive& live, const View& given) {
+  LiveStream::Queries<Time> queries;
+  queries.first = queries.last = 0;
+  queries.none = true;
+  queries.count = 0;
+  bool few = given.shape[0] <= LiveStream::kMaxFew;
+  for (int64_t i = 0; i < given.shape[0]; ++i) {
+    Time query;
+    std::memcpy(&query, given.data + i * given.strides[0] * int64_t{sizeof query}, sizeof query);
+    if (TimeMath<Time>::isNaN(query)) continue;
+    if (queries.none) queries.first = queries.last = query;
+    queries.none = false;
+    few = few && !(query < queries.last);
+    if (few) queries.few[queries.count++] = query;
+    queries.first = std::min(queries.first, query);
+    queries.last = std::max(queries.last, query);
+  }
+  if (!few) queries.count = 0;
+  for (const auto& stream : live.streams) stream->take(queries, given);
+}
+
+const View* checkedAges(const rbcLive& live, const rbcOutput* given, View* view,
+                        const rbcTensor* queries, const rbcTensor* out, const rbcTensor* mask) {
+  if (given == nullptr) return nullptr;
+  *view = normalize(given, "ages");
+  requireHost(*view, "ages");
+  const auto count = static_cast<int64_t>(live.streams.size());
+  requireShape(*view, "ages", 1, &count);
+  const DType expected = live.time_dtype == DType::I64 ? DType::I64 : DType::F64;
+  requireDType(*view, "ages", expected);
+  requireDistinctElements(*view, "ages");
+  requireDisjoint(*view, "ages", normalize(queries, "query_times"), "query_times");
+  requireDisjoint(*view, "ages", normalize(out, "out"), "out");
+  if (mask != nullptr) requireDisjoint(*view, "ages", normalize(mask, "mask"), "mask");
+  return view;
+}
+
+void runFuse(rbcLive& live, const rbcTensor* queries, const rbcTensor* out, const rbcTensor* mask) {
+  require(rbcFuse(live.fusing, live.for_fuse.data(), static_cast<int32_t>(live.for_fuse.size()),
+                  queries, out, mask, nullptr));
+}
+
+// A tensor of the host that is as one of the device.
+rbcTensor staged(const View& device, std::vector<std::byte>* memory, const char* name) {
+  if (!device.contiguous()) {
+    fail(RBC_STATUS_SHAPE_MISMATCH, "%s: has strides, expected a contiguous tensor on CUDA", name);
+  }
+  memory->resize(
+      std::max<size_t>(memory->size(), static_cast<size_t>(device.count * sizeOf(device.dtype))));
+  rbcTensor tensor = {};
+  tensor.data = memory->data();
+  tensor.device = {RBC_DEVICE_CPU, 0};
+  tensor.ndim = device.ndim;
+  tensor.dtype = describe(device.dtype);
+  tensor.shape = const_cast<int64_t*>(device.shape);
+  return tensor;
+}
+
+void fuse(rbcLive& live, const rbcTensor* query_times, const rbcTensor* out, const rbcTensor* mask,
+          const rbcOutput* given_ages) {
+  const View queries = normalize(query_times, "query_times");
+  requireHost(queries, "query_times");
+  requireRank(queries, "query_times", 1, 1);
+  requireDType(queries, "query_times", live.time_dtype);
+  View room;
+  const View* ages = checkedAges(live, given_ages, &room, query_times, out, mask);
+  const Fusing fusing(live.busy);
+  visitTime(live.time_dtype,
+            [&](auto tag) { takeAll<typename decltype(tag)::type>(live, queries); });
+  if (live.context->backend->id == RBC_BACKEND_CPU) {
+    runFuse(live, query_times, out, mask);
+  } else {
+    const View device_out = normalize(out, "out");
+    requireReachable(*live.context, device_out, "out");
+    const rbcTensor host_out = staged(device_out, &live.out, "out");
+    rbcTensor host_mask = {};
+    View device_mask;
+    if (mask != nullptr) {
+      device_mask = normalize(mask, "mask");
+      requireReachable(*live.context, device_mask, "mask");
+      host_mask = staged(device_mask, &live.mask, "mask");
+    }
+    runFuse(live, query_times, &host_out, mask != nullptr ? &host_mask : nullptr);
+    require(rbcTensorCopy(live.context, &host_out, out));
+    if (mask != nullptr) require(rbcTensorCopy(live.context, &host_mask, mask));
+  }
+  for (size_t n = 0; ages != nullptr && n < live.streams.size(); ++n) {
+    const uint64_t age = live.streams[n]->age();
+    std::memcpy(ages->data + static_cast<int64_t>(n) * ages->strides[0] * 8, &age, sizeof age);
+  }
+}
+
+// ---- counters -------------------------------------------------------------------------------------
+
+void writeCounters(const LiveStream& stream, rbcLiveCounters* counters) {
+  if (counters == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "counters: is null");
+  const uint32_t size = structSize(counters);
+  if (size < sizeof size) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "counters: struct_size is %" PRIu32 ", expected %zu (use rbcLiveCountersInit)", size,
+         sizeof(rbcLiveCounters));
+  }
+  const LiveRing::Counters now = stream.ring().counters();
+  rbcLiveCounters all = rbcLiveCountersInit();
+  all.struct_size = size;
+  all.pushed = now.pushed;
+  all.overwritten = now.overwritten;
+  all.late = now.late;
+  all.dropped = now.dropped;
+  all.retried = now.retried;
+  all.early = stream.early();
+  all.ahead = now.ahead;
+  all.invalid = now.invalid;
+  all.forgotten = now.forgotten;
+  std::memcpy(static_cast<void*>(counters), &all, std::min<size_t>(size, sizeof all));
+}
+
+}  // namespace
+}  // namespace rbc
+
+rbcStatus_t rbcLiveCreate(rbcContext_t context, const rbcLiveStream* streams, int32_t num_streams,
+                          const rbcLiveParams* params, rbcLive_t* live) {
+  return rbc::guard([&] {
+    if (live == nullptr) rbc::fail(RBC_STATUS_INVALID_ARGUMENT, "live: is null");
+    *live = nullptr;
+    *live = rbc::create(context, streams, num_streams, params);
+  });
+}
+
+rbcStatus_t rbcLiveDestroy(rbcLive_t live) {
+  return rbc::guard([&] {
+    if (live == nullptr) return;
+    rbc::requireIdle(*live);
+    rbc::LiveDestroyer{}(live);
+  });
+}
+
+rbcStatus_t rbcLivePush(rbcContext_t context, rbcLive_t live, int32_t stream,
+                        const rbcTensor* times, const rbcTensor* values) {
+  return rbc::guard([&] { rbc::push(rbc::requireLive(context, live), stream, times, values); });
+}
+
+rbcStatus_t rbcLiveReset(rbcLive_t live, int32_t stream) {
+  return rbc::guard([&] { rbc::reset(rbc::requireLive(live), stream); });
+}
+
+rbcStatus_t rbcLiveFuse(rbcContext_t context, rbcLive_t live, const rbcTensor* query_times,
+                        const rbcOutput* out, const rbcOutput* mask, const rbcOutput* ages) {
+  return rbc::guard(
+      [&] { rbc::fuse(rbc::requireLive(context, live), query_times, out, mask, ages); });
+}
+
+rbcStatus_t rbcLiveGetCounters(rbcLive_t live, int32_t stream, rbcLiveCounters* counters) {
+  return rbc::guard(
+      [&] { rbc::writeCounters(rbc::requireStream(rbc::requireLive(live), stream), counters); });
+}

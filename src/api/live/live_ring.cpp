@@ -1,0 +1,417 @@
+#include "live/live_ring.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "fuse/time_limits.h"
+#include "number.h"
+
+namespace rbc {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr int kLeaps = 3;  // samples that agree with each other outvote the newest one
+
+uint64_t slotsFor(int64_t capacity) {
+  uint64_t slots = 2;
+  while (slots < 2 * static_cast<uint64_t>(capacity)) slots *= 2;
+  return slots;
+}
+
+template <class Time>
+uint64_t bitsOf(Time time) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &time, sizeof time);
+  return bits;
+}
+
+template <class Time>
+Time timeOf(uint64_t bits) {
+  Time time;
+  std::memcpy(&time, &bits, sizeof time);
+  return time;
+}
+
+// False for NaN, for infinities, and for the ends of i64, which stand for NaT and for infinity.
+template <class Time>
+bool isTime(Time time) {
+  using Limits = std::numeric_limits<Time>;
+  if constexpr (Limits::is_integer) {
+    return time != Limits::min() && time != Limits::max();
+  } else {
+    return time >= Limits::lowest() && time <= Limits::max();
+  }
+}
+
+// Whoever reads the new number also sees what was pushed before.
+void add(std::atomic<int64_t>* counter, int64_t number) {
+  counter->store(counter->load(kRelaxed) + number, std::memory_order_release);
+}
+
+// The first of numbers begin .. end - 1, whose times ascend, with a time after the query's; or end. It is
+// looked for around `pace` numbers from the end.
+template <class Times, class Time>
+uint64_t firstAfter(Times times, Time query, uint64_t begin, uint64_t end, uint64_t pace) {
+  const auto isAfter = [&](uint64_t number) { return times[number] > query; };
+  uint64_t low = begin;
+  uint64_t high = end;
+  uint64_t step = 1;
+  if (low < high) {
+    const uint64_t guess = high - std::min(pace, high - low);
+    if (isAfter(guess)) {
+      high = guess;
+      while (low < high) {
+        const uint64_t probe = high - std::min(step, high - low);
+        if (!isAfter(probe)) {
+          low = probe + 1;
+          break;
+        }
+        high = probe;
+        step *= 2;
+      }
+    } else {
+      low = guess + 1;
+      while (low < high) {
+        const uint64_t probe = low + std::min(step, high - low) - 1;
+        if (isAfter(probe)) {
+          high = probe;
+          break;
+        }
+        low = probe + 1;
+        step *= 2;
+      }
+    }
+  }
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    if (isAfter(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return high;
+}
+
+}  // namespace
+
+LiveRing::LiveRing(int64_t capacity, int64_t late_bound, TimeLimit max_ahead, int64_t row_bytes)
+    : capacity_(capacity),
+      late_bound_(late_bound),
+      max_ahead_(max_ahead),
+      row_bytes_(row_bytes),
+      row_words_((row_bytes + 7) / 8),
+      slot_mask_(slotsFor(capacity) - 1) {
+  const size_t slots = slot_mask_ + 1;
+  times_.reset(new std::atomic<uint64_t>[slots]());
+  rows_.reset(new std::atomic<uint64_t>[slots * static_cast<size_t>(row_words_)]());
+  marks_.reset(new std::atomic<uint64_t>[slots]());
+  firsts_.reset(new std::atomic<uint64_t>[slots]());
+  order_.reset(new uint64_t[slots]());
+}
+
+// Rows that follow each other in the ring are read as one.
+void LiveRing::readRows(const uint64_t* numbers, int64_t count, uint64_t* to) const {
+  for (int64_t i = 0; i < count;) {
+    const int64_t slot = slotOf(numbers[i]);
+    const int64_t most = std::min(count - i, static_cast<int64_t>(slot_mask_) + 1 - slot);
+    int64_t run = 1;
+    while (run < most && numbers[i + run] == numbers[i] + static_cast<uint64_t>(run)) ++run;
+    const std::atomic<uint64_t>* from = &rows_[slot * row_words_];
+    const int64_t words = run * row_words_;
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < words; ++k) to[k] = from[k].load(kRelaxed);
+    to += words;
+    i += run;
+  }
+}
+
+void LiveRing::writeRow(uint64_t number, const std::byte* from) {
+  std::atomic<uint64_t>* words = &rows_[slotOf(number) * row_words_];
+  int64_t left = row_bytes_;
+  for (; left >= 8; left -= 8, from += 8) {
+    uint64_t word;
+    std::memcpy(&word, from, 8);
+    words++->store(word, kRelaxed);
+  }
+  if (left > 0) {
+    uint64_t word = 0;
+    std::memcpy(&word, from, static_cast<size_t>(left));
+    words->store(word, kRelaxed);
+  }
+}
+
+// ---- pushing --------------------------------------------------------------------------------------
+
+// A time that is far from the newest sample's is doubted until as many as kLeaps have come in a row.
+template <class Time>
+LiveRing::Leap LiveRing::leapOf(Time time) {
+  if (!max_ahead_.set || size() == 0) return Leap::kNone;
+  const Time newest = times<Time>()[order_[(order_end_ - 1) & slot_mask_]];
+  if (!isFurther(time, newest, max_ahead_)) {
+    leaps_ = 0;
+    return Leap::kNone;
+  }
+  const auto last = timeOf<Time>(last_leap_);
+  const bool agrees = leaps_ > 0 && time > last && !isFurther(time, last, max_ahead_);
+  leaps_ = agrees ? leaps_ + 1 : 1;
+  last_leap_ = bitsOf(time);
+  if (leaps_ < kLeaps) return Leap::kDoubted;
+  leaps_ = 0;
+  return Leap::kBelieved;
+}
+
+template <class Time>
+void LiveRing::push(Time time, const std::byte* row) {
+  if (!isTime(time)) return add(&invalid_, 1);
+  const Leap leap = leapOf(time);
+  const Times<Time> times = this->times<Time>();
+  const auto timeAt = [&](uint64_t place) { return times[order_[place & slot_mask_]]; };
+  if (leap != Leap::kNone) {
+    const bool ahead = time > timeAt(order_end_ - 1);
+    if (ahead && leap == Leap::kDoubted) return add(&ahead_, 1);
+    if (!ahead && leap == Leap::kBelieved) forget();
+  }
+  const uint64_t limit = std::min(size(), static_cast<uint64_t>(late_bound_) + 1);
+  uint64_t newer = 0;
+  while (newer < limit && timeAt(order_end_ - 1 - newer) > time) ++newer;
+  if (newer > static_cast<uint64_t>(late_bound_)) return add(&dropped_, 1);
+  ++pushed_;
+  if (newer > 0) add(&late_, 1);
+  if (size() < static_cast<uint64_t>(capacity_)) return append(time, row, newer);
+  add(&overwritten_, 1);
+  const uint64_t end = end_.load(kRelaxed);
+  if (order_[order_begin_ & slot_mask_] != end - size()) return copyAll(time, row);
+  ++order_begin_;
+  append(time, row, newer);
+}
+
+void LiveRing::writeEntry(uint64_t number, uint64_t time, bool in_order) {
+  const int64_t slot = slotOf(number);
+  times_[slot].store(time, kRelaxed);
+  marks_[slot].store(2 * pushed_ + (in_order ? 1 : 0), kRelaxed);
+  firsts_[slot].store(next_first_, kRelaxed);
+}
+
+// There is room in order_.
+template <class Time>
+void LiveRing::append(Time time, const std::byte* row, uint64_t newer) {
+  const uint64_t number = end_.load(kRelaxed);
+  for (uint64_t place = order_end_; place > order_end_ - newer; --place) {
+    order_[place & slot_mask_] = order_[(place - 1) & slot_mask_];
+  }
+  order_[(order_end_ - newer) & slot_mask_] = number;
+  ++order_end_;
+  begun_.store(number + 1, kRelaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  writeEntry(number, bitsOf(time), newer == 0);
+  writeRow(number, row);
+  if (newer > 0) last_late_.store(number + 1, kRelaxed);
+  end_.store(number + 1, std::memory_order_release);
+}
+
+// Appends the kept samples and the new one in the order of their times, without the oldest. The new one
+// is not older than that: at most late_bound, fewer than all, are newer.
+template <class Time>
+void LiveRing::copyAll(Time time, const std::byte* row) {
+  const Times<Time> times = this->times<Time>();
+  const uint64_t begin = end_.load(kRelaxed);
+  uint64_t number = begin;
+  begun_.store(begin + size(), kRelaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  bool written = false;
+  const auto writeNew = [&] {
+    writeEntry(number, bitsOf(time), true);
+    writeRow(number++, row);
+    written = true;
+  };
+  for (uint64_t place = order_begin_ + 1; place < order_end_; ++place) {
+    const uint64_t from = order_[place & slot_mask_];
+    if (!written && times[from] > time) writeNew();
+    writeEntry(number, bitsOf(times[from]), true);
+    const std::atomic<uint64_t>* words = &rows_[slotOf(from) * row_words_];
+    std::atomic<uint64_t>* to = &rows_[slotOf(number++) * row_words_];
+    for (int64_t k = 0; k < row_words_; ++k) to[k].store(words[k].load(kRelaxed), kRelaxed);
+  }
+  if (!written) writeNew();
+  for (uint64_t k = begin; k < number; ++k) order_[(order_begin_ + k - begin) & slot_mask_] = k;
+  end_.store(number, std::memory_order_release);
+}
+
+void LiveRing::forget() {
+  add(&forgotten_, static_cast<int64_t>(size()));
+  order_begin_ = order_end_;
+  leaps_ = 0;
+  next_first_ = end_.load(kRelaxed);
+}
+
+void LiveRing::reset() {
+  forget();
+  first_.store(next_first_, kRelaxed);
+}
+
+// ---- taking ---------------------------------------------------------------------------------------
+
+// From the newest back, as long as they came in order: then none before is later. False if one did
+// not; else what is needed lies at the end of the memory.
+template <class Time>
+bool LiveRing::walkBack(uint64_t begin, uint64_t end, const Queries<Time>& queries,
+                        Taken<Time>* taken) const {
+  const Times<Time> times = this->times<Time>();
+  int64_t place = capacity_;
+  int before = 0;
+  Time last = queries.first;
+  for (uint64_t k = end; k > begin && before < queries.times_around; --k) {
+    if (!isInOrder(k - 1)) return false;
+    const Time time = times[k - 1];
+    taken->times[--place] = time;
+    taken->numbers[place] = k - 1;
+    if (time < last) {
+      ++before;
+      last = time;
+    }
+  }
+  taken->count = capacity_ - place;
+  return true;
+}
+
+// All of them, sorted by insertion: late ones have few places to go. What is needed comes to lie at the
+// end of the memory.
+template <class Time>
+void LiveRing::sortAll(uint64_t begin, uint64_t end, const Queries<Time>& queries,
+                       Taken<Time>* taken) const {
+  const auto count = static_cast<int64_t>(end - begin);
+  const Times<Time> given = this->times<Time>();
+  Time* const times = taken->times + capacity_ - count;
+  uint64_t* const numbers = taken->numbers + capacity_ - count;
+  for (int64_t i = 0; i < count; ++i) {
+    const Time time = given[begin + static_cast<uint64_t>(i)];
+    int64_t place = i;
+    for (; place > 0 && times[place - 1] > time; --place) {
+      times[place] = times[place - 1];
+      numbers[place] = numbers[place - 1];
+    }
+    times[place] = time;
+    numbers[place] = begin + static_cast<uint64_t>(i);
+  }
+  int64_t i = count;
+  int before = 0;
+  Time last = queries.first;
+  while (i > 0 && before < queries.times_around) {
+    --i;
+    if (times[i] < last) {
+      ++before;
+      last = times[i];
+    }
+  }
+  taken->count = count - i;
+}
+
+// Of numbers whose times ascend: from the last query back, those around each that are not taken yet.
+template <class Time>
+void LiveRing::takeAround(uint64_t begin, uint64_t end, const Queries<Time>& queries,
+                          Taken<Time>* taken) const {
+  const Times<Time> times = this->times<Time>();
+  const int around = queries.times_around;
+  const Time* const few = queries.few;
+  Time* to = taken->times + capacity_;
+  uint64_t* number = taken->numbers + capacity_;
+  uint64_t lowest = end;  // of those taken
+  uint64_t after = end;
+  uint64_t pace = 1;
+  for (int64_t i = queries.count; i-- > 0;) {
+    const Time query = few[i];
+    const uint64_t next = firstAfter(times, query, begin, after, pace);
+    pace = std::max<uint64_t>(after - next, 1);
+    after = next;
+    uint64_t last = after + 1;
+    for (int distinct = 1; last < lowest && distinct < around; ++last) {
+      distinct += times[last] > times[last - 1] ? 1 : 0;
+    }
+    const auto keep = [&](uint64_t own_number, Time own) {
+      *--to = own;
+      *--number = own_number;
+    };
+    for (uint64_t k = std::min(last, lowest); k > after; --k) keep(k - 1, times[k - 1]);
+    uint64_t first = after;
+    Time time = query;
+    for (int distinct = 0; first > begin && distinct < around; --first) {
+      const Time own = times[first - 1];
+      distinct += own < time ? 1 : 0;
+      time = own;
+      if (first <= lowest) keep(first - 1, own);
+    }
+    lowest = std::min(lowest, first);
+  }
+  taken->count = taken->times + capacity_ - to;
+}
+
+template <class Time>
+bool LiveRing::takeOnce(const Queries<Time>& queries, Taken<Time>* taken) {
+  const uint64_t end = end_.load(std::memory_order_acquire);
+  taken->count = 0;
+  taken->any = end > first_.load(kRelaxed);
+  if (!taken->any) return true;
+  const auto capacity = static_cast<uint64_t>(capacity_);
+  const uint64_t begin =
+      std::max(firsts_[slotOf(end - 1)].load(kRelaxed), end > capacity ? end - capacity : 0);
+  if (begin >= end) return false;  // that of a later entry
+  uint64_t oldest = begin;         // that is read
+  // Around each query, where the samples from the first on are more than those.
+  const auto around = static_cast<uint64_t>(3 * queries.count);
+  const bool few = queries.count > 0 && last_late_.load(kRelaxed) <= begin + 1 &&
+                   end - begin > around && times<Time>()[end - around] > queries.first;
+  if (few) {
+    takeAround(begin, end, queries, taken);
+  } else if (walkBack(begin, end, queries, taken)) {
+    oldest = taken->numbers[capacity_ - taken->count];
+  } else {
+    sortAll(begin, end, queries, taken);
+  }
+  if (queries.none) {
+    taken->count = 0;
+  } else {
+    const int64_t skipped = capacity_ - taken->count;
+    readRows(taken->numbers + skipped, taken->count, taken->rows);
+    std::copy_n(taken->times + skipped, taken->count, taken->times);
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return begun_.load(kRelaxed) <= oldest + slot_mask_ + 1;
+}
+
+template <class Time>
+void LiveRing::take(const Queries<Time>& queries, Taken<Time>* taken) {
+  while (!takeOnce(queries, taken)) {
+    retried_.store(retried_.load(kRelaxed) + 1, kRelaxed);
+  }
+}
+
+LiveRing::Counters LiveRing::counters() const {
+  constexpr auto kAcquire = std::memory_order_acquire;
+  Counters counters = {};
+  for (;;) {
+    const uint64_t end = end_.load(kAcquire);
+    if (end == 0) break;
+    counters.pushed = static_cast<int64_t>(marks_[slotOf(end - 1)].load(kRelaxed) / 2);
+    std::atomic_thread_fence(kAcquire);
+    if (begun_.load(kRelaxed) <= end + slot_mask_) break;
+  }
+  counters.overwritten = overwritten_.load(kAcquire);
+  counters.late = late_.load(kAcquire);
+  counters.dropped = dropped_.load(kAcquire);
+  counters.ahead = ahead_.load(kAcquire);
+  counters.invalid = invalid_.load(kAcquire);
+  counters.forgotten = forgotten_.load(kAcquire);
+  counters.retried = retried_.load(kRelaxed);
+  return counters;
+}
+
+template void LiveRing::push(float, const std::byte*);
+template void LiveRing::push(double, const std::byte*);
+template void LiveRing::push(int64_t, const std::byte*);
+template void LiveRing::take(const Queries<float>&, Taken<float>*);
+template void LiveRing::take(const Queries<double>&, Taken<double>*);
+template void LiveRing::take(const Queries<int64_t>&, Taken<int64_t>*);
+
+}  // namespace rbc

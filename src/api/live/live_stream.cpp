@@ -1,0 +1,238 @@
+#include "live/live_stream.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <type_traits>
+
+#include "fuse/channel_groups.h"
+#include "fuse/fuse_builder.h"
+#include "fuse/sample_builder.h"
+#include "fuse/time_limits.h"
+#include "status.h"
+#include "view.h"
+
+namespace rbc {
+namespace {
+
+constexpr int64_t kMaxCapacity = int64_t{1} << 24;
+constexpr rbcDevice kHost = {RBC_DEVICE_CPU, 0};
+
+int64_t checkedChannels(const rbcLiveStream& given) {
+  constexpr int64_t kMaxChannels = int64_t{1} << 24;
+  if (given.channels < 1 || given.channels > kMaxChannels) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "channels: is %" PRId64 ", expected 1 to 2^24",
+         given.channels);
+  }
+  return given.channels;
+}
+
+// What rbcFuse takes of several recordings does not apply here.
+void requireLiveParams(const rbcResampleParams& params) {
+  const auto refuse = [](const void* field, const char* name) {
+    if (field == nullptr) return;
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params.%s: is given, but what a ring holds is one recording",
+         name);
+  };
+  refuse(params.lengths, "lengths");
+  refuse(params.offsets, "offsets");
+  refuse(params.sample_mask, "sample_mask");
+}
+
+// Of how many samples a value is made.
+int64_t samplesOf(int32_t method) {
+  switch (method) {
+    case RBC_METHOD_PREVIOUS:
+    case RBC_METHOD_NEXT:
+    case RBC_METHOD_NEAREST: return 1;
+    case RBC_METHOD_CUBIC:
+    case RBC_METHOD_PCHIP: return 4;
+    default: return 2;
+  }
+}
+
+int64_t samplesOf(const rbcResampleParams& params) {
+  // More groups than there can be rbcFuse refuses, without a look at any.
+  const bool readable = params.num_groups > 0 && params.num_groups <= RBC_MAX_CHANNEL_GROUPS;
+  if (params.groups == nullptr || !readable) return samplesOf(params.method);
+  int64_t count = 1;
+  for (int32_t i = 0; i < params.num_groups; ++i) {
+    count = std::max(count, samplesOf(params.groups[i].method));
+  }
+  return count;
+}
+
+void requireCapacity(const rbcLiveStream& given, const rbcResampleParams& params) {
+  if (given.late_bound < 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "late_bound: is %" PRId64 ", expected 0 or more",
+         given.late_bound);
+  }
+  if (given.capacity > kMaxCapacity) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "capacity: is %" PRId64 ", expected at most 2^24",
+         given.capacity);
+  }
+  const int64_t least = samplesOf(params);
+  if (given.capacity < least) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "capacity: is %" PRId64 ", expected at least %" PRId64 " for the stream's methods",
+         given.capacity, least);
+  }
+  if (given.late_bound >= given.capacity) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "late_bound: is %" PRId64 ", expected less than the capacity, %" PRId64, given.late_bound,
+         given.capacity);
+  }
+}
+
+// Unlike max_age, 0 means no limit.
+TimeLimit maxAheadOf(double max_ahead, DType time_dtype) {
+  if (!(max_ahead >= 0)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "max_ahead: is %g, expected 0 or more", max_ahead);
+  }
+  if (max_ahead == 0) return {0, 0, false};
+  const TimeLimit limit = timeLimitOf(max_ahead, time_dtype, "max_ahead");
+  if (limit.set && limit.real == 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "max_ahead: is %g, which is 0 for times of %s", max_ahead,
+         nameOf(time_dtype));
+  }
+  return limit;
+}
+
+template <class T>
+std::vector<T> roomFor(int64_t count, int64_t of_each) {
+  int64_t all = 0;
+  if (__builtin_mul_overflow(count, of_each, &all) || all > int64_t{1} << 40) {
+    throw std::bad_alloc();
+  }
+  return std::vector<T>(static_cast<size_t>(all));
+}
+
+template <class Number>
+uint64_t bitsOf(Number number) {
+  uint64_t bits = 0;
+  static_assert(sizeof bits == sizeof number);
+  std::memcpy(&bits, &number, sizeof bits);
+  return bits;
+}
+
+}  // namespace
+
+LiveStream::LiveStream(const rbcLiveStream& given, DType time_dtype)
+    : dtype_(dtypeOf(given.dtype, "dtype")), channels_(checkedChannels(given)) {
+  params_ = checkedParams(given.params);
+  requireLiveParams(params_);
+  requireCapacity(given, params_);
+  if (!(given.max_age >= 0)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "max_age: is %g, expected 0 or more", given.max_age);
+  }
+  // Methods of two samples look at those beside the query alone; the others at two neighbours on each
+  // side, or past an end at the last ones, and which of equal times come first matters to them.
+  times_around_ = samplesOf(params_) == 4 || params_.bounds == RBC_BOUNDS_EXTRAPOLATE ? 4 : 1;
+  max_age_ = timeLimitOf(given.max_age, time_dtype, "max_age");
+  clock_offset_ = clockOffsetOf(given.clock_offset, given.clock_offset_ticks, time_dtype);
+
+  const int64_t row_bytes = channels_ * sizeOf(dtype_);
+  ring_ = std::make_unique<LiveRing>(given.capacity, given.late_bound,
+                                     maxAheadOf(given.max_ahead, time_dtype), row_bytes);
+  times_ = roomFor<std::byte>(given.capacity, sizeOf(time_dtype));
+  rows_ = roomFor<uint64_t>(given.capacity, ring_->takenBytes() / 8);
+  numbers_ = roomFor<uint64_t>(given.capacity, 1);
+  room_ = roomFor<std::byte>(row_bytes, 1);
+  shape_[0] = given.capacity;
+  shape_[1] = channels_;
+  describe(&values_tensor_, rows_.data(), dtype_, 2, shape_);
+  strides_[0] = ring_->takenBytes() / sizeOf(dtype_);
+  strides_[1] = 1;
+  values_tensor_.strides = strides_;
+  describe(&times_tensor_, times_.data(), time_dtype, 1, shape_);
+
+  if (params_.groups != nullptr && params_.num_groups > 0 &&
+      params_.num_groups <= RBC_MAX_CHANNEL_GROUPS) {  // else rbcFuse refuses them
+    groups_.assign(params_.groups, params_.groups + params_.num_groups);
+    params_.groups = groups_.data();
+  }
+  keep(params_.mean, "params.mean", &mean_, &mean_tensor_, &params_.mean);
+  keep(params_.inv_std, "params.inv_std", &inv_std_, &inv_std_tensor_, &params_.inv_std);
+  fuse_ = rbcFuseStreamInit();
+  fuse_.values = &values_tensor_;
+  fuse_.times = &times_tensor_;
+  fuse_.params = &params_;
+  fuse_.clock_offset = given.clock_offset;
+  fuse_.clock_offset_ticks = given.clock_offset_ticks;
+}
+
+void LiveStream::describe(rbcTensor* tensor, void* data, DType dtype, int ndim, int64_t* shape) {
+  *tensor = {};
+  tensor->data = data;
+  tensor->device = kHost;
+  tensor->ndim = ndim;
+  tensor->dtype = rbc::describe(dtype);
+  tensor->shape = shape;
+}
+
+void LiveStream::keep(const rbcTensor* given, const char* name, std::vector<double>* values,
+                      rbcTensor* kept, const rbcTensor** used) {
+  if (given == nullptr) return;
+  const View view = normalize(given, name);
+  requireHost(view, name);
+  requireShape(view, name, 1, &channels_);
+  const bool is_64 = view.dtype == DType::F64;
+  if (!is_64 && view.dtype != DType::F32) {
+    fail(RBC_STATUS_DTYPE_MISMATCH, "%s: dtype is %s, expected float32 or float64", name,
+         nameOf(view.dtype));
+  }
+  // As f64, which rbcFuse rounds to the type that it computes in: those of f32 come back as they are.
+  const RealArray array = {view.data, view.strides[0], is_64};
+  for (int64_t d = 0; d < channels_; ++d) values->push_back(array.at<double>(d));
+  describe(kept, values->data(), DType::F64, 1, shape_ + 1);
+  *used = kept;
+}
+
+template <class Time>
+void LiveStream::take(const Queries<Time>& queries, const View& given) {
+  constexpr bool kTicks = std::is_same_v<Time, int64_t>;
+  const Time offset = offsetAs<Time>(clock_offset_);
+  Time few[kMaxFew];
+  for (int64_t i = 0; i < queries.count; ++i) {
+    few[i] = TimeMath<Time>::shifted(queries.few[i], offset);
+  }
+  Time from = std::numeric_limits<Time>::max();
+  if (!queries.none) from = TimeMath<Time>::shifted(queries.first, offset);
+  LiveRing::Taken<Time> taken = {reinterpret_cast<Time*>(times_.data()), rows_.data(),
+                                 numbers_.data(), 0, false};
+  ring_->take({from, queries.none, few, queries.count, times_around_}, &taken);
+  shape_[0] = taken.count;
+  if (!taken.any || queries.none) {
+    age_ = kTicks ? bitsOf(std::numeric_limits<int64_t>::max()) : uint64_t{0x7fffffffffffffff};
+    return;
+  }
+  // What is taken begins before the first query, unless there is nothing.
+  if (taken.times[0] > from) {
+    int64_t early = 0;
+    for (int64_t i = 0; i < given.shape[0]; ++i) {
+      Time query;
+      std::memcpy(&query, given.data + i * given.strides[0] * int64_t{sizeof query}, sizeof query);
+      early += TimeMath<Time>::shifted(query, offset) < taken.times[0] ? 1 : 0;
+    }
+    early_.store(early_.load(std::memory_order_relaxed) + early, std::memory_order_relaxed);
+  }
+  // Times of samples are finite, so no difference is NaN.
+  const Time now = TimeMath<Time>::shifted(queries.last, offset);
+  const Time* const later = std::upper_bound(taken.times, taken.times + taken.count, now);
+  const Time used = later > taken.times ? later[-1] : taken.times[0];
+  const Time age = TimeMath<Time>::shifted(now, used);
+  if constexpr (kTicks) {
+    age_ = bitsOf(std::min(age, std::numeric_limits<int64_t>::max() - 1));
+  } else {
+    age_ = bitsOf(static_cast<double>(age));
+  }
+  if (isFurther(now, used, max_age_)) shape_[0] = 0;
+}
+
+template void LiveStream::take(const Queries<float>&, const View&);
+template void LiveStream::take(const Queries<double>&, const View&);
+template void LiveStream::take(const Queries<int64_t>&, const View&);
+
+}  // namespace rbc

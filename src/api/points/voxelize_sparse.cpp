@@ -1,0 +1,150 @@
+// rbcVoxelizeSparse: the arguments of a call as a SparseProblem.
+
+#include <cinttypes>
+
+#include "params.h"
+#include "points/cloud_builder.h"
+#include "robocache/voxelize.h"
+#include "runtime/dtype_checks.h"
+#include "status.h"
+
+namespace rbc {
+namespace {
+
+static_assert(RBC_VOXEL_ORDER_LEXICOGRAPHIC == static_cast<int>(VoxelOrder::kLexicographic) &&
+              RBC_VOXEL_ORDER_FIRST_POINT == static_cast<int>(VoxelOrder::kFirstPoint));
+
+rbcVoxelizeSparseParams checkedParams(const rbcVoxelizeSparseParams* given) {
+  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "params: is null, expected a grid");
+  const rbcVoxelizeSparseParams params = readParams(given, rbcVoxelizeSparseParamsInit(), "params");
+  if (params.reduce < RBC_VOXEL_SUM || params.reduce > RBC_VOXEL_MIN) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "reduce: is %d, expected RBC_VOXEL_SUM, _MEAN, _MAX or _MIN",
+         params.reduce);
+  }
+  if (params.order < RBC_VOXEL_ORDER_LEXICOGRAPHIC || params.order > RBC_VOXEL_ORDER_FIRST_POINT) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "order: is %d, expected RBC_VOXEL_ORDER_LEXICOGRAPHIC or _FIRST_POINT", params.order);
+  }
+  return params;
+}
+
+rbcSparseVoxels checkedVoxels(const rbcSparseVoxels* given) {
+  if (given == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "voxels: is null");
+  const rbcSparseVoxels voxels = readParams(given, rbcSparseVoxelsInit(), "voxels");
+  return voxels;
+}
+
+// An output without a batch. One without elements is as good as none, however many rows it has.
+template <int Rank>
+Output<Rank> outputOf(const View& view, const char* argument, const int64_t (&shape)[Rank]) {
+  requireShape(view, argument, Rank, shape);
+  Output<Rank> out = {view.count > 0 ? view.data : nullptr, {}, view.dtype};
+  for (int i = 0; i < Rank; ++i) out.stride[i] = view.strides[i];
+  return out;
+}
+
+struct Arguments {
+  const rbcTensor* points;
+  const rbcTensor* features;
+  const rbcSparseVoxels* voxels;
+  const rbcVoxelizeSparseParams* params;
+};
+
+class SparseCall : public CloudBuilder {
+ public:
+  SparseCall(const rbcContext& context, const Arguments& call);
+  const SparseProblem& problem() const { return problem_; }
+  bool empty() const { return false; }  // without clouds too, its outputs are written
+
+ private:
+  SparseProblem problem_ = {};
+};
+
+SparseCall::SparseCall(const rbcContext& context, const Arguments& call)
+    : CloudBuilder(context, problem_.points) {
+  const rbcVoxelizeSparseParams params = checkedParams(call.params);
+  const rbcSparseVoxels voxels = checkedVoxels(call.voxels);
+  const View& coords = operands.out(voxels.coords, "coords");
+  const View& num_voxels = operands.out(voxels.num_voxels, "num_voxels");
+  const View* counts = operands.optionalOut(voxels.counts, "counts");
+  const View* reduced = operands.optionalOut(voxels.features, "voxels.features");
+  const View* grouped = operands.optionalOut(voxels.grouped, "grouped");
+  const View* point_to_voxel = operands.optionalOut(voxels.point_to_voxel, "point_to_voxel");
+  const View* dropped_view = operands.optionalOut(voxels.dropped, "dropped");
+  const View* overflow = operands.optionalOut(voxels.overflow, "overflow");
+  addPoints(call.points, params.lengths, params.offsets);
+
+  SparseProblem& p = problem_;
+  p.grid = grid(params.grid);
+  p.reduce = static_cast<VoxelMode>(params.reduce);
+  p.order = static_cast<VoxelOrder>(params.order);
+  p.features = features(call.features);
+
+  requireRank(coords, "coords", 2, 2);
+  requireDType(coords, "coords", DType::I32);
+  p.capacity = coords.shape[0];
+  if (p.capacity < 1) {
+    fail(RBC_STATUS_SHAPE_MISMATCH, "coords: shape is %s, expected a capacity of 1 or more",
+         shapeText(coords.ndim, coords.shape));
+  }
+  if (p.points.clouds > INT32_MAX) {
+    fail(RBC_STATUS_SHAPE_MISMATCH, "points: clouds are %" PRId64 ", expected at most 2^31 - 1",
+         p.points.clouds);
+  }
+  p.coords = outputOf<2>(coords, "coords", {p.capacity, 4});
+  requireShape(num_voxels, "num_voxels", 0, nullptr);
+  requireDType(num_voxels, "num_voxels", DType::I64);
+  p.num_voxels = {num_voxels.data, {0}, num_voxels.dtype};
+  if (counts != nullptr) {
+    requireDType(*counts, "counts", DType::I32);
+    p.counts = outputOf<1>(*counts, "counts", {p.capacity});
+  }
+  if (reduced != nullptr) {
+    requireFloat(*reduced, "voxels.features");
+    p.reduced = outputOf<2>(*reduced, "voxels.features", {p.capacity, p.features.count});
+  }
+  p.max_points = INT64_MAX;
+  if (grouped != nullptr) {
+    requireRank(*grouped, "grouped", 3, 3);
+    requireFloat(*grouped, "grouped");
+    p.max_points = grouped->shape[1];
+    if (p.max_points < 1) {
+      fail(RBC_STATUS_SHAPE_MISMATCH, "grouped: shape is %s, expected room for 1 point or more",
+           shapeText(grouped->ndim, grouped->shape));
+    }
+    p.grouped = outputOf<3>(*grouped, "grouped", {p.capacity, p.max_points, p.features.count});
+  }
+  if (point_to_voxel != nullptr) {
+    if (point_to_voxel->dtype != DType::I64) {
+      requireDType(*point_to_voxel, "point_to_voxel", DType::I32);
+    }
+    const bool padded = batched() && !p.points.packed();
+    const int64_t shape[] = {p.points.clouds, p.points.rows};
+    requireShape(*point_to_voxel, "point_to_voxel", padded ? 2 : 1, shape + (padded ? 0 : 1));
+    p.point_to_voxel = {point_to_voxel->data,
+                        {padded ? point_to_voxel->strides[0] : 0,
+                         point_to_voxel->strides[point_to_voxel->ndim - 1]},
+                        point_to_voxel->dtype};
+  }
+  p.dropped = dropped(dropped_view);
+  if (overflow != nullptr) {
+    requireDType(*overflow, "overflow", DType::I64);
+    p.overflow = outputOf<1>(*overflow, "overflow", {3});
+  }
+}
+
+}  // namespace
+}  // namespace rbc
+
+rbcStatus_t rbcVoxelizeSparse(rbcContext_t context, const rbcTensor* points,
+                              const rbcTensor* features, const rbcSparseVoxels* voxels,
+                              const rbcVoxelizeSparseParams* params) {
+  return rbc::runCall<rbc::SparseCall>(context, rbc::Arguments{points, features, voxels, params});
+}
+
+rbcStatus_t rbcVoxelizeSparseWorkspaceSize(rbcContext_t context, const rbcTensor* points,
+                                           const rbcTensor* features, const rbcSparseVoxels* voxels,
+                                           const rbcVoxelizeSparseParams* params, size_t* bytes) {
+  return rbc::sizeCall<rbc::SparseCall>(context, rbc::Arguments{points, features, voxels, params},
+                                        bytes);
+}

@@ -1,0 +1,133 @@
+// What the two functions of every operation do: rbcX runs it, and rbcXWorkspaceSize tells what it
+// takes.
+//
+// A Call is made of the context and the arguments of a function. It has the `operands`, and
+//   problem()          what the backend gets
+//   empty()            whether there is nothing to do
+//   visitIndexes(v)    v(array, entries) for each of its lengths and offsets
+//   verifyIndexes()    fails for entries out of range
+//   requireCheckable(c)  fails if check() cannot run now
+//   checkBytes(c)      the workspace of check()
+//   check(c, scratch)  further verification, of data
+//   afterBytes(c)      the workspace of after()
+//   after(c, scratch)  what follows the operation
+//   keepIndexes(l)     where it has one: copies what verifyIndexes() verifies into the layout's memory,
+//                      if that has any; else all that visitIndexes() visits is copied
+// of which CallBase has what most do.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "context.h"
+#include "guard.h"
+#include "operands.h"
+#include "operation.h"
+#include "runtime/indexes.h"
+#include "scratch_layout.h"
+#include "status.h"
+
+namespace rbc {
+
+struct CallBase {
+  explicit CallBase(const rbcContext& context) : operands(context) {}
+  CallBase(const CallBase&) = delete;
+  CallBase& operator=(const CallBase&) = delete;
+
+  size_t checkBytes(const rbcContext&) const { return 0; }
+  void requireCheckable(const rbcContext&) const {}
+  void check(rbcContext&, Scratch) const {}
+  size_t afterBytes(const rbcContext&) const { return 0; }
+  void after(rbcContext&, Scratch) const {}
+
+  Operands operands;
+};
+
+template <class Call, class = void>
+inline constexpr bool kKeepsIndexes = false;
+template <class Call>
+inline constexpr bool kKeepsIndexes<Call, std::void_t<decltype(&Call::keepIndexes)>> = true;
+
+template <class Call>
+class Entry {
+ public:
+  template <class Arguments>
+  Entry(rbcContext_t context, const Arguments& arguments)
+      : use_(context),
+        context_(*use_),
+        on_host_(context_.backend->id == RBC_BACKEND_CPU),
+        call_(context_.call_memory.make<Call>(context_, arguments)),
+        operation_(operationFor<std::decay_t<decltype(call_.problem())>>(*context_.backend)) {
+    call_.operands.requireApart();
+  }
+
+  size_t workspaceBytes() {
+    if (on_host_) call_.verifyIndexes();
+    return allBytes(ownBytes());
+  }
+
+  void run() {
+    call_.requireCheckable(context_);
+    const size_t own = ownBytes();
+    const size_t all = allBytes(own);
+    ScratchLayout layout(all > 0 ? workspace(context_, all).data : nullptr);
+    // What has been verified is what is used, whoever writes the caller's arrays meanwhile.
+    if (on_host_) {
+      keepIndexes(layout);
+      call_.verifyIndexes();
+    }
+    const Scratch scratch = {layout.take<std::byte>(static_cast<int64_t>(own)), own};
+    call_.check(context_, scratch);
+    if (!call_.empty()) operation_.run(*context_.state, call_.problem(), scratch);
+    call_.after(context_, scratch);
+  }
+
+ private:
+  // What the check, the operation and what follows take, one after the other.
+  size_t ownBytes() const {
+    const size_t bytes = std::max(call_.checkBytes(context_), call_.afterBytes(context_));
+    if (call_.empty()) return bytes;
+    return std::max(bytes, operation_.workspaceBytes(*context_.state, call_.problem()));
+  }
+
+  // With the copies of lengths and offsets before it.
+  size_t allBytes(size_t own) {
+    ScratchLayout layout(nullptr);
+    if (on_host_) keepIndexes(layout);
+    if (own > 0) layout.take<std::byte>(static_cast<int64_t>(own));
+    return layout.used();
+  }
+
+  // Copies, if the layout has memory; else it only takes what they need.
+  void keepIndexes(ScratchLayout& layout) {
+    if constexpr (kKeepsIndexes<Call>) {
+      call_.keepIndexes(layout);
+    } else {
+      call_.visitIndexes([&](IndexArray& array, int64_t entries) {
+        int64_t* copy = layout.take<int64_t>(entries);
+        if (copy != nullptr) array = copyOf(array, entries, copy);
+      });
+    }
+  }
+
+  ContextUse use_;
+  rbcContext& context_;
+  bool on_host_;
+  Call& call_;
+  const Operation<std::decay_t<decltype(call_.problem())>>& operation_;
+};
+
+template <class Call, class Arguments>
+rbcStatus_t runCall(rbcContext_t context, const Arguments& arguments) {
+  return guard([&] { Entry<Call>(context, arguments).run(); });
+}
+
+template <class Call, class Arguments>
+rbcStatus_t sizeCall(rbcContext_t context, const Arguments& arguments, size_t* bytes) {
+  return guard([&] {
+    if (bytes == nullptr) fail(RBC_STATUS_INVALID_ARGUMENT, "bytes: is null");
+    *bytes = Entry<Call>(context, arguments).workspaceBytes();
+  });
+}
+
+}  // namespace rbc

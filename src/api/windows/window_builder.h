@@ -1,0 +1,120 @@
+// Puts the arguments of rbcWindows as a WindowProblem.
+#pragma once
+
+#include "params.h"
+#include "robocache/windows.h"
+#include "runtime/call.h"
+#include "statistics/accumulator.h"
+#include "window_problem.h"
+
+namespace rbc {
+
+// ---- A stream's transforms as segments that hold each of its channels once.
+
+// Transforms of a stream as they were when they were read: the caller's may change.
+struct WindowTransforms {
+  const rbcWindowTransform* list;
+  int32_t count;
+};
+
+// Writes the segments of `channels` channels in their order, and returns how many; those of
+// transforms know the place of theirs. Fails unless each lies within the channels and shares none.
+int32_t windowSegmentsOf(const WindowTransforms& transforms, int64_t channels,
+                         WindowSegment* segments);
+
+// Channels of the output, which are those of all segments.
+int64_t outChannelsOf(const WindowSegment* segments, int32_t count);
+
+// Whether all channels are copied.
+bool copiesAll(const WindowSegment* segments, int32_t count);
+
+// Fails unless the transforms' references are in the streams, which are all known by now.
+void requireReferences(const WindowTransforms& transforms, const WindowStream* streams,
+                       int32_t num_streams);
+
+// ---- Windows into accumulators: computed block by block, and counted.
+
+// What a stream's windows go into.
+struct WindowAccumulation {
+  int32_t stream;
+  rbcStatisticsAccumulator* accumulator;
+  AccumulatorState state;
+  DType dtype;      // of the values that it takes
+  bool per_step;    // each offset has channels of its own
+  int64_t samples;  // of a channel
+};
+
+// The workspace of accumulateWindows().
+size_t accumulateBytes(const rbcContext& context, const WindowProblem& problem,
+                       const WindowAccumulation& accumulation);
+
+void accumulateWindows(rbcContext& context, const WindowProblem& problem,
+                       const WindowAccumulation& accumulation, Scratch scratch);
+
+template <>
+inline constexpr KnownFlags kKnownFlags<rbcWindowsParams> = {
+    RBC_CHECK_TIMES | RBC_WINDOWS_ANCHOR_TIMES, "RBC_CHECK_TIMES, RBC_WINDOWS_ANCHOR_TIMES or 0"};
+
+struct WindowArguments {
+  const rbcWindowStream* streams;
+  int32_t num_streams;
+  const rbcTensor* episodes;
+  const rbcTensor* anchors;
+  const rbcWindowsParams* params;
+};
+
+// Everything is verified but the data. The problem points into this object.
+class WindowBuilder : public CallBase {
+ public:
+  const WindowProblem& problem() const { return problem_; }
+
+ protected:
+  WindowBuilder(const rbcContext& context, const WindowArguments& call);
+
+  bool checksTimes() const { return (params_.flags & RBC_CHECK_TIMES) != 0; }
+  // Of streams that have one.
+  int32_t numAccumulations() const { return num_accumulations_; }
+  const WindowAccumulation& accumulation(int32_t i) const { return accumulations_[i]; }
+
+  WindowProblem problem_ = {};
+  WindowStream streams_[kMaxWindowStreams];
+
+ private:
+  // What later steps need of a stream's arguments.
+  struct Given {
+    WindowTransforms transforms;
+    rbcStatisticsAccumulator_t accumulator;
+    double fill_value;
+    bool has_out;
+  };
+
+  void readShared(const WindowArguments& call);
+  void addStream(const rbcWindowStream& given);
+  void readRows(const rbcWindowStream& given, WindowStream* s);
+  void readOffsets(const rbcWindowStream& given, WindowStream* s);
+  void readParameters(const rbcWindowStream& given, WindowStream* s);
+  void readTransforms(const rbcWindowStream& given, WindowStream* s);
+  void readGrids(const rbcWindowStream& given, WindowStream* s);
+  void readOutputs(const rbcWindowStream& given, WindowStream* s);
+  RealGrid readGrid(const rbcTensor* tensor, const char* name, const WindowStream& s);
+
+  void finishAnchors();
+  void finishStream(int32_t n);
+  bool copies(const WindowStream& s) const;
+  void addAccumulation(int32_t n);
+
+  const rbcContext& context_;
+  const rbcWindowsParams params_;
+  const View& episodes_;
+  const View& anchors_;
+  bool has_times_ = false;  // any stream: problem_.time_dtype is theirs
+  int32_t num_transforms_ = 0;
+  int32_t num_accumulations_ = 0;
+  Given given_[kMaxWindowStreams];
+  WindowAccumulation accumulations_[kMaxWindowStreams];
+  WindowSegment segments_[kMaxWindowSegments];
+  ChannelSegment methods_[kMaxSegments];
+  rbcWindowTransform transforms_[kMaxWindowTransforms];
+};
+
+}  // namespace rbc

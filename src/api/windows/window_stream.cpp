@@ -1,0 +1,260 @@
+// What rbcWindows is told of one stream, read into a WindowStream.
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <limits>
+
+#include "fuse/channel_groups.h"
+#include "fuse/fuse_builder.h"
+#include "fuse/time_limits.h"
+#include "runtime/dtype_checks.h"
+#include "status.h"
+#include "windows/window_builder.h"
+
+namespace rbc {
+namespace {
+
+// Where a tensor without elements begins, so that it is told from one that is not given. Never read.
+constexpr uint64_t kNothing = 0;
+const void* beginOf(const View& view) {
+  return view.data != nullptr ? view.data : static_cast<const void*>(&kNothing);
+}
+
+// Of a stream's parameters those that the call has fields of its own for.
+void requireNone(const void* given, const char* field, const char* instead) {
+  if (given == nullptr) return;
+  fail(RBC_STATUS_INVALID_ARGUMENT, "params.%s: is given, expected null: %s", field, instead);
+}
+
+rbcResampleParams checkedWindowParams(const rbcResampleParams* given) {
+  const rbcResampleParams params = checkedParams(given);
+  if (params.flags != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params.flags: are not 0, expected them in rbcWindowsParams");
+  }
+  if (params.bounds != RBC_BOUNDS_HOLD) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "params.bounds: is %d, expected %d: the stream's pad decides",
+         params.bounds, RBC_BOUNDS_HOLD);
+  }
+  requireNone(params.lengths, "lengths", "episode_offsets stand for them");
+  requireNone(params.query_lengths, "query_lengths", "all offsets count");
+  requireNone(params.offsets, "offsets", "episode_offsets stand for them");
+  requireNone(params.mean, "mean", "the stream's shift stands for it");
+  requireNone(params.inv_std, "inv_std", "the stream's scale stands for it");
+  return params;
+}
+
+// What only interpolation has a use for.
+void requireGatherParams(const rbcResampleParams& params) {
+  if (params.method != RBC_METHOD_LINEAR) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.method: is %d, but mode is gather, which takes rows as they are", params.method);
+  }
+  if (params.groups != nullptr || params.num_groups != 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.groups: are given, but mode is gather, which takes rows as they are");
+  }
+  if (!std::isinf(params.max_gap)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.max_gap: is %g, but mode is gather, which knows no gaps", params.max_gap);
+  }
+  if (!std::isinf(params.tolerance)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "params.tolerance: is %g, but mode is gather, which takes rows as they are",
+         params.tolerance);
+  }
+}
+
+}  // namespace
+
+// Values, times and episodes.
+void WindowBuilder::readRows(const rbcWindowStream& given, WindowStream* s) {
+  WindowProblem& p = problem_;
+  s->rows = std::numeric_limits<int64_t>::max();  // without values and times nobody knows
+  if (given.values != nullptr) {
+    const View& values = operands.in(given.values, "values");
+    requireRank(values, "values", 2, 2);
+    s->rows = values.shape[0];
+    s->channels = values.shape[1];
+    s->values = beginOf(values);
+    std::copy_n(values.strides, 2, s->values_stride);
+    s->values_dtype = values.dtype;
+    if (s->interpolates && !isFloat(values.dtype)) {
+      fail(RBC_STATUS_DTYPE_MISMATCH, "values: dtype is %s, expected a float to interpolate",
+           nameOf(values.dtype));
+    }
+  } else if (s->interpolates) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "values: is null, expected some to interpolate");
+  }
+  if (given.times != nullptr) {
+    const View& times = operands.in(given.times, "times");
+    if (given.values != nullptr) {
+      requireShape(times, "times", 1, &s->rows);
+    } else {
+      requireRank(times, "times", 1, 1);
+      s->rows = times.shape[0];
+    }
+    requireTimes(times, "times");
+    if (has_times_ && times.dtype != p.time_dtype) {
+      fail(RBC_STATUS_DTYPE_MISMATCH, "times: dtype is %s, expected %s as the streams before",
+           nameOf(times.dtype), nameOf(p.time_dtype));
+    }
+    p.time_dtype = times.dtype;
+    has_times_ = true;
+    s->times = beginOf(times);
+    s->times_stride = times.strides[0];
+    s->clock_offset = clockOffsetOf(given.clock_offset, given.clock_offset_ticks, times.dtype);
+  } else {
+    if (s->interpolates || p.anchors_are_times) {
+      fail(RBC_STATUS_INVALID_ARGUMENT, "times: is null, expected some %s",
+           s->interpolates ? "to interpolate" : "for anchors that are times");
+    }
+    if (given.clock_offset != 0 || given.clock_offset_ticks != 0) {
+      fail(RBC_STATUS_INVALID_ARGUMENT, "clock_offset: is set, but the stream has no times");
+    }
+  }
+  const View& offsets = operands.in(given.episode_offsets, "episode_offsets");
+  requireRank(offsets, "episode_offsets", 1, 1);
+  requireIndexes(offsets, "episode_offsets");
+  if (offsets.shape[0] < 1) {
+    fail(RBC_STATUS_SHAPE_MISMATCH, "episode_offsets: shape is [0], expected [E+1]");
+  }
+  const int64_t episodes = offsets.shape[0] - 1;
+  if (p.num_streams > 0 && episodes != p.episodes) {
+    fail(RBC_STATUS_SHAPE_MISMATCH,
+         "episode_offsets: are of %" PRId64 " episodes, expected %" PRId64 " as streams[0]",
+         episodes, p.episodes);
+  }
+  p.episodes = episodes;
+  if (episodes == 0 && p.windows > 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "episode_offsets: are of no episodes, expected some for %" PRId64 " samples", p.windows);
+  }
+  s->episode_offsets = {offsets.data, offsets.strides[0], offsets.dtype == DType::I64};
+}
+
+void WindowBuilder::readOffsets(const rbcWindowStream& given, WindowStream* s) {
+  const View& offsets = operands.in(given.offsets, "offsets");
+  requireRank(offsets, "offsets", 1, 1);
+  if (!s->interpolates) {
+    requireIndexes(offsets, "offsets");
+  } else if (offsets.dtype != problem_.time_dtype) {
+    fail(RBC_STATUS_DTYPE_MISMATCH, "offsets: dtype is %s, expected %s as times",
+         nameOf(offsets.dtype), nameOf(problem_.time_dtype));
+  }
+  s->num_offsets = offsets.shape[0];
+  s->offsets = {offsets.data, offsets.strides[0], offsets.dtype == DType::I64};
+}
+
+// Those of rbcResample, but for fill_value.
+void WindowBuilder::readParameters(const rbcWindowStream& given, WindowStream* s) {
+  const rbcResampleParams params = checkedWindowParams(given.params);
+  given_[problem_.num_streams].fill_value = params.fill_value;
+  if (s->interpolates) {
+    MethodSet methods;
+    s->first_method = problem_.num_methods;
+    s->num_methods = segmentsOf(params, s->channels, methods_ + problem_.num_methods,
+                                kMaxSegments - problem_.num_methods, &methods);
+    problem_.num_methods += s->num_methods;
+    requireMethodsFit(params, methods);
+    s->max_gap = timeLimitOf(params.max_gap, problem_.time_dtype, "max_gap");
+    s->tolerance = timeLimitOf(params.tolerance, problem_.time_dtype, "tolerance");
+  } else {
+    requireGatherParams(params);
+  }
+  if (params.sample_mask == nullptr) return;
+  const View& mask = operands.in(params.sample_mask, "sample_mask");
+  requireRank(mask, "sample_mask", 1, 1);
+  if (s->values != nullptr || s->times != nullptr) {
+    requireShape(mask, "sample_mask", 1, &s->rows);
+  }
+  requireMask(mask, "sample_mask");
+  s->rows = mask.shape[0];
+  s->sample_mask = static_cast<const uint8_t*>(beginOf(mask));
+  s->sample_mask_stride = mask.strides[0];
+}
+
+void WindowBuilder::readTransforms(const rbcWindowStream& given, WindowStream* s) {
+  WindowProblem& p = problem_;
+  if (given.num_transforms < 0 || given.num_transforms > kMaxWindowTransforms - num_transforms_) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "num_transforms: is %d, expected 0 to %d: %d in all streams",
+         given.num_transforms, kMaxWindowTransforms - num_transforms_, kMaxWindowTransforms);
+  }
+  if ((given.transforms == nullptr) != (given.num_transforms == 0)) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "transforms: %s, but num_transforms is %d",
+         given.transforms == nullptr ? "is null" : "is given", given.num_transforms);
+  }
+  if (s->values == nullptr && given.num_transforms > 0) {
+    fail(RBC_STATUS_INVALID_ARGUMENT, "transforms: are given, but values are null");
+  }
+  rbcWindowTransform* const copies = transforms_ + num_transforms_;
+  std::copy_n(given.transforms, given.num_transforms, copies);
+  num_transforms_ += given.num_transforms;
+  given_[p.num_streams].transforms = {copies, given.num_transforms};
+  s->first_segment = p.num_segments;
+  s->num_segments =
+      windowSegmentsOf(given_[p.num_streams].transforms, s->channels, segments_ + p.num_segments);
+  p.num_segments += s->num_segments;
+  s->out_channels = outChannelsOf(segments_ + s->first_segment, s->num_segments);
+}
+
+RealGrid WindowBuilder::readGrid(const rbcTensor* tensor, const char* name, const WindowStream& s) {
+  if (tensor == nullptr) return {};
+  if (s.values == nullptr)
+    fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is given, but values are null", name);
+  const View& view = operands.in(tensor, name);
+  requireRank(view, name, 1, 2);
+  const int64_t shape[] = {s.num_offsets, s.out_channels};
+  requireShape(view, name, view.ndim, shape + 2 - view.ndim);
+  requireF32OrF64(view, name);
+  return {beginOf(view),
+          {view.ndim == 2 ? view.strides[0] : 0, view.strides[view.ndim - 1]},
+          view.dtype == DType::F64};
+}
+
+void WindowBuilder::readGrids(const rbcWindowStream& given, WindowStream* s) {
+  s->shift = readGrid(given.shift, "shift", *s);
+  s->scale = readGrid(given.scale, "scale", *s);
+  s->bias = readGrid(given.bias, "bias", *s);
+  s->low = readGrid(given.low, "low", *s);
+  s->high = readGrid(given.high, "high", *s);
+  if (s->pad != WindowPad::kNeutral) {
+    for (const rbcTensor* tensor : {given.neutral, given.neutral_channels}) {
+      if (tensor == nullptr) continue;
+      fail(RBC_STATUS_INVALID_ARGUMENT, "%s: is given, but pad is %d, expected RBC_PAD_NEUTRAL",
+           tensor == given.neutral ? "neutral" : "neutral_channels", given.pad);
+    }
+    return;
+  }
+  if (s->values == nullptr) {
+    fail(RBC_STATUS_INVALID_ARGUMENT,
+         "pad: is RBC_PAD_NEUTRAL, but values are null, expected RBC_PAD_HOLD or _FILL");
+  }
+  s->neutral = readGrid(given.neutral, "neutral", *s);
+  if (given.neutral_channels == nullptr) return;
+  const View& channels = operands.in(given.neutral_channels, "neutral_channels");
+  requireShape(channels, "neutral_channels", 1, &s->out_channels);
+  requireMask(channels, "neutral_channels");
+  s->neutral_channels = static_cast<const uint8_t*>(beginOf(channels));
+  s->neutral_channels_stride = channels.strides[0];
+}
+
+void WindowBuilder::readOutputs(const rbcWindowStream& given, WindowStream* s) {
+  const View* out = operands.optionalOut(given.out, "out");
+  const View* valid = operands.optionalOut(given.valid, "valid");
+  const int64_t shape[] = {problem_.windows, s->num_offsets, s->out_channels};
+  if (out != nullptr) {
+    requireShape(*out, "out", s->values != nullptr ? 3 : 2, shape);
+    s->out = {
+        out->count > 0 ? out->data : nullptr, {out->strides[0], out->strides[1], 0}, out->dtype};
+    if (s->values != nullptr) s->out.stride[2] = out->strides[2];
+  }
+  given_[problem_.num_streams].has_out = out != nullptr;
+  if (valid != nullptr) {
+    requireShape(*valid, "valid", 2, shape);
+    requireMask(*valid, "valid");
+    s->valid = reinterpret_cast<uint8_t*>(valid->data);
+    std::copy_n(valid->strides, 2, s->valid_stride);
+  }
+}
+
+}  // namespace rbc
