@@ -51,8 +51,7 @@ TEST_CASE("fuse errors: the number of streams") {
 TEST_CASE("fuse errors: struct_size of the streams") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   constexpr uint32_t kSize = sizeof(rbcFuseStream);
-  constexpr uint32_t kFirstSize = 64;
-  for (const uint32_t size : {0u, 4u, kFirstSize - 8, 0xffffffffu}) {
+  for (const uint32_t size : {0u, 4u, kSize - 4, 0xffffffffu}) {
     const std::string told = std::to_string(size);
     checkError<Call>({kStatus, "streams[0]: struct_size is " + told,
                       [&](Call& c) { c.streams[0].struct_size = size; }});
