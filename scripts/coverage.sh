@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The lines of src and of the public headers that fuzzed calls reach, by llvm-cov: the regressions, the corpus of
-# `make fuzz` where there is one, random calls, and calls whose memory gives out.
+# `make fuzz` if it exists, random calls, and calls whose memory gives out.
 #
 #   scripts/coverage.sh [CALLS]     30000 random calls by default
 #

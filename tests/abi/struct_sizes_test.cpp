@@ -41,21 +41,21 @@ struct Input {
   support::GuardedMemory resized(size_t size) const {
     support::GuardedMemory memory(elements.size() * size, support::Flush::kEnd);
     std::memset(memory.data(), 0, memory.bytes());
-    const auto told = static_cast<uint32_t>(size);
+    const auto struct_size = static_cast<uint32_t>(size);
     for (size_t n = 0; n < elements.size(); ++n) {
-      std::byte* const at = memory.data() + n * size;
-      std::memcpy(at, elements[n].data(), std::min(size, elements[n].size()));
-      std::memcpy(at, &told, sizeof told);
+      std::byte* const element = memory.data() + n * size;
+      std::memcpy(element, elements[n].data(), std::min(size, elements[n].size()));
+      std::memcpy(element, &struct_size, sizeof struct_size);
     }
     return memory;
   }
-  // Whether all that a struct of this size leaves out has its default.
+  // Whether every field that a struct of this size does not have is at its default.
   bool defaultsBeyond(size_t size) const {
-    bool same = true;
+    bool equal = true;
     for (const Bytes& element : elements) {
-      for (size_t i = size; i < element.size(); ++i) same = same && element[i] == defaults[i];
+      for (size_t i = size; i < element.size(); ++i) equal = equal && element[i] == defaults[i];
     }
-    return same;
+    return equal;
   }
 };
 
@@ -79,9 +79,9 @@ class Calls {
   }
 
   // The status, and what the call has written.
-  rbcStatus_t run(const Input& input, const void* given, std::vector<uint64_t>* written) {
+  rbcStatus_t run(const Input& input, const void* object, std::vector<uint64_t>* written) {
     for (Array* array : outputs_) array->memory().poison();
-    const rbcStatus_t status = input.call(given);
+    const rbcStatus_t status = input.call(object);
     written->clear();
     for (const Array* array : outputs_) {
       const std::vector<uint64_t> elements = array->elements();
@@ -99,13 +99,13 @@ class Calls {
     std::vector<Bytes> bytes;
     for (const T& element : elements) bytes.push_back(bytesOf(element));
     inputs.push_back({type, argument, bytes, bytesOf(defaults),
-                      [call](const void* given) { return call(static_cast<const T*>(given)); }});
+                      [call](const void* object) { return call(static_cast<const T*>(object)); }});
   }
 
   template <class T, class Call>
   void addFilled(const char* type, Call call) {
     filled.push_back(
-        {type, sizeof(T), [call](void* given) { return call(static_cast<T*>(given)); }});
+        {type, sizeof(T), [call](void* object) { return call(static_cast<T*>(object)); }});
   }
 
   const rbcTensor* keep(Array array) {
@@ -129,9 +129,9 @@ class Calls {
     params.backend = RBC_BACKEND_CPU;
     params.num_threads = 1;
     add("rbcContextParams", rbcContextParamsInit(), {params}, "params",
-        [](const rbcContextParams* given) {
+        [](const rbcContextParams* object) {
           rbcContext_t made = nullptr;
-          const rbcStatus_t status = rbcContextCreate(given, &made);
+          const rbcStatus_t status = rbcContextCreate(object, &made);
           rbcContextDestroy(made);
           return status;
         });
@@ -148,8 +148,8 @@ class Calls {
     rbcResampleParams previous = rbcResampleParamsInit();
     previous.method = RBC_METHOD_PREVIOUS;
     add("rbcResampleParams", rbcResampleParamsInit(), {previous}, "params",
-        [=, c = c](const rbcResampleParams* given) {
-          return rbcResample(c, values, times, queries, resampled, nullptr, given);
+        [=, c = c](const rbcResampleParams* object) {
+          return rbcResample(c, values, times, queries, resampled, nullptr, object);
         });
     rbcFuseStream stream = rbcFuseStreamInit();
     stream.values = values;
@@ -159,17 +159,17 @@ class Calls {
       return rbcFuse(c, of, 2, queries, fused, nullptr, params);
     };
     add("rbcFuseStream", rbcFuseStreamInit(), streams, "streams",
-        [=](const rbcFuseStream* given) { return fuse(given, nullptr); });
+        [=](const rbcFuseStream* object) { return fuse(object, nullptr); });
     add("rbcResampleParams", rbcResampleParamsInit(), {previous}, "streams[1].params",
-        [=](const rbcResampleParams* given) {
-          std::vector<rbcFuseStream> own = streams;
-          own[1].params = given;
-          return fuse(own.data(), nullptr);
+        [=](const rbcResampleParams* object) {
+          std::vector<rbcFuseStream> copies = streams;
+          copies[1].params = object;
+          return fuse(copies.data(), nullptr);
         });
     rbcFuseParams params = rbcFuseParamsInit();
     params.flags = RBC_CHECK_TIMES;
     add("rbcFuseParams", rbcFuseParamsInit(), {params}, "params",
-        [=](const rbcFuseParams* given) { return fuse(streams.data(), given); });
+        [=](const rbcFuseParams* object) { return fuse(streams.data(), object); });
   }
 
   void addVoxels() {
@@ -180,8 +180,8 @@ class Calls {
     count.mode = RBC_VOXEL_COUNT;
     count.grid = grid;
     add("rbcVoxelizeParams", rbcVoxelizeParamsInit(), {count}, "params",
-        [=, c = c](const rbcVoxelizeParams* given) {
-          return rbcVoxelize(c, points, nullptr, dense, nullptr, given);
+        [=, c = c](const rbcVoxelizeParams* object) {
+          return rbcVoxelize(c, points, nullptr, dense, nullptr, object);
         });
 
     rbcVoxelizeSparseParams sparse = rbcVoxelizeSparseParamsInit();
@@ -194,9 +194,9 @@ class Calls {
       return rbcVoxelizeSparse(c, points, nullptr, to, params);
     };
     add("rbcVoxelizeSparseParams", rbcVoxelizeSparseParamsInit(), {sparse}, "params",
-        [=](const rbcVoxelizeSparseParams* given) { return voxelize(&voxels, given); });
+        [=](const rbcVoxelizeSparseParams* object) { return voxelize(&voxels, object); });
     add("rbcSparseVoxels", rbcSparseVoxelsInit(), {voxels}, "voxels",
-        [=](const rbcSparseVoxels* given) { return voxelize(given, &sparse); });
+        [=](const rbcSparseVoxels* object) { return voxelize(object, &sparse); });
 
     const rbcTensor* sensor = in(kF32, {3}, {-0.5, 0.5, 0.5});
     const rbcTensor* distance = out(kF32, {2, 2, 2});
@@ -205,10 +205,10 @@ class Calls {
     tsdf.truncation = 1;
     tsdf.grid = grid;
     add("rbcTsdfParams", rbcTsdfParamsInit(), {tsdf}, "params",
-        [=, c = c](const rbcTsdfParams* given) {
+        [=, c = c](const rbcTsdfParams* object) {
           std::memset(distance->data, 0, 8 * sizeof(float));
           std::memset(weight->data, 0, 8 * sizeof(float));
-          return rbcVoxelizeTsdf(c, points, sensor, distance, weight, nullptr, given);
+          return rbcVoxelizeTsdf(c, points, sensor, distance, weight, nullptr, object);
         });
   }
 
@@ -220,25 +220,25 @@ class Calls {
     rbcUnprojectParams unproject = rbcUnprojectParamsInit();
     unproject.depth_scale = 0.5;
     add("rbcUnprojectParams", rbcUnprojectParamsInit(), {unproject}, "params",
-        [=, c = c](const rbcUnprojectParams* given) {
+        [=, c = c](const rbcUnprojectParams* object) {
           return rbcUnproject(c, depth, camera, nullptr, nullptr, cloud, count, nullptr, nullptr,
-                              given);
+                              object);
         });
     const rbcTensor* corners = in(kF32, {3, 3}, {0, 0, 0, 1, 0, 0, 0, 3, 0});
     const rbcTensor* farthest = out(kI64, {2});
     rbcFarthestPointsParams from = rbcFarthestPointsParamsInit();
     from.start = 1;
     add("rbcFarthestPointsParams", rbcFarthestPointsParamsInit(), {from}, "params",
-        [=, c = c](const rbcFarthestPointsParams* given) {
-          return rbcFarthestPoints(c, corners, farthest, nullptr, given);
+        [=, c = c](const rbcFarthestPointsParams* object) {
+          return rbcFarthestPoints(c, corners, farthest, nullptr, object);
         });
     const rbcTensor* rows = in(kI64, {2}, {2, -1});
     const rbcTensor* taken = out(kF32, {2, 3});
     rbcTakeRowsParams take = rbcTakeRowsParamsInit();
     take.fill_value = 7;
     add("rbcTakeRowsParams", rbcTakeRowsParamsInit(), {take}, "params",
-        [=, c = c](const rbcTakeRowsParams* given) {
-          return rbcTakeRows(c, corners, rows, taken, given);
+        [=, c = c](const rbcTakeRowsParams* object) {
+          return rbcTakeRows(c, corners, rows, taken, object);
         });
   }
 
@@ -254,9 +254,9 @@ class Calls {
       return rbcStatistics(c, values, of, to);
     };
     add("rbcStatisticsParams", rbcStatisticsParamsInit(), {params}, "params",
-        [=](const rbcStatisticsParams* given) { return statistics(given, &result); });
+        [=](const rbcStatisticsParams* object) { return statistics(object, &result); });
     add("rbcStatisticsResult", rbcStatisticsResultInit(), {result}, "result",
-        [=](const rbcStatisticsResult* given) { return statistics(&params, given); });
+        [=](const rbcStatisticsResult* object) { return statistics(&params, object); });
 
     rbcStatisticsAccumulatorParams of = rbcStatisticsAccumulatorParamsInit();
     of.channels = 1;
@@ -278,11 +278,11 @@ class Calls {
       return status;
     };
     add("rbcStatisticsAccumulatorParams", rbcStatisticsAccumulatorParamsInit(), {of}, "params",
-        [=](const rbcStatisticsAccumulatorParams* given) {
-          return accumulate(given, &update, nullptr);
+        [=](const rbcStatisticsAccumulatorParams* object) {
+          return accumulate(object, &update, nullptr);
         });
     add("rbcStatisticsUpdateParams", rbcStatisticsUpdateParamsInit(), {update}, "params",
-        [=](const rbcStatisticsUpdateParams* given) { return accumulate(&of, given, nullptr); });
+        [=](const rbcStatisticsUpdateParams* object) { return accumulate(&of, object, nullptr); });
     addFilled<rbcStatisticsAccumulatorInfo>(
         "rbcStatisticsAccumulatorInfo",
         [=](rbcStatisticsAccumulatorInfo* info) { return accumulate(&of, &update, info); });
@@ -301,11 +301,11 @@ class Calls {
       return rbcWindows(c, of, 2, episodes, anchors, params);
     };
     add("rbcWindowStream", rbcWindowStreamInit(), streams, "streams",
-        [=](const rbcWindowStream* given) { return windows(given, nullptr); });
+        [=](const rbcWindowStream* object) { return windows(object, nullptr); });
     rbcWindowsParams params = rbcWindowsParamsInit();
     params.flags = RBC_CHECK_TIMES;
     add("rbcWindowsParams", rbcWindowsParamsInit(), {params}, "params",
-        [=](const rbcWindowsParams* given) { return windows(streams.data(), given); });
+        [=](const rbcWindowsParams* object) { return windows(streams.data(), object); });
   }
 
   void addLive() {
@@ -332,9 +332,9 @@ class Calls {
       return status;
     };
     add("rbcLiveStream", rbcLiveStreamInit(), streams, "streams",
-        [=](const rbcLiveStream* given) { return live(given, nullptr, nullptr); });
+        [=](const rbcLiveStream* object) { return live(object, nullptr, nullptr); });
     add("rbcLiveParams", rbcLiveParamsInit(), {rbcLiveParamsInit()}, "params",
-        [=](const rbcLiveParams* given) { return live(streams.data(), given, nullptr); });
+        [=](const rbcLiveParams* object) { return live(streams.data(), object, nullptr); });
     addFilled<rbcLiveCounters>("rbcLiveCounters", [=](rbcLiveCounters* counters) {
       return live(streams.data(), nullptr, counters);
     });
@@ -365,7 +365,7 @@ TEST_CASE("struct sizes: every struct that begins with its size is tested") {
   CHECK(tested == expected);
 }
 
-TEST_CASE("struct sizes: what an older program leaves out has its default") {
+TEST_CASE("struct sizes: a field that an older program does not have has its default") {
   Calls calls;
   for (const Input& input : calls.inputs) {
     CAPTURE(std::string(input.type));
@@ -383,7 +383,7 @@ TEST_CASE("struct sizes: what an older program leaves out has its default") {
   }
 }
 
-TEST_CASE("struct sizes: what a newer program adds has to be zero") {
+TEST_CASE("struct sizes: a field that only a newer program has must be zero") {
   constexpr size_t kMore = 24;
   Calls calls;
   for (const Input& input : calls.inputs) {
@@ -398,10 +398,10 @@ TEST_CASE("struct sizes: what a newer program adds has to be zero") {
       for (const size_t more : {size_t{0}, kMore / 2 + 1, kMore - 1}) {
         std::byte& byte = newer.data()[n * (input.size() + kMore) + input.size() + more];
         byte = std::byte{1};
-        const std::string told =
+        const std::string message =
             input.name(n) + "byte " + std::to_string(input.size() + more) + " is set";
         CHECK_FAILS(calls.run(input, newer.data(), &written), RBC_STATUS_INVALID_ARGUMENT,
-                    told.c_str());
+                    message.c_str());
         byte = std::byte{0};
       }
     }
@@ -412,15 +412,15 @@ TEST_CASE("struct sizes: a size that cuts a field, or that no struct has, is ref
   Calls calls;
   for (const Input& input : calls.inputs) {
     CAPTURE(std::string(input.type));
-    const auto own = static_cast<uint32_t>(input.size());
-    for (const uint32_t size : {0u, 4u, own - 4, own - 1, own + 4, 65544u, 0xffffffffu}) {
-      const support::GuardedMemory memory = input.resized(own);
+    const auto known = static_cast<uint32_t>(input.size());
+    for (const uint32_t size : {0u, 4u, known - 4, known - 1, known + 4, 65544u, 0xffffffffu}) {
+      const support::GuardedMemory memory = input.resized(known);
       std::memcpy(memory.data(), &size, sizeof size);
-      const std::string told = input.name(0) + "struct_size is " + std::to_string(size) +
-                               ", expected " + std::to_string(own);
+      const std::string message = input.name(0) + "struct_size is " + std::to_string(size) +
+                                  ", expected " + std::to_string(known);
       std::vector<uint64_t> written;
       CHECK_FAILS(calls.run(input, memory.data(), &written), RBC_STATUS_INVALID_ARGUMENT,
-                  told.c_str());
+                  message.c_str());
     }
   }
 }
@@ -429,18 +429,18 @@ TEST_CASE("struct sizes: the library fills a struct as far as the program knows 
   const Calls calls;
   for (const Output& output : calls.filled) {
     CAPTURE(std::string(output.type));
-    Bytes whole(output.size);
+    Bytes complete(output.size);
     for (const size_t size : {output.size, output.size + 24, output.size - 8, size_t{8}}) {
       CAPTURE(size);
       const support::GuardedMemory memory(size, support::Flush::kEnd);
       std::memset(memory.data(), 0x5a, size);
-      const auto told = static_cast<uint32_t>(size);
-      std::memcpy(memory.data(), &told, sizeof told);
+      const auto struct_size = static_cast<uint32_t>(size);
+      std::memcpy(memory.data(), &struct_size, sizeof struct_size);
       CHECK_SUCCEEDS(output.call(memory.data()));
-      if (size == output.size) std::memcpy(whole.data(), memory.data(), size);
-      CHECK(std::memcmp(memory.data(), &told, sizeof told) == 0);
+      if (size == output.size) std::memcpy(complete.data(), memory.data(), size);
+      CHECK(std::memcmp(memory.data(), &struct_size, sizeof struct_size) == 0);
       const size_t known = std::min(size, output.size);
-      CHECK(std::memcmp(memory.data() + 4, whole.data() + 4, known - 4) == 0);
+      CHECK(std::memcmp(memory.data() + 4, complete.data() + 4, known - 4) == 0);
       for (size_t i = known; i < size; ++i) CHECK(memory.data()[i] == std::byte{0x5a});
     }
     const uint32_t none = 0;

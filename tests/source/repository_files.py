@@ -21,7 +21,7 @@ except ModuleNotFoundError:
 if not pathlib.Path(".github").is_dir():
     sys.exit("SKIPPED: a source distribution does not have these files")
 
-# What a form may have for each kind of field, and what it must have.
+# The attributes that a field of a form may have, and those that it must have.
 ATTRIBUTES = {
     "markdown": ({"value"}, {"value"}),
     "input": ({"label", "description", "placeholder", "value"}, {"label"}),
@@ -104,7 +104,7 @@ def hooks() -> list[str]:
             program = hook["entry"].split()[0]
             known = pathlib.Path(program).is_file() or program == "clang-format"
             if not known and f"{program}) " not in lint:
-                found.append(f"{path}: {program} is no file and no part of scripts/lint.sh")
+                found.append(f"{path}: {program} is neither a file nor a part of scripts/lint.sh")
             if pattern := hook.get("exclude"):
                 re.compile(pattern)
     return found
@@ -137,7 +137,7 @@ def versions() -> list[str]:
     citation = load("CITATION.cff")
     project = pathlib.Path("pyproject.toml").read_text()
     if f'license = "{citation["license"]}"' not in project:
-        found.append("CITATION.cff: has another licence than pyproject.toml")
+        found.append("CITATION.cff: the licence differs from pyproject.toml")
     if str(citation.get("version", version)) != version:
         found.append(f"CITATION.cff: version is {citation['version']}, expected {version}")
     return found
