@@ -114,13 +114,13 @@ fuzz: deps-fuzz ## Fuzz the whole ABI with libFuzzer: SECONDS=600
 	cmake --preset fuzz
 	cmake --build --preset fuzz --target robocache_fuzz
 	mkdir -p build/fuzz/crashes
-	scripts/fuzz_corpus.sh unpack tests/fuzz/corpus.hex build/fuzz/corpus
+	scripts/fuzz_corpus.sh seed tests/fuzz/regressions.hex build/fuzz/corpus
 	build/fuzz/tests/fuzz/robocache_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=600 -timeout=60 -entropic=0 \
 	  -rss_limit_mb=4000 -artifact_prefix=build/fuzz/crashes/ -print_final_stats=1 \
 	  build/fuzz/corpus
 
-fuzz-corpus: ## Put what `make fuzz` has found into tests/fuzz/corpus.hex, as little as covers the same
-	scripts/fuzz_corpus.sh merge build/fuzz/tests/fuzz/robocache_fuzz build/fuzz/corpus tests/fuzz/corpus.hex
+fuzz-corpus: ## Keep of build/fuzz/corpus only the inputs that are needed to reach the same lines
+	scripts/fuzz_corpus.sh merge build/fuzz/tests/fuzz/robocache_fuzz build/fuzz/corpus
 
 fuzz-readers: deps-test package $(STAMPS)/test ## Damage recordings of every format: MUTATIONS=100000
 	$(PY) tests/python/support/fuzz_readers.py --mutations $(or $(MUTATIONS),100000)
@@ -155,7 +155,7 @@ bits-aarch64: deps-aarch64 ## The library for 64-bit ARM, and the golden vectors
 format: deps-format ## Format the C, C++ and CUDA sources
 	# Not the C headers that users read: clang-format cannot align their block comments.
 	git ls-files -co --exclude-standard '*.h' '*.hpp' '*.c' '*.cpp' '*.cu' '*.cuh' \
-	  ':!include/robocache/*.h' ':!tests/abi/headers_*' | xargs -r clang-format -i
+	  ':!include/robocache/*.h' | xargs -r clang-format -i
 
 .PHONY: packages
 packages: deps-packages $(if $(findstring aarch64,$(ARCHITECTURES)),deps-aarch64) $(STAMPS)/packages ## Build and check all packages, for all architectures of GPUs: dist

@@ -19,6 +19,7 @@ import json
 import os
 import pathlib
 import resource
+import struct
 import subprocess
 import sys
 import tempfile
@@ -27,8 +28,10 @@ from typing import Any
 
 import numpy as np
 
-from recordings import BAGS, large_bag
-
+BAGS = {
+    "ROS 2, MCAP": "ros2_mcap_crazyflie_vicon/pitch0bag",
+    "ROS 2, MCAP, custom types": "ros2_mcap_crab_custom/adya_gait",
+}
 CHANNELS = 14
 EPISODE = 500  # frames
 A_FILE = 1_000_000  # frames
@@ -134,11 +137,35 @@ def command(*arguments: Any) -> tuple[float, float, float]:
     return seconds, used, int(run.stderr.split()[-1]) / 1024
 
 
+def large_bag(source: pathlib.Path, target: pathlib.Path, size: float) -> None:
+    """The messages of a bag again and again, with their times after those before."""
+    from rosbags.highlevel import AnyReader
+    from rosbags.rosbag2 import StoragePlugin, Writer
+
+    with AnyReader([source]) as bag:
+        messages = list(bag.messages())
+        span = messages[-1][1] - messages[0][1] + 2_000_000
+        with Writer(target, version=9, storage_plugin=StoragePlugin.MCAP) as out:
+            made = {
+                c.id: out.add_connection(c.topic, c.msgtype, typestore=bag.typestore)
+                for c in bag.connections
+            }
+            written, round_ = 0, 0
+            while written < size:
+                for connection, at, raw in messages:
+                    seconds, rest = struct.unpack_from("<iI", raw, 4)  # of a header, which all have
+                    stamp = divmod(seconds * 10**9 + rest + round_ * span, 10**9)
+                    raw = raw[:4] + struct.pack("<iI", *stamp) + raw[12:]
+                    out.write(made[connection.id], at + round_ * span, raw)
+                    written += len(raw) + 31
+                round_ += 1
+
+
 def of_bags(folder: pathlib.Path, scratch: pathlib.Path, gigabytes: float) -> list[list[str]]:
     rows = []
-    for name in ("ROS 2, MCAP", "ROS 2, MCAP, custom types"):
+    for name, path in BAGS.items():
         bag = scratch / name
-        large_bag(folder / BAGS[name], bag, gigabytes * 1e9)
+        large_bag(folder / path, bag, gigabytes * 1e9)
         for words in (["inspect", bag], ["report", bag, "--html", scratch / "r.html"]):
             seconds, used, memory = command(*words, *(["--overwrite"] * (words[0] == "report")))
             told = f"`{words[0]}`, {gigabytes:g} GB of {name}"

@@ -1,4 +1,4 @@
-"""Draw the results of robocache_bench: docs/images/roofline.svg and docs/images/sweep.svg.
+"""Draw the results of robocache_bench: roofline.svg and sweep.svg, beside the file of results.
 
 python benchmarks/plot.py build/gpu/bench.json
 """
@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 from render import BOUND, bench_frame, copies, sweep_points
 
-IMAGES = pathlib.Path(__file__).resolve().parents[1] / "docs" / "images"
 BLUE, ORANGE, GREEN, VIOLET = "#0B62A4", "#D4572A", "#3D8B57", "#8A5BB5"
 DARK, GREY = "#444444", "#9A9A9A"
 GROUPS = {"resample": BLUE, "fuse": ORANGE, "methods": GREEN, "voxelize": VIOLET, "sweep": GREY}
@@ -76,9 +75,7 @@ def sweeps(frame: DataFrame) -> Figure:
 
 
 if __name__ == "__main__":
-    frame = bench_frame(json.loads(pathlib.Path(sys.argv[1]).read_text()))
+    results = pathlib.Path(sys.argv[1])
+    frame = bench_frame(json.loads(results.read_text()))
     for name, draw in (("roofline", roofline), ("sweep", sweeps)):
-        path = IMAGES / f"{name}.svg"
-        draw(frame).savefig(path, metadata={"Date": None})
-        # Matplotlib leaves spaces at the ends of lines.
-        path.write_text("".join(f"{line.rstrip()}\n" for line in path.read_text().splitlines()))
+        draw(frame).savefig(results.parent / f"{name}.svg", metadata={"Date": None})

@@ -1,11 +1,9 @@
 """Turn benchmark results into Markdown tables.
 
     python benchmarks/render.py build/gpu/bench.json build/gpu/peers-cuda.json
-    python benchmarks/render.py --into docs/performance/figures.md build/gpu/bench.json
 
 Takes what `robocache_bench --benchmark_out=FILE --benchmark_out_format=json` and
-`--json FILE` of peers.py and training.py write. With --into the tables of NAME.json go between the
-lines `<!-- begin NAME -->` and `<!-- end NAME -->` of a document.
+`--json FILE` of peers.py and training.py write.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
-import re
 from typing import Any
 
 import numpy as np
@@ -240,23 +237,9 @@ def render(result: Result) -> str:
     return "\n\n".join(next(kinds[key] for key in kinds if key in result)(result))
 
 
-def insert(document: pathlib.Path, block: str, lines: str) -> None:
-    begin, end = f"<!-- begin {block} -->\n", f"<!-- end {block} -->"
-    match = re.fullmatch(f"(.*{begin}).*({end}.*)", document.read_text(), re.DOTALL)
-    if match is None:
-        raise SystemExit(f"{document} has no lines {begin.strip()!r} and {end!r}")
-    document.write_text(f"{match[1]}\n{lines}\n\n{match[2]}")
-
-
 if __name__ == "__main__":
     style = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=style)
     parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE.json")
-    parser.add_argument("--into", type=pathlib.Path, metavar="DOCUMENT.md")
-    arguments = parser.parse_args()
-    for path in arguments.files:
-        lines = render(json.loads(path.read_text()))
-        if arguments.into is None:
-            print(f"### {path.name}\n\n{lines}\n")
-        else:
-            insert(arguments.into, path.stem, lines)
+    for path in parser.parse_args().files:
+        print(f"### {path.name}\n\n{render(json.loads(path.read_text()))}\n")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The lines of src and of the public headers that the fuzzed calls reach, by llvm-cov: those of the corpus,
-# random ones, and calls whose memory gives out.
+# The lines of src and of the public headers that fuzzed calls reach, by llvm-cov: the regressions, the corpus of
+# `make fuzz` if it exists, random calls, and calls whose memory gives out.
 #
 #   scripts/coverage.sh [CALLS]     30000 random calls by default
 #
@@ -16,8 +16,9 @@ build=build/coverage
 cmake --preset coverage -DROBOCACHE_TEST_PYTHON= >/dev/null
 cmake --build --preset coverage --target robocache_fuzz_replay robocache_faults
 rm -f "$build"/*.profraw
-LLVM_PROFILE_FILE=$build/%p.profraw "$build/tests/fuzz/robocache_fuzz_replay" tests/fuzz/corpus.hex \
-  --calls "$calls" --seed 1 | tail -1
+shopt -s nullglob
+LLVM_PROFILE_FILE=$build/%p.profraw "$build/tests/fuzz/robocache_fuzz_replay" tests/fuzz/regressions.hex \
+  build/fuzz/corpus/* --calls "$calls" --seed 1 | tail -1
 LLVM_PROFILE_FILE=$build/%p.profraw "$build/tests/fuzz/robocache_faults" 30
 llvm-profdata merge -sparse "$build"/*.profraw -o "$build/profile"
 llvm-cov export "$build/librobocache.so" "-instr-profile=$build/profile" -format=text -skip-expansions |

@@ -1,29 +1,27 @@
 #!/usr/bin/env bash
-# The corpus of the tree is one file with an input a line, in hexadecimal, the shortest first.
+# The corpus of libFuzzer: a folder below build, with a file for each input. It grows with each campaign.
 #
-#   fuzz_corpus.sh unpack CORPUS FOLDER          into files, as libFuzzer reads them
-#   fuzz_corpus.sh merge FUZZER FOLDER CORPUS    those of a campaign that cover the same as all
+#   fuzz_corpus.sh seed REGRESSIONS FOLDER    add the inputs that a campaign starts from
+#   fuzz_corpus.sh merge FUZZER FOLDER        delete inputs that reach no line that others do not reach
+#
+# The seeds are the regressions and every input of one byte: the first byte chooses the kind of call.
 set -euo pipefail
 
 case ${1:-} in
-  unpack)
+  seed)
     mkdir -p "$3"
-    number=0
-    while read -r line; do
-      xxd -r -p <<<"$line" >"$3/corpus-$number"
-      number=$((number + 1))
-    done <"$2"
+    { printf '%02x\n' {0..255}; sed -e '/^#/d' -e '/^$/d' "$2"; } |
+      while read -r input; do
+        xxd -r -p <<<"$input" >"$3/seed-$input"
+      done
     ;;
   merge)
-    merged=$(mktemp -d)
-    trap 'rm -rf "$merged"' EXIT
+    merged=$3.merged
+    rm -rf "$merged"
+    mkdir "$merged"
     "$2" -merge=1 -max_len=600 "$merged" "$3"
-    # As much as a tree should carry.
-    for input in "$merged"/*; do
-      xxd -p "$input" | tr -d '\n'
-      echo
-    done | awk '{ print length, $0 }' | sort -n | awk '(total += $1) < 250000 { print $2 }' >"$4"
-    wc -l "$4"
+    rm -rf "$3"
+    mv "$merged" "$3"
     ;;
   *)
     sed -n 's/^# \?//p' "$0" >&2

@@ -11,10 +11,9 @@
 #   bench     robocache_bench, the CUDA part. After it --against FILE fails where a case is slower by
 #             more than 8 % than bench_against.py has recorded, in times of a copy of the same run;
 #             --record FILE records this run
-#   peers     benchmarks/peers.py, a JSON file for each block of tables in
-#             docs/performance/figures.md: on CUDA resample, fuse and calls (peers-cuda), sparse
-#             voxels (sparse-cuda) and grids (voxels-cuda); on two CPU cores all of them
-#             (peers-cpu); within 400 s
+#   peers     benchmarks/peers.py, which writes a JSON file for each set of tables: on CUDA
+#             resample, fuse and calls (peers-cuda), sparse voxels (sparse-cuda) and grids
+#             (voxels-cuda); on two CPU cores all of them (peers-cpu); within 400 s
 #   training  benchmarks/training.py: a training loop by RoboCache and by others (some 90 s); real
 #             episodes from ROBOCACHE_DATA/unitree_g1
 #

@@ -8,7 +8,7 @@ case ${1:-build} in
   build) ;;
   packages) packages+=(openjdk-17-jdk-headless mono-mcs) ;;
   test)
-    packages+=(doctest-dev abigail-tools openjdk-17-jdk-headless junit5 mono-mcs)
+    packages+=(doctest-dev openjdk-17-jdk-headless junit5 mono-mcs)
     packages+=(clang libclang-rt-dev) # the sanitizers
     packages+=(chromium)              # reports as a browser shows them
     ;;

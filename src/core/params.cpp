@@ -15,19 +15,11 @@ namespace {
 
 }  // namespace
 
-void failSize(const char* argument, uint32_t size, size_t first_size, size_t own_size) {
+void failSize(const char* argument, uint32_t size, size_t own_size) {
   char what[128];
-  const bool small = size < first_size;
-  if (!small && size < own_size) {
-    std::snprintf(what, sizeof what,
-                  "struct_size is %" PRIu32
-                  ", which no release had, expected %zu (use the struct's initializer)",
-                  size, own_size);
-    failStruct(argument, what);
-  }
   std::snprintf(what, sizeof what,
-                "struct_size is %" PRIu32 ", expected %s%zu (use the struct's initializer)", size,
-                small ? "at least " : "", small ? first_size : own_size);
+                "struct_size is %" PRIu32 ", expected %zu (use the struct's initializer)", size,
+                own_size);
   failStruct(argument, what);
 }
 

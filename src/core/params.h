@@ -6,7 +6,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include "first_sizes.h"
 #include "read_once.h"
 #include "status.h"
 
@@ -43,7 +42,7 @@ bool isZero(const uint64_t (&reserved)[Words]) {
 }
 
 // Whoever passes null for the argument puts its name before the message.
-[[noreturn]] void failSize(const char* argument, uint32_t size, size_t first_size, size_t own_size);
+[[noreturn]] void failSize(const char* argument, uint32_t size, size_t own_size);
 [[noreturn]] void failStride(uint32_t size, uint32_t stride);
 [[noreturn]] void failByte(const char* argument, uint32_t byte, size_t own_size);
 [[noreturn]] void failReserved(const char* argument);
@@ -54,15 +53,15 @@ bool isZero(const uint64_t (&reserved)[Words]) {
 // The struct_size that opens a caller's struct. Read it once: no more than it said may be touched.
 inline uint32_t structSize(const void* given) { return readOnce<uint32_t>(given); }
 
-// `size` is what structSize() gave, `defaults` what the initializer does.
+// `size` is what structSize() gave, `defaults` what the initializer does. A shorter struct is that of an
+// older caller, and has the defaults in its missing fields. A longer one is that of a newer caller.
 template <class Params>
 Params readParams(const void* given, uint32_t size, const Params& defaults, const char* argument) {
-  constexpr uint32_t first_size = kFirstSize<Params>;
-  static_assert(first_size <= sizeof(Params), "structs only grow");
+  static_assert(alignof(Params) == 8);
   constexpr uint32_t max_size = 65536;
   // No compiler gives a struct a size that cuts a field, such as a pointer, in two.
-  if (size < first_size || size > max_size || size % alignof(Params) != 0) {
-    detail::failSize(argument, size, first_size, sizeof(Params));
+  if (size < alignof(Params) || size > max_size || size % alignof(Params) != 0) {
+    detail::failSize(argument, size, sizeof(Params));
   }
   const auto* bytes = static_cast<const unsigned char*>(given);
   for (uint32_t i = sizeof(Params); i < size; ++i) {

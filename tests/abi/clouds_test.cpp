@@ -95,7 +95,6 @@ struct Unproject {
   }
   static std::vector<support::StructOf<Unproject>> structs() {
     return {{"params",
-             136,
              sizeof(rbcUnprojectParams),
              [](Unproject& c) -> void* { return &c.params; },
              [](Unproject& c, const void* s) {
@@ -170,7 +169,6 @@ struct Farthest {
   }
   static std::vector<support::StructOf<Farthest>> structs() {
     return {{"params",
-             72,
              sizeof(rbcFarthestPointsParams),
              [](Farthest& c) -> void* { return &c.params; },
              [](Farthest& c, const void* s) {
@@ -223,7 +221,6 @@ struct TakeRows {
   }
   static std::vector<support::StructOf<TakeRows>> structs() {
     return {{"params",
-             48,
              sizeof(rbcTakeRowsParams),
              [](TakeRows& c) -> void* { return &c.params; },
              [](TakeRows& c, const void* s) {

@@ -155,7 +155,6 @@ struct Reserved {
 template <class Call>
 struct StructOf {
   const char* name;
-  uint32_t first_size;  // of the release that brought it
   size_t size;
   void* (*of)(Call&);
   void (*pass)(Call&, const void*);  // another one in its place

@@ -82,18 +82,6 @@ TEST_CASE("exports: the list is what the headers declare") {
                 "; listed only: ", difference(listed, declared));
 }
 
-TEST_CASE("exports: the program of release 0.1 calls every function of that release") {
-  const auto declared = declaredIn("tests/abi/headers_0_1/robocache");
-  REQUIRE_MESSAGE(declared.size() >= 30, "headers of 0.1 are missing");
-  const auto called = matches(outputOf("nm -D --undefined-only " RBC_TEST_CALLER), "U (rbc\\w+)");
-  CHECK_MESSAGE(called == declared, "not called: ", difference(declared, called));
-  // And finds them under the version that they had.
-  const auto first = matches(outputOf("nm -D --defined-only " RBC_TEST_LIBRARY),
-                             " (rbc\\w+)@@ROBOCACHE_" + std::to_string(RBC_ABI_VERSION) + "\\n");
-  CHECK_MESSAGE(first == declared, "moved: ", difference(declared, first),
-                "; added: ", difference(first, declared));
-}
-
 TEST_CASE("exports: the SONAME carries the ABI version, and little is needed") {
   const std::string dynamic = outputOf("readelf -d " RBC_TEST_LIBRARY);
   CHECK(matches(dynamic, "SONAME.*\\[(.*)\\]") ==

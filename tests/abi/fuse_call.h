@@ -153,7 +153,6 @@ struct Call {
   static std::vector<support::StructOf<Call>> structs() {
     return {
         {"params",
-         48,
          sizeof(rbcFuseParams),
          [](Call& c) -> void* { return &c.params; },
          [](Call& c, const void* s) { c.used_params = static_cast<const rbcFuseParams*>(s); },
@@ -161,7 +160,6 @@ struct Call {
          true,
          RBC_CHECK_TIMES},
         {"streams[1].params",
-         128,
          sizeof(rbcResampleParams),
          [](Call& c) -> void* { return &c.stream_params[1]; },
          [](Call& c, const void* s) {

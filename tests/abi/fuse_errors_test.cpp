@@ -51,8 +51,7 @@ TEST_CASE("fuse errors: the number of streams") {
 TEST_CASE("fuse errors: struct_size of the streams") {
   constexpr auto kStatus = RBC_STATUS_INVALID_ARGUMENT;
   constexpr uint32_t kSize = sizeof(rbcFuseStream);
-  constexpr uint32_t kFirstSize = 64;
-  for (const uint32_t size : {0u, 4u, kFirstSize - 8, 0xffffffffu}) {
+  for (const uint32_t size : {0u, 4u, kSize - 4, 0xffffffffu}) {
     const std::string told = std::to_string(size);
     checkError<Call>({kStatus, "streams[0]: struct_size is " + told,
                       [&](Call& c) { c.streams[0].struct_size = size; }});
@@ -63,33 +62,6 @@ TEST_CASE("fuse errors: struct_size of the streams") {
     checkError<Call>({kStatus, "streams[2]: struct_size " + told,
                       [&](Call& c) { c.streams[2].struct_size = size; }});
   }
-}
-
-TEST_CASE("fuse errors: an array of a newer caller is walked by the caller's size") {
-  struct Newer {
-    rbcFuseStream known;
-    unsigned char more[24];
-  };
-  Call call;
-  Newer newer[Call::kStreams] = {};
-  for (int n = 0; n < Call::kStreams; ++n) {
-    newer[n].known = call.streams[n];
-    newer[n].known.struct_size = sizeof(Newer);
-  }
-  call.used_streams = &newer[0].known;
-  for (const int n : {0, 1, 2}) {
-    for (const int i : {0, 23}) {
-      newer[n].more[i] = 1;
-      const std::string stream = "streams[" + std::to_string(n) + "]: ";
-      const std::string byte =
-          "byte " + std::to_string(static_cast<int>(sizeof(rbcFuseStream)) + i) + " is set";
-      CHECK_FAILS(call.run(), RBC_STATUS_INVALID_ARGUMENT, stream.c_str(), byte.c_str());
-      CHECK(call.untouched());
-      newer[n].more[i] = 0;
-    }
-  }
-  CHECK_SUCCEEDS(call.run());
-  call.checkOutputs();
 }
 
 TEST_CASE("fuse errors: an array is not read past its end, whatever an element says") {

@@ -155,7 +155,7 @@ struct Struct {
 std::map<std::type_index, Struct> describeStructs() {
   std::map<std::type_index, Struct> structs;
 #define SIZE(type, bytes) static_assert(sizeof(type) == (bytes))
-#define RELEASED(type, first_bytes)                      \
+#define GROWS(type, bytes)                               \
   structs[typeid(const type*)].size = sizeof(type);      \
   structs[typeid(const type*)].init = [](void* memory) { \
     *static_cast<type*>(memory) = type##Init();          \
@@ -164,7 +164,7 @@ std::map<std::type_index, Struct> describeStructs() {
   structs[typeid(const type*)].fields.push_back({#field, offset, typeid(field_type)})
 #include "structs.inc"
 #undef SIZE
-#undef RELEASED
+#undef GROWS
 #undef FIELD
   return structs;
 }

@@ -1,7 +1,7 @@
-// The frozen baseline of ABI version 1: sizes, offsets and values that programs were compiled with.
+// The baseline of ABI version 1: sizes, offsets and values that programs were compiled with.
 // A struct with a struct_size may grow at its end, and no other may.
 //
-// A line here may be added, never changed or taken away, but with a new ABI version.
+// Once ABI version 1 is released, a line here may be added, but not changed or removed.
 #include <algorithm>
 #include <cstddef>
 #include <type_traits>
@@ -143,8 +143,9 @@ VALUE(RBC_WINDOWS_ANCHOR_TIMES, 2u);
 
 #define SIZE(type, bytes) \
   static_assert(sizeof(type) == (bytes), "the size of " #type " has changed")
-#define RELEASED(type, first_bytes) \
-  static_assert(sizeof(type) >= (first_bytes) && alignof(type) == 8, #type " has shrunk")
+#define GROWS(type, bytes) \
+  SIZE(type, bytes);       \
+  static_assert(alignof(type) == 8, #type " begins with struct_size and has 8-byte fields")
 #define FIELD(type, field, offset, field_type)                                     \
   static_assert(offsetof(type, field) == (offset), #type "." #field " has moved"); \
   static_assert(std::is_same_v<decltype(type::field), field_type>,                 \

@@ -75,7 +75,7 @@ TEST_CASE("live errors: what it is made of") {
     refuse(kInvalid, "clock_offset: is ", with([&](auto& s) { s.clock_offset = offset; }));
   }
   refuse(kInvalid, "clock_offset_ticks", with([](auto& s) { s.clock_offset_ticks = 1; }));
-  refuse(kInvalid, "struct_size", with([](auto& s) { s.struct_size = 40; }));
+  refuse(kInvalid, "struct_size", with([](auto& s) { s.struct_size = 44; }));
   refuse(kInvalid, "reserved", with([](auto& s) { s.reserved[2] = 1; }));
   refuse(RBC_STATUS_DTYPE_MISMATCH, "dtype", with([](auto& s) { s.dtype = {0, 7, 1}; }));
   refuse(RBC_STATUS_DTYPE_MISMATCH, "values", with([](auto& s) { s.dtype = support::kI32; }));

@@ -115,7 +115,6 @@ struct Call {
   static std::vector<support::StructOf<Call>> structs() {
     return {
         {"params",
-         128,
          sizeof(rbcResampleParams),
          [](Call& c) -> void* { return &c.params; },
          [](Call& c, const void* s) { c.used_params = static_cast<const rbcResampleParams*>(s); },

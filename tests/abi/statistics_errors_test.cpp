@@ -118,7 +118,6 @@ struct Call {
   static std::vector<support::StructOf<Call>> structs() {
     return {
         {"params",
-         80,
          sizeof(rbcStatisticsParams),
          [](Call& c) -> void* { return &c.params; },
          [](Call& c, const void* s) { c.used_params = static_cast<const rbcStatisticsParams*>(s); },
@@ -127,7 +126,6 @@ struct Call {
          true,
          RBC_STATISTICS_PER_ROW},
         {"result",
-         96,
          sizeof(rbcStatisticsResult),
          [](Call& c) -> void* { return &c.result; },
          [](Call& c, const void* s) { c.used_result = static_cast<const rbcStatisticsResult*>(s); },

@@ -94,7 +94,6 @@ struct Call {
   }
   static std::vector<support::StructOf<Call>> structs() {
     return {{"params",
-             152,
              sizeof(rbcTsdfParams),
              [](Call& c) -> void* { return &c.params; },
              [](Call& c, const void* s) { c.used_params = static_cast<const rbcTsdfParams*>(s); },

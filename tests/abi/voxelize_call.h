@@ -126,7 +126,6 @@ struct Dense : Clouds {
   static std::vector<support::StructOf<Dense>> structs() {
     return {
         {"params",
-         144,
          sizeof(rbcVoxelizeParams),
          [](Dense& c) -> void* { return &c.params; },
          [](Dense& c, const void* s) { c.used_params = static_cast<const rbcVoxelizeParams*>(s); },
@@ -225,7 +224,6 @@ struct Sparse : Clouds {
   static std::vector<support::StructOf<Sparse>> structs() {
     return {
         {"params",
-         136,
          sizeof(rbcVoxelizeSparseParams),
          [](Sparse& c) -> void* { return &c.params; },
          [](Sparse& c, const void* s) {
@@ -233,7 +231,6 @@ struct Sparse : Clouds {
          },
          {RBC_RESERVED(rbcVoxelizeSparseParams, reserved)}},
         {"voxels",
-         104,
          sizeof(rbcSparseVoxels),
          [](Sparse& c) -> void* { return &c.voxels; },
          [](Sparse& c, const void* s) { c.used_voxels = static_cast<const rbcSparseVoxels*>(s); },

@@ -219,7 +219,6 @@ struct Call {
   static std::vector<support::StructOf<Call>> structs() {
     return {
         {"params",
-         48,
          sizeof(rbcWindowsParams),
          [](Call& c) -> void* { return &c.params; },
          [](Call& c, const void* s) { c.used_params = static_cast<const rbcWindowsParams*>(s); },
@@ -227,7 +226,6 @@ struct Call {
          true,
          RBC_CHECK_TIMES | RBC_WINDOWS_ANCHOR_TIMES},
         {"streams[1].params",
-         128,
          sizeof(rbcResampleParams),
          [](Call& c) -> void* { return &c.stream_params[1]; },
          [](Call& c, const void* s) {

@@ -30,7 +30,7 @@ TEST_CASE("windows errors: the array of streams") {
       {{kInvalid, "num_streams: is 0, expected 1 to 16", [](Call& c) { c.num_streams = 0; }},
        {kInvalid, "num_streams: is -1, expected 1 to 16", [](Call& c) { c.num_streams = -1; }},
        {kInvalid, "num_streams: is 17, expected 1 to 16", [](Call& c) { c.num_streams = 17; }},
-       {kInvalid, "streams[0]: struct_size is 0, expected at least 200",
+       {kInvalid, "streams[0]: struct_size is 0, expected 200",
         [](Call& c) { c.streams[0].struct_size = 0; }},
        {kInvalid, "streams[1]: struct_size is 208, expected 200 as streams[0]",
         [](Call& c) { c.streams[1].struct_size = 208; }},

@@ -12,11 +12,11 @@ class Fields {
  public:
   Fields(){
 #define SIZE(type, bytes) static_assert(true)
-#define RELEASED(type, bytes) static_assert(true)
+#define GROWS(type, bytes) static_assert(true)
 #define FIELD(type, name, offset, ctype) add<ctype>(#type, #name, offset)
 #include "abi/structs.inc"
 #undef FIELD
-#undef RELEASED
+#undef GROWS
 #undef SIZE
   }
 

@@ -1,12 +1,11 @@
 // Fuzzed calls without libFuzzer: of files, or as many random ones as asked for.
 //
-//   robocache_fuzz_replay [--every N] FILE...    a .hex file has an input a line; every Nth of them
+//   robocache_fuzz_replay FILE...              a .hex file has an input a line; # begins a comment
 //   robocache_fuzz_replay --calls N --seed S
 //
 // Random call i of seed S is that of seed S + i: --calls 1 --seed S + i plays it alone.
 #include <malloc.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -30,18 +29,16 @@ int play(fuzz::Session& session, const std::vector<uint8_t>& bytes, const std::s
   }
 }
 
-// One input, or in a file that ends in .hex one a line, of which every `every`th.
-int playFile(fuzz::Session& session, const std::filesystem::path& path, uint64_t every,
-             uint64_t* played) {
+// One input, or one on each line of a file that ends in .hex.
+int playFile(fuzz::Session& session, const std::filesystem::path& path, uint64_t* played) {
   std::ifstream file(path, std::ios::binary);
   if (path.extension() != ".hex") {
     ++*played;
     return play(session, {std::istreambuf_iterator<char>(file), {}}, path);
   }
   int defects = 0;
-  uint64_t number = 0;
-  for (std::string line; std::getline(file, line); ++number) {
-    if (number % every != 0) continue;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
     ++*played;
     std::vector<uint8_t> bytes;
     for (size_t i = 0; i + 1 < line.size(); i += 2) {
@@ -60,7 +57,6 @@ int main(int argc, char** argv) {
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
   uint64_t calls = 0;
   uint64_t seed = 1;
-  uint64_t every = 1;
   uint64_t played = 0;
   int defects = 0;
   fuzz::Session session(fuzz::machinesHere());
@@ -71,10 +67,8 @@ int main(int argc, char** argv) {
       calls = std::strtoull(argv[++i], nullptr, 10);
     } else if (std::strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
       seed = std::strtoull(argv[++i], nullptr, 10);
-    } else if (std::strcmp(argv[i], "--every") == 0 && i + 1 < argc) {
-      every = std::max<uint64_t>(1, std::strtoull(argv[++i], nullptr, 10));
     } else {
-      defects += playFile(session, argv[i], every, &played);
+      defects += playFile(session, argv[i], &played);
     }
   }
   for (uint64_t n = 0; n < calls && defects < 20; ++n) {

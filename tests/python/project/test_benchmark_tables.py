@@ -168,16 +168,9 @@ def test_profile(tmp_path: Path) -> None:
     ]
 
 
-def test_into_a_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = {"environment": {"gpu": "G"}, "loops": [], "skipped": {}}
-    file, document = tmp_path / "training.json", tmp_path / "figures.md"
-    file.write_text(json.dumps(result))
-    text = "a\n<!-- begin {0} -->\n{1}\n<!-- end {0} -->\nb\n"
-    document.write_text(text.format("peers", "old") + text.format("training", "old\nold"))
-    monkeypatch.setattr(sys, "argv", ["render.py", "--into", str(document), str(file)])
+def test_command(tmp_path, monkeypatch, capsys) -> None:
+    file = tmp_path / "training.json"
+    file.write_text(json.dumps({"environment": {"gpu": "G"}, "loops": [], "skipped": {}}))
+    monkeypatch.setattr(sys, "argv", ["render.py", str(file)])
     runpy.run_path(str(BENCHMARKS / "render.py"), run_name="__main__")
-    expected = text.format("peers", "old") + text.format("training", "\ngpu G\n")
-    assert document.read_text() == expected
-    document.write_text("no block")
-    with pytest.raises(SystemExit, match="begin training"):
-        runpy.run_path(str(BENCHMARKS / "render.py"), run_name="__main__")
+    assert capsys.readouterr().out == "### training.json\n\ngpu G\n\n"
