@@ -81,5 +81,5 @@ def test_the_page_names_every_command():
     from robocache._cli.app import app
 
     for command in app.registered_commands:
-        name = command.callback.__name__
+        name = command.callback.__name__.replace("_", "-")
         assert f"`robocache {name}" in page, name

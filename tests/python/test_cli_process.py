@@ -27,6 +27,7 @@ COMMANDS = (
     "voxelize",
     "cloud",
     "report",
+    "demo-data",
     "info",
 )
 
