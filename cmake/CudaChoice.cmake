@@ -1,9 +1,9 @@
 # Whether the CUDA backend is built, and for which GPUs.
 #
-# ROBOCACHE_CUDA=ON builds it and OFF does not. AUTO builds it where nvcc is found and somebody will run it:
-# a GPU is present, architectures are named (CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS in the environment), or
-# the build is a package for other machines (ROBOCACHE_PORTABLE). Compiling all kernels takes minutes, and
-# where none of these is true nothing can run them.
+# ROBOCACHE_CUDA=ON builds it and OFF does not. AUTO builds it where nvcc is found and something can run it: a
+# GPU is present, architectures are named (CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS in the environment), or the
+# build is a package for other machines (ROBOCACHE_PORTABLE). Elsewhere the minutes that the kernels take to
+# compile are in vain.
 #
 # Sets RBC_WITH_CUDA to 0 or 1. With 0, RBC_CUDA_LEFT_OUT says why and what to do: CMake prints it, and so
 # does the library. With 1, CMAKE_CUDA_ARCHITECTURES and rbc_cuda_code say which GPUs the kernels are for.
