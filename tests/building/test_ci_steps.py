@@ -1,4 +1,4 @@
-""".ci/steps.sh runs steps and prints a table of their times, and .ci/run uses it for all it does."""
+""".ci/steps.sh runs steps and prints a table of their times."""
 
 from __future__ import annotations
 
