@@ -57,7 +57,7 @@ def run(tmp_path):
 
 
 def test_all_jobs(run):
-    status, output, calls = run()
+    status, output, calls = run("arm", "packages", "sanitizers", "tests")
     assert status == 0, output
     table = table_of(output)
     assert list(table) == [
@@ -76,6 +76,7 @@ def test_all_jobs(run):
 @pytest.mark.parametrize(
     "job, steps",
     [
+        (None, ["debian", "library", "requirements", "package", "lint", "test", "asan", "tsan"]),
         ("tests", ["debian", "library", "requirements", "package", "lint", "test"]),
         ("sanitizers", ["debian", "requirements", "asan", "tsan"]),
         ("packages", ["debian", "requirements", "packages"]),
@@ -83,7 +84,7 @@ def test_all_jobs(run):
     ],
 )
 def test_one_job(run, job, steps):
-    status, output, _ = run(job)
+    status, output, _ = run(*filter(None, [job]))
     assert status == 0, output
     assert list(table_of(output)) == [*steps, "all"]
 
