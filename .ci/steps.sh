@@ -2,7 +2,7 @@
 # Steps of a script, with their times: `source .ci/steps.sh`.
 #
 #   step NAME COMMAND...     runs a command; the script ends if it fails
-#   start NAME COMMAND...    runs one beside the others; its output is kept
+#   start NAME COMMAND...    runs one in the background; its output is kept
 #   finish NAME              waits for it, prints its output; the script ends if it fails
 #
 # However the script ends, a table of all steps follows: seconds, and which failed or did not finish.
@@ -53,7 +53,7 @@ step() {
 start() {
   steps_check_name "$1"
   echo "== $1: started"
-  set -m # a process group of its own, so that it can be stopped with all that it runs
+  set -m # its own process group, so that it can be stopped with all that it runs
   steps_run "$@" >"$steps_log/$1.out" 2>&1 </dev/null &
   set +m
   step_pid[$1]=$!
@@ -72,6 +72,7 @@ finish() {
 steps_end() {
   local status=$? name seconds ended
   trap - EXIT
+  ((BASHPID == $$)) || exit "$status" # a step that a signal ends before it has its own traps
   for name in "${!step_pid[@]}"; do
     kill -- "-${step_pid[$name]}" 2>/dev/null || true
     wait "${step_pid[$name]}" 2>/dev/null || true

@@ -22,7 +22,7 @@ sleep 0.1
 
 @pytest.fixture
 def run(tmp_path):
-    """Run `.ci/run` in a tree of its own: (exit status, output, what was called)."""
+    """Run `.ci/run` in a separate tree: (exit status, output, what was called)."""
     shutil.copytree(ROOT / ".ci", tmp_path / "tree" / ".ci")
     (tmp_path / "tree" / "scripts").mkdir()
     (tmp_path / "bin").mkdir()

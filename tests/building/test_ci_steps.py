@@ -57,32 +57,32 @@ def test_a_step_may_be_a_function_and_ends_at_the_first_command_that_fails():
     assert "one\n" in done.stdout and "two\n" not in done.stdout
 
 
-def test_steps_beside_others():
+def test_steps_in_the_background():
     script = """
     begin=$(date +%s%N)
-    start beside bash -c 'echo kept; sleep 1'
+    start later bash -c 'echo kept; sleep 1'
     step first sleep 1
-    finish beside
+    finish later
     (($(date +%s%N) - begin < 1900000000))
     """
     done = run(script)
     assert done.returncode == 0, done.stdout
-    order = [done.stdout.index(text) for text in ("beside: started", "first: 1.", "kept\n")]
+    order = [done.stdout.index(text) for text in ("later: started", "first: 1.", "kept\n")]
     assert order == sorted(order)
-    assert float(table_of(done.stdout)["beside"][0]) >= 1
+    assert float(table_of(done.stdout)["later"][0]) >= 1
 
 
-def test_one_beside_that_fails_ends_the_script():
-    done = run("start beside bash -c 'echo kept; exit 3'\nfinish beside\nstep never true")
+def test_one_in_the_background_that_fails_ends_the_script():
+    done = run("start later bash -c 'echo kept; exit 3'\nfinish later\nstep never true")
     assert done.returncode == 3
     assert "kept\n" in done.stdout
-    assert table_of(done.stdout)["beside"][1] == "failed (3)"
+    assert table_of(done.stdout)["later"][1] == "failed (3)"
 
 
 def test_what_still_runs_is_stopped():
-    done = run("start beside sleep 50\nstep bad false")
+    done = run("start later sleep 50\nstep bad false")
     assert done.returncode == 1
-    assert table_of(done.stdout)["beside"] == ("-", "not finished")
+    assert table_of(done.stdout)["later"] == ("-", "not finished")
 
 
 def test_a_script_that_is_stopped_prints_the_table(tmp_path):
@@ -97,7 +97,8 @@ def test_a_script_that_is_stopped_prints_the_table(tmp_path):
         assert process.wait(timeout=30) == 143
     table = table_of((tmp_path / "out").read_text().replace("Terminated\n", ""))
     assert list(table) == ["one", "two", "three", "all"]
-    assert table["two"] == table["three"] == ("-", "not finished")
+    assert table["two"] == ("-", "not finished")
+    assert table["three"][1] in ("not finished", "failed (143)")  # bash may see its end first
 
 
 def test_names_that_are_used_twice_are_refused():

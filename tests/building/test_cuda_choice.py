@@ -38,13 +38,13 @@ class Machine:
         self.add_program("nvcc")
 
     def add_gpus(self, *capabilities):
-        self.add_program("nvidia-smi", "".join(f"{each}\\n" for each in capabilities))
+        self.add_program("nvidia-smi", "".join(f"{number}\\n" for number in capabilities))
 
     def configure(self, environment=None, processor="x86_64", **variables):
         """Return the variables that the script sets, and its log."""
         script = self.folder / "script.cmake"
-        shown = "".join(f'message("RESULT {name}=${{{name}}}")\n' for name in RESULTS)
-        script.write_text(f'include("{ROOT}/cmake/CudaChoice.cmake")\n{shown}')
+        messages = "".join(f'message("RESULT {name}=${{{name}}}")\n' for name in RESULTS)
+        script.write_text(f'include("{ROOT}/cmake/CudaChoice.cmake")\n{messages}')
         variables = {
             "ROBOCACHE_CUDA": "AUTO",
             "ROBOCACHE_GPU_FILES": f"{self.devices}/nvidia[0-9]*;{self.devices}/nvgpu",

@@ -22,7 +22,7 @@ from blocks import blocks_of  # noqa: E402
 INSTALLS = os.environ.get("ROBOCACHE_TEST_INSTALL") == "yes"
 BLOCKS = blocks_of(ROOT / "README.md")[:2]
 
-# `python3` makes a folder to activate, `pip` notes what it was asked for, and `robocache` is the
+# `python3` makes a folder to activate, `pip` notes its requirement, and `robocache` is the
 # package under test.
 PROGRAMS = {
     "python3": """
@@ -82,11 +82,11 @@ def test_the_shell_block_prints_what_the_page_says(clone):
 @pytest.mark.skipif(INSTALLS, reason="pip itself checks the extras")
 def test_the_extras_exist(clone):
     folder, _ = clone
-    asked = re.fullmatch(r"\.\[([a-z,]+)\]\n", (folder / "requirement").read_text())
+    named = re.fullmatch(r"\.\[([a-z,]+)\]\n", (folder / "requirement").read_text())
     project = (ROOT / "pyproject.toml").read_text()
     extras = project.split("[project.optional-dependencies]\n")[1].split("\n[")[0]
     known = re.findall(r"^([a-z0-9]+) = \[", extras, re.M)
-    assert asked and set(asked[1].split(",")) <= set(known)
+    assert named and set(named[1].split(",")) <= set(known)
     # `all` names every reader: those that an error of robocache.data may ask for.
     nested = re.search(r'^all = \["robocache\[([a-z0-9,]+)\]"\]$', extras, re.M)
     assert sorted(set(known) - {"all", "ray", "rerun"}) == nested[1].split(",")

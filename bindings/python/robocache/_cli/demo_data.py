@@ -129,10 +129,10 @@ def simulate_arm(seed: int = 7) -> dict[str, SimulatedStream]:
         ideal = np.arange(begin_s, end_s, 1 / rate_hz)
         # Clipped, so that a reading never overtakes the one before it.
         t = ideal + np.clip(rng.normal(0, jitter_s, len(ideal)), -0.45 / rate_hz, 0.45 / rate_hz)
-        kept = rng.random(len(t)) >= lost
+        is_kept = rng.random(len(t)) >= lost
         for begin, length in dropouts:
-            kept &= (t < begin) | (t > begin + length)
-        return t[kept & (t >= 0)]
+            is_kept &= (t < begin) | (t > begin + length)
+        return t[is_kept & (t >= 0)]
 
     def stream(
         t: np.ndarray,
@@ -186,4 +186,4 @@ def _write_csv(path: str, stream: SimulatedStream) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("time_ns", *stream.channels))
         for time, row in zip(stream.times[order], values[order]):
-            writer.writerow((time, *map(str, row)))  # a float32 in as few digits as tell it apart
+            writer.writerow((time, *map(str, row)))  # the fewest digits that give the float32
