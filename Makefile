@@ -24,6 +24,9 @@ SHELL := /bin/bash
 export CC CXX ARCHITECTURES AARCH64_CUDA
 # The packages are built in the C locale, whose objects serve the other builds as well.
 export CCACHE_SLOPPINESS ?= locale
+# Python keeps what it compiled, in .venv, also where the environment says otherwise: pip compiles nothing
+# there, and the tests start more than a thousand processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 DEPS ?= yes
 DATA ?=
