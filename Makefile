@@ -10,7 +10,8 @@
 #   SECONDS=600    of `make fuzz`;  HOURS=1  of `make soak`;  MUTATIONS=100000  of `make fuzz-readers`
 #   ARCHITECTURES="x86_64 aarch64"  what `make packages` makes them for (default: this machine's)
 #   AARCH64_CUDA=OFF  of these, those for 64-bit ARM without CUDA
-#   CUDA_ARCH=90   the one GPU architecture to build for where nvcc is found (default: this GPU's)
+#   CUDA_ARCH=90   builds the CUDA backend for this one GPU architecture (default: this machine's GPU;
+#                  without a GPU, the CPU only)
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -23,12 +24,17 @@ SHELL := /bin/bash
 export CC CXX ARCHITECTURES AARCH64_CUDA
 # The packages are built in the C locale, whose objects serve the other builds as well.
 export CCACHE_SLOPPINESS ?= locale
+# Python keeps what it compiled, in .venv, also where the environment says otherwise: pip compiles nothing
+# there, and the tests start more than a thousand processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 DEPS ?= yes
 DATA ?=
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
-CUDA_ARCH ?= $(or $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null \
-                    | head -n 1 | tr -d .),90)
+# cmake/CudaChoice.cmake decides what is built; where a GPU is, it is built for that one only.
+CUDA_ARCH ?= $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null \
+                     | sed -nE 's/^([89]|[0-9]{2})\.([0-9])$$/\1\2/p' | head -n 1)
+CUDA_NAMED := $(if $(CUDA_ARCH),CMAKE_CUDA_ARCHITECTURES=$(CUDA_ARCH)-real)
 
 ifeq ($(DEPS),no)
 PY := $(or $(shell command -v $(PYTHON)),$(error PYTHON=$(PYTHON) is not found))
@@ -48,7 +54,7 @@ JOBS := $(shell nproc)
 PACKAGE_SOURCES := pyproject.toml CMakeLists.txt $(shell find include src kernels bindings/*.i bindings/*.py \
   bindings/python cmake tests/abi/exports.txt -type f -not -name '*.pyc' 2>/dev/null)
 
-CONFIGURE := cmake --preset release -DCMAKE_CUDA_ARCHITECTURES=$(CUDA_ARCH)-real
+CONFIGURE := cmake --preset release $(CUDA_NAMED:%=-D%)
 
 # $(call run-tests,PRESET): run ctest, close with the sum, and fail if a test failed.
 define run-tests
@@ -193,8 +199,7 @@ endif
 .PHONY: package
 package: $(STAMPS)/package
 $(STAMPS)/package: $(STAMPS)/build $(PACKAGE_SOURCES)
-	$(PIP) install . --no-build-isolation --no-deps \
-	  --config-settings=cmake.define.CMAKE_CUDA_ARCHITECTURES=$(CUDA_ARCH)-real
+	$(PIP) install . --no-build-isolation --no-deps $(CUDA_NAMED:%=--config-settings=cmake.define.%)
 	@touch $@
 
 $(STAMPS)/test: $(STAMPS)/demo

@@ -45,7 +45,8 @@ void openCuda(rbcContext& context, const rbcContextParams& params) {
 #else
   static_cast<void>(context);
   static_cast<void>(params);
-  fail(RBC_STATUS_UNSUPPORTED, "CUDA: this build of the library has no CUDA backend");
+  fail(RBC_STATUS_UNSUPPORTED,
+       "CUDA: this build of the library has no CUDA backend: " RBC_CUDA_LEFT_OUT);
 #endif
 }
 

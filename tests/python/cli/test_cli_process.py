@@ -25,6 +25,7 @@ COMMANDS = (
     "voxelize",
     "cloud",
     "report",
+    "demo-data",
     "info",
 )
 

@@ -109,7 +109,8 @@ def test_gradients(case):
         return first, second
 
     assert torch.autograd.gradcheck(function, (values, other))
-    assert torch.autograd.gradgradcheck(function, (values, other))
+    # The function is linear: the second derivative is checked along random directions, which is fast.
+    assert torch.autograd.gradgradcheck(function, (values, other), fast_mode=True)
 
 
 @pytest.mark.parametrize("case", CASES)

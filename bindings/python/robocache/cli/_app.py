@@ -16,6 +16,7 @@ from .. import __version__
 from .._printable import printable
 from . import _common as common
 from .cloud import cloud
+from .demo_data import demo_data
 from .info import info
 from .inspect import inspect
 from .report import report
@@ -104,6 +105,7 @@ for _command, _example in (
     (voxelize, "robocache voxelize sweeps --voxel-size 0.2 -o voxels.npz"),
     (cloud, "robocache cloud depth --intrinsics k.json --points 1024 -o clouds"),
     (report, "robocache report flight.mcap --html flight.html"),
+    (demo_data, "robocache demo-data arm"),
     (info, "robocache info"),
 ):
     _class = _Inspect if _command is inspect else None

@@ -1,0 +1,97 @@
+# shellcheck shell=bash
+# Steps of a script, with their times: `source .ci/steps.sh`.
+#
+#   step NAME COMMAND...     runs a command; the script ends if it fails
+#   start NAME COMMAND...    runs one in the background; its output is kept
+#   finish NAME              waits for it, prints its output; the script ends if it fails
+#
+# However the script ends, a table of all steps follows: seconds, and which failed or did not finish.
+
+set -euo pipefail
+
+steps_log=$(mktemp -d)
+steps_begin=$(date +%s%N)
+step_names=()
+declare -A step_pid=()
+
+steps_seconds() {  # since a time in nanoseconds
+  local ns=$(($(date +%s%N) - $1))
+  printf '%d.%d' $((ns / 1000000000)) $((ns / 100000000 % 10))
+}
+
+steps_run() {  # NAME COMMAND...: notes when it began, and its seconds and status once it ends
+  local name=$1 begin status
+  shift
+  begin=$(date +%s%N)
+  set +e # not `|| status=$?`, in which functions would go on after a command that fails
+  (
+    set -e
+    "$@"
+  )
+  status=$?
+  set -e
+  echo "$(steps_seconds "$begin") $status" >"$steps_log/$name.result"
+  return "$status"
+}
+
+steps_check_name() {
+  if [[ ! $1 =~ ^[A-Za-z0-9._-]+$ || -e $steps_log/$1.begun ]]; then
+    echo "steps.sh: \"$1\": expected a name of letters, digits, '.', '_' and '-', once" >&2
+    exit 2
+  fi
+  : >"$steps_log/$1.begun"
+  step_names+=("$1")
+}
+
+step() {
+  steps_check_name "$1"
+  echo "== $1"
+  steps_run "$@"
+  echo "== $1: $(cut -d' ' -f1 "$steps_log/$1.result") s"
+}
+
+start() {
+  steps_check_name "$1"
+  echo "== $1: started"
+  set -m # its own process group, so that it can be stopped with all that it runs
+  steps_run "$@" >"$steps_log/$1.out" 2>&1 </dev/null &
+  set +m
+  step_pid[$1]=$!
+}
+
+finish() {
+  local status=0
+  wait "${step_pid[$1]}" || status=$?
+  unset "step_pid[$1]"
+  echo "== $1"
+  cat "$steps_log/$1.out"
+  ((status == 0)) || exit "$status"
+  echo "== $1: $(cut -d' ' -f1 "$steps_log/$1.result") s"
+}
+
+steps_end() {
+  local status=$? name seconds ended
+  trap - EXIT
+  ((BASHPID == $$)) || exit "$status" # a step that a signal ends before it has its own traps
+  for name in "${!step_pid[@]}"; do
+    kill -- "-${step_pid[$name]}" 2>/dev/null || true
+    wait "${step_pid[$name]}" 2>/dev/null || true
+  done
+  echo
+  printf '%9s  %s\n' seconds step
+  for name in "${step_names[@]}"; do
+    if [[ -e $steps_log/$name.result ]]; then
+      read -r seconds ended <"$steps_log/$name.result"
+      ((ended == 0)) && ended='' || ended="  failed ($ended)"
+    else
+      seconds=- ended='  not finished'
+    fi
+    printf '%9s  %s%s\n' "$seconds" "$name" "$ended"
+  done
+  printf '%9s  %s\n' "$(steps_seconds "$steps_begin")" all
+  rm -rf "$steps_log"
+  exit "$status"
+}
+trap steps_end EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
