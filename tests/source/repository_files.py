@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The files that a host of repositories reads are right: they parse, and what they name exists.
 
-    python tests/source/repository_files.py    in the root of the repository
+python tests/source/repository_files.py    in the root of the repository
 """
 
 from __future__ import annotations
