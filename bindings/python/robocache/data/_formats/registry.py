@@ -66,7 +66,7 @@ def open(
     Parameters
     ----------
     path
-        A file or a folder. Names that are not UTF-8 may be bytes, or strings as :func:`os.fsdecode`
+        A file or a folder. Names that are not UTF-8 may be bytes, or strings as ``os.fsdecode``
         returns them; control characters in them are escaped in all output.
     damaged
         "refuse": damage is an error, that says where it is. "keep": what can be read is, and
