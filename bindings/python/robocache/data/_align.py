@@ -57,7 +57,7 @@ def align(
     Parameters
     ----------
     given
-        A :class:`Recording`, which becomes one episode, or :class:`Episodes` with times.
+        A :class:`Recording`, which becomes one episode, or :class:`robocache.Episodes` with times.
     rate
         Times a second; or, of a recording, the times themselves, in the unit of its own.
     methods

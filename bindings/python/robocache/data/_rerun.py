@@ -37,7 +37,7 @@ def save_rerun(
     Parameters
     ----------
     given
-        A :class:`Recording` or :class:`Episodes`.
+        A :class:`Recording` or :class:`robocache.Episodes`.
     path
         Of the file, which is written beside its place and then renamed.
     rate

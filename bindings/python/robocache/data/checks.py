@@ -130,7 +130,7 @@ def check(
     Parameters
     ----------
     given
-        A :class:`~robocache.data.Recording` or :class:`~robocache.data.Episodes`. Recordings that
+        A :class:`~robocache.data.Recording` or :class:`robocache.Episodes`. Recordings that
         are not in memory are gone through piece by piece: it takes the memory of their times.
     max_gap
         In seconds: longer intervals are gaps; None: those above 2.5 median intervals.

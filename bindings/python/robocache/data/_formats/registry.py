@@ -55,13 +55,13 @@ def open(
     kinds: Mapping[str, Any] | None = None,
     time: str | None = None,
 ) -> Recording | Episodes | PointCloud | PointClouds | Any:
-    """Open a recording or a data set, of whatever format it is: that is told by its content.
+    """Open a recording or a data set. Its content decides the format, not its name.
 
-    LeRobot v2.1 and v3, HDF5 of robomimic and ALOHA, and Zarr replay buffers become
-    :class:`Episodes`; ROS 1 bags, ROS 2 bags (sqlite3, MCAP), and folders of CSV, Parquet or .npy
-    files a :class:`Recording` (or :class:`Episodes`, where they tell of some); PCD files and .bin
-    sweeps of KITTI and nuScenes a :class:`PointCloud`. Only an index is read: the rest when it is
-    asked for.
+    LeRobot v2.0 to v3.0, HDF5 of robomimic and ALOHA, and Zarr replay buffers become
+    :class:`robocache.Episodes`. ROS 1 bags, ROS 2 bags (sqlite3, MCAP), and CSV, Parquet and .npy
+    files become a :class:`Recording`, or :class:`robocache.Episodes` where they say where episodes
+    are. A PCD file or a .bin sweep of KITTI or nuScenes becomes a :class:`PointCloud`, a folder of
+    them :class:`PointClouds`. Only an index is read; the rest is read when it is used.
 
     Parameters
     ----------

@@ -507,7 +507,7 @@ def report_html(
     Parameters
     ----------
     given
-        A :class:`Recording` or :class:`Episodes`.
+        A :class:`Recording` or :class:`robocache.Episodes`.
     path
         Of the file. It is written beside its place and then renamed.
     max_gap, jitter, unit
