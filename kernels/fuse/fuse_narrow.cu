@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "dtype.h"
 #include "fuse/fuse_narrow_kernel.cuh"
 #include "fuse/shared_recordings.cuh"
 #include "fuse/stream_checks.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
-#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace narrow_streams {

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "dtype.h"
 #include "element_of.h"
 #include "fuse/find_sample.cuh"
 #include "fuse/fuse_kernels.h"
@@ -15,7 +16,6 @@
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
 #include "runtime/tiling.h"
-#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace rows {

@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "dtype.h"
 #include "rotation_problem.h"
 #include "runtime/aligned_vec.cuh"
 #include "runtime/cuda_state.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
-#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace {

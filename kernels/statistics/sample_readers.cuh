@@ -1,9 +1,9 @@
 // How a thread reads the samples of its channel.
 #pragma once
 
+#include "dtype.h"
 #include "runtime/aligned_vec.cuh"
 #include "statistics_problem.h"
-#include "visit_dtype.h"
 
 namespace rbc::cuda {
 namespace statistics {

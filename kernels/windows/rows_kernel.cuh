@@ -9,8 +9,8 @@
 // are missing or neutral - is in functions of its own.
 #pragma once
 
+#include "dtype.h"
 #include "runtime/pdl.cuh"
-#include "visit_dtype.h"
 #include "windows/pose_channels.cuh"
 #include "windows/rows_vectors.cuh"
 

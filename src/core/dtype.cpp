@@ -1,6 +1,5 @@
 #include "dtype.h"
 #include "status.h"
-#include "visit_dtype.h"
 
 namespace rbc {
 namespace {

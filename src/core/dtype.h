@@ -48,6 +48,26 @@ inline constexpr DType kFloatDTypes[] = {
 inline constexpr DType kIntegerDTypes[] = {RBC_INTEGER_DTYPES(RBC_VALUE)};
 #undef RBC_VALUE
 
+// The storage of a dtype that is known at compile time.
+template <DType kDType>
+struct StorageOf;
+#define RBC_STORAGE(name, storage, code, text) \
+  template <>                                  \
+  struct StorageOf<DType::name> {              \
+    using type = storage;                      \
+  };
+RBC_DTYPES(RBC_STORAGE)
+#undef RBC_STORAGE
+
+template <class T>
+struct Tag {
+  using type = T;
+};
+
+namespace detail {
+[[noreturn]] void failDispatch(DType dtype);
+}
+
 constexpr int sizeOf(DType dtype) noexcept {
   constexpr uint8_t kSizes[] = {
 #define RBC_SIZE(name, storage, code, text) sizeof(storage),

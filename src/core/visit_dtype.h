@@ -7,26 +7,6 @@
 
 namespace rbc {
 
-// The storage of a dtype that is known at compile time.
-template <DType kDType>
-struct StorageOf;
-#define RBC_STORAGE(name, storage, code, text) \
-  template <>                                  \
-  struct StorageOf<DType::name> {              \
-    using type = storage;                      \
-  };
-RBC_DTYPES(RBC_STORAGE)
-#undef RBC_STORAGE
-
-template <class T>
-struct Tag {
-  using type = T;
-};
-
-namespace detail {
-[[noreturn]] void failDispatch(DType dtype);
-}
-
 // Calls visitor(Tag<storage>) for a float dtype. A miss is an error, never silence.
 template <class Visitor>
 decltype(auto) visitFloat(DType dtype, Visitor&& visitor) {

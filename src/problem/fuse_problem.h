@@ -6,7 +6,6 @@
 #include "locate.h"
 #include "ragged.h"
 #include "valid_samples.h"
-#include "visit_dtype.h"
 
 namespace rbc {
 

@@ -5,7 +5,6 @@
 #include "output.h"
 #include "pinhole.h"
 #include "real.h"
-#include "visit_dtype.h"
 
 namespace rbc {
 

@@ -9,7 +9,6 @@
 #include "output.h"
 #include "ragged.h"
 #include "real.h"
-#include "visit_dtype.h"
 #include "voxel.h"
 
 namespace rbc {

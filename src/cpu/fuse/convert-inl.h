@@ -15,7 +15,7 @@
 
 #include "hwy/highway.h"
 #include "real.h"
-#include "visit_dtype.h"
+#include "dtype.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rbc::cpu {

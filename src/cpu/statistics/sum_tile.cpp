@@ -8,8 +8,8 @@
 
 #include "hwy/foreach_target.h"
 
+#include "dtype.h"
 #include "hwy/highway.h"
-#include "visit_dtype.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rbc::cpu {
