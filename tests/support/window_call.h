@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "statistics/accumulator.h"
+#include "accumulator.h"
 #include "robocache/windows.h"
 #include "run.h"
 
