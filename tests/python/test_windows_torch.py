@@ -109,7 +109,7 @@ def test_gradients(case):
         return first, second
 
     assert torch.autograd.gradcheck(function, (values, other))
-    # The function is linear: the second derivative is checked along random directions, which is fast.
+    # The function is linear: random directions, which are fast, suffice for second derivatives.
     assert torch.autograd.gradgradcheck(function, (values, other), fast_mode=True)
 
 
