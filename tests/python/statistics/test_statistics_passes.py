@@ -10,6 +10,7 @@ import pytest
 
 import robocache as rbc
 import statistics_reference as reference
+from spawned import counted
 
 LEVELS = (0.0, 0.001, 0.25, 0.5, 0.9, 0.99, 1.0)
 # Of values in the longest test: 40 take minutes on two cores.
@@ -88,14 +89,6 @@ def test_more_than_memory_holds():
 
 
 # ---- processes that share a pass ----------------------------------------------------------------
-
-
-def counted(start, pieces):
-    """The state `start` and these pieces, as bytes."""
-    accumulator = rbc.StatisticsAccumulator.from_bytes(start)
-    for piece in pieces:
-        accumulator.update(piece)
-    return accumulator.to_bytes()
 
 
 @pytest.fixture(scope="module")
