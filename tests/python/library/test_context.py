@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import robocache as rbc
+from spawned import resample_in_child
 
 VALUES = np.arange(2 * 100 * 8, dtype=np.float32).reshape(2, 100, 8)
 TIMES = np.arange(100.0)
@@ -253,13 +254,6 @@ def test_the_gil_is_released_during_a_call(fused):
 # ---- forks --------------------------------------------------------------------------------------
 
 
-def resample_in_child(queue, context):
-    out = rbc.resample(VALUES, TIMES, QUERIES, backend=context)
-    big = np.zeros((16, 1000, 64), np.float32)
-    rbc.resample(big, np.arange(1000.0), np.linspace(0, 999, 1000), backend=context)
-    queue.put(out)
-
-
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("explicit", [False, True])
 def test_a_forked_child_uses_cpu_contexts_made_before(explicit):
@@ -268,7 +262,8 @@ def test_a_forked_child_uses_cpu_contexts_made_before(explicit):
     rbc.resample(big, np.arange(1000.0), np.linspace(0, 999, 1000), backend=context)
     fork = multiprocessing.get_context("fork")
     queue = fork.Queue()
-    children = [fork.Process(target=resample_in_child, args=(queue, context)) for _ in range(3)]
+    arguments = (queue, context, VALUES, TIMES, QUERIES)
+    children = [fork.Process(target=resample_in_child, args=arguments) for _ in range(3)]
     for child in children:
         child.start()
     for _ in children:
@@ -282,7 +277,8 @@ def test_a_forked_child_uses_cpu_contexts_made_before(explicit):
 def test_a_spawned_child():
     spawn = multiprocessing.get_context("spawn")
     queue = spawn.Queue()
-    child = spawn.Process(target=resample_in_child, args=(queue, None))
+    arguments = (queue, None, VALUES, TIMES, QUERIES)
+    child = spawn.Process(target=resample_in_child, args=arguments)
     child.start()
     np.testing.assert_array_equal(queue.get(timeout=120), ANSWER)
     child.join(60)

@@ -8,6 +8,7 @@ import pytest
 
 import robocache as rbc
 import statistics_reference as reference
+from spawned import counted
 
 LEVELS = (0.0, 0.01, 0.1, 0.25, 0.5, 0.9, 0.99, 1.0)
 NAMES = ("count", "nonfinite", "min", "max", "mean", "std", "quantiles")
@@ -104,13 +105,6 @@ def test_torch_and_jax_results():
     assert result.mean.tolist() == [5.0, 6.0]
 
 
-def _count(arguments):
-    state, piece = arguments
-    accumulator = rbc.StatisticsAccumulator.from_bytes(state)
-    accumulator.update(piece)
-    return accumulator.to_bytes()
-
-
 def test_processes_share_a_pass_by_bytes():
     values = _random(3).normal(size=(4000, 2)).astype("f4")
     pieces = np.array_split(values, 4)
@@ -119,7 +113,7 @@ def test_processes_share_a_pass_by_bytes():
         more = True
         while more:
             start = main.to_bytes()
-            for state in pool.map(_count, [(start, piece) for piece in pieces]):
+            for state in pool.starmap(counted, [(start, [piece]) for piece in pieces]):
                 main.merge(rbc.StatisticsAccumulator.from_bytes(state))
             more = main.next_pass()
     require_same(main.result(), reference.statistics(values, LEVELS))

@@ -10,6 +10,7 @@ import pytest
 
 import robocache as rbc
 import statistics_reference as reference
+from spawned import counted, ranked
 
 LEVELS = (0.0, 0.001, 0.25, 0.5, 0.9, 0.99, 1.0)
 # Of values in the longest test: 40 take minutes on two cores.
@@ -90,14 +91,6 @@ def test_more_than_memory_holds():
 # ---- processes that share a pass ----------------------------------------------------------------
 
 
-def counted(start, pieces):
-    """The state `start` and these pieces, as bytes."""
-    accumulator = rbc.StatisticsAccumulator.from_bytes(start)
-    for piece in pieces:
-        accumulator.update(piece)
-    return accumulator.to_bytes()
-
-
 @pytest.fixture(scope="module")
 def workers():
     with multiprocessing.get_context("spawn").Pool(2) as pool:
@@ -126,37 +119,13 @@ def test_workers_give_the_same_bytes_whatever_the_split(workers, dtype, passes):
         assert total.to_bytes() == alone.to_bytes()
 
 
-def ranked(rank, meeting, values):
-    """One rank's part of torch.distributed: every rank ends with the state of all of them."""
-    from datetime import timedelta
-
-    import torch.distributed as ranks
-
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    ranks.init_process_group(
-        "gloo", f"file://{meeting}", timedelta(seconds=60), world_size=2, rank=rank
-    )
-    try:
-        total = rbc.StatisticsAccumulator(values.shape[-1], LEVELS)
-        more = True
-        while more:
-            states = [b""] * ranks.get_world_size()
-            ranks.all_gather_object(states, counted(total.to_bytes(), np.array_split(values, 3)))
-            for state in states:
-                total.merge(rbc.StatisticsAccumulator.from_bytes(state))
-            more = total.next_pass()
-        return total.to_bytes()
-    finally:
-        ranks.destroy_process_group()
-
-
 def test_two_ranks_of_torch(workers, tmp_path):
     torch = pytest.importorskip("torch")
     if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
         pytest.skip("torch is built without torch.distributed or without gloo")
     values = random_values(4000)
     parts = np.split(values, [1300])
-    arguments = [(rank, tmp_path / "meeting", part) for rank, part in enumerate(parts)]
+    arguments = [(rank, tmp_path / "meeting", part, LEVELS) for rank, part in enumerate(parts)]
     states = workers.starmap_async(ranked, arguments, chunksize=1).get(timeout=200)
     alone = rbc.StatisticsAccumulator(2, LEVELS)
     assert in_passes(alone, [values]) == 2
