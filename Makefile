@@ -5,7 +5,7 @@
 #   PYTHON=python  makes the virtual environment, or with DEPS=no runs everything itself
 #   LOCKED=yes     Python packages of build, lint and packages in the versions, and with the hashes, of
 #                  requirements/locked
-#   LINT=quick     of `make lint`: all but clang-tidy
+#   LINT=quick     of `make lint`: all but what takes minutes
 #   COMPILERS="gcc-11 clang-19"  of `make test-compilers` (default: those of scripts/test_compilers.sh)
 #   AGAINST=FILE   of `make bench`: fails where a case is slower than recorded;  RECORD=FILE  records
 #   SECONDS=600    of `make fuzz`;  HOURS=1  of `make soak`;  MUTATIONS=100000  of `make fuzz-readers`
