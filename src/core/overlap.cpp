@@ -2,6 +2,7 @@
 #include "status.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace rbc {

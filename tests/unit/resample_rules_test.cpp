@@ -1,4 +1,5 @@
 // The rules of resample.h on rows short enough to work out by hand.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <limits>
+#include <type_traits>
 
 #include "fuse/channel_groups.h"
 #include "fuse/fuse_builder.h"
