@@ -2,7 +2,7 @@
 #include "status.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 namespace rbc {
