@@ -5,7 +5,8 @@
 #   PYTHON=python  makes the virtual environment, or with DEPS=no runs everything itself
 #   LOCKED=yes     Python packages of build, lint and packages in the versions, and with the hashes, of
 #                  requirements/locked
-#   LINT=quick     of `make lint`: all but clang-tidy
+#   LINT=quick     of `make lint`: all but what takes minutes
+#   COMPILERS="gcc-11 clang-19"  of `make test-compilers` (default: those of scripts/test_compilers.sh)
 #   AGAINST=FILE   of `make bench`: fails where a case is slower than recorded;  RECORD=FILE  records
 #   SECONDS=600    of `make fuzz`;  HOURS=1  of `make soak`;  MUTATIONS=100000  of `make fuzz-readers`
 #   ARCHITECTURES="x86_64 aarch64"  what `make packages` makes them for (default: this machine's)
@@ -66,7 +67,7 @@ endef
 .PHONY: help
 help: ## Print this list
 	@echo "RoboCache $$(sed -n 's/^#define RBC_VERSION_[A-Z]* //p' include/robocache/base.h | paste -sd.)"
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 	@sed -n '/^#   [A-Z]/s/^#  / /p' Makefile
 
 .PHONY: demo
@@ -83,6 +84,10 @@ test: deps-test package $(STAMPS)/test ## Build and run every test
 .PHONY: test-ray
 test-ray: deps-build package $(STAMPS)/ray ## Test on a cluster of Ray of two nodes, here
 	$(PY) -m pytest -q tests/python/ray/test_ray.py
+
+.PHONY: test-compilers
+test-compilers: deps-test ## Build and test with other versions of GCC and Clang, and with libc++
+	scripts/test_compilers.sh $(COMPILERS)
 
 .PHONY: build
 build: deps-build ## Build librobocache.so: build/release

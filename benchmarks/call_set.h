@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <deque>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "cases.h"
 

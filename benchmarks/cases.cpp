@@ -1,8 +1,12 @@
 #include "cases.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "cases_text.h"
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "backends.h"
 #include "call_set.h"

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "resampling.h"
 #include "support/random.h"

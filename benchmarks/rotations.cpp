@@ -2,10 +2,14 @@
 // 10M quat_xyzw to rot6d_rows f32.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "cases.h"
 #include "robocache/rotations.h"

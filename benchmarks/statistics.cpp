@@ -6,10 +6,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "cases.h"
 #include "robocache/statistics.h"

@@ -1,6 +1,7 @@
 // The points and the features of a case of voxelization, the same ones at each call.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <thread>

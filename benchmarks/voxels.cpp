@@ -1,8 +1,14 @@
 #include "voxels.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdio>
+#include <iterator>
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace bench {
 namespace {

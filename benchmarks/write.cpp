@@ -3,6 +3,7 @@
 // repeats.
 
 #include <cstdio>
+#include <string>
 
 #include "backends.h"
 #include "cases.h"

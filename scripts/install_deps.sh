@@ -6,9 +6,9 @@ set -euo pipefail
 packages=(g++ cmake ninja-build ccache pkg-config libhwy-dev python3 python3-dev python3-venv)
 case ${1:-build} in
   build) ;;
-  packages) packages+=(openjdk-17-jdk-headless mono-mcs) ;;
+  packages) packages+=(default-jdk-headless mono-mcs) ;;
   test)
-    packages+=(doctest-dev openjdk-17-jdk-headless junit5 mono-mcs)
+    packages+=(doctest-dev default-jdk-headless junit5 mono-mcs)
     packages+=(clang libclang-rt-dev) # the sanitizers
     packages+=(chromium)              # reports as a browser shows them
     ;;

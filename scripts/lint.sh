@@ -2,15 +2,15 @@
 # What reads sources without running them. Each tool that is missing is named and left out; with STRICT=yes
 # that is a failure too.
 #
-#   scripts/lint.sh [quick|ruff|mypy|bandit|secrets|licences|shellcheck|cppcheck|analyzer|clang-tidy]...
+#   scripts/lint.sh [quick|ruff|mypy|bandit|secrets|licences|shellcheck|cppcheck|analyzer|clang-tidy|includes]...
 #
-# All of them by default, side by side; `quick` is all but clang-tidy, which takes minutes and needs build/clang
-# configured, or another preset in TIDY_BUILD.
+# All of them by default, side by side; `quick` is all but the last two, which take minutes. clang-tidy needs
+# build/clang configured, or another preset in TIDY_BUILD. `includes` needs clang-tidy 17 or later.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
 quick=(ruff mypy bandit secrets licences shellcheck cppcheck analyzer)
-if (($# == 0)); then set -- "${quick[@]}" clang-tidy; fi
+if (($# == 0)); then set -- "${quick[@]}" clang-tidy includes; fi
 if [[ $* == quick ]]; then set -- "${quick[@]}"; fi
 kMissing=3
 
@@ -43,6 +43,28 @@ tidy() {
     xargs -P "$(nproc)" -n 4 clang-tidy -p "$build" --quiet 2>/dev/null
 }
 
+# Each file includes the headers of the standard library that it uses: what other headers happen to include differs
+# between libraries and their releases. The newest clang-tidy that is installed and knows the check.
+includes() {
+  local tidy output
+  for tidy in clang-tidy-{22,21,20,19,18,17} clang-tidy none; do
+    if "$tidy" --checks='-*,misc-include-cleaner' --list-checks 2>/dev/null | grep -q include-cleaner; then break; fi
+  done
+  if [[ $tidy == none ]]; then return $kMissing; fi
+  # Files are read by themselves, headers too, so other errors than a header that is not found do not
+  # count. CMake writes entry_points.h.
+  # shellcheck disable=SC2016 # expanded by the shell inside
+  output=$(git ls-files 'src/*.h' 'src/*.cpp' 'tests/*.h' 'tests/*.cpp' 'include/*.hpp' |
+    xargs -P "$(nproc)" -n 8 bash -c '
+      "$0" --config="{Checks: \"-*,misc-include-cleaner\"}" --quiet "$@" -- -x c++ -std=c++17 \
+        -I{include,src/{core,math,problem,api,cpu},kernels,tests} -DRBC_WITH_CUDA=0 2>/dev/null; true' "$tidy" |
+    grep -E 'no header providing "std::|file not found' | grep -v "'entry_points.h'" | sort -u)
+  if [[ $output ]]; then
+    echo "$output"
+    return 1
+  fi
+}
+
 check() {
   case $1 in
     ruff) run ruff check . ;;
@@ -66,6 +88,7 @@ check() {
       command -v clang-tidy >/dev/null || return $kMissing
       tidy
       ;;
+    includes) includes ;;
     *)
       echo "lint.sh: unknown part '$1'" >&2
       exit 2

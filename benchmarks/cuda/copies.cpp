@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <stdexcept>
 
 #include "device.h"
 #include "kernels.h"

@@ -1,9 +1,12 @@
 #include "context.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <memory>
+#include <utility>
 
 #include "fork.h"
 #include "guard.h"

@@ -1,5 +1,6 @@
 #include "operands.h"
 
+#include <cstddef>
 #include <cstdio>
 #include <new>
 

@@ -2,6 +2,7 @@
 #include "status.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 namespace rbc {

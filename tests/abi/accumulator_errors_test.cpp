@@ -1,6 +1,9 @@
 // What accumulators refuse, and that their state is then as it was.
 #include <cmath>
+#include <cstddef>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "support/accumulator.h"
 #include "support/expect.h"

@@ -2,9 +2,12 @@
 // to exact quantiles.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "support/accumulator.h"
 #include "support/expect.h"

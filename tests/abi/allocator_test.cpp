@@ -1,6 +1,9 @@
 // A caller's allocator, and that nothing is allocated once a context has warmed up.
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "abi/fuse_kinds.h"

@@ -1,6 +1,8 @@
 // Contexts: creation, what they tell, streams, workspace.
 #include <algorithm>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "support/expect.h"
 #include "support/run.h"

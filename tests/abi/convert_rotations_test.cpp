@@ -1,5 +1,6 @@
 // rbcConvertRotations at its edges, and what it refuses; on CUDA the same bits, also out of a graph.
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <vector>

@@ -1,7 +1,12 @@
 // Tensors without elements: their data may be null, and their strides are any numbers. Every operation
 // takes them, and writes what there is to write.
+#include <cstddef>
+#include <cstring>
+#include <initializer_list>
 #include <limits>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "abi/error_table.h"

@@ -1,6 +1,8 @@
 // A good call of rbcFuse for tests to spoil: three streams on one clock, each of another kind.
 #pragma once
 
+#include <cstddef>
+#include <cstring>
 #include <initializer_list>
 #include <string>
 #include <utility>

@@ -1,5 +1,9 @@
 // Everything that rbcFuse must refuse: by a message that names the stream and the argument.
+#include <cstddef>
+#include <cstring>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "abi/fuse_call.h"
 

@@ -1,6 +1,7 @@
 // Calls of rbcFuse with any number of streams, each of another kind, where a context wants them.
 #pragma once
 
+#include <cstddef>
 #include <cstring>
 #include <iterator>
 #include <utility>

@@ -1,4 +1,7 @@
 // rbcFuse at its edges: nothing to do, as few streams as there can be, and as many.
+#include <cstring>
+#include <vector>
+
 #include "abi/fuse_call.h"
 
 namespace {

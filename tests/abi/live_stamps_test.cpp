@@ -1,6 +1,7 @@
 // Live fusion of stamps that a broken driver may send: without a time, from the far future, from a clock
 // that was set, late ones; and the ages that show it.
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <type_traits>
 

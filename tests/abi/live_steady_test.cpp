@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <vector>
 
 #include "abi/live_call.h"
 #include "abi/malloc_counter.h"

@@ -1,4 +1,5 @@
 // Live fusion in the C++ wrapper, as a program uses it.
+#include <utility>
 #include <vector>
 
 #include "robocache/robocache.hpp"

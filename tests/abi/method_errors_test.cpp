@@ -1,7 +1,11 @@
 // What rbcResample must refuse of methods, groups of channels and the affine part.
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "abi/resample_call.h"
 

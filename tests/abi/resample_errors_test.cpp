@@ -1,6 +1,11 @@
 // Everything that rbcResample must refuse, but for methods, groups of channels and the affine part,
 // which have a file of their own.
+#include <cstddef>
+#include <cstring>
+#include <initializer_list>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "abi/resample_call.h"
 

@@ -1,6 +1,7 @@
 // One context in several threads at once: the second call is refused, and nothing is spoiled.
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <functional>
 #include <mutex>
 #include <stdexcept>

@@ -2,6 +2,7 @@
 // struct lies at the end of its page, and another thread changes one field between two values, each
 // of which alone is harmless.
 #include <atomic>
+#include <cstring>
 #include <thread>
 
 #include "abi/fuse_call.h"

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "fuse_kinds.h"
 #include "support/expect.h"
@@ -104,7 +107,8 @@ TEST_CASE("small stack: windows of every kind, into accumulators too") {
   for (const int32_t level : support::simdLevels()) {
     const Context context = support::cpuContext(2, level);
     for (uint64_t seed = 0; seed < 60; ++seed) {
-      const support::WindowCall windows = support::RandomWindows(seed).make(support::varietyOf(seed), seed % 2 == 0);
+      const support::WindowCall windows =
+          support::RandomWindows(seed).make(support::varietyOf(seed), seed % 2 == 0);
       support::PlacedWindows placed(context, windows);
       checkStack("windows, seed " + std::to_string(seed), [&] { return placed.call(context); });
     }

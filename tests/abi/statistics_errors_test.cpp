@@ -1,7 +1,9 @@
 // rbcStatistics: a good call, and what is refused.
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
+#include <vector>
 
 #include "abi/common_errors.h"
 #include "robocache/statistics.h"

@@ -1,9 +1,14 @@
 // Structs that begin with struct_size, as programs of other releases pass them: shorter, longer, and of
 // sizes that no compiler gives. Every such struct of structs.inc is here, in a call that works.
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "support/expect.h"
 #include "support/run.h"

@@ -1,4 +1,9 @@
 // Owned tensors and copies.
+#include <cstddef>
+#include <cstring>
+#include <utility>
+#include <vector>
+
 #include "support/expect.h"
 #include "support/run.h"
 #include "support/sanitizers.h"

@@ -1,5 +1,7 @@
 // Everything that rbcVoxelizeTsdf must refuse.
+#include <initializer_list>
 #include <limits>
+#include <string>
 
 #include "abi/tsdf_call.h"
 

@@ -1,7 +1,11 @@
 // Everything that rbcVoxelize and rbcVoxelizeSparse must refuse, but for what is wrong with their
 // outputs, which has a file of its own.
 #include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <initializer_list>
 #include <limits>
+#include <string>
 
 #include "abi/voxelize_call.h"
 

@@ -1,6 +1,7 @@
 // Calls of each kind of voxelization on random clouds, where a context wants them.
 #pragma once
 
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <vector>

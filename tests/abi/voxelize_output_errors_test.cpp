@@ -1,5 +1,6 @@
 // What rbcVoxelize and rbcVoxelizeSparse must refuse of their outputs.
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 #include "abi/voxelize_call.h"

@@ -1,4 +1,6 @@
 // rbcVoxelizeSparse on clouds small enough to voxelize by hand, and at its edges.
+#include <vector>
+
 #include "abi/voxelize_call.h"
 
 namespace {

@@ -2,7 +2,12 @@
 // with rbcVoxelizeSparse.
 #include <cfenv>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <initializer_list>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "abi/voxelize_call.h"
 

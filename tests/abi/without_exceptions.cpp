@@ -1,6 +1,7 @@
 // Compiled with -fno-exceptions, and linked with what is not.
 #include "without_exceptions.h"
 
+#include <string>
 #include <vector>
 
 #include "robocache/robocache.hpp"

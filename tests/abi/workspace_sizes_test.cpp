@@ -1,6 +1,8 @@
 // Grids of up to 2^62 voxels, and what they take of workspace: told as it is or refused, never wrapped.
 // The volumes are addresses alone.
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "abi/error_table.h"
 

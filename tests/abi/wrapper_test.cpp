@@ -1,6 +1,7 @@
 // The C++ wrapper, as a program uses it.
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <type_traits>

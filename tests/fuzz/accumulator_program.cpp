@@ -1,6 +1,7 @@
 // Accumulators: updates, merges, passes, exported states with flipped bits, results.
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "fuzz/fill.h"
 #include "fuzz/programs.h"

@@ -1,7 +1,9 @@
 #include "fuzz/call.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
+#include <string>
 
 namespace fuzz {
 namespace {

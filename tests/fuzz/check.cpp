@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "fuzz/fields.h"

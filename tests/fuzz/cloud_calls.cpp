@@ -1,4 +1,6 @@
 // rbcUnproject, rbcFarthestPoints, rbcTakeRows and rbcConvertRotations.
+#include <initializer_list>
+
 #include "fuzz/calls.h"
 #include "fuzz/fill.h"
 

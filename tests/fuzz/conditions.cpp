@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <string>
 
 #include "fuzz/calls.h"
 #include "fuzz/conditions.h"

@@ -1,4 +1,5 @@
 // Contexts: parameters of any kind, and their small functions.
+#include <cstring>
 #include <type_traits>
 
 #include "fuzz/programs.h"

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <string>
 
 #include "fuzz/calls.h"
 #include "fuzz/check.h"

@@ -1,7 +1,10 @@
 #include "fuzz/fields.h"
 
 #include <map>
+#include <set>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include "robocache/robocache.h"
 

@@ -9,9 +9,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
+#include <exception>
+#include <mutex>
+#include <string>
 #include <string_view>
 #include <thread>
 

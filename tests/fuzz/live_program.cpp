@@ -1,6 +1,7 @@
 // Live fusion: pushes of any times, in any order, and fusions between them.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "fuzz/fill.h"

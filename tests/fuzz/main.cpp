@@ -12,7 +12,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <ios>
 #include <iterator>
+#include <string>
 #include <thread>
 
 #include "fuzz/session.h"

@@ -1,5 +1,7 @@
 #include "fuzz/programs.h"
 
+#include <string>
+
 namespace fuzz {
 
 rbcStatus_t Transcript::ended(rbcStatus_t status, const std::string& function,

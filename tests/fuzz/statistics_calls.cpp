@@ -1,5 +1,6 @@
 // rbcStatistics, rbcTensorCopy and rbcTensorNormalize.
 #include <algorithm>
+#include <cstring>
 
 #include "fuzz/calls.h"
 #include "fuzz/fill.h"

@@ -1,6 +1,7 @@
 // rbcWindows.
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 #include "fuzz/calls.h"
 #include "fuzz/fill.h"

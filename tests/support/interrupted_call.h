@@ -1,9 +1,11 @@
 // Calls that are ended half way, at each of their polls.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "context.h"

@@ -3,7 +3,11 @@
 #include <cfloat>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <iterator>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "reference_methods.h"
 #include "reference_rules.h"

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <map>
+#include <string>
+#include <vector>
 
 namespace support {
 namespace {

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <iterator>
 #include <numeric>
 #include <vector>

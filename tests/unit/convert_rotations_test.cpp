@@ -2,6 +2,7 @@
 #include "robocache/rotations.h"
 
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <vector>
 

@@ -1,3 +1,5 @@
+#include <string>
+
 #include "dtype.h"
 #include "guard.h"
 #include "support/dtypes.h"

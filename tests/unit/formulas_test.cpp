@@ -1,5 +1,6 @@
 // The formulas of src/math against long double: each test states what it measured in the last place
 // of 1 (or of the values between which it interpolates), and holds it to a bound.
+#include <algorithm>
 #include <array>
 #include <cfloat>
 #include <cmath>

@@ -1,7 +1,11 @@
 // How rbcFuse and rbcResample agree, and what no choice of streams, groups or clocks may change.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 #include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "support/check_cases.h"

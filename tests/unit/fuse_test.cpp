@@ -1,4 +1,7 @@
 // rbcFuse against the reference, on the table of fusion cases and on random ones, on every backend.
+#include <utility>
+#include <vector>
+
 #include "support/operation_tests.h"
 
 namespace {

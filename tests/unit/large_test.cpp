@@ -1,5 +1,9 @@
 // Sizes and offsets beyond 32 bits. On the CPU most of it is address space that is never touched.
 #include <unistd.h>
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
 
 #include "robocache/robocache.hpp"
 #include "support/expect.h"

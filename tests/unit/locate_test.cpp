@@ -1,7 +1,9 @@
 // The search, and the rules on hand-written rows of times.
 #include "locate.h"
 
+#include <cmath>
 #include <limits>
+#include <vector>
 
 #include "interpolate.h"
 #include "support/cases.h"

@@ -1,6 +1,8 @@
 // rbcResample and rbcFuse where samples are missing: against the reference, which never hears of them,
 // on every backend; and what has to be the same as if the caller had taken them out.
+#include <cstddef>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "support/missing_cases.h"

@@ -1,8 +1,11 @@
 // Overlap, against the truth from listing every byte of both tensors.
 #include "overlap.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <set>
+#include <vector>
 
 #include "guard.h"
 #include "support/cases.h"

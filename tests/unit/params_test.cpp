@@ -1,7 +1,10 @@
 // The struct_size rule, on a struct of our own: what an older or a newer caller would pass.
 #include "params.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
+#include <string>
 
 #include "guard.h"
 #include "support/arrays.h"

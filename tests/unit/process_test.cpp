@@ -7,7 +7,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "support/expect.h"
 #include "support/run.h"

@@ -1,7 +1,11 @@
 // Offsets, lengths and masks that another thread writes during the calls. The results are anybody's guess,
 // but nothing may be read or written outside the tensors: what a call verified is what it uses.
 #include <atomic>
+#include <cstring>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "robocache/robocache.h"
 #include "support/expect.h"

@@ -1,4 +1,7 @@
 // Conversions of floats, against rounding that is done on numbers.
+#include <algorithm>
+#include <cmath>
+
 #include "real.h"
 
 #include "support/cases.h"

@@ -1,6 +1,11 @@
 // Verification of times: a bad step is found wherever it stands, and told by row and index.
+#include <algorithm>
+#include <cstring>
 #include <limits>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "robocache/robocache.hpp"
 #include "support/expect.h"

@@ -1,6 +1,11 @@
 // The rules of resample.h on rows short enough to work out by hand.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <limits>
 #include <ostream>
+#include <utility>
+#include <vector>
 
 #include "robocache/robocache.hpp"
 #include "support/expect.h"

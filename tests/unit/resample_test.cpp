@@ -1,4 +1,7 @@
 // rbcResample against the reference, on the shared table and on random cases, on every backend.
+#include <utility>
+#include <vector>
+
 #include "support/odd_floats.h"
 #include "support/operation_tests.h"
 

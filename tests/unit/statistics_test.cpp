@@ -1,5 +1,8 @@
 // rbcStatistics against integers of any size: every dtype, layout and kind of numbers, few samples
 // and so many that brackets are guessed from some of them.
+#include <iterator>
+#include <vector>
+
 #include "robocache/statistics.h"
 
 #include "statistics/large_group.h"

@@ -1,4 +1,5 @@
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "guard.h"

@@ -1,6 +1,8 @@
 // What rbcVoxelizeTsdf makes of scenes whose distances are known, and what must not change a bit.
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 

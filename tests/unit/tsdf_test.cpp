@@ -1,7 +1,9 @@
 // rbcVoxelizeTsdf against a reference that tries every voxel, the backends and threads against each
 // other, and the formulas alone.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 

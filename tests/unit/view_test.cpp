@@ -1,7 +1,12 @@
 #include "view.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "guard.h"
 #include "support/arrays.h"

@@ -1,6 +1,7 @@
 // Occupancy and counts of many points, which CUDA does by bins: the CPU's bits.
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstring>
 #include <vector>
 

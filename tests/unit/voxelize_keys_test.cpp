@@ -1,7 +1,11 @@
 // rbcVoxelizeSparse where the number of voxels needs ever more bits: keys of every width.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "support/expect.h"
 #include "support/random.h"

@@ -2,7 +2,9 @@
 // what may not change a bit.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "support/operation_tests.h"

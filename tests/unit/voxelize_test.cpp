@@ -1,4 +1,6 @@
 // rbcVoxelize against the reference, on the table of its cases and on random ones, on every backend.
+#include <vector>
+
 #include "support/operation_tests.h"
 #include "support/voxel_cases.h"
 #include "support/voxel_run.h"

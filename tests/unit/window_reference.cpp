@@ -6,6 +6,8 @@
 #include <limits>
 #include <optional>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "support/inputs.h"
 #include "support/statistics_case.h"

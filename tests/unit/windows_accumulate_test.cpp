@@ -1,6 +1,9 @@
 // Windows into accumulators: the statistics are those of the elements that the rule takes, offset by
 // offset or together, in every pass.
+#include <cstddef>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "support/operation_tests.h"
 #include "support/random_windows.h"

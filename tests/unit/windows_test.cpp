@@ -1,5 +1,8 @@
 // rbcWindows against its rules: random calls of all that it offers, and the same bits from every SIMD
 // level, number of threads and backend.
+#include <string>
+#include <vector>
+
 #include "robocache/windows.h"
 
 #include "support/operation_tests.h"

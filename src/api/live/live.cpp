@@ -3,7 +3,9 @@
 #include "robocache/live.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cinttypes>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <memory>

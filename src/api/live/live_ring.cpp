@@ -1,6 +1,8 @@
 #include "live/live_ring.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 

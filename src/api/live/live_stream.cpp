@@ -1,11 +1,15 @@
 #include "live/live_stream.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cinttypes>
+#include <cstddef>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <new>
 #include <type_traits>
+#include <vector>
 
 #include "fuse/channel_groups.h"
 #include "fuse/fuse_builder.h"

@@ -1,5 +1,6 @@
 // rbcUnproject: the arguments of a call as an UnprojectProblem.
 
+#include <algorithm>
 #include <cinttypes>
 #include <cmath>
 

@@ -1,5 +1,6 @@
 // rbcConvertRotations: the arguments of a call as a RotationProblem.
 
+#include <algorithm>
 #include <cinttypes>
 
 #include "robocache/rotations.h"

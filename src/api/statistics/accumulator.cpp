@@ -1,9 +1,12 @@
 #include "statistics/accumulator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cinttypes>
+#include <cstddef>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "fork.h"
 #include "scratch_layout.h"

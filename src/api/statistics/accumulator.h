@@ -1,6 +1,8 @@
 // The accumulator: what it is for, and its memory on the context's device.
 #pragma once
 
+#include <atomic>
+
 #include "context.h"
 #include "robocache/statistics.h"
 #include "statistics/accumulator_state.h"

@@ -5,6 +5,7 @@
 #include <cinttypes>
 #include <cstring>
 #include <numeric>
+#include <vector>
 
 namespace rbc {
 namespace {

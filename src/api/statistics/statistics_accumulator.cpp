@@ -4,6 +4,8 @@
 #include <cinttypes>
 #include <cstring>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "fuse/sample_builder.h"
 #include "guard.h"

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <limits>
+#include <type_traits>
 
 #include "fuse/channel_groups.h"
 #include "fuse/fuse_builder.h"

@@ -10,6 +10,7 @@
 #endif
 
 #include <algorithm>
+#include <cstddef>
 
 #include "fuse/convert-inl.h"
 #include "fuse/lanes-inl.h"

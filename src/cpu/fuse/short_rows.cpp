@@ -2,6 +2,7 @@
 // of a vector, and each step would cost a call for it.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "fuse/rows.h"

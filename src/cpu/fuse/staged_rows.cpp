@@ -3,6 +3,7 @@
 // knows the types of the others. They are padded, so that the steps between take whole vectors.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "fuse/rows.h"

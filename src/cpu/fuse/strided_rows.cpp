@@ -2,6 +2,7 @@
 // and back from there. Channel by channel, since neighbouring queries may be neighbours in memory.
 
 #include <algorithm>
+#include <cstddef>
 
 #include "fuse/rows.h"
 #include "visit_dtype.h"

@@ -1,6 +1,7 @@
 #include "points/dense_voxels.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 
 #include "element_of.h"

@@ -1,6 +1,7 @@
 // The voxels of a dense output in the order of its memory.
 #pragma once
 
+#include <cstddef>
 #include <cstring>
 
 #include "points/point_keys.h"

@@ -1,6 +1,7 @@
 #include "points/first_point_groups.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "ceil_div.h"

@@ -1,6 +1,8 @@
 // The points of clouds grouped by voxel, in the order of the groups' first points, by a hash table.
 #pragma once
 
+#include <cstddef>
+
 #include "points/group_points.h"
 
 namespace rbc::cpu {

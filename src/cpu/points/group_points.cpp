@@ -1,5 +1,7 @@
 #include "points/group_points.h"
 
+#include <cstddef>
+
 #include "points/list_ranks.h"
 #include "scratch_layout.h"
 

@@ -1,6 +1,7 @@
 #include "points/point_keys.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "points/point_rows.h"
 

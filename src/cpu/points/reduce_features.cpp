@@ -1,6 +1,7 @@
 #include "points/reduce_features.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "real.h"
 #include "visit_dtype.h"

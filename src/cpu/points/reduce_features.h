@@ -1,6 +1,8 @@
 // Features of a voxel's points as one row.
 #pragma once
 
+#include <cstddef>
+
 #include "points/point_rows.h"
 #include "points/sum_rows.h"
 #include "runtime/cpu_state.h"

@@ -1,6 +1,7 @@
 #include "points/sort_points.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "ceil_div.h"
 #include "points/clear_counts.h"

@@ -1,6 +1,7 @@
 // Dense voxelization on the CPU. Buckets of neighbouring voxels are written as a whole, each once.
 
 #include <algorithm>
+#include <cstddef>
 
 #include "element_of.h"
 #include "points/dense_voxels.h"

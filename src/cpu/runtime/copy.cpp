@@ -1,6 +1,7 @@
 // Copies of strided tensors on the host.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "ceil_div.h"

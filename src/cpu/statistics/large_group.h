@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "scratch_layout.h"
 #include "statistics/bracket_tile.h"

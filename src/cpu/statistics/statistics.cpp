@@ -1,6 +1,7 @@
 // Statistics on the CPU: of a large group by all threads together, of many small ones by a thread
 // each.
 
+#include <algorithm>
 #include <utility>
 
 #include "statistics/large_group.h"

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "exact_sum.h"
 #include "runtime/simd.h"

@@ -1,6 +1,7 @@
 #include "windows/window_run.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <new>
 

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Run a command in a fresh clone of this repository on another release of Debian. Needs root and debootstrap.
+#
+#   scripts/test_debian.sh RELEASE [COMMAND...]    (default: make test), such as
+#   scripts/test_debian.sh trixie make test-compilers COMPILERS="gcc-14 gcc-15"
+#
+# The release lies in build/debian/RELEASE and is downloaded once; the clone has what is committed, and is made anew
+# each time. Remove build/debian to start from nothing.
+#
+#   MIRROR=url   where debootstrap downloads from (default: debootstrap's)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+release=${1:?test_debian.sh: name a release of Debian, such as trixie}
+shift
+if ((EUID != 0)); then
+  echo "test_debian.sh: needs root, for debootstrap and chroot: run it by sudo" >&2
+  exit 1
+fi
+if ! command -v debootstrap >/dev/null; then
+  echo "test_debian.sh: debootstrap is missing: apt-get install debootstrap" >&2
+  exit 1
+fi
+
+root=$PWD/build/debian/$release
+if [[ ! -e $root/.complete ]]; then
+  rm -rf "$root"
+  mkdir -p "$root"
+  debootstrap --variant=minbase --include=ca-certificates,git,make "$release" "$root" ${MIRROR:+"$MIRROR"}
+  touch "$root/.complete"
+fi
+
+# The network's settings, and this machine's settings of pip and certificates.
+cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+if [[ -e /etc/pip.conf ]]; then cp -L /etc/pip.conf "$root/etc/"; fi
+cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
+
+rm -rf "$root/root/robocache"
+git clone -q --no-hardlinks "$PWD" "$root/root/robocache"
+
+mount -t proc proc "$root/proc"
+trap 'umount "$root/proc"' EXIT
+if (($# == 0)); then set -- make test; fi
+# shellcheck disable=SC2016 # expanded by the shell inside
+chroot "$root" /usr/bin/env HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+  bash -c 'cd /root/robocache && exec "$@"' bash "$@"
