@@ -32,7 +32,7 @@ ROOMS = (
     ("data._recording", "data._episode_methods", "data._point_clouds"),
     ("data._checks",),
     ("data._formats",),
-    ("data.checks", "data._align_cuts", "data._align_rules", "data._save"),
+    ("data.checks", "data._align_rules", "data._save"),
     ("data._align",),
     ("data._report", "data._rerun", "data._sync"),
     ("data",),

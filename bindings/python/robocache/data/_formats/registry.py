@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ... import Episodes
     from .._options import OpenOptions
-    from .._point_clouds import PointCloud, PointClouds
+    from .._point_clouds import PointClouds
     from .._recording import Recording
 
 # Modules with sniff(path) -> bool and open(path, options), asked in this order. To add a format is
@@ -54,7 +54,7 @@ def open(
     progress: bool | None = None,
     kinds: Mapping[str, Any] | None = None,
     time: str | None = None,
-) -> Recording | Episodes | PointCloud | PointClouds | Any:
+) -> Any:
     """Open a recording or a data set. Its content decides the format, not its name.
 
     LeRobot v2.0 to v3.0, HDF5 of robomimic and ALOHA, and Zarr replay buffers become
@@ -99,8 +99,8 @@ def open(
     Returns
     -------
     Recording, Episodes, PointCloud or PointClouds
-        Type checkers accept the methods of each. :func:`open_recording`, :func:`open_episodes` and
-        :func:`open_clouds` have one type, and raise :class:`FormatError` for the others.
+        For type checkers the type is Any. :func:`open_recording`, :func:`open_episodes` and
+        :func:`open_clouds` return one type, and raise :class:`FormatError` for the others.
 
     Raises
     ------
