@@ -232,8 +232,8 @@ def test_no_values_and_no_output():
 
 @pytest.mark.parametrize("case", ["rows, all", "times, linear", "rows, by step"])
 def test_opcheck(case):
-    from robocache._torch_options import encode
-    from robocache._torch_windows_op import LISTS, WINDOWS_OP
+    from robocache.torch._options import encode
+    from robocache.torch._window_operator import LISTS, WINDOWS_OP
 
     given = []
 
@@ -241,10 +241,10 @@ def test_opcheck(case):
         given.append(arguments)
         return WINDOWS_OP(*arguments)
 
-    from robocache import _torch_windows
+    from robocache.torch import _windows
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_torch_windows, "WINDOWS_OP", recorded)
+        patch.setattr(_windows, "WINDOWS_OP", recorded)
         cut(case, VALUES.clone().requires_grad_(), OTHER)
     assert len(given[0]) == len(LISTS) + 4 and encode({}, "windows") == ""
     torch.library.opcheck(torch.ops.robocache.windows.default, given[0])

@@ -1,6 +1,6 @@
 """The operators ``torch.ops.robocache``: what torch.compile, torch.export and torch.func see.
 
-An operator takes tensors, and all else as the text of ``_torch_options``. Its kernels are the plain
+An operator takes tensors, and all else as the text of ``_options``. Its kernels are the plain
 calls. Beside these it has a fake kernel, which tells shapes and dtypes; a formula for its gradient,
 or one that refuses; and a rule for vmap.
 """
