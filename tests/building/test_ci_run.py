@@ -8,7 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_ci_steps import table_of
+
+from step_tables import table_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
