@@ -80,8 +80,8 @@ steps_end() {
   echo
   printf '%9s  %s\n' seconds step
   for name in "${step_names[@]}"; do
-    if [[ -e $steps_log/$name.result ]]; then
-      read -r seconds ended <"$steps_log/$name.result"
+    # A step that was stopped while it wrote its result left an empty file.
+    if [[ -e $steps_log/$name.result ]] && read -r seconds ended <"$steps_log/$name.result"; then
       ((ended == 0)) && ended='' || ended="  failed ($ended)"
     else
       seconds=- ended='  not finished'

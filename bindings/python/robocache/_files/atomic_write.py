@@ -127,13 +127,16 @@ def _put_folder(place: Workplace, path: str, overwrite: bool) -> None:
     if os.path.islink(path):
         raise FileExistsError(f"{printable(path)}: is a link, expected a place for a folder")
     for number in range(_TRIES):
-        if os.path.isdir(path):
+        mode = 0  # nothing is there: looked at once, as other writers rename meanwhile
+        with contextlib.suppress(FileNotFoundError):
+            mode = os.lstat(path).st_mode
+        if stat.S_ISDIR(mode):
             if not overwrite:
                 raise FileExistsError(f"{printable(path)}: {_EXISTS}")
             _keep_permissions(place)
             with contextlib.suppress(FileNotFoundError):  # another writer was faster
                 os.rename(path, place.old(number))
-        elif os.path.lexists(path):
+        elif mode:
             raise FileExistsError(f"{printable(path)}: is a file, expected a place for a folder")
         try:
             os.rename(place.new, path)

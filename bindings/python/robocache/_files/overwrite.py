@@ -15,6 +15,7 @@ _LEROBOT = re.compile(
 )
 _ZARR = re.compile(r"(.+/)?(\.zgroup|\.zarray|\.zattrs|\d+(\.\d+)*)")
 _CLOUD = {"points.npy", "count.npy"}
+_TRIES = 100
 
 
 def check_replaceable(path: str, part: str | None = None) -> None:
@@ -25,14 +26,15 @@ def check_replaceable(path: str, part: str | None = None) -> None:
     FileExistsError
         It is a device or the like, a folder with files of others, or the current one.
     """
-    while True:
+    for tries_left in reversed(range(_TRIES)):
         before = _identity(path)
         try:
             return _check(path, part)
-        except OSError:
-            if _identity(path) == before:
+        except OSError as error:
+            # Another writer may replace the folder in the middle of the check.
+            moved = isinstance(error, FileNotFoundError) or _identity(path) != before
+            if not moved or tries_left == 0:
                 raise
-            # Another writer replaced the folder in the middle of the check.
 
 
 def _identity(path: str) -> tuple[int, int, int] | None:

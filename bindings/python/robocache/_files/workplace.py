@@ -126,8 +126,10 @@ def _settle(path: str, target: str | None, lock: int) -> None:
             try:
                 os.rename(last, target)
             except OSError as error:
-                text = f"{error.strerror}; what was there is in {last}"
-                raise OSError(error.errno, text, target) from None
+                # Unless another writer has put something there meanwhile.
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                    text = f"{error.strerror}; what was there is in {last}"
+                    raise OSError(error.errno, text, target) from None
             sync_folder(os.path.dirname(target))
         names = _names(path) or [_NEW, _LOCK]  # without a descriptor there are no names
         for name in sorted(names, key=lambda name: name == _LOCK):  # the lock last
@@ -155,9 +157,12 @@ def _remove(path: str) -> None:
 
 def _is_absent(path: str) -> bool:
     """Whether there is nothing, or an empty folder, which a rename replaces."""
-    if os.path.isdir(path) and not os.path.islink(path):
+    if not os.path.isdir(path) or os.path.islink(path):
+        return not os.path.lexists(path)
+    try:
         return not os.listdir(path)
-    return not os.path.lexists(path)
+    except FileNotFoundError:  # another writer renamed it meanwhile
+        return True
 
 
 _WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
