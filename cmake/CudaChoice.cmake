@@ -7,7 +7,7 @@
 #
 # Sets RBC_WITH_CUDA to 0 or 1. With 0, RBC_CUDA_LEFT_OUT says why and what to do: CMake prints it, and so
 # does the library. With 1, CMAKE_CUDA_ARCHITECTURES and rbc_cuda_code say which GPUs the kernels are for.
-# tests/build/test_cuda_choice.py runs this file as a script.
+# tests/building/test_cuda_choice.py runs this file as a script.
 
 set(RBC_WITH_CUDA 0)
 set(RBC_CUDA_LEFT_OUT "")

@@ -1,1 +1,1 @@
-"""What a caller passes becomes what the library takes."""
+"""Conversion of a caller's arguments: arrays, times, options, and the call itself."""

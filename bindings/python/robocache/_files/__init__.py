@@ -1,1 +1,1 @@
-"""Files and folders that are written whole or not at all."""
+"""Atomic writes: a file or folder appears whole, or not at all."""

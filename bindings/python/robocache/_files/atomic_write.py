@@ -62,7 +62,7 @@ def written_beside(path: str, overwrite: bool) -> Iterator[str]:
 def require_place(path: str, overwrite: bool) -> None:
     """Refuse a path that :func:`written_beside` would not write, before any work is done.
 
-    It first removes the leftovers of killed writers: see ``recover`` of ``_workplace.py``.
+    It first removes the leftovers of killed writers: see ``recover`` of ``workplace.py``.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Common clocks, reports of rates and gaps, samples that belong together."""
+"""Common clocks, reports of rates and gaps, and pairs of samples of two sensors."""
