@@ -1,0 +1,297 @@
+"""scripts/release.sh freezes the ABI at a tag; scripts/abi_release.py then finds what breaks it.
+
+Each test changes the headers of a small clone that has a tag. A library of empty functions with the
+names and versions of tests/abi/exports.txt takes the place of the real one.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = (
+    ".gitignore",
+    "include",
+    "scripts/release.sh",
+    "scripts/abi_release.py",
+    "tests/abi/exports.txt",
+    "CHANGELOG.md",
+)
+HEADER = (ROOT / "include/robocache/base.h").read_text()
+VERSION = ".".join(re.findall(r"define RBC_VERSION_\w+ (\d+)", HEADER))
+
+
+def run(*command, cwd, status=0):
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env={**os.environ, "GIT_AUTHOR_NAME": "test", "GIT_AUTHOR_EMAIL": "test@example.com"}
+        | {"GIT_COMMITTER_NAME": "test", "GIT_COMMITTER_EMAIL": "test@example.com"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+class Clone:
+    """A checkout with what a release needs, committed."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    @classmethod
+    def make(cls, folder):
+        folder.mkdir()
+        for name in FILES:
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+            copy(ROOT / name, target)
+        run("git", "init", "--quiet", cwd=folder)
+        run("git", "add", ".", cwd=folder)
+        run("git", "commit", "--quiet", "--message", "start", cwd=folder)
+        return cls(folder)
+
+    def copy(self, folder):
+        shutil.copytree(self.folder, folder)
+        return Clone(folder)
+
+    def release(self, *arguments, status=0):
+        return run("scripts/release.sh", *arguments, cwd=self.folder, status=status)
+
+    def check(self, status=0):
+        library = self.build_library()
+        command = ("python3", "scripts/abi_release.py", "check", "--library", library)
+        return run(*command, cwd=self.folder, status=status)
+
+    def build_library(self):
+        """Build a library of empty functions that exports what the list names."""
+        text = (self.folder / "tests/abi/exports.txt").read_text()
+        nodes = re.findall(r"^\[(\w[\w.]*)\]\n((?:rbc\w+\n?)*)", text, re.M)
+        script, source, before = "", "", ""
+        for node, block in nodes:
+            names = block.split()
+            source += "".join(f"void {name}(void) {{}}\n" for name in names)
+            hidden = "" if before else "local: *;"
+            script += f"{node} {{ global: {'; '.join(names)}; {hidden} }} {before};\n"
+            before = node
+        folder = self.folder / "build"
+        folder.mkdir(exist_ok=True)
+        (folder / "stub.c").write_text(source)
+        (folder / "stub.map").write_text(script)
+        library = folder / "librobocache.so"
+        options = ("-shared", "-fPIC", f"-Wl,--version-script={folder}/stub.map")
+        run("cc", *options, folder / "stub.c", "-o", library, cwd=folder)
+        return library
+
+    def edit(self, path, pattern, replacement):
+        """Replace the one match of a pattern."""
+        file = self.folder / path
+        text, count = re.subn(pattern, replacement, file.read_text(), count=1, flags=re.M | re.S)
+        assert count == 1, f"{path} has no {pattern}"
+        file.write_text(text)
+
+
+@pytest.fixture(scope="module")
+def tagged(tmp_path_factory):
+    clone = Clone.make(tmp_path_factory.mktemp("release") / "clone")
+    assert "SKIPPED" in clone.check()  # nothing is frozen yet
+    clone.release(VERSION, "--unsigned")
+    return clone
+
+
+@pytest.fixture
+def clone(tagged, tmp_path):
+    return tagged.copy(tmp_path / "clone")
+
+
+def header_with(pattern):
+    """Return the header that has a match, and the match: names are looked up, not fixed here."""
+    for path in sorted((ROOT / "include/robocache").glob("*.h")):
+        found = re.search(pattern, path.read_text(), re.M | re.S)
+        if found:
+            return f"include/robocache/{path.name}", found
+    raise ValueError(f"no header has {pattern}")
+
+
+# A struct that may grow: its name, and what is before its end.
+GROWING = r"typedef struct (rbc\w+) \{\n  uint32_t struct_size;[^}]*?(\n\} \1;)"
+# A struct that may not.
+FIXED = r"typedef struct (rbc\w+) \{\n  (?!uint32_t struct_size)[^}]*?(\n\} \1;)"
+
+
+def insert_before_end(clone, pattern, field):
+    path, found = header_with(pattern)
+    clone.edit(path, re.escape(found[2]), f"\n  {field};{found[2]}")
+    return found[1]
+
+
+# ---- what release.sh does ------------------------------------------------------------------------
+
+
+def test_the_tag_has_the_frozen_files(tagged):
+    folder = f"tests/abi/released/{VERSION}"
+    names = run(
+        "git", "ls-tree", "-r", "--name-only", f"v{VERSION}", folder, cwd=tagged.folder
+    ).split()
+    headers = [
+        f"{folder}/include/robocache/{path.name}" for path in (ROOT / "include/robocache").iterdir()
+    ]
+    assert set(names) == {f"{folder}/exports.txt", f"{folder}/layouts.txt", *headers}
+    layouts = (tagged.folder / folder / "layouts.txt").read_text()
+    exports = re.findall(r"^rbc\w+$", (ROOT / "tests/abi/exports.txt").read_text(), re.M)
+    assert all(f"\nfunction {name} " in layouts for name in exports)
+    assert "constant RBC_STATUS_SUCCESS 0\n" in layouts
+    assert run("git", "status", "--porcelain", "--", "tests", cwd=tagged.folder) == ""
+
+
+def test_a_release_is_refused(tagged, clone):
+    assert "is not a version" in clone.release("1.0", status=1)
+    assert f"has version {VERSION}, expected 9.9.9" in clone.release("9.9.9", status=1)
+    (clone.folder / "new").touch()
+    assert "differ from the last commit" in clone.release(VERSION, status=1)
+    (clone.folder / "new").unlink()
+    assert f"the tag v{VERSION} exists" in clone.release(VERSION, status=1)
+    run("git", "tag", "--delete", f"v{VERSION}", cwd=clone.folder)
+    assert "a release is frozen once" in clone.release(VERSION, status=2)
+
+
+# ---- what may change -----------------------------------------------------------------------------
+
+
+def test_nothing_changed(clone):
+    assert "0 problems" in clone.check()
+
+
+def test_a_field_at_the_end(clone):
+    insert_before_end(clone, GROWING, "uint64_t an_extra_field")
+    assert "0 problems" in clone.check()
+
+
+def test_a_new_function_and_constant(clone):
+    clone.edit(
+        "include/robocache/base.h",
+        "(RBC_API rbcStatus_t)",
+        r"#define RBC_EXTRA 7\nRBC_API void rbcExtra(void);\n\1",
+    )
+    path = clone.folder / "tests/abi/exports.txt"
+    path.write_text(path.read_text().rstrip() + "\n[ROBOCACHE_1_0.2]\nrbcExtra\n")
+    assert "0 problems" in clone.check()
+
+
+def test_a_parameter_with_another_name(clone):
+    clone.edit(
+        "include/robocache/base.h", r"(rbcStatusName\(rbcStatus_t) \w+\)", r"\1 another_name)"
+    )
+    assert "0 problems" in clone.check()
+
+
+def test_another_abi_version(clone):
+    clone.edit("include/robocache/base.h", r"(RBC_ABI_VERSION) 1", r"\1 2")
+    insert_before_end(clone, FIXED, "int64_t an_extra_field")
+    assert "is not compared" in clone.check()
+
+
+def test_a_struct_whose_array_has_its_size(clone):
+    """The struct that points to the array says how long an element is."""
+    array = "typedef struct rbcElement {\n  int64_t begin;\n} rbcElement;\n"
+    fields = "uint32_t struct_size; uint32_t element_size; const rbcElement* elements;"
+    owner = f"typedef struct rbcOwner {{ {fields} }} rbcOwner;\n"
+    clone.edit("include/robocache/base.h", "(RBC_API rbcStatus_t)", rf"{array}{owner}\1")
+    folder = f"tests/abi/released/{VERSION}"
+    run("git", "tag", "--delete", f"v{VERSION}", cwd=clone.folder)
+    shutil.rmtree(clone.folder / folder)
+    run("git", "commit", "--quiet", "--all", "--message", "start again", cwd=clone.folder)
+    clone.release(VERSION, "--unsigned")
+    clone.edit("include/robocache/base.h", r"  int64_t begin;", r"\g<0>\n  int64_t end;")
+    assert "0 problems" in clone.check()
+
+
+# ---- what breaks programs ------------------------------------------------------------------------
+
+
+def test_a_field_before_others(clone):
+    path, found = header_with(GROWING)
+    clone.edit(
+        path,
+        rf"(typedef struct {found[1]} \{{\n  uint32_t struct_size;)",
+        r"\1\n  int64_t an_extra_field;",
+    )
+    output = clone.check(status=1)
+    assert f"field {found[1]}.an_extra_field: is new at byte 8, the released struct has" in output
+    assert re.search(rf"field {found[1]}\.\w+: is at byte \d+, \d bytes, was at byte \d+", output)
+
+
+def test_a_field_at_the_end_of_a_struct_without_a_size(clone):
+    insert_before_end(clone, FIXED, "int64_t an_extra_field")
+    assert "no caller states its size" in clone.check(status=1)
+
+
+def test_a_field_with_another_type(clone):
+    path, found = header_with(r"typedef struct (rbc\w+) \{[^}]*?\n  double (\w+);")
+    clone.edit(
+        path,
+        rf"(typedef struct {found[1]} \{{[^}}]*?\n  )double {found[2]};",
+        rf"\1int64_t {found[2]};",
+    )
+    output = clone.check(status=1)
+    assert f"field {found[1]}.{found[2]}: is `int64_t`, was `double`" in output
+
+
+def test_a_removed_field(clone):
+    path, found = header_with(r"typedef struct (rbc\w+) \{[^}]*?\n  double (\w+);")
+    clone.edit(
+        path,
+        rf"(typedef struct {found[1]} \{{[^}}]*?\n  double) {found[2]};",
+        r"\1 an_extra_field;",
+    )
+    assert f"field {found[1]}.{found[2]}: was removed" in clone.check(status=1)
+
+
+def test_a_constant_with_another_value(clone):
+    clone.edit("include/robocache/base.h", r"(RBC_STATUS_INTERNAL =) (\d+)", r"\1 99")
+    assert "constant RBC_STATUS_INTERNAL: is 99, was 10" in clone.check(status=1)
+    path, found = header_with(r"^#define (RBC_(?!VERSION|ABI)\w+) 1\b")
+    clone.edit(path, rf"(#define {found[1]}) 1\b", r"\1 5")
+    assert f"constant {found[1]}: is 5, was 1" in clone.check(status=1)
+
+
+def test_a_removed_function(clone):
+    (name,) = re.findall(r"^rbc\w+$", (ROOT / "tests/abi/exports.txt").read_text(), re.M)[:1]
+    clone.edit("tests/abi/exports.txt", rf"^{name}\n", "")
+    output = clone.check(status=1)
+    assert f"symbol {name}@@ROBOCACHE_1:" in output
+    assert "a program with the released headers fails" in output
+    path, _ = header_with(rf"\b{name}\(")
+    clone.edit(path, rf"RBC_API [\w* ]+{name}\([^;]*;", "")
+    assert f"function {name}: was removed" in clone.check(status=1)
+
+
+def test_a_function_with_another_parameter(clone):
+    clone.edit(
+        "include/robocache/base.h",
+        r"rbcStatusName\(rbcStatus_t status\)",
+        "rbcStatusName(int64_t status)",
+    )
+    output = clone.check(status=1)
+    assert "function rbcStatusName: is `const char* (*)(int64_t status)`, was" in output
+
+
+def test_frozen_files_are_not_edited(clone):
+    clone.edit(
+        f"tests/abi/released/{VERSION}/layouts.txt",
+        r"constant RBC_STATUS_INTERNAL 10",
+        "constant RBC_STATUS_INTERNAL 11",
+    )
+    assert "frozen files must not be edited" in clone.check(status=1)
+
+
+def test_a_declaration_that_cannot_be_read(clone):
+    insert_before_end(clone, GROWING, "double one, two")
+    assert "cannot read the declaration `double one, two`" in clone.check(status=2)
