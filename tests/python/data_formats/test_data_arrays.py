@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,24 @@ def test_files_that_would_be_one_stream(tmp_path):
     assert set(recording.names) == set(names.values())
     for name, stream in names.items():
         np.testing.assert_array_equal(recording[stream].values, given[name])
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ("imu/values", "rig/arm/values"),  # at two depths
+        ("log/imu/values", "log/arm/values"),
+        ("imu/values", "arm/values"),
+    ],
+)
+def test_no_file_of_nested_folders_is_lost(tmp_path, files):
+    """A folder whose .npy files are all in folders below it is one data set, at every depth."""
+    given = {file: np.full((3, 2), float(i)) for i, file in enumerate(files)}
+    write(tmp_path, **{file.replace("/", "__"): values for file, values in given.items()})
+    recording = data.open(tmp_path).load()
+    assert set(recording.names) == {os.path.dirname(file) for file in files}
+    for file, values in given.items():
+        np.testing.assert_array_equal(recording[os.path.dirname(file)].values, values)
 
 
 @pytest.mark.parametrize(
