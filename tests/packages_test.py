@@ -295,7 +295,7 @@ class Tree(unittest.TestCase):
 
     def test_files(self):
         headers = {f"include/robocache/{p.name}" for p in (ROOT / "include/robocache").iterdir()}
-        config = ("Config", "Config-release", "ConfigVersion")
+        config = ("-config", "-config-version", "Targets", "Targets-release")
         found = {
             p.relative_to(self.prefix).as_posix() for p in self.prefix.rglob("*") if not p.is_dir()
         }
