@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "fuse/channel_groups.h"
-#include "fuse/time_limits.h"
+#include "fuse/times_check.h"
 #include "real.h"
 #include "runtime/dtype_checks.h"
 #include "status.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "fuse/time_limits.h"
+#include "fuse/times_check.h"
 #include "number.h"
 
 namespace rbc {

@@ -14,7 +14,7 @@
 #include "fuse/channel_groups.h"
 #include "fuse/fuse_builder.h"
 #include "fuse/sample_builder.h"
-#include "fuse/time_limits.h"
+#include "fuse/times_check.h"
 #include "status.h"
 #include "view.h"
 

@@ -11,7 +11,7 @@
 
 #include "fuse/channel_groups.h"
 #include "fuse/fuse_builder.h"
-#include "fuse/time_limits.h"
+#include "fuse/times_check.h"
 #include "operation.h"
 #include "real.h"
 #include "rotations/rotation_format.h"

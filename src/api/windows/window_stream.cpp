@@ -6,7 +6,7 @@
 
 #include "fuse/channel_groups.h"
 #include "fuse/fuse_builder.h"
-#include "fuse/time_limits.h"
+#include "fuse/times_check.h"
 #include "runtime/dtype_checks.h"
 #include "status.h"
 #include "windows/window_builder.h"

@@ -3,12 +3,76 @@
 
 #include <algorithm>
 #include <atomic>
+#include <type_traits>
 
-#include "fuse/ascending.h"
 #include "fuse_problem.h"
 #include "runtime/cpu_state.h"
 #include "runtime/row_line.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fuse/check_times.cpp"
+#include "runtime/simd_targets.h"
+
+#include "hwy/foreach_target.h"
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rbc::cpu {
+namespace HWY_NAMESPACE {
+
+// Whether no step from times[0] to times[n - 1] is a badStep(), a vector at a time. n > 0.
+
+#if HWY_TARGET == HWY_STATIC_TARGET
+
+template <class Time>
+bool stepsAscend(const Time* times, int64_t n) {
+  bool bad = false;
+  for (int64_t i = 1; i < n; ++i) bad |= badStep(times[i - 1], times[i]);
+  return !bad;
+}
+
+#else
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Lanes whose step is bad. A NaN that comes first is bad as well: its own step is, one before.
+template <class D, class Time>
+HWY_INLINE hn::Mask<D> badSteps(D d, const Time* to) {
+  const auto time = hn::LoadU(d, to);
+  const auto previous = hn::LoadU(d, to - 1);
+  if constexpr (std::is_integral_v<Time>) {
+    return hn::Lt(time, previous);
+  } else {
+    return hn::Not(hn::Le(previous, time));
+  }
+}
+
+template <class Time>
+bool stepsAscend(const Time* times, int64_t n) {
+  const hn::ScalableTag<Time> d;
+  constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<Time>()));
+  if (n <= kLanes) {
+    bool bad = false;
+    for (int64_t i = 1; i < n; ++i) bad |= badStep(times[i - 1], times[i]);
+    return !bad;
+  }
+  auto bad = badSteps(d, times + n - kLanes);  // the end, which what follows may take again
+  int64_t i = 1;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    bad = hn::Or(bad, hn::Or(badSteps(d, times + i), badSteps(d, times + i + kLanes)));
+  }
+  if (i + kLanes <= n) bad = hn::Or(bad, badSteps(d, times + i));
+  return hn::AllFalse(d, bad);
+}
+
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace rbc::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace rbc::cpu {
 namespace {
 
@@ -36,7 +100,8 @@ template <class Time>
 bool hasBadStep(SimdLevel simd, const TimeRow<Time>& times, const RowPiece& piece) {
   if (times.stride != 1) return firstBadStep(times, piece) >= 0;
   const int64_t before = std::max<int64_t>(piece.begin - 1, 0);
-  return !ascends(simd, times.first + before, piece.end - before);
+  if (TimeMath<Time>::isNaN(times[before])) return true;
+  return !RBC_AT_LEVEL(simd, stepsAscend<Time>)(times.first + before, piece.end - before);
 }
 
 void describe(const TimeRow<int64_t>& times, int64_t index, TimesDefect* defect) {
@@ -109,3 +174,4 @@ void run(BackendState& state, const TimesProblem& problem, Scratch) {
 extern const Operation<TimesProblem> kCheckTimes = {bytes, run};
 
 }  // namespace rbc::cpu
+#endif  // HWY_ONCE

@@ -20,6 +20,13 @@ struct NoRows {
   void prefetch(int32_t) const {}
 };
 
+// What a thread needs to group a bucket by a bitmap: the rank of a voxel's bit is its group.
+inline constexpr int kMaxRankBits = 19;
+struct RankMemory {
+  uint64_t bits[(1 << kMaxRankBits) / 64];
+  uint32_t before[(1 << kMaxRankBits) / 64];  // bits in the words before
+};
+
 // Groups come in the order of their keys, and the points of one in theirs.
 class PointGroups {
  public:

@@ -9,7 +9,6 @@
 #include <cstdint>
 
 #include "farthest_problem.h"
-#include "runtime/simd.h"
 #include "scratch_layout.h"
 
 namespace rbc::cpu {
@@ -89,11 +88,5 @@ struct PointBuckets {
   // The farthest point of all, of several the one of the lowest index: its place.
   int64_t farthestPlace() const;
 };
-
-// Takes a point: lowers the distances to it. Returns the steps that took.
-template <class Number>
-using TakePoint = int64_t (*)(const PointBuckets<Number>& buckets, const Number (&taken)[3]);
-template <class Number>
-TakePoint<Number> takePointFor(SimdLevel level);
 
 }  // namespace rbc::cpu

@@ -19,6 +19,4 @@ inline CpuState& cpuState(BackendState& state) { return static_cast<CpuState&>(s
 
 void copy(BackendState& state, const View& source, const View& destination);
 
-extern const Operations kOperations;
-
 }  // namespace rbc::cpu

@@ -37,12 +37,6 @@ struct StreamConstants {
   }
 };
 
-// Takes their memory, which may be none.
-StreamConstants constantsOf(const WindowStream& stream, ScratchLayout* layout);
-
-// Fills it.
-void fill(const WindowStream& stream, const StreamConstants& constants);
-
 // ---- A stream's channels in panels: few enough for a thread's memory. No pose is cut.
 
 inline constexpr int64_t kPanelChannels = 256;
