@@ -85,9 +85,7 @@ inline constexpr uint32_t kHasMask = 64;        // samples may be missing
 inline constexpr uint32_t kWideOffsets = 128;   // offsets are i64
 inline constexpr uint32_t kWideEpisodes = 256;  // episode_offsets are i64
 inline constexpr uint32_t kInterpolates = 512;
-inline constexpr uint32_t kAngles = 1024;     // by the shorter way round
-inline constexpr uint32_t kFromBfloat = 512;  // 16-bit values are bf16, else f16
-inline constexpr uint32_t kToBfloat = 1024;
+inline constexpr uint32_t kAngles = 1024;  // by the shorter way round
 
 // Neighbouring channels of a stream, of which the pointers tell.
 struct RowsTask {

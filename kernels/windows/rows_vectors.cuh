@@ -55,12 +55,6 @@ __device__ __forceinline__ RowsStand rowsOfEpisode(const RowsTask& task, int64_t
   return standIn(task, loadEnds(task, episode), 0);
 }
 
-__device__ __forceinline__ int64_t episodeOf(const RowsLaunch& launch, int64_t window) {
-  const int64_t e =
-      loadIndex(launch.episode_of + window * launch.episode_step, launch.wide_episodes);
-  return clampIndex(e, 0, launch.episodes - 1);
-}
-
 template <class Time>
 __device__ __forceinline__ TimeRow<Time> timesFrom(const RowsExtra& extra, int64_t row) {
   return {static_cast<const Time*>(extra.times) + row * extra.times_stride, extra.times_stride};

@@ -120,10 +120,6 @@ def drone(folder, flight):
     return streams
 
 
-def attitude_clock(streams):
-    return streams["attitude"]["times"]
-
-
 def even_clock(streams, step):
     """From before the first sample to after the last."""
     first = min(stream["times"][0] for stream in streams.values())

@@ -209,11 +209,3 @@ def _in_roles(
             if guess.kind == "quaternion" and set(guess.columns) == set(members):
                 return guess.columns
     return members
-
-
-def spelling_of(group: Group) -> str:
-    """The name of the kind of a group, as ``--kind`` takes it."""
-    if group.kind == "angle":
-        end = "_positive" if group.positive == (True,) else ""
-        return f"angle{'' if group.unit in (None, 'rad') else '_' + group.unit}{end}"
-    return group.kind

@@ -36,12 +36,6 @@ class Column:
             for name, part in parts.items()
         }
 
-    def has_value(self) -> Any:
-        """Where there is one, which is not NaN."""
-        import numpy as np
-
-        return self.mask & ~np.isnan(self.values) if self.values.dtype.kind == "f" else self.mask
-
     def rows(self, chosen: Any) -> Column:
         return dataclasses.replace(self, values=self.values[chosen], mask=self.mask[chosen])
 
