@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-import pcd
+from robocache import data
 
 #: Of a dense grid that fits into the memory of any machine, several times.
 _MOST_VOXELS = 50_000_000
@@ -120,27 +120,24 @@ def read_scans(folder: Path, voxel_size: float | None) -> list[Scan]:
 
 
 def _read_scan(file: Path, voxel_size: float | None) -> Scan:
-    cloud = pcd.read(file)
-    missing = {"x", "y", "z"}.difference(cloud.columns)
-    if missing:
-        raise ValueError(f"{file}: no column {', '.join(sorted(missing))}")
-    points = cloud.stacked("x", "y", "z")
+    (cloud,) = data.open_clouds(file)
+    points = cloud.points.astype(np.float32)
     columns: tuple[str, ...] = ("x", "y", "z")
     sensors: np.ndarray | None = np.zeros((1, 3), np.float32)
     slice_z = None
-    if "intensity" in cloud.columns:
+    if "intensity" in cloud.fields:
         kind = "a LiDAR sweep"
         # Drivers write a beam that never came back as a point in the sensor itself.
         points[(points == 0).all(axis=1)] = np.nan
-        points = np.hstack([points, cloud.stacked("intensity")])
+        points = np.hstack([points, cloud.fields["intensity"][:, None]])
         columns += ("intensity",)
         slice_z = -0.8
-    elif "rgb" in cloud.columns or "rgba" in cloud.columns:
+    elif cloud.colors is not None:
         kind = "a depth camera"
         if cloud.height > 1:
             kind += f", {cloud.width} x {cloud.height} pixels"
         # From the camera's axes, right, down and forward, to forward, left and up.
-        points = np.hstack([points[:, [2, 0, 1]] * (1, -1, -1), cloud.colors() / 255])
+        points = np.hstack([points[:, [2, 0, 1]] * (1, -1, -1), cloud.colors / 255])
         columns += ("red", "green", "blue")
     else:
         kind, sensors = "a cloud", None

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,10 +16,6 @@ import voxel_reference
 
 ndimage = pytest.importorskip("scipy.ndimage")
 spatial = pytest.importorskip("scipy.spatial")
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples" / "python"))
-
-import pcd  # noqa: E402
 
 # The edge of a voxel in metres, such that there are some points in each.
 SIZES = {
@@ -40,15 +34,16 @@ def cloud(recordings, request):
     path = recordings / f"{request.param}.pcd"
     if not path.is_file():
         pytest.skip(f"no {path}")
-    return request.param, path, columns_of(pcd.read(path))
+    return request.param, path, columns_of(rbc.data.open(path))
 
 
 def columns_of(read):
-    names = [name for name in ("x", "y", "z", "intensity") if name in read.columns]
-    points = read.stacked(*names)
-    if len(names) == 3 and {"rgb", "rgba"} & set(read.columns):
-        points = np.concatenate([points, read.colors().astype(np.float32)], axis=1)
-    return points
+    columns = [read.points]
+    if "intensity" in read.fields:
+        columns.append(read.fields["intensity"][:, None])
+    elif read.colors is not None:
+        columns.append(read.colors)
+    return np.concatenate(columns, axis=1).astype(np.float32)
 
 
 def inner_grid(points, size):
@@ -136,7 +131,7 @@ def test_two_sweeps_in_one_call(recordings):
     paths = sorted((recordings / "lidar_outdoor").glob("*.pcd"))
     if not paths:
         pytest.skip(f"no {recordings / 'lidar_outdoor'}")
-    sweeps = [columns_of(pcd.read(path)) for path in paths]
+    sweeps = [columns_of(rbc.data.open(path)) for path in paths]
     grid = {"origin": (-25, -60, -3), "voxel_size": (0.2, 0.2, 0.25), "shape": (250, 350, 48)}
     offsets = np.cumsum([0, *map(len, sweeps)])
     packed = np.concatenate(sweeps)
@@ -157,8 +152,8 @@ def organized(recordings):
     path = recordings / "pcl" / "office1.pcd"
     if not path.is_file():
         pytest.skip(f"no {path}")
-    read = pcd.read(path)
-    return read.stacked("x", "y", "z").reshape(read.height, read.width, 3)
+    read = rbc.data.open(path)
+    return read.points.astype(np.float32).reshape(read.height, read.width, 3)
 
 
 def test_rows_of_an_organized_cloud(recordings):
@@ -247,7 +242,7 @@ def test_pcl(cloud, tmp_path):
         capture_output=True,
         timeout=60,
     )
-    theirs = columns_of(pcd.read(out)).astype(np.float64)
+    theirs = columns_of(rbc.data.open(out)).astype(np.float64)
     grid = whole(outer_grid(points, size))
     ours = rbc.voxelize_sparse(points.astype(np.float64), **grid).trimmed()
     # PCL adds in float32.
