@@ -44,7 +44,7 @@ pytestmark = [
 
 
 def cmake(*arguments):
-    # With a base folder, ccache hashes paths relative to the build, and no two folders share objects.
+    # With a base folder, ccache hashes paths relative to the build: no two folders share objects.
     environment = {name: value for name, value in os.environ.items() if name != "CCACHE_BASEDIR"}
     done = subprocess.run(
         [CMAKE, *map(str, arguments)],

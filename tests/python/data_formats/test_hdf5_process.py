@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -263,22 +264,14 @@ def test_threads(tmp_path):
     for n in range(4):
         made = data_files.write_aloha(tmp_path / f"{n}.hdf5", length=50 + n, seed=n)
         expected[n] = made["action"]
-    wrong = []
 
     def read(n):
-        try:
-            for _ in range(5):
-                got = data.open(tmp_path / f"{n}.hdf5")["action"].values
-                np.testing.assert_array_equal(got, expected[n])
-        except BaseException as error:
-            wrong.append(error)
+        for _ in range(5):
+            got = data.open(tmp_path / f"{n}.hdf5")["action"].values
+            np.testing.assert_array_equal(got, expected[n])
 
-    threads = [threading.Thread(target=read, args=(n,)) for n in expected]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(read, expected))  # raises what a thread raised
 
 
 def test_ctrl_c(path, monkeypatch, anew):

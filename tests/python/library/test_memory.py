@@ -7,7 +7,7 @@ import random
 import resource
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -217,11 +217,8 @@ def test_threads():
                 array = alive.pop(chosen.randrange(len(alive)))
                 wrong.extend(array[::512][array[::512] != seed])
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(1, 5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(1, 5)))  # raises what a thread raised
     assert not wrong
     assert _core.idle_memory() <= 256 * MIB
 

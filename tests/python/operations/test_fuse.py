@@ -6,7 +6,7 @@ import gc
 import math
 import pickle
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -332,22 +332,14 @@ def test_streams_serve_many_threads():
     for _ in range(4):
         queries = random.random((4, 300)) * 90
         cases.append((queries, rbc.fuse(streams, queries).tobytes()))
-    failures = []
 
     def work(turn):
-        try:
-            for i in range(40):
-                queries, expected = cases[(turn + i) % len(cases)]
-                assert rbc.fuse(streams, queries).tobytes() == expected
-        except BaseException as error:
-            failures.append(error)
+        for i in range(40):
+            queries, expected = cases[(turn + i) % len(cases)]
+            assert rbc.fuse(streams, queries).tobytes() == expected
 
-    threads = [threading.Thread(target=work, args=(turn,)) for turn in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))  # raises what a thread raised
 
 
 def test_64_streams_and_a_context():

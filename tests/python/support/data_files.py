@@ -123,13 +123,7 @@ def write_ros1(path, told, store, chunk=4000, compression=None):
     bag.chunk_threshold = chunk
     if compression:
         bag.set_compression(Writer.CompressionFormat[compression])
-    with bag:
-        connections = {}
-        for topic, name, at, message in told:
-            if (topic, name) not in connections:
-                made = bag.add_connection(topic, name, typestore=store)
-                connections[topic, name] = made
-            bag.write(connections[topic, name], at, store.serialize_ros1(message, name))
+    _write_messages(bag, told, store, store.serialize_ros1)
     return path
 
 
@@ -140,14 +134,17 @@ def write_ros2(path, told, store, storage="mcap", compressed=False):
     bag = Writer(path, version=9, storage_plugin=plugin)
     if compressed:
         bag.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
+    _write_messages(bag, told, store, store.serialize_cdr)
+    return path
+
+
+def _write_messages(bag, told, store, serialize):
     with bag:
         connections = {}
         for topic, name, at, message in told:
             if (topic, name) not in connections:
-                made = bag.add_connection(topic, name, typestore=store)
-                connections[topic, name] = made
-            bag.write(connections[topic, name], at, store.serialize_cdr(message, name))
-    return path
+                connections[topic, name] = bag.add_connection(topic, name, typestore=store)
+            bag.write(connections[topic, name], at, serialize(message, name))
 
 
 def write_ros2_log(path, told, store, kept):

@@ -24,6 +24,23 @@ def same_bits(a, b):
     )
 
 
+def assert_any_layout(data, expected, call):
+    """Whether call(out) writes an output of any strides, and nothing between its elements."""
+    order = data.draw(st.permutations(range(expected.ndim)))
+    poison = expected.dtype.type(99)
+    room = np.full([2 * expected.shape[axis] + 5 for axis in order], poison).transpose(
+        np.argsort(order)
+    )
+    steps = data.draw(st.tuples(*[st.sampled_from([1, 2])] * expected.ndim))
+    signs = data.draw(st.tuples(*[st.sampled_from([1, -1])] * expected.ndim))
+    view = room[tuple(slice(2, 2 + n * step, step) for n, step in zip(expected.shape, steps))]
+    view = view[tuple(slice(None, None, sign) for sign in signs)]
+    assert call(view) is view
+    assert same_bits(view, expected)
+    view[...] = poison
+    assert (room == poison).all()
+
+
 def assert_answers(out, mask, values, times, query_times, **rules):
     out = np.asarray(out)
     floats = out.dtype.kind == "f"

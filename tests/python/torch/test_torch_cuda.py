@@ -1,7 +1,7 @@
 """On a GPU: the same bits as the CPU, the current stream, graphs, pointers, device errors."""
 
 import multiprocessing
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -502,22 +502,14 @@ def test_threads_with_streams_of_their_own():
     values, times, queries = example()
     expected = rbc.resample(values, times, queries)
     torch.cuda.synchronize()
-    failures = []
 
-    def work():
-        try:
-            with torch.cuda.stream(torch.cuda.Stream()):
-                for _ in range(50):
-                    assert torch.equal(rbc.resample(values, times, queries), expected)
-        except BaseException as error:
-            failures.append(error)
+    def work(_):
+        with torch.cuda.stream(torch.cuda.Stream()):
+            for _ in range(50):
+                assert torch.equal(rbc.resample(values, times, queries), expected)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))  # raises what a thread raised
 
 
 # ---- errors -------------------------------------------------------------------------------------
