@@ -10,7 +10,7 @@
 
 #include "fork.h"
 #include "scratch_layout.h"
-#include "statistics/accumulator_bytes.h"
+#include "statistics/accumulator_state.h"
 #include "status.h"
 
 namespace rbc {

@@ -13,7 +13,7 @@
 #include "params.h"
 #include "runtime/dtype_checks.h"
 #include "statistics/accumulator.h"
-#include "statistics/accumulator_bytes.h"
+#include "statistics/accumulator_state.h"
 #include "status.h"
 
 namespace rbc {
