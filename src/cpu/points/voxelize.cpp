@@ -2,16 +2,149 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 
 #include "element_of.h"
-#include "points/dense_voxels.h"
 #include "points/group_points.h"
+#include "points/point_keys.h"
 #include "points/reduce_features.h"
 #include "points/sort_points.h"
 #include "runtime/cpu_state.h"
 #include "visit_dtype.h"
+#include "voxel_problem.h"
 
 namespace rbc::cpu {
+
+// ---- The voxels of a dense output in the order of its memory.
+
+// Voxels begin .. begin + count - 1 by their keys, which lie `stride` bytes apart.
+struct VoxelLine {
+  int64_t begin;
+  int64_t count;
+  std::byte* data;
+  int64_t stride;
+};
+
+// Where a key's voxel lies in memory. Of two axes the one of the larger stride comes first in the
+// keys, so that keys that follow each other are close together whatever the output's layout.
+class DenseVoxels {
+ public:
+  explicit DenseVoxels(const VoxelizeProblem& p);
+
+  const KeySpace& space() const { return space_; }
+
+  // The longest line from the voxel `begin` on that ends before `end`.
+  VoxelLine lineAt(int64_t begin, int64_t end) const;
+
+  // Writes the empty value to all features of the voxels begin .. end - 1.
+  void clear(int64_t begin, int64_t end) const {
+    while (begin < end) {
+      const VoxelLine line = lineAt(begin, end);
+      clear_(*this, line.data, line.count);
+      begin += line.count;
+    }
+  }
+
+ private:
+  using Clear = void (*)(const DenseVoxels& voxels, std::byte* data, int64_t count);
+
+  // The next smaller dimension; merged with the last if they adjoin.
+  void addDimension(int64_t extent, int64_t stride);
+  template <class Word>
+  static void clear(const DenseVoxels& voxels, std::byte* data, int64_t count);
+
+  KeySpace space_;
+  std::byte* data_;
+  int64_t size_;  // of an element
+  int64_t features_;
+  int64_t feature_stride_;
+  uint64_t empty_bits_;
+  Clear clear_;
+  int dims_ = 0;
+  int64_t extent_[4] = {1, 1, 1, 1};
+  int64_t stride_[4] = {0, 0, 0, 0};
+};
+
+// Before its use: Clang 14 forgets to instantiate what a generic lambda names ahead of its body.
+template <class Word>
+void DenseVoxels::clear(const DenseVoxels& voxels, std::byte* data, int64_t count) {
+  const auto word = elementOf<Word>(voxels.empty_bits_);
+  auto* out = reinterpret_cast<Word*>(data);
+  const int64_t features = voxels.features_;
+  const int64_t stride = voxels.stride_[std::max(voxels.dims_ - 1, 0)];
+  if (stride == features && (features == 1 || voxels.feature_stride_ == 1)) {
+    std::fill_n(out, count * features, word);
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t f = 0; f < features; ++f) out[i * stride + f * voxels.feature_stride_] = word;
+  }
+}
+
+DenseVoxels::DenseVoxels(const VoxelizeProblem& p)
+    : space_{p.points, {}, {0, 1, 2}},
+      data_(static_cast<std::byte*>(p.out.data)),
+      size_(sizeOf(p.out.dtype)),
+      features_(p.features.count),
+      feature_stride_(p.out.stride[4]),
+      empty_bits_(p.empty_bits) {
+  const int64_t* strides = p.out.stride + 1;
+  std::sort(space_.columns, space_.columns + 3,
+            [&](int a, int b) { return std::abs(strides[a]) > std::abs(strides[b]); });
+  addDimension(p.points.clouds, p.out.stride[0]);
+  for (int i = 0; i < 3; ++i) {
+    const int axis = space_.columns[i];
+    space_.grid.origin[i] = p.grid.origin[axis];
+    space_.grid.voxel_size[i] = p.grid.voxel_size[axis];
+    space_.grid.shape[i] = p.grid.shape[axis];
+    addDimension(p.grid.shape[axis], strides[axis]);
+  }
+  clear_ = visitWord(sizeOf(p.out.dtype),
+                     [](auto tag) -> Clear { return clear<typename decltype(tag)::type>; });
+}
+
+void DenseVoxels::addDimension(int64_t extent, int64_t stride) {
+  if (extent == 1) return;
+  if (dims_ > 0 && stride_[dims_ - 1] == stride * extent) {
+    extent_[dims_ - 1] *= extent;
+    stride_[dims_ - 1] = stride;
+  } else {
+    extent_[dims_] = extent;
+    stride_[dims_++] = stride;
+  }
+}
+
+VoxelLine DenseVoxels::lineAt(int64_t begin, int64_t end) const {
+  const int last = std::max(dims_ - 1, 0);
+  int64_t offset = 0;
+  int64_t rest = begin;
+  for (int i = last; i >= 0; --i) {
+    offset += rest % extent_[i] * stride_[i];
+    rest /= extent_[i];
+  }
+  const int64_t count = std::min(end - begin, extent_[last] - begin % extent_[last]);
+  return {begin, count, data_ + offset * size_, stride_[last] * size_};
+}
+
+// Goes through the voxels begin .. end - 1, in order.
+class DenseCursor {
+ public:
+  DenseCursor(const DenseVoxels& voxels, int64_t begin, int64_t end)
+      : voxels_(voxels), line_(voxels.lineAt(begin, end)), end_(end) {}
+
+  // Where the voxel lies.
+  std::byte* moveTo(int64_t key) {
+    while (key - line_.begin >= line_.count) {
+      line_ = voxels_.lineAt(line_.begin + line_.count, end_);
+    }
+    return line_.data + (key - line_.begin) * line_.stride;
+  }
+
+ private:
+  const DenseVoxels& voxels_;
+  VoxelLine line_;
+  int64_t end_;
+};
 
 // ---- Occupancy and counts on a dense grid.
 
