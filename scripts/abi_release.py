@@ -189,7 +189,8 @@ def compare_layouts(released: list[str], present: list[str]) -> list[str]:
         if new_words != old_words:
             found.append(f"type {name}: has {new_words[0]} bytes, had {old_words[0]}")
     for name, (old_size, old_align, growth), (new_size, new_align, _) in pairs["struct"]:
-        if new_align != old_align:
+        # The library copies structs that grow, from any address: they may get a wider field.
+        if int(new_align) < int(old_align) or (growth == "fixed" and new_align != old_align):
             found.append(f"struct {name}: has alignment {new_align}, had {old_align}")
         if int(new_size) < int(old_size):
             found.append(f"struct {name}: has {new_size} bytes, had {old_size}")

@@ -198,18 +198,24 @@ def test_another_abi_version(clone):
     assert "is not compared" in clone.check()
 
 
-def test_a_struct_whose_array_has_its_size(clone):
-    """The struct that points to the array says how long an element is."""
-    array = "typedef struct rbcElement {\n  int64_t begin;\n} rbcElement;\n"
-    fields = "uint32_t struct_size; uint32_t element_size; const rbcElement* elements;"
-    owner = f"typedef struct rbcOwner {{ {fields} }} rbcOwner;\n"
-    clone.edit("include/robocache/base.h", "(RBC_API rbcStatus_t)", rf"{array}{owner}\1")
-    folder = f"tests/abi/released/{VERSION}"
+def test_structs_of_which_callers_state_the_size(clone):
+    """A struct states its size, or the owner of an array of them does."""
+    structs = (
+        "typedef struct rbcElement {\n  int64_t begin;\n} rbcElement;\n"
+        "typedef struct rbcOwner {\n  uint32_t struct_size;\n  uint32_t element_size;\n"
+        "  const rbcElement* elements;\n} rbcOwner;\n"
+        "typedef struct rbcNarrow {\n  uint32_t struct_size;\n  uint32_t flags;\n} rbcNarrow;\n"
+    )
+    base = "include/robocache/base.h"
+    clone.edit(base, "(RBC_API rbcStatus_t)", rf"{structs}\1")
     run("git", "tag", "--delete", f"v{VERSION}", cwd=clone.folder)
-    shutil.rmtree(clone.folder / folder)
+    shutil.rmtree(clone.folder / f"tests/abi/released/{VERSION}")
     run("git", "commit", "--quiet", "--all", "--message", "start again", cwd=clone.folder)
     clone.release(VERSION, "--unsigned")
-    clone.edit("include/robocache/base.h", r"  int64_t begin;", r"\g<0>\n  int64_t end;")
+    clone.edit(base, "  int64_t begin;", r"\g<0>\n  int64_t end;")
+    clone.edit(
+        base, "  uint32_t flags;\n} rbcNarrow", r"  uint32_t flags;\n  double x;\n} rbcNarrow"
+    )
     assert "0 problems" in clone.check()
 
 
