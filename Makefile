@@ -144,7 +144,7 @@ soak: deps-test $(STAMPS)/test ## Calls of all operations for HOURS=1, and no me
 	  $(PY) scripts/plot_soak.py build/soak.csv build/soak.svg; exit $$status
 
 .PHONY: lint
-lint: deps-lint deps-test package $(STAMPS)/test $(STAMPS)/lint ## Read all sources with tools that look for defects
+lint: deps-lint$(if $(filter quick,$(LINT)),-quick) deps-test package $(STAMPS)/test $(STAMPS)/lint ## Read all sources with tools that look for defects
 	scripts/lint.sh $(LINT)
 # Python for that architecture lies in the build folder, and is fetched once.
 .PHONY: test-aarch64
@@ -194,8 +194,9 @@ clean: ## Remove everything that was built, and the virtual environment
 
 # --- Steps ----------------------------------------------------------------------------------------
 
-.PHONY: deps-build deps-test deps-aarch64 deps-bench deps-format deps-docs deps-packages deps-fuzz deps-lint
-deps-build deps-test deps-aarch64 deps-bench deps-format deps-docs deps-packages deps-fuzz deps-lint: deps-%:
+.PHONY: deps-build deps-test deps-aarch64 deps-bench deps-format deps-docs deps-packages deps-fuzz deps-lint \
+  deps-lint-quick
+deps-build deps-test deps-aarch64 deps-bench deps-format deps-docs deps-packages deps-fuzz deps-lint deps-lint-quick: deps-%:
 ifneq ($(DEPS),no)
 	@scripts/install_deps.sh $*
 endif

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install the Debian packages that are missing; does nothing, and needs no network, if none is.
-# Usage: install_deps.sh build|packages|test|aarch64|bench|docs|format|fuzz|lint
+# Usage: install_deps.sh build|packages|test|aarch64|bench|docs|format|fuzz|lint|lint-quick
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache pkg-config libhwy-dev python3 python3-dev python3-venv)
@@ -18,6 +18,7 @@ case ${1:-build} in
   format) packages=(git clang-format) ;;
   fuzz) packages+=(clang libclang-rt-dev llvm xxd) ;;
   lint) packages+=(clang-tidy cppcheck shellcheck) ;;
+  lint-quick) packages+=(cppcheck shellcheck) ;;
   *)
     echo "install_deps.sh: unknown group '$1'" >&2
     exit 2
@@ -29,25 +30,42 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   exit 0
 fi
 
-missing=()
-for package in "${packages[@]}"; do
+installed() {  # PACKAGE
+  local status
   # shellcheck disable=SC2016 # a dpkg format, not a shell variable
-  status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
-  [[ $status == installed ]] || missing+=("$package")
-done
-if ((${#missing[@]} == 0)); then
-  exit 0
-fi
+  status=$(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null || true)
+  [[ $status == installed ]]
+}
 
-echo "Installing Debian packages: ${missing[*]}"
 sudo=()
-if ((EUID != 0)); then
-  if ! command -v sudo >/dev/null; then
-    echo "Root is needed for that: run 'apt-get install ${missing[*]}', or install sudo" >&2
+if ((EUID != 0)); then sudo=(sudo); fi
+
+install() {  # PACKAGE...
+  echo "Installing Debian packages: $*"
+  if ((EUID != 0)) && ! command -v sudo >/dev/null; then
+    echo "Root is needed for that: run 'apt-get install $*', or install sudo" >&2
     exit 1
   fi
-  sudo=(sudo)
+  "${sudo[@]}" apt-get update -q
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
+}
+
+missing=()
+for package in "${packages[@]}"; do
+  installed "$package" || missing+=("$package")
+done
+if ((${#missing[@]} > 0)); then install "${missing[@]}"; fi
+
+# The check `includes` of scripts/lint.sh needs clang-tidy 17 or later. Debian 12's own is 14, and others lie beside it.
+if [[ ${1:-} == lint ]]; then
+  for package in clang-tidy-{22,21,20,19,18,17}; do
+    if installed "$package"; then exit 0; fi
+  done
+  for package in clang-tidy-{22,21,20,19,18,17}; do
+    if apt-cache show "$package" >/dev/null 2>&1; then
+      install "$package"
+      exit 0
+    fi
+  done
+  echo "This release has no clang-tidy of 17 or later: scripts/lint.sh leaves out its part \"includes\"" >&2
 fi
-"${sudo[@]}" apt-get update -q
-"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-  apt-get install -q -y --no-install-recommends "${missing[@]}"
