@@ -86,9 +86,14 @@ TEST_CASE("exports: the SONAME carries the ABI version, and little is needed") {
   const std::string dynamic = outputOf("readelf -d " RBC_TEST_LIBRARY);
   CHECK(matches(dynamic, "SONAME.*\\[(.*)\\]") ==
         std::set<std::string>{"librobocache.so." + std::to_string(RBC_ABI_VERSION)});
+#ifdef _LIBCPP_VERSION
+  const std::string standard = "c\\+\\+|c\\+\\+abi|unwind";
+#else
+  const std::string standard = "stdc\\+\\+";
+#endif
   for (const std::string& needed : matches(dynamic, "NEEDED.*\\[(.*)\\]")) {
-    const std::regex allowed(
-        "lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s|asan|ubsan|tsan)\\.so.*|ld-linux.*");
+    const std::regex allowed("lib(c|m|dl|rt|pthread|" + standard +
+                             "|gcc_s|asan|ubsan|tsan)\\.so.*|ld-linux.*");
     CHECK_MESSAGE(std::regex_match(needed, allowed), "needs ", needed);
   }
 }
