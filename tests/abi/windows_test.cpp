@@ -7,6 +7,7 @@
 #include "abi/windows_call.h"
 #include "robocache/robocache.hpp"
 #include "support/random_windows.h"
+#include "support/sanitizers.h"
 
 namespace {
 
@@ -69,7 +70,7 @@ TEST_CASE("windows: no rows, and a stream that only others refer to") {
 }
 
 TEST_CASE("windows: nothing is allocated after the reserve that a call asks for") {
-  for (uint64_t seed = 0; seed < 40; ++seed) {
+  for (uint64_t seed = 0; seed < (support::kThreadSanitizer ? 10u : 40u); ++seed) {
     CAPTURE(seed);
     const Context context = support::cpuContext(3);
     const support::WindowCall windows = support::RandomWindows(seed).make(support::varietyOf(seed), true);

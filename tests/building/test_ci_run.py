@@ -70,7 +70,7 @@ def test_all_jobs(run):
     assert "make lint LINT=quick share= cuda=90 strict=yes" in calls
     assert "make packages share= cuda=90 strict=" in calls
     for preset in ("asan", "tsan"):
-        assert f"make {preset} share=1/4 cuda=90 strict=" in calls
+        assert f"make {preset} share=1/8 cuda=90 strict=" in calls
     assert any(call.startswith("make bits-aarch64") for call in calls)
 
 

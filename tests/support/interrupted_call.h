@@ -96,7 +96,7 @@ inline int64_t interruptEverywhere(LongCall& call, int threads) {
 }
 
 inline void checkInterrupts(LongCall&& call) {
-  CHECK(interruptEverywhere(call, 1) >= 2);
+  if (!kThreadSanitizer) CHECK(interruptEverywhere(call, 1) >= 2);
   interruptEverywhere(call, 3);
 }
 

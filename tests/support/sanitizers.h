@@ -25,6 +25,7 @@
 namespace support {
 
 // Looks for races alone: what one thread does is for the other sanitizers.
+inline constexpr bool kAddressSanitizer = RBC_TEST_ADDRESS_SANITIZER;
 inline constexpr bool kThreadSanitizer = RBC_TEST_THREAD_SANITIZER;
 inline constexpr bool kSanitized = RBC_TEST_SANITIZED;
 

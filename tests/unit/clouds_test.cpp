@@ -18,6 +18,7 @@
 #include "support/operation_tests.h"
 #include "support/random.h"
 #include "support/run.h"
+#include "support/sanitizers.h"
 #include "support/share.h"
 
 namespace {
@@ -393,7 +394,7 @@ TEST_CASE("unproject: where a pinhole in f64 puts a pixel, and no pixel is lost"
 
 TEST_CASE("unproject: the same bits from any number of threads") {
   const Context one = support::cpuContext(1, RBC_SIMD_PORTABLE);
-  for (uint64_t seed = 0; seed < 120; ++seed) {
+  for (uint64_t seed = 0; seed < (support::kThreadSanitizer ? 30u : 120u); ++seed) {
     CAPTURE(seed);
     UnprojectCase c(seed, seed % 20 == 0 ? 600 : 60);
     const std::vector<uint64_t> expected = c.run(one);

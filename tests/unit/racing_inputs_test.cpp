@@ -20,7 +20,7 @@ using support::Context;
 
 constexpr int64_t kRows = 6000;
 constexpr int64_t kBatch = 40;
-constexpr int kCalls = 1500;
+constexpr int kCalls = support::kSanitized ? 400 : 1500;
 
 // Rows cut evenly into kBatch parts, and a thread that spoils and mends some of the entries.
 class RacingOffsets {

@@ -128,7 +128,8 @@ std::string check(const Context& context, const Keys& keys) {
 }
 
 void checkWidths(const Context& context) {
-  for (int bits = 3; bits <= 62; bits += support::kThreadSanitizer ? 9 : 1) {
+  constexpr int kStep = support::kThreadSanitizer ? 9 : support::kAddressSanitizer ? 3 : 1;
+  for (int bits = 3; bits <= 62; bits += kStep) {
     for (const int64_t beside : {-1, 0, 1}) {
       const int64_t voxels = (int64_t{1} << bits) + beside;
       if (voxels > int64_t{1} << 62) continue;  // more are refused
