@@ -150,6 +150,7 @@ typedef struct rbcContextInfo {
   uint64_t total_memory;       /* bytes, of the device or of the machine */
   char device_name[128];       /* of the GPU or of the CPU */
   char cuda_unavailable[256];  /* why an AUTO context is not on CUDA, else "" */
+  char last_launch[256];       /* what the last operation ran: see below; "" before the first */
 } rbcContextInfo;
 
 static inline rbcContextInfo rbcContextInfoInit(void) {
@@ -159,7 +160,20 @@ static inline rbcContextInfo rbcContextInfoInit(void) {
   return info;
 }
 
-/* Fills the first struct_size bytes of *info, which the caller has initialized. */
+/*
+ * Fills the first struct_size bytes of *info, which the caller has initialized.
+ *
+ * last_launch is a line of text for people, such as
+ *   fuse: fuse_any (few streams), grid 32 x 128, shared 0 bytes; not fuse_mixed: streams[2].times: stride 2, expected 1
+ * It has the operation, the kernel that does most of the work with its form, the launch, and, where a
+ * faster kernel exists, the first of its conditions that the call did not meet. On the CPU it has the
+ * vector instructions and the threads. The text is a copy: later calls do not change it. Its words are
+ * not part of the ABI.
+ *
+ * With the environment variable RBC_LOG=kernels, each operation prints this line to stderr when it has
+ * succeeded; with RBC_LOG=slow, only an operation that a general kernel does because of such a condition.
+ * A context reads the variable once, when it is created.
+ */
 RBC_API rbcStatus_t rbcContextGetInfo(rbcContext_t context, rbcContextInfo* info);
 
 #ifdef __cplusplus

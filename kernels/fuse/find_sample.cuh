@@ -86,17 +86,9 @@ struct SampleRows {
   IndexArray lengths;
   IndexArray offsets;
   Index most;   // samples of a row
-  float pace;   // see paceOf()
+  float pace;   // see paceOf() of stream_checks.h
   bool ragged;  // lengths or offsets tell what there is of a row
 };
-
-// Samples a query, as prefetchTimes() is told; 0: it is of no use. Where queries are many to a sample,
-// their times are in the caches soon enough.
-inline float paceOf(const FuseProblem& p, const FuseStream& s) {
-  constexpr int64_t kMaxQueries = 64;
-  if (s.offsets.data != nullptr || (p.queries - 1) / kMaxQueries >= s.samples) return 0;
-  return static_cast<float>(s.samples) / static_cast<float>(p.queries);
-}
 
 template <class Time, class Index>
 RBC_HD SampleRows<Index> sampleRowsOf(const FuseStream& s, float pace) {
@@ -107,20 +99,6 @@ RBC_HD SampleRows<Index> sampleRowsOf(const FuseStream& s, float pace) {
           static_cast<Index>(s.samples),
           pace,
           s.lengths.data != nullptr || s.offsets.data != nullptr};
-}
-
-// Whether Index may be int32_t, with room.
-inline bool suitsShortIndexes(const FuseProblem& p, const FuseStream& s) {
-  constexpr int64_t kFew = 1 << 30;
-  const auto short_step = [](int64_t stride, int64_t size) {
-    return stride < kFew / size && stride > -kFew / size;
-  };
-  return short_step(s.times_stride[1], sizeOf(p.time_dtype)) &&
-         short_step(p.query_stride[1], sizeOf(p.time_dtype)) &&
-         short_step(s.values_stride[1], sizeOf(s.values_dtype)) &&
-         short_step(p.out_stride[1], sizeOf(p.out_dtype)) && short_step(p.mask_stride[1], 1) &&
-         short_step(s.sample_mask_stride[1], 1) && s.samples < kFew && p.channels < kFew &&
-         p.batch < kFew && p.queries < kFew && p.batch * p.queries < kFew;
 }
 
 // ---- the search ---------------------------------------------------------------------------------

@@ -1,5 +1,4 @@
-// Fusion on CUDA: by the kernel of narrow streams, by one of whole rows or by that of mixed streams
-// where these suit, else by the kernel of any streams.
+// Fusion on CUDA: select.h says by which kernel. Here is that of any streams.
 
 #include "fuse/fuse_any_kernel.cuh"
 #include "fuse/fuse_kernels.h"
@@ -11,42 +10,54 @@ namespace {
 
 using namespace any;
 
-cudaError_t launchAny(const FuseProblem& p, const LaunchDevice& device, cudaStream_t cuda_stream) {
-  const bool few = p.num_streams <= Few::kStreams && p.num_segments <= Few::kSegments;
-  bool doubles = false;
-  bool short_indexes = true;
-  for (int n = 0; n < p.num_streams; ++n) {
-    doubles |= computesInDouble(p.streams[n].values_dtype);
-    short_indexes &= suitsShortIndexes(p, p.streams[n]);
-  }
+cudaError_t launchAny(const FuseChoice& choice, const FuseProblem& p, const LaunchDevice& device,
+                      cudaStream_t cuda_stream) {
   return visitOut(p.out_dtype, [&](auto tag) {
     using Out = typename decltype(tag)::type;
     if constexpr (!std::is_same_v<Out, Words>) {
-      if (few && !doubles && short_indexes) return launch<Out, FewFloats>(p, device, cuda_stream);
-      if (few) return launch<Out, Few>(p, device, cuda_stream);
+      if (choice.any_plan.form == FormId::kFewFloats) {
+        return launch<Out, FewFloats>(choice, p, device, cuda_stream);
+      }
+      if (choice.any_plan.form == FormId::kFew) return launch<Out, Few>(choice, p, device, cuda_stream);
     }
-    return launch<Out, Many>(p, device, cuda_stream);
+    return launch<Out, Many>(choice, p, device, cuda_stream);
+  });
+}
+
+cudaError_t launchRows(const FuseChoice& choice, const FuseProblem& p, const LaunchDevice& device,
+                       cudaStream_t cuda_stream) {
+  return visitTime(p.time_dtype, [&](auto time) {
+    const FuseLauncher launch = rows::launcherOf<typename decltype(time)::type>(choice.instance);
+    return launch(choice, p, device, cuda_stream);
   });
 }
 
 cudaError_t launchFuse(const FuseProblem& p, void*, const LaunchDevice& device,
-                       cudaStream_t cuda_stream) {
-  narrow_streams::Plan plan;
-  if (narrow_streams::suits(p, device, &plan)) {
-    return narrow_streams::launch(plan, p, device, cuda_stream);
+                       cudaStream_t cuda_stream, LaunchChoice* chosen) {
+  const FuseChoice choice = selectFuse(p, device);
+  *chosen = choice;
+  switch (choice.family) {
+    case FuseKernel::kNarrow: return narrow_streams::launch(choice, p, device, cuda_stream);
+    case FuseKernel::kRows: return launchRows(choice, p, device, cuda_stream);
+    case FuseKernel::kMixed: return mixed_streams::launch(choice, p, device, cuda_stream);
+    case FuseKernel::kAny: break;
   }
-  const FuseLauncher rows = rowsLauncherOf(p);
-  if (rows != nullptr) return rows(p, device, cuda_stream);
-  mixed_streams::Plan mixed;
-  if (mixed_streams::suits(p, device, &mixed)) {
-    return mixed_streams::launch(mixed, p, device, cuda_stream);
-  }
-  return (hasSampleMasks(p) ? launchMissing : launchAny)(p, device, cuda_stream);
+  const bool masked = choice.any_plan.form == FormId::kMasked;
+  return (masked ? launchMissing : launchAny)(choice, p, device, cuda_stream);
 }
 
 }  // namespace
 
 extern const Operation<FuseProblem> kFuse = {noBytes, launchOn<FuseProblem, launchFuse>};
 cudaError_t loadFuse() { return loadKernelsBeside(fuseKernel<Words, Many>); }
+
+cudaError_t loadFuseRows() {
+  for (const auto load :
+       {rows::loadKernels<float>, rows::loadKernels<double>, rows::loadKernels<int64_t>}) {
+    const cudaError_t error = load();
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
 
 }  // namespace rbc::cuda

@@ -1,7 +1,6 @@
 // The kernel of any fusion: methods, the kernel itself, and its launch in one of its forms.
 #pragma once
 
-#include <algorithm>
 #include <type_traits>
 
 #include "element_of.h"
@@ -11,7 +10,6 @@
 #include "interpolate.h"
 #include "runtime/launch.h"
 #include "runtime/pdl.cuh"
-#include "runtime/tiling.h"
 #include "slerp.h"
 #include "visit_dtype.h"
 
@@ -243,8 +241,6 @@ __device__ __forceinline__ void writeSegment(const Part<Form>& part, Method meth
 // segments of channels - dtypes, methods - is the same for the whole warp, so the branches on it
 // cost little.
 
-inline constexpr int kWarpsPerBlock = 4;
-
 // Blocks that must fit on a multiprocessor, which bounds the registers: as many as fit without
 // spills worth the name.
 template <class Form>
@@ -380,20 +376,8 @@ __global__ void __launch_bounds__(kWarp* kWarpsPerBlock, kBlocksThatFit<Form>)
 
 // ---- The launch of the kernel of any fusion, in one of its forms.
 
-// Channels of a vector of the segment; 1 or a quaternion's where it has none. Methods other than linear
-// and the steps do without: wide rows of them alone are fuse_rows.cu's.
-inline int vecCount(const FuseProblem& p, const FuseStream& s, const ChannelSegment& segment,
-                    bool* in_vecs) {
-  const bool is_line = segment.method == Method::kLinear || isStep(segment.method);
-  const int count = s.values_dtype == DType::F64 ? 2 : 16 / sizeOf(p.out_dtype);  // kVecCount
-  *in_vecs =
-      isFloat(s.values_dtype) && isFloat(p.out_dtype) && is_line && suitsVecs(p, s, segment, count);
-  if (*in_vecs) return count;
-  return segment.method == Method::kSlerp ? 4 : 1;
-}
-
 template <class Form>
-void describe(const FuseProblem& p, int multiprocessors, FuseLaunch<Form>* launch) {
+void describe(const Plan& plan, const FuseProblem& p, FuseLaunch<Form>* launch) {
   launch->problem = p;
   launch->per_row = FastDivmod(p.queries);
   launch->units = 0;
@@ -408,14 +392,12 @@ void describe(const FuseProblem& p, int multiprocessors, FuseLaunch<Form>* launc
     task.vectors = 0;
     for (int i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
       const ChannelSegment& segment = p.segments[i];
-      bool in_vecs;
-      const int count = vecCount(p, s, segment, &in_vecs);
-      launch->segments[i] = {segment.begin, task.vectors, segment.method, count, in_vecs};
+      const int count = plan.count[i];
+      launch->segments[i] = {segment.begin, task.vectors, segment.method, count, plan.in_vecs[i]};
       task.vectors += segment.count / count;
       task.affine_in_vecs &= segment.begin % 4 == 0;
     }
-    const Tiling tiling = tilingOf(p.batch * p.queries, task.vectors,
-                                   {kWarp, 4, 256, multiprocessors * 15 / p.num_streams});
+    const Tiling& tiling = plan.tiling[n];
     task.first_unit = launch->units;
     task.range = tiling.range;
     task.ranges = FastDivmod(tiling.ranges);
@@ -426,11 +408,11 @@ void describe(const FuseProblem& p, int multiprocessors, FuseLaunch<Form>* launc
 }
 
 template <class Out, class Form>
-cudaError_t launch(const FuseProblem& p, const LaunchDevice& device, cudaStream_t cuda_stream) {
+cudaError_t launch(const FuseChoice& choice, const FuseProblem& p, const LaunchDevice& device,
+                   cudaStream_t cuda_stream) {
   FuseLaunch<Form> arguments;
-  describe(p, device.multiprocessors, &arguments);
-  const int64_t blocks = ceilDiv(arguments.units, kWarpsPerBlock);
-  return launchBlocks(fuseKernel<Out, Form>, &arguments, blocks, kWarp * kWarpsPerBlock, device,
+  describe(choice.any_plan, p, &arguments);
+  return launchBlocks(fuseKernel<Out, Form>, &arguments, choice.grid, choice.threads, device,
                       cuda_stream);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fuse/find_sample.cuh"
+#include "fuse/select.h"
 #include "fuse_problem.h"
 #include "real.h"
 #include "runtime/aligned_vec.cuh"
@@ -34,34 +35,6 @@ struct StreamTask {
   bool in_double;  // computed so
   bool affine_in_vecs;
   bool mask_of_ranges;  // all of a row's have a say in its mask
-};
-
-// What a kernel is made for. Arguments travel with the launch, so a few streams get a small struct;
-// and without doubles and long indexes it has registers left. Where samples may be missing a query
-// takes more of them: one form for all such leaves the others as they are.
-struct FewFloats {
-  static constexpr int kStreams = 8;
-  static constexpr int kSegments = 32;
-  static constexpr bool kDoubles = false;
-  static constexpr bool kMasked = false;
-  using Index = int32_t;  // of recordings, samples and queries
-};
-struct Few {
-  static constexpr int kStreams = 8;
-  static constexpr int kSegments = 32;
-  static constexpr bool kDoubles = true;
-  static constexpr bool kMasked = false;
-  using Index = int64_t;
-};
-struct Many {
-  static constexpr int kStreams = kMaxStreams;
-  static constexpr int kSegments = kMaxSegments;
-  static constexpr bool kDoubles = true;
-  static constexpr bool kMasked = false;
-  using Index = int64_t;
-};
-struct Masked : Many {
-  static constexpr bool kMasked = true;
 };
 
 template <class Form>

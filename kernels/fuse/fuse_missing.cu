@@ -10,10 +10,10 @@ namespace rbc::cuda {
 
 using namespace any;
 
-cudaError_t launchMissing(const FuseProblem& p, const LaunchDevice& device,
-                          cudaStream_t cuda_stream) {
+cudaError_t launchMissing(const FuseChoice& choice, const FuseProblem& p,
+                          const LaunchDevice& device, cudaStream_t cuda_stream) {
   return visitOut(p.out_dtype, [&](auto tag) {
-    return launch<typename decltype(tag)::type, Masked>(p, device, cuda_stream);
+    return launch<typename decltype(tag)::type, Masked>(choice, p, device, cuda_stream);
   });
 }
 

@@ -22,15 +22,6 @@ namespace mixed_streams {
 
 // ---- What the kernel of mixed streams is told.
 
-inline constexpr int kWarp = 32;
-inline constexpr int kMostThreads = 512;  // of a block; a query each
-// On a multiprocessor, so that one copies while the other searches.
-inline constexpr int kBlocksWanted = 2;
-
-// Streams of a launch, and segments of channels: a robot's. Arguments travel with it.
-inline constexpr int kStreams = 16;
-inline constexpr int kSegments = 32;
-
 // Channels of a stream that share a method.
 template <class Time>
 struct Segment {
@@ -62,9 +53,6 @@ struct Task {
   int32_t tiles_at;
 };
 
-// Elements of a row of a tile: odd, so that a warp that writes a column writes to different banks.
-RBC_HD int32_t pitchOf(int32_t channels) { return channels | 1; }
-
 template <class Time>
 struct Launch {
   QueryRows<int32_t> queries;
@@ -78,12 +66,6 @@ struct Launch {
 
 template <class Time>
 using Position = SamplePosition<Time, int32_t>;
-
-// A channel's normalization: a word.
-struct alignas(8) Affine {
-  float mean;
-  float inv_std;
-};
 
 // A recording's samples of a stream, in shared memory.
 template <class Time>

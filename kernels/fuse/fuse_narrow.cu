@@ -1,8 +1,7 @@
-// When the kernel of narrow streams suits, and its launch.
+// The launch of the kernel of narrow streams.
 
 #include "fuse/fuse_kernels.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "dtype.h"
@@ -15,126 +14,6 @@
 namespace rbc::cuda {
 namespace narrow_streams {
 namespace {
-
-constexpr int64_t kSectorBytes = 32;
-
-// ---- shared memory ------------------------------------------------------------------------------
-
-int64_t timesSlot(const FuseProblem& p, const FuseStream& s) {
-  return slotBytes(s.samples, p.time_dtype);
-}
-int64_t valuesSlot(const FuseStream& s) {
-  return slotBytes(s.samples * s.channels, s.values_dtype);
-}
-
-// What a group's block holds: a tile of values, one of the mask, and the slots of all rows.
-struct Contents {
-  int64_t streams;
-  int64_t columns;
-  int64_t slots;
-
-  void add(const FuseProblem& p, const FuseStream& s) {
-    ++streams;
-    columns += s.channels;
-    slots += timesSlot(p, s) + valuesSlot(s);
-  }
-  int64_t rowBytes(const FuseProblem& p) const { return columns * sizeOf(p.out_dtype); }
-  int64_t maskAt(const FuseProblem& p) const { return wholeWords(rowBytes(p) * kColumn); }
-  int64_t slotsAt(const FuseProblem& p) const {
-    return maskAt(p) + (p.mask != nullptr ? wholeWords(streams * kColumn) : 0);
-  }
-  int64_t bytes(const FuseProblem& p) const { return slotsAt(p) + slots; }
-  bool fits(const FuseProblem& p, const LaunchDevice& device) const {
-    return streams <= mostWarps(sizeOf(p.time_dtype)) &&
-           bytes(p) <= sharedBudget(device, kBlocksWanted);
-  }
-};
-
-Contents contentsOf(const FuseProblem& p, int first, int end) {
-  Contents contents = {};
-  for (int n = first; n < end; ++n) contents.add(p, p.streams[n]);
-  return contents;
-}
-
-// ---- the plan -----------------------------------------------------------------------------------
-
-bool suitsStream(const FuseProblem& p, const FuseStream& s) {
-  const bool whole_rows =
-      s.times_stride[1] == 1 && s.values_stride[2] == 1 && s.values_stride[1] == s.channels;
-  return s.channels > 0 && s.channels <= kChannels && s.samples <= kMaxSearched && isAlike(p, s) &&
-         kindOf(s, p.segments[s.first_segment].method) == rows::Kind::kLine &&
-         s.sample_mask == nullptr && (whole_rows || s.samples == 0);
-}
-
-bool suitsStreams(const FuseProblem& p) {
-  constexpr int64_t kLeastQueries = 64;  // fewer leave most threads without one
-  if (p.num_streams <= rows::kFewStreams || p.queries < kLeastQueries) return false;
-  if (p.out_stride[2] != 1 || p.query_stride[1] != 1) return false;
-  if (p.mask != nullptr && p.mask_stride[2] != 1) return false;
-  if (dtypePairOf(p) >= kNumPairs) return false;
-  return std::all_of(p.streams, p.streams + p.num_streams,
-                     [&](const FuseStream& s) { return suitsStream(p, s); });
-}
-
-// Where the group of streams from the n-th on ends: they make up a sector of out, or as much of it
-// as fits, in halves if possible. n, if not even one fits.
-int groupEnd(const FuseProblem& p, const LaunchDevice& device, int n) {
-  Contents group = {};
-  int end = n;
-  int halves = n;
-  for (; end < p.num_streams && group.rowBytes(p) < kSectorBytes; ++end) {
-    group.add(p, p.streams[end]);
-    if (!group.fits(p, device)) return halves > n ? halves : end;
-    if (group.rowBytes(p) == kSectorBytes / 2) halves = end + 1;
-  }
-  return end;
-}
-
-// Returns whether each group is done, and those before the last one write half a sector of a row at
-// least.
-bool cutGroups(const FuseProblem& p, const LaunchDevice& device, Plan* plan) {
-  plan->groups = 0;
-  bool good = true;
-  for (int n = 0; n < p.num_streams && good;) {
-    const int end = groupEnd(p, device, n);
-    const int64_t bytes = contentsOf(p, n, end).rowBytes(p);
-    // What is left at the end joins the group before.
-    const bool joins = end == p.num_streams && bytes < kSectorBytes && plan->groups > 0 &&
-                       contentsOf(p, plan->first[plan->groups - 1], end).fits(p, device);
-    if (!joins) plan->first[plan->groups++] = n;
-    good = end > n && (end == p.num_streams || bytes >= kSectorBytes / 2);
-    n = end;
-  }
-  plan->first[plan->groups] = p.num_streams;
-  plan->warps = 0;
-  plan->shared = 0;
-  for (int g = 0; g < plan->groups && good; ++g) {
-    const Contents group = contentsOf(p, plan->first[g], plan->first[g + 1]);
-    plan->warps = std::max(plan->warps, static_cast<int32_t>(group.streams));
-    plan->shared = std::max(plan->shared, static_cast<int32_t>(group.bytes(p)));
-  }
-  return good;
-}
-
-// A block's queries: many to what it copies, as long as there are enough blocks. Returns whether
-// there are, and whether to copy all samples pays: other kernels read two sectors a query at least.
-bool cutQueries(const FuseProblem& p, const LaunchDevice& device, Plan* plan) {
-  constexpr int64_t kMany = 8;
-  const int64_t least =
-      ceilDiv(contentsOf(p, 0, p.num_streams).slots, 2 * kSectorBytes * p.num_streams);
-  if (p.queries < least) return false;
-  const int64_t wanted = int64_t{kBlocksWanted} * device.multiprocessors;
-  const auto blocks = [&](int64_t part) {
-    return p.batch * plan->groups * ceilDiv(p.queries, part);
-  };
-  const int64_t shortest = ceilDiv(least, kTile) * kTile;
-  int64_t part = kMany * shortest;
-  while (part > shortest && blocks(part) < wanted) part /= 2;
-  plan->part = static_cast<int32_t>(part);
-  return blocks(part) >= wanted;
-}
-
-// ---- the launch ---------------------------------------------------------------------------------
 
 template <class Time>
 Task<Time> taskOf(const FuseProblem& p, const FuseStream& s) {
@@ -186,8 +65,9 @@ auto kernelOf(int pair) {
 }
 
 template <class Time>
-cudaError_t launchPlan(const Plan& plan, const FuseProblem& p, const LaunchDevice& device,
-                       cudaStream_t cuda_stream) {
+cudaError_t launchPlan(const FuseChoice& choice, const FuseProblem& p,
+                       const LaunchDevice& device, cudaStream_t cuda_stream) {
+  const Plan& plan = choice.narrow_plan;
   const int64_t parts = ceilDiv(p.queries, plan.part);
   Launch<Time> arguments;
   arguments.queries = queryRowsOf<Time, int32_t>(p);
@@ -210,8 +90,8 @@ cudaError_t launchPlan(const Plan& plan, const FuseProblem& p, const LaunchDevic
       at += timesSlot(p, s) + valuesSlot(s);
     }
   }
-  return launchBlocks(kernelOf<Time>(dtypePairOf(p)), &arguments, p.batch * plan.groups * parts,
-                      plan.warps * kWarp, device, cuda_stream, plan.shared);
+  return launchBlocks(kernelOf<Time>(choice.instance), &arguments, choice.grid, choice.threads,
+                      device, cuda_stream, choice.shared_bytes);
 }
 
 template <class Time>
@@ -227,14 +107,10 @@ cudaError_t allowShared(const LaunchDevice& device) {
 
 }  // namespace
 
-bool suits(const FuseProblem& p, const LaunchDevice& device, Plan* plan) {
-  return suitsStreams(p) && cutGroups(p, device, plan) && cutQueries(p, device, plan);
-}
-
-cudaError_t launch(const Plan& plan, const FuseProblem& p, const LaunchDevice& device,
+cudaError_t launch(const FuseChoice& choice, const FuseProblem& p, const LaunchDevice& device,
                    cudaStream_t cuda_stream) {
   return visitTime(p.time_dtype, [&](auto time) {
-    return launchPlan<typename decltype(time)::type>(plan, p, device, cuda_stream);
+    return launchPlan<typename decltype(time)::type>(choice, p, device, cuda_stream);
   });
 }
 

@@ -20,26 +20,8 @@ namespace narrow_streams {
 
 // ---- What the kernel of narrow streams is told.
 
-inline constexpr int kWarp = 32;
-inline constexpr int kQueries = 4;   // that a thread does at a time
-inline constexpr int kChannels = 2;  // of a stream, at most
-
-// Blocks that must fit on a multiprocessor, so that one copies while the other searches, and the
-// most warps of a block. Times of 8 bytes take more registers.
-inline constexpr int kBlocksWanted = 2;
-constexpr int mostWarps(int time_bytes) { return time_bytes > 4 ? 12 : 16; }
 template <class Time>
 inline constexpr int kMostThreads = mostWarps(sizeof(Time)) * kWarp;
-
-// Of dtypes there are those of training, the first ones.
-inline constexpr int kNumPairs = 5;
-static_assert(rows::kDTypePairs[kNumPairs - 1].least == rows::DTypes::kTraining &&
-              rows::kDTypePairs[kNumPairs].least != rows::DTypes::kTraining);
-
-// Queries that a warp does at a time, and elements of a column of a block's tile: the threads of a
-// warp that write some rows of it then read in different banks.
-inline constexpr int kTile = kWarp * kQueries;
-inline constexpr int kColumn = kTile + 4;
 
 // Neighbouring streams, a warp each.
 struct Group {

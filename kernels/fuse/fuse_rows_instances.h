@@ -38,6 +38,17 @@ inline constexpr DTypePair kDTypePairs[] = {
 // The `bytes` of kernels for any rows whose channels are neighbours: a vector is a channel.
 inline constexpr int kSingle = 1;
 
+// Channels of a vector: `bytes` of the larger dtype, but one at least.
+constexpr int vecCountOf(const DTypePair& dtypes, int bytes) {
+  const int in = sizeOf(dtypes.in);
+  const int out = sizeOf(dtypes.out);
+  const int count = bytes / (in > out ? in : out);
+  return count > 1 ? count : 1;
+}
+
+// Threads of a block.
+inline constexpr int kThreads = 128;
+
 // Streams of a launch: arguments travel with it, so a few get a small struct.
 inline constexpr int kFewStreams = 8;
 inline constexpr int kManyStreams = 64;
@@ -81,7 +92,7 @@ inline constexpr Form kForms[] = {
     {Kind::kLine, kFewStreams, kSingle, DTypes::kAll, 10, 4, 2, 2048, 1},
     {Kind::kTwoRows, kFewStreams, kSingle, DTypes::kTraining, 7, 4, 2, 2048, 1},
     {Kind::kFourRows, kFewStreams, kSingle, DTypes::kTraining, 8, 1, 1, 2048, 1},
-    // Of more streams what fuse_narrow.cu leaves: wider ones, and those of few queries.
+    // Of more streams what the kernel of narrow streams leaves: wider ones, and those of few queries.
     // 256,1000,500,64 f32 in 16 streams of 4 channels: 46.9.
     {Kind::kLine, kManyStreams, 16, DTypes::kAll, 8, 2, 2, 1024, 1},
     {Kind::kTwoRows, kManyStreams, 16, DTypes::kTraining, 7, 2, 2, 2048, 1},

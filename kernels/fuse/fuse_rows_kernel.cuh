@@ -11,19 +11,16 @@
 #include "fuse/fuse_kernels.h"
 #include "fuse/fuse_rows_instances.h"
 #include "fuse/fuse_rows_methods.cuh"
+#include "fuse/stream_checks.h"
 #include "runtime/fast_divmod.cuh"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"
-#include "runtime/tiling.h"
 
 namespace rbc::cuda {
 namespace rows {
 
 // ---- What a kernel of whole rows is told.
-
-// Of a block.
-inline constexpr int kThreads = 128;
 
 template <class Time>
 struct RowsTask {
@@ -292,7 +289,7 @@ struct Walk {
   }
 };
 
-// Channels of a vector: kBytes of the larger dtype, but one at least.
+// As of vecCountOf().
 template <class In, class Out, int kBytes>
 constexpr int kVecCount = std::max(kBytes / static_cast<int>(std::max(sizeof(In), sizeof(Out))), 1);
 
@@ -389,74 +386,43 @@ void describe(const FuseProblem& p, int n, MaskedRowsTask<Time>* task) {
   task->sample_mask = sampleMaskOf<int32_t>(p.streams[n]);
 }
 
-// Whether units go by queries, all streams in turn, instead of stream by stream: what is written side
-// by side leaves the cache as one. But the longest units should come first where there are few.
-inline bool goesInTurns(const FuseProblem& p, const LaunchDevice& device, bool alike,
-                        int64_t units) {
-  constexpr int kManyUnits = 32;  // to a multiprocessor
-  if (p.num_streams == 1) return false;
-  return p.num_streams > kFewStreams || alike ||
-         units > int64_t{kManyUnits} * device.multiprocessors;
-}
-
-// Cuts each stream's work into units of vectors of `count` channels, and returns how many these are.
+// Which unit does what.
 template <class Time, int kStreams, bool kMasked>
-int64_t cutUnits(const FuseProblem& p, int count, int unit_vectors, const LaunchDevice& device,
-                 RowsLaunch<Time, kStreams, kMasked>* launch) {
-  constexpr int kFewQueries = 32;
-  constexpr int kBlocksWanted = 4;  // of a multiprocessor, above all
-  const int64_t queries = p.batch * p.queries;
-  int32_t most = 1;  // queries of a unit
-  bool alike = true;
-  int64_t units = 0;
-  for (int n = 0; n < p.num_streams; ++n) {
+void describe(const Plan& plan, const FuseProblem& p,
+              RowsLaunch<Time, kStreams, kMasked>* launch) {
+  launch->even = true;
+  for (int n = 0; n < kStreams; ++n) {
     RowsTask<Time>& task = launch->tasks[n];
-    const Tiling tiling = tilingOf(queries, p.streams[n].channels / count,
-                                   {kThreads, kFewQueries, unit_vectors,
-                                    device.multiprocessors * kBlocksWanted / p.num_streams});
+    task.first_unit = INT32_MAX;
+    if (n >= p.num_streams) continue;
+    const Tiling& tiling = plan.tiling[n];
     task.group = tiling.group;
     task.vectors = static_cast<int32_t>(tiling.vectors);
     task.step_queries = static_cast<int32_t>(kThreads / tiling.range);
     task.step_vectors = static_cast<int32_t>(kThreads % tiling.range);
     task.range = FastDivmod(tiling.range);
     task.ranges = FastDivmod(tiling.ranges);
-    most = std::max(most, task.group);
-    alike &= task.group == launch->tasks[0].group;
-    units += tiling.groups * tiling.ranges;
+    task.first_unit = plan.first_unit[n];
+    task.groups = plan.groups[n];
+    launch->even &= int64_t{task.first_unit} * p.num_streams == n * plan.units;
   }
-  const bool in_turns = goesInTurns(p, device, alike, units);
-  const int64_t turns = in_turns ? ceilDiv(queries, most) : 1;
-  units = 0;  // of a turn
-  for (int n = 0; n < kStreams; ++n) {
-    RowsTask<Time>& task = launch->tasks[n];
-    task.first_unit = INT32_MAX;
-    if (n >= p.num_streams) continue;
-    task.first_unit = static_cast<int32_t>(units);
-    task.groups = most / task.group;
-    const int64_t groups = in_turns ? task.groups : ceilDiv(queries, task.group);
-    units += groups * static_cast<int64_t>(task.ranges.divisor);
-  }
-  launch->in_turns = in_turns;
-  launch->per_stream = FastDivmod(units / p.num_streams);
-  launch->even = true;
-  for (int n = 0; n < p.num_streams; ++n)
-    launch->even &= int64_t{launch->tasks[n].first_unit} * p.num_streams == n * units;
-  launch->turns = FastDivmod(units);
-  return units * turns;
+  launch->in_turns = plan.in_turns;
+  launch->per_stream = FastDivmod(plan.units / p.num_streams);
+  launch->turns = FastDivmod(plan.units);
 }
 
 template <class In, class Out, class Time, int kForm>
-cudaError_t launch(const FuseProblem& p, const LaunchDevice& device, cudaStream_t cuda_stream) {
+cudaError_t launch(const FuseChoice& choice, const FuseProblem& p, const LaunchDevice& device,
+                   cudaStream_t cuda_stream) {
   constexpr Form form = kForms[kForm];
   RowsLaunch<Time, form.streams, form.masked> arguments;
   arguments.queries = queryRowsOf<Time, int32_t>(p);
   arguments.flat_end = static_cast<int32_t>(p.batch * p.queries);
   arguments.per_row = FastDivmod(p.queries);
   for (int n = 0; n < p.num_streams; ++n) describe(p, n, &arguments.tasks[n]);
-  const int64_t units =
-      cutUnits(p, kVecCount<In, Out, form.bytes>, form.unit_vectors, device, &arguments);
-  return launchBlocks(fuseRowsKernel<In, Out, Time, kForm>, &arguments, units, kThreads, device,
-                      cuda_stream);
+  describe(choice.rows_plan, p, &arguments);
+  return launchBlocks(fuseRowsKernel<In, Out, Time, kForm>, &arguments, choice.grid,
+                      choice.threads, device, cuda_stream);
 }
 
 // Null, if it is not compiled.

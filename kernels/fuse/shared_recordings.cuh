@@ -4,15 +4,11 @@
 #include <cuda_pipeline_primitives.h>
 #include <cstdint>
 
-#include "ceil_div.h"
-#include "dtype.h"
-#include "runtime/launch_device.h"
+#include "fuse/block_contents.h"
 
 namespace rbc::cuda {
 
 // ---- A row on its way into shared memory, by some threads together.
-
-inline constexpr int kWordBytes = 16;
 
 // There it begins as far from a multiple of 16 bytes as in memory, so that most of it goes in words of 16
 // bytes.
@@ -53,22 +49,6 @@ struct CopyRow {
   }
 };
 
-// ---- Room for whole rows in a block's shared memory.
-
-// Of a block, so that `blocks` of them fit on a multiprocessor: that has what one may ask for and
-// what CUDA takes of each.
-inline int64_t sharedBudget(const LaunchDevice& device, int64_t blocks) {
-  constexpr int64_t kTaken = 1024;
-  return (device.block_memory + kTaken) / blocks - kTaken;
-}
-
-inline int64_t wholeWords(int64_t bytes) { return ceilDiv(bytes, kWordBytes) * kWordBytes; }
-
-// Of a row that may begin anywhere in a word.
-inline int64_t slotBytes(int64_t count, DType dtype) {
-  return wholeWords(count * sizeOf(dtype)) + kWordBytes;
-}
-
 // ---- The search for a few queries at once, of times in shared memory.
 //
 // No guess, and no branch on what is read: the steps depend on the number of times alone. So a
@@ -90,8 +70,7 @@ template <int kLevel>
 inline constexpr int32_t kStepOf = stepOf(kLevel);
 
 inline constexpr int kTopLevel = 12;
-inline constexpr int32_t kMaxSearched = kTimesBelow<kTopLevel + 1>;
-static_assert(kMaxSearched == 8022);
+static_assert(kMaxSearched == kTimesBelow<kTopLevel + 1>);
 
 // How many of 0 < n <= kMaxSearched times the first step has to leave for those below.
 template <int kLevel = kTopLevel>

@@ -1,14 +1,38 @@
-// What the kernels of fusion require of streams: vectors that are aligned, streams that are alike.
+// What the kernels of fusion require of streams: short indexes, vectors that are aligned, streams that are
+// alike.
 #pragma once
 
-#include "fuse/find_sample.cuh"
 #include "fuse/fuse_rows_instances.h"
 #include "fuse_problem.h"
 #include "runtime/suits_vecs.h"
 
 namespace rbc::cuda {
 
-// ---- Which channels of a fusion can be read and written in vectors.
+// ---- Extents and strides ------------------------------------------------------------------------
+
+// Samples a query, as prefetchTimes() is told; 0: it is of no use. Where queries are many to a sample,
+// their times are in the caches soon enough.
+inline float paceOf(const FuseProblem& p, const FuseStream& s) {
+  constexpr int64_t kMaxQueries = 64;
+  if (s.offsets.data != nullptr || (p.queries - 1) / kMaxQueries >= s.samples) return 0;
+  return static_cast<float>(s.samples) / static_cast<float>(p.queries);
+}
+
+// Whether Index may be int32_t, with room.
+inline bool suitsShortIndexes(const FuseProblem& p, const FuseStream& s) {
+  constexpr int64_t kFew = 1 << 30;
+  const auto short_step = [](int64_t stride, int64_t size) {
+    return stride < kFew / size && stride > -kFew / size;
+  };
+  return short_step(s.times_stride[1], sizeOf(p.time_dtype)) &&
+         short_step(p.query_stride[1], sizeOf(p.time_dtype)) &&
+         short_step(s.values_stride[1], sizeOf(s.values_dtype)) &&
+         short_step(p.out_stride[1], sizeOf(p.out_dtype)) && short_step(p.mask_stride[1], 1) &&
+         short_step(s.sample_mask_stride[1], 1) && s.samples < kFew && p.channels < kFew &&
+         p.batch < kFew && p.queries < kFew && p.batch * p.queries < kFew;
+}
+
+// ---- Which channels of a fusion can be read and written in vectors ------------------------------
 
 // Whether the rows of a segment can, both of values and of out, in vectors of `count` channels.
 inline bool suitsVecs(const FuseProblem& p, const FuseStream& s, const ChannelSegment& segment,
@@ -29,7 +53,7 @@ inline bool suitsVecs(const RealArray& array) {
          (array.stride == 1 && !array.is_64 && suitsVecs(array.data, {0}, sizeof(float), 4));
 }
 
-// ---- Which streams of a fusion a kernel may do together.
+// ---- Which streams of a fusion a kernel may do together -----------------------------------------
 
 // The kind that a stream needs.
 inline rows::Kind kindOf(const FuseStream& s, Method method) {
@@ -37,12 +61,6 @@ inline rows::Kind kindOf(const FuseStream& s, Method method) {
   if (method == Method::kSlerp) return rows::Kind::kQuaternions;
   const bool affine = s.mean.data != nullptr || s.inv_std.data != nullptr;
   return affine || isAngle(method) ? rows::Kind::kTwoRows : rows::Kind::kLine;
-}
-
-// Whether the stream's kernel may be that of all.
-inline bool isAlike(const FuseProblem& p, const FuseStream& s) {
-  return s.num_segments == 1 && s.values_dtype == p.streams[0].values_dtype &&
-         suitsShortIndexes(p, s) && suitsVecs(s.mean) && suitsVecs(s.inv_std);
 }
 
 // Of the values of the streams, and of out; kNumDTypePairs where there are no kernels.

@@ -99,6 +99,7 @@ BackendState* open(const rbcContextParams& params) {
   auto state = std::make_unique<CudaState>();
   state->device = params.device_id;
   state->cuda_stream = static_cast<cudaStream_t>(params.stream);
+  state->usual_launch.kernel = "cuda";
   const DeviceGuard guard(state->device);
   cudaDeviceProp properties;
   checkCuda(cudaGetDeviceProperties(&properties, state->device), "cudaGetDeviceProperties");

@@ -80,4 +80,15 @@ void launchOn(BackendState& state, const Problem& problem, Scratch scratch) {
   checkCuda(kLaunch(problem, scratch.data, cuda.launch, cuda.cuda_stream), "the launch");
 }
 
+// The same of a launch that says what it chose.
+template <class Problem,
+          cudaError_t (*kLaunch)(const Problem&, void* scratch, const LaunchDevice&, cudaStream_t,
+                                 LaunchChoice* chosen)>
+void launchOn(BackendState& state, const Problem& problem, Scratch scratch) {
+  CudaState& cuda = own(state);
+  const DeviceGuard guard(cuda.device);
+  checkCuda(kLaunch(problem, scratch.data, cuda.launch, cuda.cuda_stream, &cuda.last_launch),
+            "the launch");
+}
+
 }  // namespace rbc::cuda

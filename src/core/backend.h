@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "interrupt.h"
+#include "launch_choice.h"
 #include "robocache/context.h"
 #include "view.h"
 
@@ -14,6 +15,10 @@ struct Operations;
 // A backend's own part of a context; each backend derives its type.
 struct BackendState {
   Interrupt interrupt;
+  const char* last_operation = nullptr;  // null: none yet
+  LaunchChoice last_launch;
+  LaunchChoice usual_launch;  // of an operation that does not say what it chose
+  LogLevel log_level = logLevel();
 };
 
 // Memory that an operation may use during a call.

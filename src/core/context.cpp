@@ -286,6 +286,8 @@ rbcStatus_t rbcContextGetInfo(rbcContext_t context, rbcContextInfo* info) {
     result.workspace_bytes = c->workspace.bytes;
     std::memcpy(result.cuda_unavailable, c->cuda_unavailable, sizeof result.cuda_unavailable);
     c->backend->describe(*c->state, &result);
+    rbc::writeLaunch(c->state->last_operation, c->state->last_launch, result.last_launch,
+                     sizeof result.last_launch);
     result.struct_size = size;
     std::memcpy(static_cast<void*>(info), &result, std::min<size_t>(size, sizeof result));
   });

@@ -34,6 +34,8 @@ rbcResampleParams checkedStreamParams(const rbcResampleParams* given) {
 
 class FuseCall : public FuseBuilder {
  public:
+  static constexpr const char* kOperation = "fuse";
+
   FuseCall(const rbcContext& context, const Arguments& call)
       : FuseCall(context, call, readParams(call.params, rbcFuseParamsInit(), "params")) {}
 

@@ -17,6 +17,8 @@ struct Arguments {
 };
 
 struct ResampleCall : FuseBuilder {
+  static constexpr const char* kOperation = "resample";
+
   ResampleCall(const rbcContext& context, const Arguments& call)
       : ResampleCall(context, call, checkedParams(call.params)) {}
 

@@ -21,6 +21,8 @@ struct Arguments {
 
 class FarthestCall : public CloudBuilder {
  public:
+  static constexpr const char* kOperation = "farthest_points";
+
   FarthestCall(const rbcContext& context, const Arguments& call);
   const FarthestProblem& problem() const { return problem_; }
   // On the CPU: starts that no point has.

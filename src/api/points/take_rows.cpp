@@ -21,6 +21,8 @@ struct Arguments {
 
 class TakeRowsCall : public CallBase {
  public:
+  static constexpr const char* kOperation = "take_rows";
+
   TakeRowsCall(const rbcContext& context, const Arguments& call);
 
   const TakeRowsProblem& problem() const { return problem_; }

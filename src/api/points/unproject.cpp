@@ -66,6 +66,8 @@ rbcUnprojectParams checkedParams(const rbcUnprojectParams* given) {
 
 class UnprojectCall : public CallBase {
  public:
+  static constexpr const char* kOperation = "unproject";
+
   UnprojectCall(const rbcContext& context, const Arguments& call);
 
   const UnprojectProblem& problem() const { return problem_; }

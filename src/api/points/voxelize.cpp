@@ -50,6 +50,8 @@ void requireOutDtype(const View& out, VoxelMode mode) {
 
 class VoxelizeCall : public CloudBuilder {
  public:
+  static constexpr const char* kOperation = "voxelize";
+
   VoxelizeCall(const rbcContext& context, const Arguments& call);
   const VoxelizeProblem& problem() const { return problem_; }
 

@@ -52,6 +52,8 @@ struct Arguments {
 
 class SparseCall : public CloudBuilder {
  public:
+  static constexpr const char* kOperation = "voxelize_sparse";
+
   SparseCall(const rbcContext& context, const Arguments& call);
   const SparseProblem& problem() const { return problem_; }
   bool empty() const { return false; }  // without clouds too, its outputs are written

@@ -69,6 +69,8 @@ Output<3> volumeOf(const View& view, const char* argument, const VoxelGrid& grid
 
 class TsdfCall : public CloudBuilder {
  public:
+  static constexpr const char* kOperation = "voxelize_tsdf";
+
   TsdfCall(const rbcContext& context, const Arguments& call);
   const TsdfProblem& problem() const { return problem_; }
 

@@ -39,6 +39,8 @@ RotationArray arrayOf(const View& view, const char* argument, const RotationForm
 
 class RotationCall : public CallBase {
  public:
+  static constexpr const char* kOperation = "convert_rotations";
+
   RotationCall(const rbcContext& context, const Arguments& call);
 
   const RotationProblem& problem() const { return problem_; }

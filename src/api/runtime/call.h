@@ -2,6 +2,7 @@
 // takes.
 //
 // A Call is made of the context and the arguments of a function. It has the `operands`, and
+//   kOperation         the name that rbcContextGetInfo and RBC_LOG give the call
 //   problem()          what the backend gets
 //   empty()            whether there is nothing to do
 //   visitIndexes(v)    v(array, entries) for each of its lengths and offsets
@@ -79,8 +80,17 @@ class Entry {
     }
     const Scratch scratch = {layout.take<std::byte>(static_cast<int64_t>(own)), own};
     call_.check(context_, scratch);
-    if (!call_.empty()) operation_.run(*context_.state, call_.problem(), scratch);
+    BackendState& state = *context_.state;
+    state.last_operation = Call::kOperation;
+    state.last_launch = {};
+    if (!call_.empty()) {
+      state.last_launch = state.usual_launch;
+      operation_.run(state, call_.problem(), scratch);
+    }
     call_.after(context_, scratch);
+    if (state.log_level != LogLevel::kNone) {
+      logLaunch(state.log_level, state.last_operation, state.last_launch);
+    }
   }
 
  private:

@@ -27,6 +27,8 @@ struct StatisticsArguments {
 
 class StatisticsCall : public SampleBuilder {
  public:
+  static constexpr const char* kOperation = "statistics";
+
   StatisticsCall(const rbcContext& context, const StatisticsArguments& call);
   const StatisticsProblem& problem() const { return problem_; }
   // Without samples there are still statistics.

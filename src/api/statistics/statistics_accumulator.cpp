@@ -60,6 +60,8 @@ struct UpdateArguments {
 
 class AccumulateCall : public SampleBuilder {
  public:
+  static constexpr const char* kOperation = "accumulate";
+
   AccumulateCall(const rbcContext& context, const UpdateArguments& call);
   const AccumulateProblem& problem() const { return problem_; }
   bool empty() const { return problem_.samples.total() == 0; }

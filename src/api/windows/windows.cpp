@@ -13,6 +13,8 @@ namespace {
 
 class WindowCall : public WindowBuilder {
  public:
+  static constexpr const char* kOperation = "windows";
+
   WindowCall(const rbcContext& context, const WindowArguments& call)
       : WindowBuilder(context, call) {}
 

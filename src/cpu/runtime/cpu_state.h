@@ -9,7 +9,11 @@
 namespace rbc::cpu {
 
 struct CpuState : BackendState {
-  CpuState(int threads, SimdLevel level) : simd(level), pool(threads, interrupt) {}
+  CpuState(int threads, SimdLevel level) : simd(level), pool(threads, interrupt) {
+    usual_launch.kernel = "cpu";
+    usual_launch.form = shortNameOf(level);
+    usual_launch.threads = pool.threads();
+  }
 
   const SimdLevel simd;
   ThreadPool pool;

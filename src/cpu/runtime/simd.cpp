@@ -55,6 +55,16 @@ const char* nameOf(SimdLevel level) {
 
 }  // namespace
 
+const char* shortNameOf(SimdLevel level) {
+  switch (level) {
+    case SimdLevel::kPortable: break;
+    case SimdLevel::kAvx2: return "avx2";
+    case SimdLevel::kAvx512: return "avx512";
+    case SimdLevel::kNeon: return "neon";
+  }
+  return "portable";
+}
+
 SimdLevel chooseSimd(int32_t requested) {
   if (requested == RBC_SIMD_AUTO) {
     for (const SimdLevel level : {SimdLevel::kNeon, SimdLevel::kAvx512, SimdLevel::kAvx2}) {

@@ -19,4 +19,7 @@ enum class SimdLevel : int32_t {
 // The level for rbcContextParams.simd; fails with NOT_AVAILABLE if this machine lacks it.
 SimdLevel chooseSimd(int32_t requested);
 
+// Such as "avx512".
+const char* shortNameOf(SimdLevel level);
+
 }  // namespace rbc::cpu

@@ -1,0 +1,138 @@
+// What blocks of narrow and of mixed fusion hold in shared memory: the host's part, in plain C++.
+#pragma once
+
+#include <cstdint>
+
+#include "ceil_div.h"
+#include "dtype.h"
+#include "fuse/fuse_rows_instances.h"
+#include "fuse_problem.h"
+#include "runtime/launch_device.h"
+
+namespace rbc::cuda {
+
+// ---- Room for whole rows ------------------------------------------------------------------------
+
+inline constexpr int kWordBytes = 16;
+
+// Of a block, so that `blocks` of them fit on a multiprocessor: that has what one may ask for and
+// what CUDA takes of each.
+inline int64_t sharedBudget(const LaunchDevice& device, int64_t blocks) {
+  constexpr int64_t kTaken = 1024;
+  return (device.block_memory + kTaken) / blocks - kTaken;
+}
+
+inline int64_t wholeWords(int64_t bytes) { return ceilDiv(bytes, kWordBytes) * kWordBytes; }
+
+// Of a row that may begin anywhere in a word.
+inline int64_t slotBytes(int64_t count, DType dtype) {
+  return wholeWords(count * sizeOf(dtype)) + kWordBytes;
+}
+
+// The most times that the search of shared_recordings.cuh handles.
+inline constexpr int32_t kMaxSearched = 8022;
+
+// ---- Blocks of narrow fusion: a group of streams, a warp each -----------------------------------
+
+namespace narrow_streams {
+
+inline constexpr int kWarp = 32;
+inline constexpr int kQueries = 4;   // that a thread does at a time
+inline constexpr int kChannels = 2;  // of a stream, at most
+
+// Blocks that must fit on a multiprocessor, so that one copies while the other searches, and the
+// most warps of a block. Times of 8 bytes take more registers.
+inline constexpr int kBlocksWanted = 2;
+constexpr int mostWarps(int time_bytes) { return time_bytes > 4 ? 12 : 16; }
+
+// Of dtypes there are those of training, the first ones.
+inline constexpr int kNumPairs = 5;
+static_assert(rows::kDTypePairs[kNumPairs - 1].least == rows::DTypes::kTraining &&
+              rows::kDTypePairs[kNumPairs].least != rows::DTypes::kTraining);
+
+// Queries that a warp does at a time, and elements of a column of a block's tile: the threads of a
+// warp that write some rows of it then read in different banks.
+inline constexpr int kTile = kWarp * kQueries;
+inline constexpr int kColumn = kTile + 4;
+
+inline int64_t timesSlot(const FuseProblem& p, const FuseStream& s) {
+  return slotBytes(s.samples, p.time_dtype);
+}
+inline int64_t valuesSlot(const FuseStream& s) {
+  return slotBytes(s.samples * s.channels, s.values_dtype);
+}
+
+// A tile of values, one of the mask, and the slots of all rows.
+struct Contents {
+  int64_t streams;
+  int64_t columns;
+  int64_t slots;
+
+  void add(const FuseProblem& p, const FuseStream& s) {
+    ++streams;
+    columns += s.channels;
+    slots += timesSlot(p, s) + valuesSlot(s);
+  }
+  int64_t rowBytes(const FuseProblem& p) const { return columns * sizeOf(p.out_dtype); }
+  int64_t maskAt(const FuseProblem& p) const { return wholeWords(rowBytes(p) * kColumn); }
+  int64_t slotsAt(const FuseProblem& p) const {
+    return maskAt(p) + (p.mask != nullptr ? wholeWords(streams * kColumn) : 0);
+  }
+  int64_t bytes(const FuseProblem& p) const { return slotsAt(p) + slots; }
+  bool fits(const FuseProblem& p, const LaunchDevice& device) const {
+    return streams <= mostWarps(sizeOf(p.time_dtype)) &&
+           bytes(p) <= sharedBudget(device, kBlocksWanted);
+  }
+};
+
+inline Contents contentsOf(const FuseProblem& p, int first, int end) {
+  Contents contents = {};
+  for (int n = first; n < end; ++n) contents.add(p, p.streams[n]);
+  return contents;
+}
+
+}  // namespace narrow_streams
+
+// ---- Blocks of mixed fusion: a stream -----------------------------------------------------------
+
+namespace mixed_streams {
+
+inline constexpr int kWarp = 32;
+inline constexpr int kMostThreads = 512;  // of a block; a query each
+// On a multiprocessor, so that one copies while the other searches.
+inline constexpr int kBlocksWanted = 2;
+
+// Streams of a launch, and segments of channels: a robot's. Arguments travel with it.
+inline constexpr int kStreams = 16;
+inline constexpr int kSegments = 32;
+
+// A channel's normalization: a word.
+struct alignas(8) Affine {
+  float mean;
+  float inv_std;
+};
+
+// Elements of a row of a tile: odd, so that a warp that writes a column writes to different banks.
+RBC_HD int32_t pitchOf(int32_t channels) { return channels | 1; }
+
+// What a stream's block holds, in this order.
+struct Contents {
+  int64_t times;
+  int64_t values;
+  int64_t affine;
+  int64_t tiles;
+
+  int64_t copied() const { return times + values; }
+  int64_t bytes() const { return copied() + affine + tiles; }
+};
+
+inline Contents contentsOf(const FuseProblem& p, const FuseStream& s, int64_t threads) {
+  const int64_t pitch = pitchOf(static_cast<int32_t>(s.channels));
+  return {slotBytes(s.samples, p.time_dtype), slotBytes(s.samples * s.channels, s.values_dtype),
+          wholeWords(s.channels * int64_t{sizeof(Affine)}),
+          wholeWords(threads * pitch * sizeOf(p.out_dtype))};
+}
+
+}  // namespace mixed_streams
+
+}  // namespace rbc::cuda

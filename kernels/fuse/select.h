@@ -1,0 +1,118 @@
+// Which kernel does a fusion, and how its work is cut: plain C++, for tests without a GPU as well.
+#pragma once
+
+#include <cstdint>
+
+#include "fuse/fuse_rows_instances.h"
+#include "fuse_problem.h"
+#include "launch_choice.h"
+#include "runtime/launch_device.h"
+#include "runtime/tiling.h"
+
+namespace rbc::cuda {
+
+// In the order of preference.
+enum class FuseKernel : uint8_t {
+  kNarrow,  // fuse_narrow_kernel.cuh: many streams of one or two channels
+  kRows,    // fuse_rows_kernel.cuh: streams that are alike
+  kMixed,   // fuse_mixed_kernel.cuh: narrow streams of any dtypes and methods
+  kAny,     // fuse_any_kernel.cuh
+};
+
+namespace narrow_streams {
+
+// Each block does a part of a recording's queries, of a group of streams.
+struct Plan {
+  int32_t groups;
+  int32_t first[rows::kManyStreams + 1];  // stream of each group, and the end
+  int32_t part;                           // queries
+};
+
+}  // namespace narrow_streams
+
+namespace rows {
+
+// Each block does a unit: some queries and a range of the channels of a stream.
+struct Plan {
+  bool in_turns;       // units go by queries, all streams in turn
+  int32_t most;        // queries of a turn: of the unit that has the most
+  int64_t units;       // of a turn
+  Tiling tiling[kManyStreams];
+  int32_t first_unit[kManyStreams];  // of a turn
+  int32_t groups[kManyStreams];      // of queries in a turn
+};
+
+}  // namespace rows
+
+namespace mixed_streams {
+
+// Each block does a part of a recording's queries, of one stream.
+struct Plan {
+  int32_t part;  // queries
+};
+
+}  // namespace mixed_streams
+
+namespace any {
+
+inline constexpr int kWarpsPerBlock = 4;
+
+// What a kernel is made for. Arguments travel with the launch, so a few streams get a small struct;
+// and without doubles and long indexes it has registers left. Where samples may be missing a query
+// takes more of them: one form for all such leaves the others as they are.
+struct FewFloats {
+  static constexpr int kStreams = 8;
+  static constexpr int kSegments = 32;
+  static constexpr bool kDoubles = false;
+  static constexpr bool kMasked = false;
+  using Index = int32_t;  // of recordings, samples and queries
+};
+struct Few {
+  static constexpr int kStreams = 8;
+  static constexpr int kSegments = 32;
+  static constexpr bool kDoubles = true;
+  static constexpr bool kMasked = false;
+  using Index = int64_t;
+};
+struct Many {
+  static constexpr int kStreams = kMaxStreams;
+  static constexpr int kSegments = kMaxSegments;
+  static constexpr bool kDoubles = true;
+  static constexpr bool kMasked = false;
+  using Index = int64_t;
+};
+struct Masked : Many {
+  static constexpr bool kMasked = true;
+};
+
+enum class FormId : uint8_t { kFewFloats, kFew, kMany, kMasked };
+
+// Each warp does a unit: some queries and a range of the vectors of a stream.
+struct Plan {
+  FormId form;
+  int64_t units;
+  Tiling tiling[kMaxStreams];
+  uint8_t count[kMaxSegments];  // channels of a vector
+  bool in_vecs[kMaxSegments];   // these are aligned
+};
+
+}  // namespace any
+
+// A kernel, its form, its launch, and how the work is cut.
+struct FuseChoice : LaunchChoice {
+  FuseKernel family;
+  int32_t instance;  // kRows: of fuse_rows_instances.h; kNarrow: the pair of dtypes
+  DType in;          // of the first stream
+  DType out;
+  DType time;
+  union {  // by `family`
+    narrow_streams::Plan narrow_plan;
+    rows::Plan rows_plan;
+    mixed_streams::Plan mixed_plan;
+    any::Plan any_plan;
+  };
+};
+
+FuseChoice selectFuse(const FuseProblem& problem, const LaunchDevice& device);
+
+}  // namespace rbc::cuda
