@@ -71,19 +71,21 @@ constexpr OfProblem kProblem[] = {
     {[](const FuseProblem& p) { return p.queries >= kLeastQueries; },
      "queries: {}, expected 64 or more", [](const FuseProblem& p) { return p.queries; }},
     {[](const FuseProblem& p) { return p.out_stride[2] == 1; },
-     "out: stride {} of channels, expected 1", [](const FuseProblem& p) { return p.out_stride[2]; }},
+     "out: stride {} of channels, expected 1",
+     [](const FuseProblem& p) { return p.out_stride[2]; }},
     {[](const FuseProblem& p) { return p.query_stride[1] == 1; },
      "query_times: stride {}, expected 1", [](const FuseProblem& p) { return p.query_stride[1]; }},
     {[](const FuseProblem& p) { return p.mask == nullptr || p.mask_stride[2] == 1; },
-     "mask: stride {} of streams, expected 1", [](const FuseProblem& p) { return p.mask_stride[2]; }},
+     "mask: stride {} of streams, expected 1",
+     [](const FuseProblem& p) { return p.mask_stride[2]; }},
     {[](const FuseProblem& p) { return dtypePairOf(p) < kNumPairs; },
      "streams[0].values: {dtype}, no kernel from it to the dtype of out",
      [](const FuseProblem& p) { return static_cast<int64_t>(p.streams[0].values_dtype); }},
 };
 
 constexpr OfStream kStream[] = {
-    {[](const FuseProblem&, const FuseStream& s) { return s.channels > 0; },
-     "values: no channels", nullptr},
+    {[](const FuseProblem&, const FuseStream& s) { return s.channels > 0; }, "values: no channels",
+     nullptr},
     {[](const FuseProblem&, const FuseStream& s) { return s.channels <= kChannels; },
      "values: {} channels, expected 2 or fewer",
      [](const FuseProblem&, const FuseStream& s) { return s.channels; }},
@@ -130,7 +132,8 @@ bool cutGroups(const FuseProblem& p, const LaunchDevice& device, FuseChoice* cho
     if (end == n || (end < p.num_streams && bytes < kSectorBytes / 2)) {
       refusal->operand = "streams";
       refusal->index = n;
-      return refuse(refusal, "values: too many samples for shared memory, {} neighbours fit", end - n);
+      return refuse(refusal, "values: too many samples for shared memory, {} neighbours fit",
+                    end - n);
     }
     // What is left at the end joins the group before.
     const bool joins = end == p.num_streams && bytes < kSectorBytes && plan.groups > 0 &&
@@ -179,13 +182,11 @@ bool select(const FuseProblem& p, const LaunchDevice& device, FuseChoice* choice
             Refusal* refusal) {
   if (p.num_streams <= rows::kFewStreams) return false;  // no faster than whole rows: no refusal
   refusal->kernel = "fuse_narrow";
-  const bool suits = meets<kProblem>(refusal, p) &&
-                     meetsAll(refusal, "streams", p.num_streams,
-                              [&](Refusal* own, int32_t n) {
-                                return meets<kStream>(own, p, p.streams[n]);
-                              }) &&
-                     cutGroups(p, device, choice, refusal) &&
-                     cutQueries(p, device, choice, refusal);
+  const bool suits =
+      meets<kProblem>(refusal, p) &&
+      meetsAll(refusal, "streams", p.num_streams,
+               [&](Refusal* own, int32_t n) { return meets<kStream>(own, p, p.streams[n]); }) &&
+      cutGroups(p, device, choice, refusal) && cutQueries(p, device, choice, refusal);
   if (!suits) return false;
   choice->family = FuseKernel::kNarrow;
   choice->kernel = "fuse_narrow";
@@ -254,9 +255,7 @@ Common commonOf(const FuseProblem& p) {
 bool suits(const Form& form, const Common& common, int streams) {
   if (form.kind != common.kind || form.streams < streams) return false;
   if (form.masked != common.masked) return false;
-  return form.bytes == kSingle ? common.channels
-         : form.bytes == 8     ? common.half_vecs
-                               : common.vecs;
+  return form.bytes == kSingle ? common.channels : form.bytes == 8 ? common.half_vecs : common.vecs;
 }
 
 // The first instance that suits the problem, or -1.
@@ -395,7 +394,8 @@ constexpr OfProblem kProblem[] = {
      "out: {dtype}, expected float16, bfloat16 or float32",
      [](const FuseProblem& p) { return static_cast<int64_t>(p.out_dtype); }},
     {[](const FuseProblem& p) { return p.out_stride[2] == 1; },
-     "out: stride {} of channels, expected 1", [](const FuseProblem& p) { return p.out_stride[2]; }},
+     "out: stride {} of channels, expected 1",
+     [](const FuseProblem& p) { return p.out_stride[2]; }},
 };
 
 constexpr OfStream kStream[] = {

@@ -34,9 +34,9 @@ namespace rows {
 
 // Each block does a unit: some queries and a range of the channels of a stream.
 struct Plan {
-  bool in_turns;       // units go by queries, all streams in turn
-  int32_t most;        // queries of a turn: of the unit that has the most
-  int64_t units;       // of a turn
+  bool in_turns;  // units go by queries, all streams in turn
+  int32_t most;   // queries of a turn: of the unit that has the most
+  int64_t units;  // of a turn
   Tiling tiling[kManyStreams];
   int32_t first_unit[kManyStreams];  // of a turn
   int32_t groups[kManyStreams];      // of queries in a turn

@@ -34,8 +34,7 @@ int firstUnmet(std::index_sequence<kRows...>, const Subject&... subject) {
 template <const auto& kTable, class... Subject>
 bool meets(Refusal* refusal, const Subject&... subject) {
   constexpr size_t kRows = std::size(kTable);
-  const int row =
-      conditions::firstUnmet<kTable>(std::make_index_sequence<kRows>(), subject...);
+  const int row = conditions::firstUnmet<kTable>(std::make_index_sequence<kRows>(), subject...);
   if (row == static_cast<int>(kRows)) return true;
   const auto& unmet = kTable[row];
   refusal->text = unmet.text;

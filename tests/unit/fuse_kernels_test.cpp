@@ -1,14 +1,11 @@
-// Which fusions the kernels of narrow streams take; without a GPU, since plans are made on the host.
-#include "support/expect.h"
-
-#if RBC_WITH_CUDA
-
+// Which fusions the kernels of narrow streams take; without a GPU.
 #include <map>
 #include <string>
 #include <vector>
 
-#include "fuse/fuse_kernels.h"
 #include "fuse/fuse_builder.h"
+#include "fuse/select.h"
+#include "support/expect.h"
 #include "support/fuse_cases.h"
 #include "support/run.h"
 
@@ -38,15 +35,9 @@ class Problem : public rbc::FuseBuilder {
   }
 };
 
-bool isNarrow(const FuseProblem& p) {
-  rbc::cuda::narrow_streams::Plan plan;
-  return rbc::cuda::narrow_streams::suits(p, kH100, &plan);
-}
-
-bool isMixed(const FuseProblem& p) {
-  rbc::cuda::mixed_streams::Plan plan;
-  return !isNarrow(p) && rbc::cuda::rowsLauncherOf(p) == nullptr &&
-         rbc::cuda::mixed_streams::suits(p, kH100, &plan);
+template <rbc::cuda::FuseKernel kKernel>
+bool isTakenBy(const FuseProblem& p) {
+  return rbc::cuda::selectFuse(p, kH100).family == kKernel;
 }
 
 // Checks that a kernel takes cases of each name, but for those whose names have one of some parts.
@@ -70,15 +61,13 @@ void checkTaken(const std::vector<FuseCase>& cases, IsTaken isTaken,
 }  // namespace
 
 TEST_CASE("fuse narrow: the kernel takes cases of each kind that are meant for it, and no others") {
-  checkTaken(support::narrowFuseCases(), isNarrow,
+  checkTaken(support::narrowFuseCases(), isTakenBy<rbc::cuda::FuseKernel::kNarrow>,
              {"strided", "reversed", ", one of ", ", one with "});
 }
 
 TEST_CASE("fuse mixed: the kernel takes cases of each kind that are meant for it, and no others") {
-  checkTaken(support::mixedFuseCases(), isMixed,
+  checkTaken(support::mixedFuseCases(), isTakenBy<rbc::cuda::FuseKernel::kMixed>,
              {"out strided", "out reversed", "values strided", "values reversed", "values columns",
               "times strided", "times reversed", "values padded", "too many", "of doubles",
               "with missing", "too few"});
 }
-
-#endif  // RBC_WITH_CUDA
