@@ -6,7 +6,7 @@
 #include "fuse_problem.h"
 #include "real.h"
 #include "runtime/aligned_vec.cuh"
-#include "runtime/fast_divmod.cuh"
+#include "runtime/fast_divmod.h"
 
 namespace rbc::cuda {
 namespace any {

@@ -12,7 +12,7 @@
 #include "interpolate.h"
 #include "real.h"
 #include "runtime/aligned_vec.cuh"
-#include "runtime/fast_divmod.cuh"
+#include "runtime/fast_divmod.h"
 #include "runtime/pdl.cuh"
 #include "runtime/shared_memory.cuh"
 #include "slerp.h"

@@ -12,7 +12,7 @@
 #include "fuse/fuse_rows_instances.h"
 #include "fuse/fuse_rows_methods.cuh"
 #include "fuse/shared_recordings.cuh"
-#include "runtime/fast_divmod.cuh"
+#include "runtime/fast_divmod.h"
 #include "runtime/pdl.cuh"
 
 namespace rbc::cuda {

@@ -12,7 +12,7 @@
 #include "fuse/fuse_rows_instances.h"
 #include "fuse/fuse_rows_methods.cuh"
 #include "fuse/stream_checks.h"
-#include "runtime/fast_divmod.cuh"
+#include "runtime/fast_divmod.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/aligned_vec.cuh"
-#include "runtime/fast_divmod.cuh"
+#include "runtime/fast_divmod.h"
 #include "visit_dtype.h"
 #include "voxel_problem.h"
 

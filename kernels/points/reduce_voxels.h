@@ -5,7 +5,7 @@
 
 #include "points/group_points.h"
 #include "points/points.cuh"
-#include "runtime/fast_divmod.cuh"
+#include "runtime/fast_divmod.h"
 #include "voxel_problem.h"
 
 namespace rbc::cuda {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "points/points.cuh"
-#include "runtime/fast_divmod.cuh"
+#include "runtime/fast_divmod.h"
 #include "runtime/suits_vecs.h"
 #include "voxel_problem.h"
 

@@ -4,7 +4,7 @@
 
 #include "element_of.h"
 #include "runtime/cuda_state.h"
-#include "runtime/fast_divmod.cuh"
+#include "runtime/fast_divmod.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"

@@ -7,7 +7,7 @@
 #include "points/tile_prefix.cuh"
 #include "runtime/aligned_vec.cuh"
 #include "runtime/cuda_state.h"
-#include "runtime/fast_divmod.cuh"
+#include "runtime/fast_divmod.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"

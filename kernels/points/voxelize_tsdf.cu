@@ -12,7 +12,7 @@
 #include "points/clear_counts.h"
 #include "points/points.cuh"
 #include "runtime/cuda_state.h"
-#include "runtime/fast_divmod.cuh"
+#include "runtime/fast_divmod.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "runtime/pdl.cuh"

@@ -10,7 +10,7 @@
 #include "runtime/pdl.cuh"
 #include "window_transforms.h"
 #include "windows/pose_channels.cuh"
-#include "windows/rows_arguments.cuh"
+#include "windows/select.h"
 
 namespace rbc::cuda {
 namespace windows {
@@ -19,8 +19,6 @@ namespace windows {
 
 inline constexpr int kPitch = kMaxPoseChannels + 1;  // odd: rows lie in different banks
 inline constexpr int kReferences = 64;  // channels whose references are fetched at once
-
-inline constexpr int kMaxWarps = 4;  // of a block
 
 // Of up to 32 neighbouring offsets of a window, which are called rows here.
 struct WarpMemory {
@@ -430,7 +428,7 @@ __device__ __forceinline__ void doPoses(const WindowOf<Time>& w, const WindowPar
   bool referred = fetchReferences(w, part, segment, 0, count);
   if (segment.isSum()) {
     // All from the window's first on: a warp does not know what others have summed up.
-    __shared__ double kept[kMaxWarps][kPitch];
+    __shared__ double kept[kAnyWarps][kPitch];
     for (int64_t first = 0; first <= part.first; first += kWarp) {
       const bool is_last = first == part.first;
       const WindowPart steps = {

@@ -1,20 +1,18 @@
-// The launch of the kernel of any windows.
+// The kernel of any windows, and its launch.
 
 #include "windows/any_windows.h"
 
 #include <algorithm>
 
-#include "ceil_div.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "windows/any_kernel.cuh"
-#include "windows/rows_plan.h"
 
 namespace rbc::cuda {
 namespace windows {
 namespace {
 
-constexpr int kWarps = kMaxWarps;  // of a block
+constexpr int kWarps = kAnyWarps;
 
 __global__ void __launch_bounds__(kWarp* kWarps, 4)
     anyWindows(const __grid_constant__ AnyLaunch launch) {
@@ -46,31 +44,26 @@ cudaError_t makeRoomForStack() {
 
 }  // namespace
 
-cudaError_t launchAnyWindows(const WindowProblem& p, const LaunchDevice& device,
-                             cudaStream_t cuda_stream) {
+cudaError_t launchAnyWindows(const WindowChoice& choice, const WindowProblem& p,
+                             const LaunchDevice& device, cudaStream_t cuda_stream) {
+  if (choice.grid == 0) return cudaSuccess;
+  const AnyPlan& plan = choice.any;
   AnyLaunch launch;
   launch.problem = p;
-  launch.units = 0;
+  launch.units = plan.units;
   std::copy_n(p.streams, p.num_streams, launch.streams);
   std::copy_n(p.segments, p.num_segments, launch.segments);
   std::copy_n(p.methods, p.num_methods, launch.methods);
   for (int32_t n = 0; n < p.num_streams; ++n) {
     const WindowStream& s = p.streams[n];
     AnyTask& task = launch.tasks[n];
-    // By the rule of whole windows none can be told from a part.
-    const bool in_parts = s.counted == nullptr || s.rule != WindowRule::kWhole;
-    int64_t parts = in_parts ? std::max<int64_t>(ceilDiv(s.num_offsets, int64_t{kWarp}), 1) : 1;
-    task.group = std::max<int64_t>(in_parts ? kWarp : s.num_offsets, 1);
-    if (!writes(s)) parts = 0;
     const bool copies = s.out.data != nullptr && s.values != nullptr && !isFloat(s.out.dtype);
+    task.group = plan.group[n];
     task.word_bytes = copies ? sizeOf(s.out.dtype) : 0;
-    task.first_unit = launch.units;
-    task.parts = FastDivmod(parts);
-    launch.units += p.windows * parts;
+    task.first_unit = plan.first_unit[n];
+    task.parts = FastDivmod(plan.parts[n]);
   }
-  if (launch.units == 0) return cudaSuccess;
-  return launchBlocks(anyWindows, &launch, ceilDiv(launch.units, int64_t{kWarps}), kWarp * kWarps,
-                      device, cuda_stream);
+  return launchBlocks(anyWindows, &launch, choice.grid, choice.threads, device, cuda_stream);
 }
 
 cudaError_t loadAnyWindows() {

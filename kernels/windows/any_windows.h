@@ -3,14 +3,13 @@
 
 #include <cuda_runtime_api.h>
 
-#include "runtime/launch_device.h"
-#include "window_problem.h"
+#include "windows/select.h"
 
 namespace rbc::cuda {
 namespace windows {
 
-cudaError_t launchAnyWindows(const WindowProblem& problem, const LaunchDevice& device,
-                             cudaStream_t cuda_stream);
+cudaError_t launchAnyWindows(const WindowChoice& choice, const WindowProblem& problem,
+                             const LaunchDevice& device, cudaStream_t cuda_stream);
 cudaError_t loadAnyWindows();
 
 }  // namespace windows

@@ -8,7 +8,7 @@
 #include "runtime/aligned_vec.cuh"
 #include "slerp.h"
 #include "window_fetch.h"
-#include "windows/rows_arguments.cuh"
+#include "windows/rows_arguments.h"
 
 namespace rbc::cuda {
 namespace windows {

@@ -1,12 +1,11 @@
-// Windows on CUDA: by the kernel of gathered rows where it suits all streams, else by that of any.
+// Windows on CUDA: select.h says by which kernel. Here is that of rows.
 
-#include "ceil_div.h"
 #include "runtime/cuda_state.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
 #include "windows/any_windows.h"
 #include "windows/rows_kernel.cuh"
-#include "windows/rows_plan.h"
+#include "windows/select.h"
 
 namespace rbc::cuda {
 namespace {
@@ -25,14 +24,12 @@ __global__ void __launch_bounds__(kWarp* kRowWarps, kPoses ? 4 : 6)
 }
 
 cudaError_t launchWindows(const WindowProblem& p, void*, const LaunchDevice& device,
-                          cudaStream_t cuda_stream) {
-  RowsLaunch rows;
-  if (planRows(p, device, &rows)) {
-    return launchBlocks(hasPoses(p) ? windowRows<true> : windowRows<false>, &rows,
-                        ceilDiv(rows.units, int64_t{kRowWarps}), kWarp * kRowWarps, device,
-                        cuda_stream);
-  }
-  return launchAnyWindows(p, device, cuda_stream);
+                          cudaStream_t cuda_stream, LaunchChoice* chosen) {
+  WindowChoice choice = selectWindows(p, device);
+  *chosen = choice;
+  if (choice.family == WindowKernel::kAny) return launchAnyWindows(choice, p, device, cuda_stream);
+  return launchBlocks(choice.poses ? windowRows<true> : windowRows<false>, &choice.rows,
+                      choice.grid, choice.threads, device, cuda_stream);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 // stands close together, what few need behind it.
 #pragma once
 
-#include "runtime/fast_divmod.cuh"
+#include "runtime/fast_divmod.h"
 #include "window_problem.h"
 
 namespace rbc::cuda {

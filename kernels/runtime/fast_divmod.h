@@ -3,8 +3,6 @@
 
 #include <cstdint>
 
-#include "platform.h"
-
 namespace rbc::cuda {
 
 // n / divisor by one multiplication for n < 2^31, as in Granlund and Montgomery, "Division by
@@ -22,6 +20,7 @@ struct FastDivmod {
     magic = static_cast<uint32_t>((((uint64_t{1} << shift) - divisor) << 32) / divisor + 1);
   }
 
+#if defined(__CUDACC__)
   // Both 0 <= n and the divisor are below 2^31.
   __device__ __forceinline__ int32_t operator()(int32_t n) const {
     const auto bits = static_cast<uint32_t>(n);
@@ -33,6 +32,7 @@ struct FastDivmod {
     if ((wide | divisor) >> 31 == 0) return (*this)(static_cast<int32_t>(n));
     return static_cast<int64_t>(wide / divisor);
   }
+#endif
 };
 
 }  // namespace rbc::cuda
