@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "farthest_problem.h"
+#include "points/select_farthest.h"
 #include "real.h"
 #include "runtime/shared_memory.cuh"
 
@@ -44,8 +45,6 @@ namespace farthest {
 // ---- The blocks that work on one cloud, a cluster or one alone, and what orders its points.
 
 namespace cg = cooperative_groups;
-
-constexpr int kMaxCluster = 16;
 
 // What orders points: more is farther; 0 is none. Of distances that are 0 or more.
 template <class Number>

@@ -3,13 +3,12 @@
 
 #include "farthest_problem.h"
 
-#include <iterator>
 #include <type_traits>
-#include <vector>
 
 #include "points/farthest_kept.cuh"
 #include "points/farthest_take.cuh"
 #include "points/farthest_workspace.cuh"
+#include "points/select_farthest.h"
 #include "runtime/cuda_state.h"
 #include "runtime/launch.h"
 #include "runtime/load_kernels.h"
@@ -109,175 +108,120 @@ __global__ void __launch_bounds__(Form::kThreads, 1)
 // ---- launch -------------------------------------------------------------------------------------
 
 template <class Number>
-struct LaunchForm {
-  void (*kernel)(Arguments<Number>);
-  int threads;
-  int64_t room;            // points of a block that it keeps
-  size_t kept_bytes;       // of shared memory, for a cloud that is kept
-  size_t workspace_bytes;  // for one in the workspace
-  size_t entry_bytes;      // beside these, for each block of a cluster
-
-  size_t sharedBytes(int cluster) const {
-    return std::max(kept_bytes, workspace_bytes + cluster * entry_bytes);
-  }
+struct Kernels;
+template <>
+struct Kernels<float> {
+  using Large = InWorkspace<float, 512>;
+  static constexpr void (*all[])(Arguments<float>) = {
+      farthestPoints<Kept<float, 256, 1, 4, true>>, farthestPoints<Kept<float, 512, 2, 4, true>>,
+      farthestPoints<Kept<float, 512, 2, 8, true>>, farthestPoints<Large>};
 };
+template <>
+struct Kernels<double> {
+  using Large = InWorkspace<double, 512>;
+  static constexpr void (*all[])(Arguments<double>) = {
+      farthestPoints<Kept<double, 256, 1, 4, true>>, farthestPoints<Kept<double, 256, 2, 8, true>>,
+      farthestPoints<Kept<double, 256, 4, 8, false>>, farthestPoints<Large>};
+};
+
+template <class Number>
+constexpr const Form (&formsOf())[kKeptForms + 1] {
+  if constexpr (std::is_same_v<Number, float>) {
+    return kFormsOfFloats;
+  } else {
+    return kFormsOfDoubles;
+  }
+}
+
+// Whether select_farthest.h has the numbers of a kernel.
 template <class Form>
-constexpr LaunchForm<typename Form::Number> launchForm() {
+constexpr bool matches(const farthest::Form& form) {
   using Number = typename Form::Number;
   size_t kept_bytes = 0;
   if constexpr (Form::kRoom > 0) kept_bytes = sizeof(KeptMemory<Form>);
-  return {farthestPoints<Form>,
-          Form::kThreads,
-          Form::kRoom,
-          kept_bytes,
-          sizeof(WorkspaceMemory<LargeOf<Form>>),
-          Batches<Number, Form::kThreads>::entryBytes(1)};
+  return form.threads == Form::kThreads && form.room == Form::kRoom &&
+         form.kept_bytes == kept_bytes &&
+         form.workspace_bytes == sizeof(WorkspaceMemory<LargeOf<Form>>) &&
+         form.entry_bytes == Batches<Number, Form::kThreads>::entryBytes(1);
 }
-
-// Ascending by what a block keeps; the first fits any device. Each warp takes part in every round, so more of
-// them cost. So do more buckets of a warp: all wait for one that has to lower two.
-template <class Number>
-struct Forms;
-template <>
-struct Forms<float> {
-  static constexpr LaunchForm<float> all[] = {launchForm<Kept<float, 256, 1, 4, true>>(),
-                                              launchForm<Kept<float, 512, 2, 4, true>>(),
-                                              launchForm<Kept<float, 512, 2, 8, true>>()};
-  static constexpr LaunchForm<float> large = launchForm<InWorkspace<float, 512>>();
-};
-template <>
-struct Forms<double> {
-  static constexpr LaunchForm<double> all[] = {launchForm<Kept<double, 256, 1, 4, true>>(),
-                                               launchForm<Kept<double, 256, 2, 8, true>>(),
-                                               launchForm<Kept<double, 256, 4, 8, false>>()};
-  static constexpr LaunchForm<double> large = launchForm<InWorkspace<double, 512>>();
-};
+static_assert(matches<Kept<float, 256, 1, 4, true>>(kFormsOfFloats[0]) &&
+              matches<Kept<float, 512, 2, 4, true>>(kFormsOfFloats[1]) &&
+              matches<Kept<float, 512, 2, 8, true>>(kFormsOfFloats[2]) &&
+              matches<Kernels<float>::Large>(kFormsOfFloats[kLarge]));
+static_assert(matches<Kept<double, 256, 1, 4, true>>(kFormsOfDoubles[0]) &&
+              matches<Kept<double, 256, 2, 8, true>>(kFormsOfDoubles[1]) &&
+              matches<Kept<double, 256, 4, 8, false>>(kFormsOfDoubles[2]) &&
+              matches<Kernels<double>::Large>(kFormsOfDoubles[kLarge]));
 
 template <class Number>
-struct Plan {
-  LaunchForm<Number> form;
-  int cluster;
-  bool in_workspace;  // clouds may be
-};
+constexpr size_t kStaticBytes = sizeof(Meeting) + sizeof(BatchMemory) +
+                                sizeof(WinnerMemory<Number>) + sizeof(SpatialMemory<Number>) +
+                                sizeof(ResultMemory<Number>) + 64;
+static_assert(kStaticBytes<float> == kStaticBytesOfFloats &&
+              kStaticBytes<double> == kStaticBytesOfDoubles);
 
-// Blocks of a cluster. Code for devices before Hopper has none, and more than 8 are not for all.
-int mostBlocks(const LaunchDevice& device) {
-  if (!device.early_launches) return 1;
-  return device.compute_capability == 90 ? kMaxCluster : 8;
-}
-
-// The most blocks of a cloud with which all clouds run at once.
-int blocksTogether(const FarthestProblem& p, const LaunchDevice& device) {
-  int cluster = 1;
-  while (2 * cluster <= mostBlocks(device) &&
-         2 * cluster * p.points.clouds <= device.multiprocessors) {
-    cluster *= 2;
-  }
-  return cluster;
-}
-
+// What the workspace has of a choice; null in place of a workspace: only its size.
 template <class Number>
-bool fits(const LaunchForm<Number>& form, const LaunchDevice& device) {
-  constexpr size_t kStaticBytes = sizeof(Meeting) + sizeof(BatchMemory) +
-                                  sizeof(WinnerMemory<Number>) + sizeof(SpatialMemory<Number>) +
-                                  sizeof(ResultMemory<Number>) + 64;
-  return form.sharedBytes(mostBlocks(device)) + kStaticBytes <=
-         static_cast<size_t>(device.block_memory);
-}
-
-template <class Number>
-Plan<Number> planOf(const FarthestProblem& p, const LaunchDevice& device) {
-  const int64_t rows = std::max<int64_t>(1, p.points.rows);
-  // Of packed clouds only the sum of their sizes is known here: some are larger than the mean.
-  const int64_t expected =
-      p.points.packed() ? std::min(rows, 2 * ceilDiv(rows, std::max<int64_t>(1, p.points.clouds)))
-                        : rows;
-  LaunchForm<Number> largest = Forms<Number>::all[0];
-  for (const LaunchForm<Number>& form : Forms<Number>::all) {
-    if (fits(form, device)) largest = form;
-  }
-  // More blocks cost more to agree than they save: only as many as the points need.
-  int cluster = 1;
-  while (cluster < mostBlocks(device) && expected > cluster * largest.room) cluster *= 2;
-  // From the workspace a point takes some four times as long as if multiprocessors keep the points, but
-  // there all clouds may run at once.
-  const int together = blocksTogether(p, device);
-  const auto turns = [&](int64_t blocks) {
-    return ceilDiv(p.points.clouds * blocks, int64_t{device.multiprocessors});
-  };
-  if (turns(cluster) > 4 * turns(together)) cluster = together;
-  for (const LaunchForm<Number>& form : Forms<Number>::all) {
-    if (form.room > largest.room || expected > cluster * form.room) continue;
-    return {form, cluster, rows > cluster * form.room};
-  }
-  return {fits(Forms<Number>::large, device) ? Forms<Number>::large : largest, together, true};
-}
-
-// What the workspace has of a plan; null in place of a workspace: only its size.
-template <class Number>
-void cutWorkspace(const FarthestProblem& p, const Plan<Number>& plan, ScratchLayout* layout,
+void cutWorkspace(const FarthestProblem& p, const FarthestChoice& choice, ScratchLayout* layout,
                   Arguments<Number>* arguments) {
-  const int64_t slots =
-      slotOf(p.points.clouds, p.points.total(), plan.cluster * plan.form.room) + 1;
-  const int64_t rows = p.points.total() + slots * rowsBeside(plan.cluster, plan.form.threads);
+  const int64_t room = formsOf<Number>()[choice.number].room;
+  const int64_t slots = slotOf(p.points.clouds, p.points.total(), choice.cluster * room) + 1;
+  const int64_t rows = p.points.total() + slots * rowsBeside(choice.cluster, choice.threads);
   arguments->each = ceilDiv(rows, int64_t{kFour}) * kFour;  // all arrays begin with whole words
   layout->take(&arguments->numbers, 4 * arguments->each);
   layout->take(&arguments->places, arguments->each);
 }
 
-size_t bytesOfPlan(const FarthestProblem& p, const LaunchDevice& device) {
+size_t bytesOfChoice(const FarthestProblem& p, const LaunchDevice& device) {
   ScratchLayout layout(nullptr);
+  const FarthestChoice choice = selectFarthest(p, device);
   visitNumber(p.points.dtype, [&](auto tag) {
-    using Number = typename decltype(tag)::type;
-    const Plan<Number> plan = planOf<Number>(p, device);
-    Arguments<Number> arguments = {};
-    if (plan.in_workspace) cutWorkspace(p, plan, &layout, &arguments);
+    Arguments<typename decltype(tag)::type> arguments = {};
+    if (choice.in_workspace) cutWorkspace(p, choice, &layout, &arguments);
   });
   return layout.used();
 }
 
 template <class Number>
-cudaError_t launch(const FarthestProblem& p, void* scratch, const LaunchDevice& device,
+cudaError_t launch(const FarthestProblem& p, const FarthestChoice& choice, void* scratch,
                    cudaStream_t stream) {
-  const Plan<Number> plan = planOf<Number>(p, device);
-  const int64_t blocks = p.points.clouds * plan.cluster;
-  if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
-  Arguments<Number> arguments = {p, plan.cluster, 0, nullptr, nullptr};
+  if (choice.grid > INT32_MAX) return cudaErrorInvalidConfiguration;
+  Arguments<Number> arguments = {p, choice.cluster, 0, nullptr, nullptr};
   ScratchLayout layout(scratch);
-  if (plan.in_workspace) cutWorkspace(p, plan, &layout, &arguments);
+  if (choice.in_workspace) cutWorkspace(p, choice, &layout, &arguments);
   cudaLaunchConfig_t config = {};
-  config.gridDim = gridOf(blocks);
-  config.blockDim = dim3(static_cast<unsigned>(plan.form.threads));
-  config.dynamicSmemBytes = plan.form.sharedBytes(plan.cluster);
+  config.gridDim = gridOf(choice.grid);
+  config.blockDim = dim3(static_cast<unsigned>(choice.threads));
+  config.dynamicSmemBytes = static_cast<size_t>(choice.shared_bytes);
   config.stream = stream;
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = static_cast<unsigned>(plan.cluster);
+  cluster.val.clusterDim.x = static_cast<unsigned>(choice.cluster);
   cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
   config.attrs = &cluster;
-  config.numAttrs = plan.cluster > 1 ? 1 : 0;
+  config.numAttrs = choice.cluster > 1 ? 1 : 0;
   void* list[] = {&arguments};
-  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(plan.form.kernel), list);
+  const auto* kernel = reinterpret_cast<const void*>(Kernels<Number>::all[choice.number]);
+  return cudaLaunchKernelExC(&config, kernel, list);
 }
 
 cudaError_t launchFarthest(const FarthestProblem& p, void* scratch, const LaunchDevice& device,
-                           cudaStream_t stream) {
+                           cudaStream_t stream, LaunchChoice* chosen) {
+  const FarthestChoice choice = selectFarthest(p, device);
+  *chosen = choice;
   return visitNumber(p.points.dtype, [&](auto tag) {
-    return launch<typename decltype(tag)::type>(p, scratch, device, stream);
+    return launch<typename decltype(tag)::type>(p, choice, scratch, stream);
   });
 }
 
 // Where a device has not the shared memory of a form, its launch tells: contexts open all the same.
 template <class Number>
 cudaError_t allow(const LaunchDevice& device) {
-  std::vector<LaunchForm<Number>> forms(std::begin(Forms<Number>::all),
-                                        std::end(Forms<Number>::all));
-  forms.push_back(Forms<Number>::large);
-  for (const LaunchForm<Number>& form : forms) {
-    const auto* kernel = reinterpret_cast<const void*>(form.kernel);
-    cudaError_t error =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(form.sharedBytes(mostBlocks(device))));
+  for (int i = 0; i <= kLarge; ++i) {
+    const auto* kernel = reinterpret_cast<const void*>(Kernels<Number>::all[i]);
+    cudaError_t error = cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+        static_cast<int>(formsOf<Number>()[i].sharedBytes(mostBlocks(device))));
     if (error == cudaSuccess && mostBlocks(device) > 8) {
       error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     }
@@ -291,7 +235,7 @@ cudaError_t allow(const LaunchDevice& device) {
 }  // namespace
 
 extern const Operation<FarthestProblem> kFarthestPoints = {
-    bytesOn<FarthestProblem, bytesOfPlan>, launchOn<FarthestProblem, launchFarthest>};
+    bytesOn<FarthestProblem, bytesOfChoice>, launchOn<FarthestProblem, launchFarthest>};
 cudaError_t loadFarthestPoints(const LaunchDevice& device) {
   cudaError_t error = loadKernelsBeside(farthestPoints<Kept<float, 512, 2, 4, true>>);
   if (error == cudaSuccess) error = allow<float>(device);

@@ -344,7 +344,7 @@ class RowsPlan {
   // In vectors of `count` channels; 0: nothing is written.
   bool addTask(int32_t n, const Channels& channels, int count, int body) {
     if (num_tasks_ == kMaxRowsTasks) {
-      return refuse(refusal_, "streams: more than {} groups of channels in a call", kMaxRowsTasks);
+      return refuse(refusal_, "methods, transforms: more than {} groups of channels in a call", kMaxRowsTasks);
     }
     const WindowStream& s = p_.streams[n];
     RowsTask& task = launch_.tasks[num_tasks_];

@@ -210,7 +210,8 @@ constexpr select_table::Row<Windows> kRows[] = {
        w.last().num_methods = 2;
        return w;
      },
-     {""}},
+     {"windows_any, grid 1024 x 128, shared 0 bytes; not windows_rows: "
+      "streams[15].methods, transforms: more than 16 groups of channels in a call"}},
 };
 
 }  // namespace
