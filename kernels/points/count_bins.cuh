@@ -1,46 +1,24 @@
 // The points of a bin counted, and its part of the output written.
 #pragma once
 
-#include <algorithm>
-
-#include "ceil_div.h"
 #include "points/dense_output.cuh"
 #include "points/points.cuh"
-#include "runtime/launch_device.h"
+#include "points/select_voxels.h"
 #include "runtime/pdl.cuh"
 #include "scratch_layout.h"
 
 namespace rbc::cuda {
 namespace bins {
 
-// ---- How voxels are cut into bins, and points into tiles; and what is kept of them in scratch.
+// ---- What is kept of bins and tiles in scratch.
 
 inline constexpr int kWarp = 32;
-inline constexpr int kBinThreads = 512;
-inline constexpr int kGroups = 4;  // of kPoints a thread
-inline constexpr int kTile = kBinThreads * kGroups * kPoints;
-inline constexpr int kMaxRun = 8;     // tiles of a block
-inline constexpr int kMaxBins = 512;  // one a thread
-inline constexpr int kCellThreads = 1024;
+inline constexpr int kCountThreads = 1024;
 inline constexpr int kMaxParts = 64;
 inline constexpr int kPlaces = 8;    // in a word
 inline constexpr int kSamples = 64;  // of kSampleThreads * kPoints neighbouring points each
 inline constexpr int kSampleThreads = 256;
 static_assert(kMaxBins == kBinThreads);
-
-// Bins of a multiple of 16 cells, so that each begins at a word of any output.
-struct Bins {
-  int64_t voxels;
-  int shift;  // log2 of a bin's cells
-  int count;
-  int run;  // tiles of a block
-  int64_t tiles;
-  int64_t part_points;  // a bin with more is cut
-  int64_t most_parts;   // of all cut bins
-
-  RBC_HD int cells() const { return 1 << shift; }
-  int64_t blocks() const { return ceilDiv(tiles, run); }
-};
 
 struct Unit {
   int32_t bin;
@@ -86,32 +64,6 @@ BinScratch cut(ScratchLayout* cutter, const Bins& bins) {
   cutter->take(&s.samples, kSamples);
   cutter->take(&s.coherent, 1);
   return s;
-}
-
-// What shared memory holds of a bin, and 16 bits tell apart.
-inline int mostShift(VoxelMode mode, const LaunchDevice& device) {
-  if (mode == VoxelMode::kOccupancy) return 16;
-  return device.block_memory >= 1 << 17 ? 15 : 14;
-}
-
-inline Bins binsOf(const VoxelizeProblem& p, const LaunchDevice& device) {
-  constexpr int kFewestCells = 12;  // log2
-  constexpr int kWantedBins = 256;
-  constexpr int64_t kWantedBlocks = 512;
-  constexpr int64_t kWantedParts = 256;
-  Bins bins = {};
-  bins.voxels = p.points.clouds * p.grid.volume();
-  bins.shift = kFewestCells;
-  while (bins.voxels >> bins.shift > kWantedBins && bins.shift < mostShift(p.mode, device)) {
-    ++bins.shift;
-  }
-  bins.count = static_cast<int>(((bins.voxels - 1) >> bins.shift) + 1);
-  const int64_t points = p.points.total();
-  bins.tiles = ceilDiv(points, kTile);
-  bins.run = static_cast<int>(std::clamp<int64_t>(bins.tiles / kWantedBlocks, 1, kMaxRun));
-  bins.part_points = std::max(points / kWantedParts, 2 * points / bins.count);
-  bins.most_parts = 2 * (points / bins.part_points);
-  return bins;
 }
 
 // A point in a cell: marks only say that there is one.
@@ -210,7 +162,7 @@ __device__ void writeBin(const CellArguments& a, int bin, const Cell* cells, int
   const int64_t key = static_cast<int64_t>(bin) << a.bins.shift;
   const int64_t count = min(static_cast<int64_t>(end), a.bins.voxels - key) - begin;
   if (count > 0) {
-    writeCells<Element>(a.out, cells + begin, key + begin, count, threadIdx.x, kCellThreads);
+    writeCells<Element>(a.out, cells + begin, key + begin, count, threadIdx.x, kCountThreads);
   }
 }
 
@@ -218,8 +170,8 @@ __device__ void writeBin(const CellArguments& a, int bin, const Cell* cells, int
 template <class Cell>
 __device__ void clearCells(const CellArguments& a) {
   constexpr int kPerWord = 16 / sizeof(Cell);
-  const int64_t thread = static_cast<int64_t>(blockIdx.x) * kCellThreads + threadIdx.x;
-  const int64_t threads = static_cast<int64_t>(gridDim.x) * kCellThreads;
+  const int64_t thread = static_cast<int64_t>(blockIdx.x) * kCountThreads + threadIdx.x;
+  const int64_t threads = static_cast<int64_t>(gridDim.x) * kCountThreads;
   auto* cells = static_cast<Cell*>(a.out.data);
   const int64_t count = a.bins.voxels;
   const int64_t words = reinterpret_cast<uintptr_t>(cells) % 16 == 0 ? count / kPerWord : 0;
@@ -230,7 +182,7 @@ __device__ void clearCells(const CellArguments& a) {
 }
 
 template <class Cell, class Element>
-__global__ void __launch_bounds__(kCellThreads)
+__global__ void __launch_bounds__(kCountThreads)
     countCells(const __grid_constant__ CellArguments a) {
   extern __shared__ uint4 memory[];
   auto* cells = reinterpret_cast<Cell*>(memory);
@@ -242,7 +194,7 @@ __global__ void __launch_bounds__(kCellThreads)
   if (surplus) waitForLaunchesAhead();
   if (!surplus || blockIdx.x < *a.scratch.units_used) {
     for (int i = thread; i < cells_of_bin * static_cast<int>(sizeof(Cell)) / 16;
-         i += kCellThreads) {
+         i += kCountThreads) {
       memory[i] = make_uint4(0, 0, 0, 0);
     }
   }
@@ -257,7 +209,7 @@ __global__ void __launch_bounds__(kCellThreads)
   const int64_t first = bins.tiles * unit.part / unit.parts;
   const int64_t end = bins.tiles * (unit.part + 1) / unit.parts;
   // Few tiles are shared out among all warps.
-  constexpr int kWarps = kCellThreads / kWarp;
+  constexpr int kWarps = kCountThreads / kWarp;
   const int64_t share = min(static_cast<int64_t>(kWarp), (end - first + kWarps - 1) / kWarps);
   const int lane = thread % kWarp;
   const auto stretchAt = [&](int64_t tile) {
@@ -278,14 +230,14 @@ __global__ void __launch_bounds__(kCellThreads)
     return;
   }
   auto* part = reinterpret_cast<uint4*>(partCells<Cell>(a.scratch, bins, unit, unit.part));
-  for (int i = thread; i < cells_of_bin * static_cast<int>(sizeof(Cell)) / 16; i += kCellThreads) {
+  for (int i = thread; i < cells_of_bin * static_cast<int>(sizeof(Cell)) / 16; i += kCountThreads) {
     part[i] = memory[i];
   }
 }
 
 // For each part of a cut bin, a slice of a multiple of 16 cells is added up and written.
 template <class Cell, class Element>
-__global__ void __launch_bounds__(kCellThreads) addParts(const __grid_constant__ CellArguments a) {
+__global__ void __launch_bounds__(kCountThreads) addParts(const __grid_constant__ CellArguments a) {
   extern __shared__ uint4 memory[];
   auto* cells = reinterpret_cast<Cell*>(memory);
   const Bins& bins = a.bins;
@@ -297,7 +249,7 @@ __global__ void __launch_bounds__(kCellThreads) addParts(const __grid_constant__
   const int slice = (bins.cells() / 16 + unit.parts - 1) / unit.parts * 16;
   const int begin = min(bins.cells(), unit.part * slice);
   const int end = min(bins.cells(), begin + slice);
-  for (int i = begin + static_cast<int>(threadIdx.x); i < end; i += kCellThreads) {
+  for (int i = begin + static_cast<int>(threadIdx.x); i < end; i += kCountThreads) {
     Cell cell = 0;
     for (int part = 0; part < unit.parts; ++part) {
       addCell(&cell, parts[i + (part << bins.shift)]);

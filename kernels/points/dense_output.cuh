@@ -24,15 +24,11 @@ struct CellOutput {
 };
 
 inline CellOutput cellOutputOf(const VoxelizeProblem& p) {
-  CellOutput out = {p.out.data, {}, VoxelCoordsOf(p.grid), p.empty_bits, true};
-  const int64_t extent[] = {p.points.clouds, p.grid.shape[0], p.grid.shape[1], p.grid.shape[2]};
-  int64_t compact = 1;
-  for (int i = 3; i >= 0; --i) {
-    out.stride[i] = p.out.stride[i];
-    out.contiguous &= extent[i] == 1 || out.stride[i] == compact;
-    compact *= extent[i];
-  }
-  return out;
+  return {p.out.data,
+          {p.out.stride[0], p.out.stride[1], p.out.stride[2], p.out.stride[3]},
+          VoxelCoordsOf(p.grid),
+          p.empty_bits,
+          hasCellsInLine(p)};
 }
 
 // Writes the cells first .. first + count - 1, the threads of a block together (or of a grid:

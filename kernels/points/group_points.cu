@@ -52,15 +52,14 @@ PointGrouping::PointGrouping(const PointClouds& points, const VoxelGrid& grid,
       grid_(grid),
       dropped_(dropped),
       voxels_(points.clouds * grid.volume()),
-      by_table_(suitsTable(points.total(), voxels_, wanted.order, device)),
-      ranked_(!by_table_ && wanted.order != VoxelOrder::kFirstPoint && !wanted.points_in_order &&
-              suitsRanks(points.total(), voxels_)) {
+      choice_(selectGrouping({points.total(), voxels_, wanted.order, wanted.points_in_order},
+                             device)) {
   groups_.wide = voxels_ > INT32_MAX;
   groups_.points = points.total();
   groups_.most = std::min(groups_.points, voxels_);
   cutter->take(&groups_.num, 1);
   cutter->take(&groups_.order, groups_.points);
-  if (by_table_) {
+  if (byTable()) {
     cutter->take(&groups_.spans, groups_.most);
     if (wanted.keys) cutter->take(&groups_.voxel_keys, groups_.most);
     if (wanted.order == VoxelOrder::kLexicographic) {
@@ -72,7 +71,7 @@ PointGrouping::PointGrouping(const PointClouds& points, const VoxelGrid& grid,
     return;
   }
   cutter->take(&groups_.starts, groups_.most + 1);
-  if (ranked_) {
+  if (ranked()) {
     cutRanked(cutter);
   } else if (groups_.wide) {
     cutSorted<uint64_t>(wanted, cutter);
@@ -82,8 +81,8 @@ PointGrouping::PointGrouping(const PointClouds& points, const VoxelGrid& grid,
 }
 
 cudaError_t PointGrouping::launchTable(const SparseRows& rows, const ChunkList& chunks,
-                                       const LaunchDevice& device, cudaStream_t cuda_stream) const {
-  const int blocks = tableBlocks(device);
+                                       const LaunchDevice&, cudaStream_t cuda_stream) const {
+  const auto blocks = static_cast<int>(choice_.grid);
   const int64_t points_of_block = ceilDiv(ceilDiv(groups_.points, blocks), kPoints) * kPoints;
   return visitLoader(clouds_, [&](auto tag) {
     using Loader = typename decltype(tag)::type;
@@ -116,7 +115,7 @@ int64_t PointGrouping::placeTiles() const { return groups_.most / (kThreads * kP
 cudaError_t PointGrouping::launchRanked(const SparseRows& rows, const ChunkList& chunks,
                                         const LaunchDevice& device,
                                         cudaStream_t cuda_stream) const {
-  const int64_t blocks = ceilDiv(groups_.points, kThreads * kPoints);
+  const int64_t blocks = choice_.grid;
   cudaError_t error = cudaMemsetAsync(groups_.words, 0, clear_bytes_, cuda_stream);
   if (error != cudaSuccess) return error;
   error = visitLoader(clouds_, [&](auto tag) {
@@ -173,8 +172,8 @@ cudaError_t PointGrouping::launchSorted(const LaunchDevice& device,
     using Number = typename Loader::Number;
     KeyArguments<Number, Key> arguments = {
         sourceOf<Number>(clouds_, grid_, dropped_), none, keys, rows_, states_, tiles};
-    return launchBlocks(makeKeys<Loader, Key>, &arguments,
-                        ceilDiv(groups_.points, kThreads * kPoints), kThreads, device, cuda_stream);
+    return launchBlocks(makeKeys<Loader, Key>, &arguments, choice_.grid, kThreads, device,
+                        cuda_stream);
   });
   if (error != cudaSuccess) return error;
   size_t bytes = temporary_bytes_;

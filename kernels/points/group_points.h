@@ -127,8 +127,9 @@ class PointGrouping {
   const PointGroups& groups() const { return groups_; }
 
   // By one of these. The first two list chunks, and write rows unless these have no coords.
-  bool byTable() const { return by_table_; }
-  bool ranked() const { return ranked_; }
+  bool byTable() const { return choice_.family == GroupKernel::kTable; }
+  bool ranked() const { return choice_.family == GroupKernel::kRanks; }
+  const GroupChoice& choice() const { return choice_; }
 
   // One launch, which clears what it adds to.
   cudaError_t launchTable(const SparseRows& rows, const ChunkList& chunks,
@@ -153,8 +154,7 @@ class PointGrouping {
   VoxelGrid grid_;
   Output<1> dropped_;
   int64_t voxels_;  // of the grid
-  bool by_table_;
-  bool ranked_;
+  GroupChoice choice_;
   PointGroups groups_ = {};
 
   grouping::VoxelTable table_ = {};

@@ -1,6 +1,7 @@
 // Points of clouds: coordinates of voxels, points read one by one, and four at a time.
 #pragma once
 
+#include "points/select_voxels.h"
 #include "runtime/aligned_vec.cuh"
 #include "runtime/fast_divmod.h"
 #include "visit_dtype.h"
@@ -58,8 +59,6 @@ PointSource<Number> sourceOf(const PointClouds& clouds, const VoxelGrid& grid,
 }
 
 // How the coordinates of kPoints neighbours are loaded; RowLoader takes any layout.
-inline constexpr int kPoints = 4;
-
 template <class Storage>
 struct RowLoader {
   using Number = Compute<Storage>;
@@ -278,7 +277,6 @@ namespace grouping {
 
 // ---- Four neighbouring points of a thread, and arrays of what is known of them.
 
-inline constexpr int kThreads = 256;
 inline constexpr int kWarps = kThreads / 32;
 // Of a multiprocessor at least: left to itself, the compiler spills for one more.
 inline constexpr int kBlocks = 4;

@@ -172,13 +172,6 @@ static __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Where it is the faster way.
-inline bool suitsRanks(int64_t points, int64_t voxels) {
-  constexpr int64_t kMaxRanked = int64_t{1} << 21;
-  return points > 0 && points <= kMaxRanked && voxels > 0 && voxels <= INT32_MAX &&
-         voxels / 256 <= points;
-}
-
 }  // namespace grouping
 
 }  // namespace rbc::cuda

@@ -245,17 +245,18 @@ cudaError_t launchCells(const VoxelizeProblem& p, const Bins& bins, const BinScr
   CellArguments arguments = {bins, scratch, cellOutputOf(p), sampled};
   const int64_t units = bins.count + bins.most_parts;
   const int bytes = bins.cells() * static_cast<int>(sizeof(Cell));
-  const cudaError_t error = launchBlocks(countCells<Cell, Element>, &arguments, units, kCellThreads,
+  const cudaError_t error = launchBlocks(countCells<Cell, Element>, &arguments, units, kCountThreads,
                                          device, cuda_stream, bytes);
   if (error != cudaSuccess || bins.most_parts == 0) return error;
-  return launchBlocks(addParts<Cell, Element>, &arguments, bins.most_parts, kCellThreads, device,
+  return launchBlocks(addParts<Cell, Element>, &arguments, bins.most_parts, kCountThreads, device,
                       cuda_stream, bytes / 2);
 }
 
 template <class Cell>
-cudaError_t launch(const VoxelizeProblem& p, void* memory, const int32_t** coherent,
-                   const LaunchDevice& device, cudaStream_t cuda_stream) {
-  const Bins bins = binsOf(p, device);
+cudaError_t launch(const CellChoice& choice, const VoxelizeProblem& p, void* memory,
+                   const int32_t** coherent, const LaunchDevice& device,
+                   cudaStream_t cuda_stream) {
+  const Bins& bins = choice.bins;
   ScratchLayout cutter(memory);
   const BinScratch scratch = cut<Cell>(&cutter, bins);
   const cudaError_t error = visitLoader(p.points, [&](auto tag) {
@@ -267,7 +268,7 @@ cudaError_t launch(const VoxelizeProblem& p, void* memory, const int32_t** coher
     const cudaError_t first = launchBlocks(prepareBins<Loader>, &arguments, kSamples,
                                            kSampleThreads, device, cuda_stream);
     if (first != cudaSuccess) return first;
-    return launchBlocks(binPoints<Loader>, &arguments, bins.blocks(), kBinThreads, device,
+    return launchBlocks(binPoints<Loader>, &arguments, choice.grid, choice.threads, device,
                         cuda_stream);
   });
   if (error != cudaSuccess) return error;
@@ -296,32 +297,22 @@ cudaError_t allowCells(VoxelMode mode, const LaunchDevice& device) {
 
 }  // namespace
 
-// With fewer, atomics on the grid are as fast.
-constexpr int64_t kFewestPoints = 1 << 22;
-
-bool suitsBins(const VoxelizeProblem& p, const LaunchDevice& device) {
-  const int64_t voxels = p.points.clouds * p.grid.volume();
-  const int64_t points = p.points.total();
-  return !reducesFeatures(p.mode) && points >= kFewestPoints && voxels / 16 <= points &&
-         voxels <= int64_t{kMaxBins} << mostShift(p.mode, device);
-}
-
-size_t voxelBinsScratchBytes(const VoxelizeProblem& p, const LaunchDevice& device) {
+size_t voxelBinsScratchBytes(const CellChoice& choice, VoxelMode mode) {
   ScratchLayout cutter(nullptr);
-  const Bins bins = binsOf(p, device);
-  if (p.mode == VoxelMode::kOccupancy) {
-    cut<uint8_t>(&cutter, bins);
+  if (mode == VoxelMode::kOccupancy) {
+    cut<uint8_t>(&cutter, choice.bins);
   } else {
-    cut<uint32_t>(&cutter, bins);
+    cut<uint32_t>(&cutter, choice.bins);
   }
   return cutter.used();
 }
 
-cudaError_t launchVoxelBins(const VoxelizeProblem& p, void* scratch, const int32_t** coherent,
-                            const LaunchDevice& device, cudaStream_t cuda_stream) {
+cudaError_t launchVoxelBins(const CellChoice& choice, const VoxelizeProblem& p, void* scratch,
+                            const int32_t** coherent, const LaunchDevice& device,
+                            cudaStream_t cuda_stream) {
   return p.mode == VoxelMode::kOccupancy
-             ? launch<uint8_t>(p, scratch, coherent, device, cuda_stream)
-             : launch<uint32_t>(p, scratch, coherent, device, cuda_stream);
+             ? launch<uint8_t>(choice, p, scratch, coherent, device, cuda_stream)
+             : launch<uint32_t>(choice, p, scratch, coherent, device, cuda_stream);
 }
 
 cudaError_t loadVoxelBins(const LaunchDevice& device) {

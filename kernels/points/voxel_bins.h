@@ -3,21 +3,18 @@
 
 #include <cuda_runtime_api.h>
 
-#include "runtime/launch_device.h"
-#include "voxel_problem.h"
+#include "points/select_voxels.h"
 
 namespace rbc::cuda {
 
-// Whether occupancy or count of the problem is better done by bins than by atomics on the grid.
-bool suitsBins(const VoxelizeProblem& problem, const LaunchDevice& device);
-
-size_t voxelBinsScratchBytes(const VoxelizeProblem& problem, const LaunchDevice& device);
+size_t voxelBinsScratchBytes(const CellChoice& choice, VoxelMode mode);
 
 // `coherent`, if not null, receives the address of a flag on the device: where it is not 0, the
 // output and `dropped` have only been cleared, and the caller has to go straight to the grid, which is
 // faster.
-cudaError_t launchVoxelBins(const VoxelizeProblem& problem, void* scratch, const int32_t** coherent,
-                            const LaunchDevice& device, cudaStream_t cuda_stream);
+cudaError_t launchVoxelBins(const CellChoice& choice, const VoxelizeProblem& problem,
+                            void* scratch, const int32_t** coherent, const LaunchDevice& device,
+                            cudaStream_t cuda_stream);
 
 cudaError_t loadVoxelBins(const LaunchDevice& device);
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "ceil_div.h"
-#include "runtime/launch_device.h"
+#include "points/select_voxels.h"
 #include "scratch_layout.h"
 #include "voxel_problem.h"
 
@@ -15,17 +15,9 @@ namespace grouping {
 
 // ---- A hash table of voxels, and what else grouping points by it keeps in scratch.
 
-inline constexpr int kTableThreads = 1024;  // of a block; a point a thread
-inline constexpr int kMaxTableBlocks = 256;
-inline constexpr int kMaxTablePoints = 1 << 17;
-
-inline int tableBlocks(const LaunchDevice& device) {
-  return std::min(device.multiprocessors, kMaxTableBlocks);
-}
-
 // A voxel in one word, so that one atomic takes a slot or counts points.
 struct VoxelSlot {
-  static constexpr int kKeyBits = 28;
+  static constexpr int kKeyBits = kSlotKeyBits;
   static constexpr int kPointBits = 18;  // one more than points need: no voxel looks like kNone
   static constexpr uint64_t kNone = UINT64_MAX;
 
@@ -98,17 +90,6 @@ struct VoxelTable {
     cutter->take(&num_crowded, 1);
   }
 };
-
-// Where it is the faster way, and there is room.
-inline bool suitsTable(int64_t points, int64_t voxels, std::optional<VoxelOrder> order,
-                       const LaunchDevice& device) {
-  constexpr int64_t kMaxKeysOfBits = int64_t{1} << 27;  // 18 MiB
-  const int64_t most =
-      std::min<int64_t>(kMaxTablePoints, int64_t{kTableThreads} * tableBlocks(device));
-  return device.waits_within && points > 0 && points <= most && voxels > 0 &&
-         voxels <= (order == VoxelOrder::kLexicographic ? kMaxKeysOfBits
-                                                        : int64_t{1} << VoxelSlot::kKeyBits);
-}
 
 // ---- What the threads and blocks count that group points by a table, added up.
 

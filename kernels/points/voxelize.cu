@@ -104,17 +104,7 @@ inline EmptyVoxels emptyOf(const VoxelizeProblem& p, const FillArguments& fill,
 
 namespace {
 
-constexpr int kThreads = 256;
-
-// Cells in scratch, where the output itself cannot take them.
-size_t cellBytes(const VoxelizeProblem& p) {
-  return p.mode == VoxelMode::kOccupancy ? sizeof(uint8_t) : sizeof(uint32_t);
-}
-
-bool takesCells(const VoxelizeProblem& p) {
-  return p.empty_bits == 0 && cellOutputOf(p).contiguous &&
-         static_cast<size_t>(sizeOf(p.out.dtype)) == cellBytes(p) && !isFloat(p.out.dtype);
-}
+constexpr int kThreads = kCellThreads;
 
 int64_t cellsOf(const VoxelizeProblem& p) { return p.points.clouds * p.grid.volume(); }
 
@@ -273,47 +263,38 @@ int64_t mostBlocks(const LaunchDevice& device) { return int64_t{16} * device.mul
 
 // Adds all points to cells that are cleared; or none, as MarkArguments says.
 template <class Cell>
-cudaError_t launchPoints(const VoxelizeProblem& p, void* cells, const int32_t* coherent,
-                         const LaunchDevice& device, cudaStream_t cuda_stream) {
-  constexpr int kGroup = kThreads * kPoints;
-  constexpr int kMaxGroups = 4;
-  const int64_t points = p.points.total();
-  if (points == 0) return cudaSuccess;
-  // So many that all multiprocessors have some.
-  const int64_t groups = points / (int64_t{4} * kGroup * device.multiprocessors);
+cudaError_t launchPoints(const CellChoice& choice, const VoxelizeProblem& p, void* cells,
+                         const int32_t* coherent, const LaunchDevice& device,
+                         cudaStream_t cuda_stream) {
+  if (p.points.total() == 0) return cudaSuccess;
   return visitLoader(p.points, [&](auto tag) {
     using Loader = typename decltype(tag)::type;
     using Number = typename Loader::Number;
-    MarkArguments<Number> arguments = {
-        sourceOf<Number>(p.points, p.grid, p.dropped), cells, coherent,
-        static_cast<int>(std::clamp<int64_t>(groups, 1, kMaxGroups))};
+    MarkArguments<Number> arguments = {sourceOf<Number>(p.points, p.grid, p.dropped), cells,
+                                       coherent, choice.groups};
+    const auto launch = [&](auto kernel) {
+      return launchBlocks(kernel, &arguments, choice.direct_grid, kThreads, device, cuda_stream);
+    };
     if constexpr (std::is_same_v<Cell, uint32_t>) {
-      if (cellsOf(p) <= INT32_MAX) {
-        return launchBlocks(
-            addCounts<Loader>, &arguments,
-            blocksFor(points, int64_t{kGroup} * arguments.groups, mostBlocks(device)), kThreads,
-            device, cuda_stream);
-      }
+      if (choice.direct == CellKernel::kCounts) return launch(addCounts<Loader>);
     } else if (coherent != nullptr) {
-      return launchBlocks(addPoints<Loader, Cell, true>, &arguments,
-                          blocksFor(points, kGroup, mostBlocks(device)), kThreads, device,
-                          cuda_stream);
+      return launch(addPoints<Loader, Cell, true>);
     }
-    return launchBlocks(addPoints<Loader, Cell, false>, &arguments,
-                        blocksFor(points, kGroup, mostBlocks(device)), kThreads, device,
-                        cuda_stream);
+    return launch(addPoints<Loader, Cell, false>);
   });
 }
 
 template <class Cell>
-cudaError_t launchDirect(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
-                         cudaStream_t cuda_stream) {
-  const bool direct = takesCells(p);
+cudaError_t launchDirect(const CellChoice& choice, const VoxelizeProblem& p, void* scratch,
+                         const LaunchDevice& device, cudaStream_t cuda_stream) {
+  const bool direct = choice.takes_cells;
   void* cells = direct ? p.out.data : scratch;
   const int64_t count = cellsOf(p);
   cudaError_t error =
       cudaMemsetAsync(cells, 0, static_cast<size_t>(count) * sizeof(Cell), cuda_stream);
-  if (error == cudaSuccess) error = launchPoints<Cell>(p, cells, nullptr, device, cuda_stream);
+  if (error == cudaSuccess) {
+    error = launchPoints<Cell>(choice, p, cells, nullptr, device, cuda_stream);
+  }
   if (error != cudaSuccess || direct) return error;
   ExpandArguments arguments = {cellOutputOf(p), cells, count};
   return visitCellElement(p.out.dtype, [&](auto tag) {
@@ -326,22 +307,26 @@ cudaError_t launchDirect(const VoxelizeProblem& p, void* scratch, const LaunchDe
 
 // By bins; or straight onto the grid, if it takes cells and the device finds the points coherent.
 template <class Cell>
-cudaError_t launchBins(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
-                       cudaStream_t cuda_stream) {
-  if (!takesCells(p)) return launchVoxelBins(p, scratch, nullptr, device, cuda_stream);
+cudaError_t launchBins(const CellChoice& choice, const VoxelizeProblem& p, void* scratch,
+                       const LaunchDevice& device, cudaStream_t cuda_stream) {
+  if (!choice.takes_cells) {
+    return launchVoxelBins(choice, p, scratch, nullptr, device, cuda_stream);
+  }
   const int32_t* coherent = nullptr;
-  const cudaError_t error = launchVoxelBins(p, scratch, &coherent, device, cuda_stream);
+  const cudaError_t error = launchVoxelBins(choice, p, scratch, &coherent, device, cuda_stream);
   if (error != cudaSuccess) return error;
-  return launchPoints<Cell>(p, p.out.data, coherent, device, cuda_stream);
+  return launchPoints<Cell>(choice, p, p.out.data, coherent, device, cuda_stream);
 }
 
 template <class Cell>
-cudaError_t launchCells(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
-                        cudaStream_t cuda_stream) {
-  if (suitsBins(p, device)) return launchBins<Cell>(p, scratch, device, cuda_stream);
+cudaError_t launchCells(const CellChoice& choice, const VoxelizeProblem& p, void* scratch,
+                        const LaunchDevice& device, cudaStream_t cuda_stream) {
+  if (choice.family == CellKernel::kBins) {
+    return launchBins<Cell>(choice, p, scratch, device, cuda_stream);
+  }
   const cudaError_t error = clearCounts(p.dropped, p.points.clouds, device, cuda_stream);
   if (error != cudaSuccess) return error;
-  return launchDirect<Cell>(p, scratch, device, cuda_stream);
+  return launchDirect<Cell>(choice, p, scratch, device, cuda_stream);
 }
 
 // ---- features -----------------------------------------------------------------------------------
@@ -356,9 +341,10 @@ struct FeatureParts {
 };
 
 cudaError_t launchFeatures(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
-                           cudaStream_t cuda_stream) {
+                           cudaStream_t cuda_stream, LaunchChoice* chosen) {
   ScratchLayout cutter(scratch);
   const FeatureParts parts(p, device, &cutter);
+  *chosen = parts.grouping.choice();
   cudaError_t error;
   if (parts.grouping.byTable()) {
     error = parts.grouping.launchTable({}, parts.reduction.chunks(), device, cuda_stream);
@@ -397,9 +383,10 @@ size_t voxelizeScratchBytes(const VoxelizeProblem& p, const LaunchDevice& device
     const FeatureParts parts(p, device, &cutter);
     return cutter.used();
   }
-  if (suitsBins(p, device)) return voxelBinsScratchBytes(p, device);
+  const CellChoice choice = selectCells(p, device);
+  if (choice.family == CellKernel::kBins) return voxelBinsScratchBytes(choice, p.mode);
   ScratchLayout cutter(nullptr);  // cells may be more than memory has
-  if (takesCells(p)) return 0;
+  if (choice.takes_cells) return 0;
   if (p.mode == VoxelMode::kOccupancy) {
     cutter.take<uint8_t>(cellsOf(p));
   } else {
@@ -409,12 +396,13 @@ size_t voxelizeScratchBytes(const VoxelizeProblem& p, const LaunchDevice& device
 }
 
 cudaError_t launchVoxelize(const VoxelizeProblem& p, void* scratch, const LaunchDevice& device,
-                           cudaStream_t cuda_stream) {
-  if (!reducesFeatures(p.mode)) {
-    return p.mode == VoxelMode::kOccupancy ? launchCells<uint8_t>(p, scratch, device, cuda_stream)
-                                           : launchCells<uint32_t>(p, scratch, device, cuda_stream);
-  }
-  return launchFeatures(p, scratch, device, cuda_stream);
+                           cudaStream_t cuda_stream, LaunchChoice* chosen) {
+  if (reducesFeatures(p.mode)) return launchFeatures(p, scratch, device, cuda_stream, chosen);
+  const CellChoice choice = selectCells(p, device);
+  *chosen = choice;
+  return p.mode == VoxelMode::kOccupancy
+             ? launchCells<uint8_t>(choice, p, scratch, device, cuda_stream)
+             : launchCells<uint32_t>(choice, p, scratch, device, cuda_stream);
 }
 
 }  // namespace

@@ -267,9 +267,10 @@ size_t voxelizeSparseScratchBytes(const SparseProblem& p, const LaunchDevice& de
 }
 
 cudaError_t launchVoxelizeSparse(const SparseProblem& p, void* scratch, const LaunchDevice& device,
-                                 cudaStream_t cuda_stream) {
+                                 cudaStream_t cuda_stream, LaunchChoice* chosen) {
   ScratchLayout cutter(scratch);
   const SparseParts parts(p, device, &cutter);
+  *chosen = parts.grouping.choice();
   const SparseRows rows = sparseRowsOf(p);
   cudaError_t error = launchGroups(p, rows, parts, device, cuda_stream);
   if (error == cudaSuccess) error = launchReduced(p, parts, device, cuda_stream);

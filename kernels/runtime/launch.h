@@ -6,18 +6,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ceil_div.h"
 #include "runtime/launch_device.h"
+#include "runtime/tiling.h"
 
 namespace rbc::cuda {
 
 // The most bytes that the arguments of a launch may take.
 inline constexpr size_t kMaxArgumentBytes = 32764;
-
-// Blocks for so many items: one at least, and no more than `most`, which then take several turns.
-inline int64_t blocksFor(int64_t items, int64_t per_block, int64_t most) {
-  return std::clamp<int64_t>(ceilDiv(items, per_block), 1, most);
-}
 
 inline dim3 gridOf(int64_t x, int64_t y = 1) {
   return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y));

@@ -1,9 +1,17 @@
-// How the work of copying rows is cut.
+// How work is cut into blocks, and that of copying rows into units.
 #pragma once
+
+#include <algorithm>
+#include <cstdint>
 
 #include "ceil_div.h"
 
 namespace rbc::cuda {
+
+// Blocks for so many items: one at least, and no more than `most`, which then take several turns.
+inline int64_t blocksFor(int64_t items, int64_t per_block, int64_t most) {
+  return std::clamp<int64_t>(ceilDiv(items, per_block), 1, most);
+}
 
 // A unit is one group of queries times one range of a row's vectors of channels.
 struct Tiling {
