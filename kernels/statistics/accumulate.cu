@@ -110,7 +110,7 @@ size_t bytes(const AccumulateProblem& p, const LaunchDevice&) {
 }
 
 cudaError_t launchAccumulate(const AccumulateProblem& p, void* scratch, const LaunchDevice& device,
-                             cudaStream_t cuda_stream) {
+                             cudaStream_t cuda_stream, LaunchChoice* chosen) {
   const int64_t channels = p.state.channels;
   if (channels == 0) return cudaSuccess;
   cudaError_t error = cudaSuccess;
@@ -120,7 +120,9 @@ cudaError_t launchAccumulate(const AccumulateProblem& p, void* scratch, const La
     error = statistics::clearMoments(moments, channels, kAllLimbs, device, cuda_stream);
     if (error != cudaSuccess) return error;
     PassArguments arguments = {p.samples, false, {}, moments, nullptr, nullptr, nullptr};
-    error = launchPass(PassKind::kMoments, arguments, 1, device, cuda_stream);
+    const PassChoice choice = selectPass(PassKind::kMoments, p.samples, false, 1, device);
+    *chosen = choice;
+    error = launchPass(choice, arguments, device, cuda_stream);
     if (error != cudaSuccess) return error;
     error = launchMerge(p.state.moments, moments, channels, device, cuda_stream);
     if (error != cudaSuccess || p.state.table_bits == 0) return error;
@@ -128,9 +130,16 @@ cudaError_t launchAccumulate(const AccumulateProblem& p, void* scratch, const La
   constexpr int kBlocks = 4;  // of a multiprocessor
   CountArguments arguments = {p.samples, p.state,
                               planPass(p.samples, 1, int64_t{device.multiprocessors} * kBlocks,
-                                       kThreads, kThreads, kBatch)};
-  return launchBlocks(p.state.wide_keys ? countKeys<double> : countKeys<float>, &arguments,
-                      arguments.plan.units(), kThreads, device, cuda_stream);
+                                       kThreads)};
+  const int64_t blocks = arguments.plan.units();
+  if (p.state.pass > 1) {
+    *chosen = {};
+    chosen->kernel = "count_keys";
+    chosen->grid = blocks;
+    chosen->threads = kThreads;
+  }
+  return launchBlocks(p.state.wide_keys ? countKeys<double> : countKeys<float>, &arguments, blocks,
+                      kThreads, device, cuda_stream);
 }
 
 // ---- merging --------------------------------------------------------------------------------------

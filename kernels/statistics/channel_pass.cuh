@@ -326,7 +326,7 @@ struct NoKeeper {
 };
 
 template <class Reader, bool kMoments, bool kKeep>
-__global__ void __launch_bounds__(kThreads, blocksOfPass<typename Reader::Number>())
+__global__ void __launch_bounds__(kThreads, blocksOfPass(sizeof(typename Reader::Number) == 8))
     passChannels(const __grid_constant__ PassArguments a) {
   using Number = typename Reader::Number;
   using Sums = ChannelSums<Reader>;

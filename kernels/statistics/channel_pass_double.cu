@@ -6,10 +6,12 @@ namespace statistics {
 
 cudaError_t launchPassDouble(PassKind kind, PassArguments& arguments, int64_t blocks,
                              const LaunchDevice& device, cudaStream_t cuda_stream) {
-  const bool plain =
-      arguments.samples.dtype == DType::F64 && isPlain(arguments.samples, arguments.per_row);
-  return plain ? launchPassOf<PlainReader<double>>(kind, arguments, blocks, device, cuda_stream)
-               : launchPassOf<AnyReader<double>>(kind, arguments, blocks, device, cuda_stream);
+  return launchPassOf<PlainReader<double>>(kind, arguments, blocks, device, cuda_stream);
+}
+
+cudaError_t launchPassAnyDouble(PassKind kind, PassArguments& arguments, int64_t blocks,
+                                const LaunchDevice& device, cudaStream_t cuda_stream) {
+  return launchPassOf<AnyReader<double>>(kind, arguments, blocks, device, cuda_stream);
 }
 
 cudaError_t loadPassDouble() {

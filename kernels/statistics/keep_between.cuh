@@ -20,7 +20,6 @@ namespace statistics {
 
 inline constexpr int kCells = 128;
 inline constexpr int kCellStride = kCells + 1;  // of a channel: neighbours in other banks
-inline constexpr int kMaxKeepWidth = 32;        // channels of a block that keeps values
 
 // An entry counts a value in one of the gaps below, between and above brackets, of which the last one
 // needs no count. They lie side by side in one word, until one may overflow.

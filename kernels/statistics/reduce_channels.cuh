@@ -3,10 +3,11 @@
 
 #include <cstdint>
 
+#include "statistics/select.h"
+
 namespace rbc::cuda {
 namespace statistics {
 
-inline constexpr int kThreads = 256;
 inline constexpr int kMaxFields = 12;  // at a time
 
 // Thread t has the channel t % width and the phase t / width of `phases`; others are idle.

@@ -1,6 +1,5 @@
 #include "statistics/statistics_kernels.h"
 
-#include <algorithm>
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/warp/warp_merge_sort.cuh>
 
@@ -15,9 +14,6 @@ namespace rbc::cuda {
 namespace statistics {
 namespace {
 
-constexpr int kSortThreads = 512;
-constexpr int kFew = 512;  // samples that a warp sorts
-constexpr int kFewThreads = 128;
 constexpr int kWarp = 32;
 
 struct Arguments {
@@ -249,22 +245,15 @@ __global__ void __launch_bounds__(kFewThreads) sortFew(const __grid_constant__ A
 }
 
 template <class Number>
-cudaError_t launchOf(Arguments arguments, bool many, const LaunchDevice& device,
+cudaError_t launchOf(Arguments arguments, const SampleGrids& grids, const LaunchDevice& device,
                      cudaStream_t cuda_stream) {
-  const StatisticsProblem& p = arguments.problem;
-  const int64_t all = p.groups() * p.samples.channels;
   cudaError_t error = cudaSuccess;
-  // Only the rows of a batch may have few samples by the way.
-  if (arguments.first && (p.per_row || p.samples.packed() || !many)) {
-    error = launchBlocks(sortFew<Number>, &arguments, ceilDiv(all, kFewThreads / kWarp),
-                         kFewThreads, device, cuda_stream);
+  if (grids.few > 0) {
+    error = launchBlocks(sortFew<Number>, &arguments, grids.few, kFewThreads, device, cuda_stream);
   }
-  if (error == cudaSuccess && many) {
-    // Of rows that have few samples after all there is nothing to do: no block for each of them.
-    constexpr int64_t kBlocks = 16;  // of a multiprocessor
-    error = launchBlocks(sampleMany<Number>, &arguments,
-                         std::min(all, device.multiprocessors * kBlocks), kSortThreads, device,
-                         cuda_stream);
+  if (error == cudaSuccess && grids.many > 0) {
+    error =
+        launchBlocks(sampleMany<Number>, &arguments, grids.many, kSortThreads, device, cuda_stream);
   }
   return error;
 }
@@ -274,10 +263,10 @@ cudaError_t launchOf(Arguments arguments, bool many, const LaunchDevice& device,
 cudaError_t launchSample(const StatisticsProblem& problem, const LevelsOfRead& levels, bool first,
                          void* brackets, const LaunchDevice& device, cudaStream_t cuda_stream) {
   const Arguments arguments = {problem, levels, first, brackets};
-  const Samples& s = problem.samples;
-  const bool many = (problem.per_row || s.packed() ? s.rows : s.batch * s.rows) > kFew;
-  return computesInDouble(s.dtype) ? launchOf<double>(arguments, many, device, cuda_stream)
-                                   : launchOf<float>(arguments, many, device, cuda_stream);
+  const SampleGrids grids = selectSample(problem, first, device);
+  return computesInDouble(problem.samples.dtype)
+             ? launchOf<double>(arguments, grids, device, cuda_stream)
+             : launchOf<float>(arguments, grids, device, cuda_stream);
 }
 
 cudaError_t loadSampleGroups() { return loadKernelsBeside(sampleMany<float>); }

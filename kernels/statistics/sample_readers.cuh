@@ -3,12 +3,11 @@
 
 #include "dtype.h"
 #include "runtime/aligned_vec.cuh"
+#include "statistics/select.h"
 #include "statistics_problem.h"
 
 namespace rbc::cuda {
 namespace statistics {
-
-inline constexpr int kBatch = 8;  // samples of a thread that are on their way together
 
 // The samples that a group's statistics are of: so many from the first on, of one row or of all.
 struct GroupRange {
@@ -196,12 +195,6 @@ struct AnyReader {
     return x;
   }
 };
-
-// Whether PlainReader serves.
-inline bool isPlain(const Samples& s, bool per_row) {
-  return s.axes == 1 && s.mask == nullptr &&
-         (per_row || s.packed() || (s.batch == 1 && s.lengths.data == nullptr));
-}
 
 }  // namespace statistics
 }  // namespace rbc::cuda

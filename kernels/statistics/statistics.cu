@@ -19,15 +19,6 @@ using namespace statistics;
 
 constexpr int kMaxReads = (kMaxLevels + kMaxBrackets - 1) / kMaxBrackets;
 
-// The most samples of a group.
-int64_t mostSamples(const StatisticsProblem& p) {
-  const Samples& s = p.samples;
-  return p.per_row || s.packed() ? s.rows : s.batch * s.rows;
-}
-
-// Whether all groups have so few samples that these are sorted as they are.
-bool sortsAll(const StatisticsProblem& p) { return mostSamples(p) <= sampleSize(p.samples.dtype); }
-
 // The share of the samples in a level's bracket, and half as much again: a sample tells it roughly.
 double shareOf(double level, DType dtype) {
   const auto size = static_cast<double>(sampleSize(dtype));
@@ -95,7 +86,9 @@ struct Plan {
 size_t bytes(const StatisticsProblem& p, const LaunchDevice&) { return Plan(p, nullptr).bytes; }
 
 cudaError_t launchStatistics(const StatisticsProblem& p, void* scratch, const LaunchDevice& device,
-                             cudaStream_t cuda_stream) {
+                             cudaStream_t cuda_stream, LaunchChoice* chosen) {
+  const StatisticsChoice choice = selectStatistics(p, device);
+  *chosen = choice;
   const Plan plan(p, scratch);
   const int64_t all = p.groups() * p.samples.channels;
   PassArguments arguments = {p.samples,     p.per_row,  {},        plan.moments,
@@ -113,9 +106,7 @@ cudaError_t launchStatistics(const StatisticsProblem& p, void* scratch, const La
       then([&] { return launchSample(p, LevelsOfRead{}, true, nullptr, device, cuda_stream); });
     }
     if (plan.moments != nullptr) {
-      then([&] {
-        return launchPass(PassKind::kMoments, arguments, p.groups(), device, cuda_stream);
-      });
+      then([&] { return launchPass(choice.first, arguments, device, cuda_stream); });
     }
   }
   for (int i = 0; i < plan.reads; ++i) {
@@ -125,8 +116,7 @@ cudaError_t launchStatistics(const StatisticsProblem& p, void* scratch, const La
     });
     then([&] { return launchSample(p, levels, i == 0, plan.brackets, device, cuda_stream); });
     then([&] {
-      return launchPass(i == 0 ? PassKind::kMomentsAndKeep : PassKind::kKeep, arguments, p.groups(),
-                        device, cuda_stream);
+      return launchPass(i == 0 ? choice.first : choice.later, arguments, device, cuda_stream);
     });
     then([&] {
       return launchRefine(p, levels, plan.moments, plan.brackets, plan.found, plan.lists,

@@ -72,7 +72,7 @@ inline void checkPage(const std::string& family, const std::string& table) {
                 " is out of date; run the tests with ROBOCACHE_WRITE_DOCS=1. Expected:\n", table);
 }
 
-// What is said of all devices: "A100, H100: this; Orin: that", or only "this".
+// What is said of all devices: "this", or "that (A100, H100), this (Orin)". Empty parts are left out.
 inline std::string joined(const std::string (&parts)[kNumDevices]) {
   std::string text;
   for (int i = 0; i < kNumDevices;) {
@@ -82,10 +82,23 @@ inline std::string joined(const std::string (&parts)[kNumDevices]) {
       names += std::string(", ") + kDevices[end].name;
     }
     if (i == 0 && end == kNumDevices) return parts[0];
-    if (!parts[i].empty()) text += (text.empty() ? "" : "; ") + names + ": " + parts[i];
+    if (!parts[i].empty()) text += (text.empty() ? "" : ", ") + parts[i] + " (" + names + ")";
     i = end;
   }
   return text;
+}
+
+// The same of launches: the kernel once, where it is the same on all devices.
+inline std::string joinedLaunches(const std::string (&lines)[kNumDevices]) {
+  constexpr const char* kGrid = ", grid ";
+  std::string kernels[kNumDevices];
+  std::string grids[kNumDevices];
+  for (int i = 0; i < kNumDevices; ++i) {
+    kernels[i] = partBefore(lines[i], kGrid);
+    grids[i] = partBehind(lines[i], kGrid);
+  }
+  const bool same = kernels[0] == kernels[1] && kernels[1] == kernels[2];
+  return same ? kernels[0] + kGrid + joined(grids) : joined(lines);
 }
 
 // Checks every line of the table, and the page. `select(call, device)` is the family's.
@@ -105,8 +118,8 @@ void check(const char* family, const Row<Call> (&rows)[kRows], const Select& sel
       launches[i] = partBefore(partBefore(line, "; not "), ", shared 0 bytes");
       reasons[i] = partBehind(line, "; not ");
     }
-    table += std::string("| ") + row.name + " | " + joined(launches) + " | " + joined(reasons) +
-             (joined(reasons).empty() ? "|\n" : " |\n");
+    table += std::string("| ") + row.name + " | " + joinedLaunches(launches) + " | " +
+             joined(reasons) + (joined(reasons).empty() ? "|\n" : " |\n");
   }
   checkPage(family, table);
 }

@@ -265,7 +265,9 @@ class Block {
       if (first > 0 && state.interrupt.stopped()) state.interrupt.requireRunning();
       setWindows(first, std::min(windows_, all_.windows - first));
       operationFor<WindowProblem>(*context.backend).run(state, problem_, scratch_);
+      const LaunchChoice of_windows = state.last_launch;
       operationFor<AccumulateProblem>(*context.backend).run(state, samples_, scratch_);
+      state.last_launch = of_windows;
     }
   }
 

@@ -1,0 +1,103 @@
+// Which kernels read the samples of statistics, and how that is shared out: plain C++, for tests without a GPU
+// as well.
+#pragma once
+
+#include <cstdint>
+
+#include "launch_choice.h"
+#include "runtime/launch_device.h"
+#include "statistics_problem.h"
+
+namespace rbc::cuda {
+namespace statistics {
+
+// ---- A read of the samples ----------------------------------------------------------------------
+
+inline constexpr int kThreads = 256;      // of a block
+inline constexpr int kBatch = 8;          // samples of a thread that are on their way together
+inline constexpr int kMaxKeepWidth = 32;  // channels of a block that keeps values
+
+// Blocks of a multiprocessor: as many as have room for the registers that they need.
+constexpr int blocksOfPass(bool in_double) { return in_double ? 2 : 3; }
+
+enum class PassKind : uint8_t { kMoments, kMomentsAndKeep, kKeep };
+
+// What the kernel of a read is compiled for: channel_pass_*.cu.
+enum class PassReader : uint8_t {
+  kFloat,      // float32 at one stride
+  kHalf,       // float16 or bfloat16 at one stride
+  kAnyFloat,   // any that is computed in float32, at any strides, with any mask
+  kDouble,     // float64 at one stride
+  kAnyDouble,  // any that is computed in float64, likewise
+};
+
+struct PassPlan {
+  int32_t width;   // channels of a block
+  int32_t phases;  // samples that its threads read at a time
+  int64_t chunks;  // of channels
+  int64_t parts;   // of a group's samples
+  int64_t groups;
+
+  RBC_HD int64_t units() const { return groups * chunks * parts; }
+};
+
+// `wave` blocks of kThreads run at a time.
+PassPlan planPass(const Samples& samples, int64_t groups, int64_t wave, int most_width);
+
+struct PassChoice : LaunchChoice {
+  PassKind kind;
+  PassReader reader;
+  PassPlan plan;
+};
+
+PassChoice selectPass(PassKind kind, const Samples& samples, bool per_row, int64_t groups,
+                      const LaunchDevice& device);
+
+// ---- A sorted sample of each channel ------------------------------------------------------------
+
+inline constexpr int kSortThreads = 512;
+inline constexpr int kFew = 512;  // samples that a warp sorts
+inline constexpr int kFewThreads = 128;
+
+// Groups of no more samples than this are sorted as they are.
+inline constexpr int64_t kSampleOfFloats = 8192;
+inline constexpr int64_t kSampleOfDoubles = 4096;
+
+template <class Number>
+inline constexpr int64_t kSampleOf = sizeof(Number) == 8 ? kSampleOfDoubles : kSampleOfFloats;
+
+constexpr int64_t sampleSize(DType dtype) {
+  switch (dtype) {
+    case DType::F64:
+    case DType::I32:
+    case DType::U32:
+    case DType::I64:
+    case DType::U64: return kSampleOfDoubles;
+    default: return kSampleOfFloats;
+  }
+}
+
+// Whether all groups have so few samples that these are sorted as they are.
+bool sortsAll(const StatisticsProblem& problem);
+
+// Blocks that sort groups of few samples, a warp a channel, and of more, a block a channel. 0: no launch.
+struct SampleGrids {
+  int64_t few;
+  int64_t many;
+};
+
+// For the first read, or a later one.
+SampleGrids selectSample(const StatisticsProblem& problem, bool first, const LaunchDevice& device);
+
+}  // namespace statistics
+
+// The kernel that reads the samples, or sorts them where there is nothing else to do.
+struct StatisticsChoice : LaunchChoice {
+  bool sorts_all;                // there are quantiles, and no read for them
+  statistics::PassChoice first;  // of the first read, or the one for the moments
+  statistics::PassChoice later;  // of the others
+};
+
+StatisticsChoice selectStatistics(const StatisticsProblem& problem, const LaunchDevice& device);
+
+}  // namespace rbc::cuda
