@@ -79,6 +79,7 @@ void benchCase(benchmark::State& state, const CasePtr& c, int threads, int32_t s
   reportTraffic(state, collect([&] { return hostSeconds(calls, call); }), data.bytes,
                 memcpyBandwidth(threads));
   reportData(state, data);
+  reportLaunch(state, context);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ void benchOverhead(benchmark::State& state, const CasePtr& c) {
   set.check();
   const int calls = callsPerSample(call, kSampleSeconds);
   report(state, collect([&] { return hostSeconds(calls, call); }));
+  reportLaunch(state, context);
 }
 
 // A million calls, each with a new tick and timed alone: the clock's own 20 ns are in it.
@@ -51,6 +52,7 @@ void benchLoop(benchmark::State& state, const CasePtr& c) {
     return seconds[static_cast<size_t>(part * static_cast<double>(kLoopCalls - 1))];
   };
   report(state, {at(0.5), at(0.1), at(0.9)});
+  reportLaunch(state, context);
   state.counters["p99_us"] = at(0.99) * 1e6;
   state.counters["p999_us"] = at(0.999) * 1e6;
   state.counters["most_us"] = at(1) * 1e6;

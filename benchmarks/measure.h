@@ -98,6 +98,11 @@ inline void reportData(benchmark::State& state, const Data& data) {
   if (data.points > 0) state.counters["points"] = static_cast<double>(data.points);
 }
 
+// The kernel that the context's last call ran, as the benchmark's label.
+inline void reportLaunch(benchmark::State& state, const robocache::Context& context) {
+  state.SetLabel(context.info().last_launch);
+}
+
 // Registers a benchmark; an exception in it fails the run.
 inline void add(const std::string& name, std::function<void(benchmark::State&)> body) {
   const auto guarded = [name, body = std::move(body)](benchmark::State& state) {

@@ -55,6 +55,7 @@ void benchGraph(benchmark::State& state, const CasePtr& c, int64_t l2_bytes, boo
   while (static_cast<int64_t>(sets.size()) < count) sets.emplace_back(data);
   sets.front().call().reserve(context);
   replay(state, data, stream, sets, [&](size_t i) { sets[i].call()(context); });
+  reportLaunch(state, context);
 }
 
 // The same by a plain kernel, for occupancy and count.

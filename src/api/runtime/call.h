@@ -82,11 +82,8 @@ class Entry {
     call_.check(context_, scratch);
     BackendState& state = *context_.state;
     state.last_operation = Call::kOperation;
-    state.last_launch = {};
-    if (!call_.empty()) {
-      state.last_launch = state.usual_launch;
-      operation_.run(state, call_.problem(), scratch);
-    }
+    state.last_launch = call_.empty() ? LaunchChoice{} : state.usual_launch;
+    if (!call_.empty()) operation_.run(state, call_.problem(), scratch);
     call_.after(context_, scratch);
     if (state.log_level != LogLevel::kNone) {
       logLaunch(state.log_level, state.last_operation, state.last_launch);

@@ -38,6 +38,37 @@ def test_cpu_info():
     assert rbc.Context("cpu").info.num_threads == len(os.sched_getaffinity(0))
 
 
+def test_the_last_launch():
+    with rbc.Context("cpu", threads=2, simd="portable") as context:
+        assert context.info.last_launch == ""
+        rbc.resample(VALUES, TIMES, QUERIES, context=context)
+        assert context.info.last_launch == "resample: cpu (portable), threads 2"
+        rbc.take_rows(VALUES[0], np.array([3, 1]), context=context)
+        assert context.info.last_launch == "take_rows: cpu (portable), threads 2"
+
+
+@pytest.mark.parametrize(("level", "lines"), [("kernels", 2), ("slow", 0), ("", 0), ("all", 0)])
+def test_the_log_has_a_line_for_each_operation(level, lines):
+    code = """
+import numpy as np, robocache as rbc
+with rbc.Context("cpu", threads=1, simd="portable") as context:
+    for queries in ([0.5], []):
+        rbc.resample(np.zeros((2, 3)), [0.0, 1.0], np.array(queries), context=context)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "RBC_LOG": level},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    expected = [
+        "robocache: resample: cpu (portable), threads 1",
+        "robocache: resample: nothing to do",
+    ]
+    assert done.stderr.splitlines() == expected[:lines]
+
+
 def test_auto_says_why_it_is_not_on_cuda():
     info = rbc.Context("auto").info
     assert (info.backend == "cuda") == (info.cuda_unavailable == "")

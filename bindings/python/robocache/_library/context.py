@@ -39,6 +39,7 @@ _FACTS = {  # of rbcContextInfo, and what reads them
         "total_memory",
         "device_name",
         "cuda_unavailable",
+        "last_launch",
     )
 }
 _MOST_BYTES = 2**63 - 1  # more than there are
@@ -68,6 +69,7 @@ class ContextInfo:
     cuda_unavailable: (
         str  #: why an "auto" context is not on CUDA; "" if it is, or was not asked for
     )
+    last_launch: str  #: what the last operation ran, and why no faster kernel did; "" before the first
 
 
 class Context:
@@ -162,6 +164,7 @@ class Context:
             total_memory=raw.total_memory,
             built_with_cuda=bool(raw.built_with_cuda),
             cuda_unavailable=raw.cuda_unavailable,
+            last_launch=raw.last_launch,
         )
 
     @property
