@@ -1,4 +1,4 @@
-// What blocks of narrow and of mixed fusion hold in shared memory: the host's part, in plain C++.
+// Shared memory of the blocks of narrow and of mixed fusion: its contents and their sizes, in plain C++.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ inline constexpr int kChannels = 2;  // of a stream, at most
 inline constexpr int kBlocksWanted = 2;
 constexpr int mostWarps(int time_bytes) { return time_bytes > 4 ? 12 : 16; }
 
-// Of dtypes there are those of training, the first ones.
+// The kernels have the dtypes of training, which are the first ones.
 inline constexpr int kNumPairs = 5;
 static_assert(rows::kDTypePairs[kNumPairs - 1].least == rows::DTypes::kTraining &&
               rows::kDTypePairs[kNumPairs].least != rows::DTypes::kTraining);
@@ -115,7 +115,7 @@ struct alignas(8) Affine {
 // Elements of a row of a tile: odd, so that a warp that writes a column writes to different banks.
 RBC_HD int32_t pitchOf(int32_t channels) { return channels | 1; }
 
-// What a stream's block holds, in this order.
+// The contents of a stream's block, in this order.
 struct Contents {
   int64_t times;
   int64_t values;

@@ -23,8 +23,8 @@ cudaError_t launch(const FuseChoice& choice, const FuseProblem& p, const LaunchD
 
 namespace rows {
 
-// The launchers of the kernels of whole rows, by the dtype of times: each has a source file of its own,
-// as they take long to compile. Of an instance that is compiled.
+// The launcher of a compiled instance of the kernels of whole rows. Each dtype of times has a separate source
+// file, since they take long to compile.
 template <class Time>
 FuseLauncher launcherOf(int instance);
 
@@ -33,7 +33,7 @@ cudaError_t loadKernels();
 
 }  // namespace rows
 
-// Any streams of which samples may be missing.
+// Any streams, where samples may be missing.
 cudaError_t launchMissing(const FuseChoice& choice, const FuseProblem& p,
                           const LaunchDevice& device, cudaStream_t cuda_stream);
 

@@ -386,7 +386,7 @@ void describe(const FuseProblem& p, int n, MaskedRowsTask<Time>* task) {
   task->sample_mask = sampleMaskOf<int32_t>(p.streams[n]);
 }
 
-// Which unit does what.
+// The units of each task.
 template <class Time, int kStreams, bool kMasked>
 void describe(const Plan& plan, const FuseProblem& p,
               RowsLaunch<Time, kStreams, kMasked>* launch) {

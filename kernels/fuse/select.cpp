@@ -30,7 +30,7 @@ constexpr OfStream kIsSearched = {
     [](const FuseProblem&, const FuseStream& s) { return s.samples; }};
 constexpr OfStream kHasAllSamples = {
     [](const FuseProblem&, const FuseStream& s) { return s.sample_mask == nullptr; },
-    "sample_mask: samples may be missing", nullptr};
+    "sample_mask: set, expected none", nullptr};
 constexpr OfStream kIsShort = {
     [](const FuseProblem& p, const FuseStream& s) { return suitsShortIndexes(p, s); },
     "strides or extents: too large for 32-bit indexes", nullptr};
@@ -135,7 +135,7 @@ bool cutGroups(const FuseProblem& p, const LaunchDevice& device, FuseChoice* cho
       return refuse(refusal, "values: too many samples for shared memory, {} neighbours fit",
                     end - n);
     }
-    // What is left at the end joins the group before.
+    // The rest at the end joins the group before.
     const bool joins = end == p.num_streams && bytes < kSectorBytes && plan.groups > 0 &&
                        contentsOf(p, plan.first[plan.groups - 1], end).fits(p, device);
     if (!joins) plan.first[plan.groups++] = n;
@@ -215,7 +215,7 @@ constexpr OfStream kStream[] = {
     kHasOneMethod, kHasDTypeOfFirst, kIsShort, kHasMeanInVecs, kHasStdInVecs,
 };
 
-// What all streams of a problem have in common.
+// The properties that all streams of a problem share.
 struct Common {
   Kind kind;
   bool vecs;       // they are whole aligned vectors of 16 bytes of the larger dtype
@@ -500,7 +500,7 @@ FormId formOf(const FuseProblem& p) {
 }
 
 // Channels of a vector of the segment; 1 or a quaternion's where it has none. Methods other than linear
-// and the steps do without: wide rows of them alone are whole rows.
+// and the steps have none: wide rows with one of them run as whole rows.
 int vecCount(const FuseProblem& p, const FuseStream& s, const ChannelSegment& segment,
              bool* in_vecs) {
   const bool is_line = segment.method == Method::kLinear || isStep(segment.method);

@@ -1,4 +1,4 @@
-// Which kernel does a fusion, and how its work is cut: plain C++, for tests without a GPU as well.
+// The choice of a kernel for fusion, and how its work is cut: plain C++, also for tests without a GPU.
 #pragma once
 
 #include <cstdint>
@@ -57,9 +57,9 @@ namespace any {
 
 inline constexpr int kWarpsPerBlock = 4;
 
-// What a kernel is made for. Arguments travel with the launch, so a few streams get a small struct;
-// and without doubles and long indexes it has registers left. Where samples may be missing a query
-// takes more of them: one form for all such leaves the others as they are.
+// The forms of the kernel. Arguments travel with the launch, so a few streams get a small struct; without
+// doubles and long indexes there are registers left. Where samples may be missing a query takes more
+// registers: one form has all such calls, so that the others do not need them.
 struct FewFloats {
   static constexpr int kStreams = 8;
   static constexpr int kSegments = 32;

@@ -1,5 +1,4 @@
-// What the kernels of fusion require of streams: short indexes, vectors that are aligned, streams that are
-// alike.
+// Requirements of the kernels of fusion: short indexes, aligned vectors, streams that are alike.
 #pragma once
 
 #include "fuse/fuse_rows_instances.h"
@@ -10,8 +9,8 @@ namespace rbc::cuda {
 
 // ---- Extents and strides ------------------------------------------------------------------------
 
-// Samples a query, as prefetchTimes() is told; 0: it is of no use. Where queries are many to a sample,
-// their times are in the caches soon enough.
+// Samples per query, an argument of prefetchTimes(); 0: prefetching does not help. Where a sample has many
+// queries, their times are in the caches soon enough.
 inline float paceOf(const FuseProblem& p, const FuseStream& s) {
   constexpr int64_t kMaxQueries = 64;
   if (s.offsets.data != nullptr || (p.queries - 1) / kMaxQueries >= s.samples) return 0;

@@ -160,7 +160,7 @@ constexpr size_t kStaticBytes = sizeof(Meeting) + sizeof(BatchMemory) +
 static_assert(kStaticBytes<float> == kStaticBytesOfFloats &&
               kStaticBytes<double> == kStaticBytesOfDoubles);
 
-// What the workspace has of a choice; null in place of a workspace: only its size.
+// Cuts a choice's arrays from the workspace; a null workspace gives only its size.
 template <class Number>
 void cutWorkspace(const FarthestProblem& p, const FarthestChoice& choice, ScratchLayout* layout,
                   Arguments<Number>* arguments) {

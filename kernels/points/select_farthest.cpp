@@ -1,4 +1,4 @@
-// How many blocks a cloud gets, and how many points each keeps.
+// The number of blocks for a cloud, and of points that each block keeps.
 
 #include "points/select_farthest.h"
 
@@ -21,7 +21,7 @@ int blocksTogether(const FarthestProblem& p, const LaunchDevice& device) {
   return cluster;
 }
 
-// What the choice among the forms that keep the points depends on.
+// The facts that decide among the forms that keep the points.
 struct Clouds {
   int64_t expected;  // points
   int cluster;       // blocks of a cloud
@@ -31,7 +31,7 @@ struct Clouds {
 // Of a form that keeps the points.
 constexpr Condition<Form, Clouds> kKept[] = {
     {[](const Form& form, const Clouds& clouds) { return form.room <= clouds.largest.room; },
-     "device: too little shared memory for {} points a block",
+     "device: too little shared memory for {} points per block",
      [](const Form& form, const Clouds&) { return form.room; }},
     {[](const Form& form, const Clouds& clouds) {
        return clouds.expected <= clouds.cluster * form.room;

@@ -1,4 +1,4 @@
-// Which kernel takes the farthest points of clouds: plain C++, for tests without a GPU as well.
+// The choice of a kernel for farthest points: plain C++, also for tests without a GPU.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@ namespace farthest {
 
 inline constexpr int kMaxCluster = 16;
 
-// A kernel: what its blocks keep and take of shared memory. farthest_points.cu checks the numbers.
+// A kernel: the points that its blocks keep, and their shared memory. farthest_points.cu checks the numbers.
 struct Form {
   const char* name;
   int threads;
   int64_t room;            // points of a block that it keeps
   size_t kept_bytes;       // of shared memory, for a cloud that is kept
   size_t workspace_bytes;  // for one in the workspace
-  size_t entry_bytes;      // beside these, for each block of a cluster
+  size_t entry_bytes;      // in addition, for each block of a cluster
 
   constexpr size_t sharedBytes(int cluster) const {
     const size_t bytes = workspace_bytes + static_cast<size_t>(cluster) * entry_bytes;
@@ -34,15 +34,15 @@ struct Form {
 inline constexpr int kKeptForms = 3;
 inline constexpr int kLarge = kKeptForms;
 inline constexpr Form kFormsOfFloats[] = {
-    {"f32, 1024 points a block", 256, 1024, 21248, 16384, 512},
-    {"f32, 4096 points a block", 512, 4096, 71936, 20496, 1024},
-    {"f32, 8192 points a block", 512, 8192, 137472, 20496, 1024},
+    {"f32, 1024 points per block", 256, 1024, 21248, 16384, 512},
+    {"f32, 4096 points per block", 512, 4096, 71936, 20496, 1024},
+    {"f32, 8192 points per block", 512, 8192, 137472, 20496, 1024},
     {"f32, in the workspace", 512, 0, 0, 20496, 1024},
 };
 inline constexpr Form kFormsOfDoubles[] = {
-    {"f64, 1024 points a block", 256, 1024, 36096, 16384, 768},
-    {"f64, 4096 points a block", 256, 4096, 135424, 16384, 768},
-    {"f64, 8192 points a block", 256, 8192, 219392, 16384, 768},
+    {"f64, 1024 points per block", 256, 1024, 36096, 16384, 768},
+    {"f64, 4096 points per block", 256, 4096, 135424, 16384, 768},
+    {"f64, 8192 points per block", 256, 8192, 219392, 16384, 768},
     {"f64, in the workspace", 512, 0, 0, 28688, 1536},
 };
 // Static shared memory of every form.

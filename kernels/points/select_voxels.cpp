@@ -155,7 +155,7 @@ constexpr OfGroups kRanks[] = {
      "grouped: the points of a voxel have to be in order", nullptr},
     kHasPoints,
     {[](const GroupProblem& p, const LaunchDevice&) { return p.points <= kMaxRanked; },
-     "points: {}, for which a sort is faster",
+     "points: {}, expected 2097152 or fewer; a sort is faster for more",
      [](const GroupProblem& p, const LaunchDevice&) { return p.points; }},
     kHasVoxels,
     {[](const GroupProblem& p, const LaunchDevice&) { return p.voxels <= INT32_MAX; },

@@ -1,4 +1,5 @@
-// Which kernels count, mark or group the points of voxels: plain C++, for tests without a GPU as well.
+// The choice of kernels that count, mark or group the points of voxels: plain C++, also for tests without a
+// GPU.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ inline constexpr int kBinThreads = 512;
 inline constexpr int kGroups = 4;  // of kPoints a thread
 inline constexpr int kTile = kBinThreads * kGroups * kPoints;
 inline constexpr int kMaxRun = 8;     // tiles of a block
-inline constexpr int kMaxBins = 512;  // one a thread
+inline constexpr int kMaxBins = 512;  // one per thread
 
 // How voxels are cut into bins, and points into tiles. Bins have a multiple of 16 cells, so that each begins
 // at a word of any output.
@@ -39,7 +40,7 @@ struct Bins {
   int64_t blocks() const { return ceilDiv(tiles, run); }
 };
 
-// The most cells of a bin, log2: what shared memory holds, and 16 bits tell apart.
+// The most cells of a bin, log2: they fit into shared memory, and their places into 16 bits.
 int mostShift(VoxelMode mode, const LaunchDevice& device);
 
 }  // namespace bins
@@ -62,7 +63,7 @@ struct CellChoice : LaunchChoice {
 
 inline constexpr int kCellThreads = 256;  // of a block that goes straight to the grid
 
-// Whether the cells of out lie side by side, in the order of their keys.
+// Whether the cells of out are contiguous, in the order of their keys.
 bool hasCellsInLine(const VoxelizeProblem& problem);
 
 // Of occupancy or counts.
@@ -73,7 +74,7 @@ CellChoice selectCells(const VoxelizeProblem& problem, const LaunchDevice& devic
 namespace grouping {
 
 inline constexpr int kThreads = 256;
-inline constexpr int kTableThreads = 1024;  // of a block; a point a thread
+inline constexpr int kTableThreads = 1024;  // of a block; one point per thread
 inline constexpr int kMaxTableBlocks = 256;
 inline constexpr int kMaxTablePoints = 1 << 17;
 inline constexpr int kSlotKeyBits = 28;  // of a voxel in the table
@@ -91,7 +92,7 @@ enum class GroupKernel : uint8_t {
   kSort,   // sort_points.cuh: a radix sort
 };
 
-// What is to be grouped.
+// Points to group.
 struct GroupProblem {
   int64_t points;
   int64_t voxels;                   // of the grid, of all clouds

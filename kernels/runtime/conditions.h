@@ -1,4 +1,4 @@
-// What a kernel requires of a call: tables of conditions, and the first one that a call does not meet.
+// Tables of the conditions of a kernel, and the first condition that a call does not meet.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 
 namespace rbc::cuda {
 
-// Blocks for so many items: one at least, and no more than `most`, which then take several turns.
+// Blocks for a number of items: at least one, at most `most`, which then take several turns.
 inline int64_t blocksFor(int64_t items, int64_t per_block, int64_t most) {
   return std::clamp<int64_t>(ceilDiv(items, per_block), 1, most);
 }

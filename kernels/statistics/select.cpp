@@ -1,4 +1,4 @@
-// What the kernels that read samples require, and how their work is shared out.
+// The conditions of the kernels that read samples, and how their work is shared out.
 
 #include "statistics/select.h"
 
@@ -14,14 +14,14 @@ namespace {
 // Samples of a call, and whether each row is a group.
 constexpr Condition<Samples, bool> kPlain[] = {
     {[](const Samples& s, const bool&) { return s.axes == 1; },
-     "values: {} axes of samples that do not lie at one stride",
+     "values: {} axes of samples, expected one stride",
      [](const Samples& s, const bool&) { return int64_t{s.axes}; }},
-    {[](const Samples& s, const bool&) { return s.mask == nullptr; },
-     "mask: samples may be left out", nullptr},
+    {[](const Samples& s, const bool&) { return s.mask == nullptr; }, "mask: set, expected none",
+     nullptr},
     {[](const Samples& s, const bool& per_row) {
        return per_row || s.packed() || (s.batch == 1 && s.lengths.data == nullptr);
      },
-     "values: {} rows of a batch as one group",
+     "values: {} rows of a batch in one group, expected 1",
      [](const Samples& s, const bool&) { return s.batch; }},
     {[](const Samples& s, const bool&) { return isFloat(s.dtype); },
      "values: {dtype}, expected a float",
@@ -40,7 +40,7 @@ int64_t mostSamples(const StatisticsProblem& p) {
 
 }  // namespace
 
-// Neighbouring threads read what lies close together: channels of a sample, or samples of a channel.
+// Neighbouring threads read neighbouring elements: channels of a sample, or samples of a channel.
 PassPlan planPass(const Samples& s, int64_t groups, int64_t wave, int most_width) {
   PassPlan plan = {};
   plan.groups = groups;
@@ -129,7 +129,7 @@ StatisticsChoice selectStatistics(const StatisticsProblem& p, const LaunchDevice
   } else if (choice.sorts_all) {
     const SampleGrids grids = selectSample(p, true, device);
     choice.kernel = "sample_groups";
-    choice.form = grids.many > 0 ? "a block a channel" : "a warp a channel";
+    choice.form = grids.many > 0 ? "one block per channel" : "one warp per channel";
     choice.grid = grids.many > 0 ? grids.many : grids.few;
     choice.threads = grids.many > 0 ? kSortThreads : kFewThreads;
   }

@@ -1,5 +1,5 @@
-// Which kernels read the samples of statistics, and how that is shared out: plain C++, for tests without a GPU
-// as well.
+// The choice of kernels for statistics, and how their work is shared out: plain C++, also for tests without a
+// GPU.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ constexpr int blocksOfPass(bool in_double) { return in_double ? 2 : 3; }
 
 enum class PassKind : uint8_t { kMoments, kMomentsAndKeep, kKeep };
 
-// What the kernel of a read is compiled for: channel_pass_*.cu.
+// The samples that the kernel of a read is compiled for: channel_pass_*.cu.
 enum class PassReader : uint8_t {
   kFloat,      // float32 at one stride
   kHalf,       // float16 or bfloat16 at one stride
   kAnyFloat,   // any that is computed in float32, at any strides, with any mask
   kDouble,     // float64 at one stride
-  kAnyDouble,  // any that is computed in float64, likewise
+  kAnyDouble,  // any other that is computed in float64
 };
 
 struct PassPlan {
@@ -59,7 +59,7 @@ inline constexpr int kSortThreads = 512;
 inline constexpr int kFew = 512;  // samples that a warp sorts
 inline constexpr int kFewThreads = 128;
 
-// Groups of no more samples than this are sorted as they are.
+// Groups of at most this many samples are sorted whole.
 inline constexpr int64_t kSampleOfFloats = 8192;
 inline constexpr int64_t kSampleOfDoubles = 4096;
 
@@ -77,10 +77,11 @@ constexpr int64_t sampleSize(DType dtype) {
   }
 }
 
-// Whether all groups have so few samples that these are sorted as they are.
+// Whether all groups have so few samples that they are sorted whole.
 bool sortsAll(const StatisticsProblem& problem);
 
-// Blocks that sort groups of few samples, a warp a channel, and of more, a block a channel. 0: no launch.
+// Blocks that sort groups of few samples, one warp per channel, and of more, one block per channel. 0: no
+// launch.
 struct SampleGrids {
   int64_t few;
   int64_t many;

@@ -1,4 +1,4 @@
-// What the kernel of rows requires of windows, and how both kernels cut their work.
+// The conditions of the kernel of rows, and how both kernels of windows cut their work.
 
 #include "windows/select.h"
 
@@ -26,7 +26,7 @@ constexpr int kNumGrids = 5;
 constexpr Grid kGrids[] = {&WindowStream::shift, &WindowStream::scale, &WindowStream::bias,
                            &WindowStream::low, &WindowStream::high};
 
-// Whether a factor is of each channel alone.
+// Whether a factor depends only on the channel.
 bool perChannel(const RealGrid& grid, const WindowStream& s) {
   return grid.data == nullptr || ((grid.stride[0] == 0 || s.num_offsets == 1) &&
                                   (grid.stride[1] == 1 || s.out_channels == 1));
@@ -149,7 +149,7 @@ constexpr OfStream kWritten[] = {
 // Of one that is interpolated.
 constexpr OfStream kInterpolated[] = {
     {[](const WindowProblem&, const WindowStream& s) { return s.sample_mask == nullptr; },
-     "sample_mask: samples may be missing between those interpolated", nullptr},
+     "sample_mask: set on a stream that is interpolated", nullptr},
     {[](const WindowProblem& p, const WindowStream& s) { return !hasPoses(p, s); },
      "transforms: poses of interpolated values", nullptr},
     {[](const WindowProblem& p, const WindowStream& s) {
@@ -158,7 +158,7 @@ constexpr OfStream kInterpolated[] = {
          return takesFour(m.method) || isInTurn(m.method);
        });
      },
-     "method: cubic, pchip or an angle in a range of its own", nullptr},
+     "method: cubic, pchip, or an angle that is not in -pi to pi", nullptr},
     {[](const WindowProblem& p, const WindowStream& s) {
        const ChannelSegment* const methods = p.methods + s.first_method;
        return std::count_if(methods, methods + s.num_methods, [](const ChannelSegment& m) {
@@ -172,7 +172,7 @@ constexpr OfStream kInterpolated[] = {
               std::none_of(methods, methods + s.num_methods,
                            [](const ChannelSegment& m) { return isStep(m.method); });
      },
-     "method: a step beside other methods", nullptr},
+     "method: a step together with other methods", nullptr},
 };
 
 // ---- the plan of rows ---------------------------------------------------------------------------
@@ -249,7 +249,8 @@ class RowsPlan {
     for (int32_t i = 0; i < s.num_segments; ++i) {
       const WindowSegment& segment = segments[i];
       if (segment.kind == WindowKind::kSubtract || segment.isSum()) {
-        return refuse(refusal_, "transforms: a difference, or a sum of steps, beside poses", 0);
+        return refuse(refusal_, "transforms: poses together with a difference, or a sum of steps",
+                      0);
       }
       if (!segment.isPose()) continue;
       const WindowStream& reference = p_.streams[segment.reference_stream];
@@ -344,7 +345,8 @@ class RowsPlan {
   // In vectors of `count` channels; 0: nothing is written.
   bool addTask(int32_t n, const Channels& channels, int count, int body) {
     if (num_tasks_ == kMaxRowsTasks) {
-      return refuse(refusal_, "methods, transforms: more than {} groups of channels in a call", kMaxRowsTasks);
+      return refuse(refusal_, "methods, transforms: more than {} groups of channels in a call",
+                    kMaxRowsTasks);
     }
     const WindowStream& s = p_.streams[n];
     RowsTask& task = launch_.tasks[num_tasks_];
@@ -516,7 +518,7 @@ void planAny(const WindowProblem& p, AnyPlan* plan) {
   plan->units = 0;
   for (int32_t n = 0; n < p.num_streams; ++n) {
     const WindowStream& s = p.streams[n];
-    // By the rule of whole windows none can be told from a part.
+    // The rule of whole windows needs all of a window.
     const bool in_parts = s.counted == nullptr || s.rule != WindowRule::kWhole;
     int64_t parts = in_parts ? std::max<int64_t>(ceilDiv(s.num_offsets, int64_t{kWarp}), 1) : 1;
     if (!writes(s)) parts = 0;

@@ -1,4 +1,4 @@
-// Which kernel does windows, and how its work is cut: plain C++, for tests without a GPU as well.
+// The choice of a kernel for windows, and how its work is cut: plain C++, also for tests without a GPU.
 #pragma once
 
 #include "launch_choice.h"

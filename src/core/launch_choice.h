@@ -1,4 +1,4 @@
-// What a call ran: rbcContextGetInfo reports it, and RBC_LOG prints it.
+// The kernel that a call ran: rbcContextGetInfo reports it, and RBC_LOG prints it.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct LaunchChoice {
 void writeLaunch(const char* operation, const LaunchChoice& choice, char* text,
                  size_t size) noexcept;
 
-// Which calls are printed to stderr, a line each.
+// The calls that are printed to stderr, one line per call.
 enum class LogLevel : uint8_t { kNone, kSlow, kKernels };
 
 // By the environment variable RBC_LOG: "kernels" or "slow". Any other value prints nothing.

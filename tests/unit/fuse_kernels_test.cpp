@@ -1,4 +1,4 @@
-// Which fusions the kernels of narrow streams take; without a GPU.
+// The fusions that the kernels of narrow streams take; without a GPU.
 #include <map>
 #include <string>
 #include <vector>

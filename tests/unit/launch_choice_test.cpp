@@ -1,4 +1,4 @@
-// What a call ran, as text; and which calls RBC_LOG prints.
+// The text about the kernel of a call, and the calls that RBC_LOG prints.
 #include "launch_choice.h"
 
 #include <doctest/doctest.h>
@@ -35,7 +35,7 @@ std::string textOf(const LaunchChoice& choice, size_t size = 256) {
   return text.c_str();
 }
 
-// What work() writes to stderr.
+// The text that work() writes to stderr.
 template <class Work>
 std::string printedBy(const Work& work) {
   std::FILE* file = std::tmpfile();
@@ -93,7 +93,7 @@ TEST_CASE("launch: a line is cut to its memory, and empty before the first call"
   CHECK(std::string(text).empty());
 }
 
-TEST_CASE("log: RBC_LOG prints all calls, those of general kernels, or none") {
+TEST_CASE("log: RBC_LOG prints all calls, only general kernels, or nothing") {
   LaunchChoice fast = general();
   fast.general = false;
   const auto lines = [&](LogLevel level) {

@@ -1,4 +1,4 @@
-// Which kernel does a fusion, on three devices.
+// The kernel that a fusion runs, on three devices.
 #include "fuse/select.h"
 
 #include <cstring>

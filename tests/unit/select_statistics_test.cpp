@@ -1,4 +1,4 @@
-// Which kernel reads the samples of statistics, on three devices.
+// The kernel that statistics run, on three devices.
 #include "statistics/select.h"
 
 #include "select_table.h"
@@ -72,18 +72,18 @@ constexpr select_table::Row<StatisticsProblem> kRows[] = {
       "channel_pass at one stride: values: uint8, expected a float",
       "channel_pass (any computed in float32), grid 24 x 256, shared 0 bytes; not "
       "channel_pass at one stride: values: uint8, expected a float"}},
-    {"a million samples of 14 channels, some samples left out by a mask",
+    {"a million samples of 14 channels, with a mask",
      [] {
        StatisticsProblem p = moments(kMillion, 14, DType::F32);
        p.samples.mask = static_cast<const uint8_t*>(addressOf(1));
        return p;
      },
      {"channel_pass (any computed in float32), grid 324 x 256, shared 0 bytes; not "
-      "channel_pass at one stride: mask: samples may be left out",
+      "channel_pass at one stride: mask: set, expected none",
       "channel_pass (any computed in float32), grid 396 x 256, shared 0 bytes; not "
-      "channel_pass at one stride: mask: samples may be left out",
+      "channel_pass at one stride: mask: set, expected none",
       "channel_pass (any computed in float32), grid 24 x 256, shared 0 bytes; not "
-      "channel_pass at one stride: mask: samples may be left out"}},
+      "channel_pass at one stride: mask: set, expected none"}},
     {"1000 rows of a batch with lengths, as one group",
      [] {
        StatisticsProblem p = moments(1000, 14, DType::F32);
@@ -92,12 +92,12 @@ constexpr select_table::Row<StatisticsProblem> kRows[] = {
        return p;
      },
      {"channel_pass (any computed in float32), grid 324 x 256, shared 0 bytes; not "
-      "channel_pass at one stride: values: 1000 rows of a batch as one group",
+      "channel_pass at one stride: values: 1000 rows of a batch in one group, expected 1",
       "channel_pass (any computed in float32), grid 396 x 256, shared 0 bytes; not "
-      "channel_pass at one stride: values: 1000 rows of a batch as one group",
+      "channel_pass at one stride: values: 1000 rows of a batch in one group, expected 1",
       "channel_pass (any computed in float32), grid 24 x 256, shared 0 bytes; not "
-      "channel_pass at one stride: values: 1000 rows of a batch as one group"}},
-    {"1000 rows of a batch, each by itself",
+      "channel_pass at one stride: values: 1000 rows of a batch in one group, expected 1"}},
+    {"1000 rows of a batch, a group per row",
      [] {
        StatisticsProblem p = moments(1000, 14, DType::F32);
        p.samples.batch = 1000;
@@ -114,11 +114,11 @@ constexpr select_table::Row<StatisticsProblem> kRows[] = {
        return p;
      },
      {"channel_pass (any computed in float32), grid 324 x 256, shared 0 bytes; not "
-      "channel_pass at one stride: values: 2 axes of samples that do not lie at one stride",
+      "channel_pass at one stride: values: 2 axes of samples, expected one stride",
       "channel_pass (any computed in float32), grid 396 x 256, shared 0 bytes; not "
-      "channel_pass at one stride: values: 2 axes of samples that do not lie at one stride",
+      "channel_pass at one stride: values: 2 axes of samples, expected one stride",
       "channel_pass (any computed in float32), grid 24 x 256, shared 0 bytes; not "
-      "channel_pass at one stride: values: 2 axes of samples that do not lie at one stride"}},
+      "channel_pass at one stride: values: 2 axes of samples, expected one stride"}},
     {"channels first: 3 channels, a million samples each",
      [] {
        StatisticsProblem p = moments(kMillion, 3, DType::F32);
@@ -131,10 +131,10 @@ constexpr select_table::Row<StatisticsProblem> kRows[] = {
       "channel_pass (float32 at one stride), grid 24 x 256, shared 0 bytes"}},
     {"5 quantiles of 400 samples of 14 channels",
      [] { return quantilesOnly(moments(400, 14, DType::F32), 5); },
-     {"sample_groups (a warp a channel), grid 4 x 128, shared 0 bytes"}},
+     {"sample_groups (one warp per channel), grid 4 x 128, shared 0 bytes"}},
     {"5 quantiles of 8000 samples of 14 channels",
      [] { return quantilesOnly(moments(8000, 14, DType::F32), 5); },
-     {"sample_groups (a block a channel), grid 14 x 512, shared 0 bytes"}},
+     {"sample_groups (one block per channel), grid 14 x 512, shared 0 bytes"}},
     {"5 quantiles of 8000 samples of 14 channels, f64",
      [] { return quantilesOnly(moments(8000, 14, DType::F64), 5); },
      {"channel_pass (float64 at one stride), grid 28 x 256, shared 0 bytes", nullptr,

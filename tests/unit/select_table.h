@@ -72,7 +72,7 @@ inline void checkPage(const std::string& family, const std::string& table) {
                 " is out of date; run the tests with ROBOCACHE_WRITE_DOCS=1. Expected:\n", table);
 }
 
-// What is said of all devices: "this", or "that (A100, H100), this (Orin)". Empty parts are left out.
+// The texts of all devices in one: "this", or "that (A100, H100), this (Orin)". Empty texts are skipped.
 inline std::string joined(const std::string (&parts)[kNumDevices]) {
   std::string text;
   for (int i = 0; i < kNumDevices;) {

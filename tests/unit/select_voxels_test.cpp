@@ -1,4 +1,4 @@
-// Which kernels count, mark or group the points of voxels, on three devices.
+// The kernels that count, mark or group the points of voxels, on three devices.
 #include "points/select_voxels.h"
 
 #include "select_table.h"
@@ -111,8 +111,8 @@ constexpr select_table::Row<GroupProblem> kGroups[] = {
      [] {
        return GroupProblem{10 * kMillion, 256 * 256 * 256, {}, false};
      },
-     {"voxel_sort, grid 9766 x 256, shared 0 bytes; not voxel_ranks: points: 10000000, for "
-      "which a sort is faster"}},
+     {"voxel_sort, grid 9766 x 256, shared 0 bytes; not voxel_ranks: points: 10000000, "
+      "expected 2097152 or fewer; a sort is faster for more"}},
     {"sparse: 100000 points, 500^3, lexicographic",
      [] {
        return GroupProblem{100000, 500 * 500 * 500, VoxelOrder::kLexicographic, false};

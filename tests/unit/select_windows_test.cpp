@@ -1,4 +1,4 @@
-// Which kernel does windows, on three devices.
+// The kernel that windows run, on three devices.
 #include "windows/select.h"
 
 #include <vector>
@@ -130,7 +130,7 @@ constexpr select_table::Row<Windows> kRows[] = {
     {"256 windows: 16 x 6, pchip",
      [] { return Windows(256).add(16, 6, F32, F32).by(Method::kPchip); },
      {"windows_any, grid 64 x 128, shared 0 bytes; not windows_rows: streams[0].method: "
-      "cubic, pchip or an angle in a range of its own"}},
+      "cubic, pchip, or an angle that is not in -pi to pi"}},
     {"256 windows: 16 x 6, linear, samples may be missing",
      [] {
        Windows w = Windows(256).add(16, 6, F32, F32).by(Method::kLinear);
@@ -138,7 +138,7 @@ constexpr select_table::Row<Windows> kRows[] = {
        return w;
      },
      {"windows_any, grid 64 x 128, shared 0 bytes; not windows_rows: "
-      "streams[0].sample_mask: samples may be missing between those interpolated"}},
+      "streams[0].sample_mask: set on a stream that is interpolated"}},
     {"256 windows: 16 x 7, relative to the state",
      [] {
        return Windows(256).add(2, 7, F32, F32).add(16, 7, F32, F32).relative(WindowKind::kSubtract);
@@ -159,7 +159,7 @@ constexpr select_table::Row<Windows> kRows[] = {
        return w;
      },
      {"windows_any, grid 128 x 128, shared 0 bytes; not windows_rows: "
-      "streams[1].transforms: a difference, or a sum of steps, beside poses"}},
+      "streams[1].transforms: poses together with a difference, or a sum of steps"}},
     {"256 windows: 16 x 14, values strided",
      [] {
        Windows w = Windows(256).add(16, 14, F32, F32);
