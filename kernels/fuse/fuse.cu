@@ -18,7 +18,8 @@ cudaError_t launchAny(const FuseChoice& choice, const FuseProblem& p, const Laun
       if (choice.any_plan.form == FormId::kFewFloats) {
         return launch<Out, FewFloats>(choice, p, device, cuda_stream);
       }
-      if (choice.any_plan.form == FormId::kFew) return launch<Out, Few>(choice, p, device, cuda_stream);
+      if (choice.any_plan.form == FormId::kFew)
+        return launch<Out, Few>(choice, p, device, cuda_stream);
     }
     return launch<Out, Many>(choice, p, device, cuda_stream);
   });

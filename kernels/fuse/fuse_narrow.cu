@@ -65,8 +65,8 @@ auto kernelOf(int pair) {
 }
 
 template <class Time>
-cudaError_t launchPlan(const FuseChoice& choice, const FuseProblem& p,
-                       const LaunchDevice& device, cudaStream_t cuda_stream) {
+cudaError_t launchPlan(const FuseChoice& choice, const FuseProblem& p, const LaunchDevice& device,
+                       cudaStream_t cuda_stream) {
   const Plan& plan = choice.narrow_plan;
   const int64_t parts = ceilDiv(p.queries, plan.part);
   Launch<Time> arguments;

@@ -388,8 +388,7 @@ void describe(const FuseProblem& p, int n, MaskedRowsTask<Time>* task) {
 
 // The units of each task.
 template <class Time, int kStreams, bool kMasked>
-void describe(const Plan& plan, const FuseProblem& p,
-              RowsLaunch<Time, kStreams, kMasked>* launch) {
+void describe(const Plan& plan, const FuseProblem& p, RowsLaunch<Time, kStreams, kMasked>* launch) {
   launch->even = true;
   for (int n = 0; n < kStreams; ++n) {
     RowsTask<Time>& task = launch->tasks[n];
@@ -421,8 +420,8 @@ cudaError_t launch(const FuseChoice& choice, const FuseProblem& p, const LaunchD
   arguments.per_row = FastDivmod(p.queries);
   for (int n = 0; n < p.num_streams; ++n) describe(p, n, &arguments.tasks[n]);
   describe(choice.rows_plan, p, &arguments);
-  return launchBlocks(fuseRowsKernel<In, Out, Time, kForm>, &arguments, choice.grid,
-                      choice.threads, device, cuda_stream);
+  return launchBlocks(fuseRowsKernel<In, Out, Time, kForm>, &arguments, choice.grid, choice.threads,
+                      device, cuda_stream);
 }
 
 // Null, if it is not compiled.

@@ -52,8 +52,8 @@ PointGrouping::PointGrouping(const PointClouds& points, const VoxelGrid& grid,
       grid_(grid),
       dropped_(dropped),
       voxels_(points.clouds * grid.volume()),
-      choice_(selectGrouping({points.total(), voxels_, wanted.order, wanted.points_in_order},
-                             device)) {
+      choice_(
+          selectGrouping({points.total(), voxels_, wanted.order, wanted.points_in_order}, device)) {
   groups_.wide = voxels_ > INT32_MAX;
   groups_.points = points.total();
   groups_.most = std::min(groups_.points, voxels_);

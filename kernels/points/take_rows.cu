@@ -45,12 +45,14 @@ __global__ void __launch_bounds__(kThreads) takeRows(const __grid_constant__ Arg
 }
 
 cudaError_t launchTakeRows(const TakeRowsProblem& p, void*, const LaunchDevice& device,
-                           cudaStream_t stream) {
+                           cudaStream_t stream, LaunchChoice* chosen) {
   Arguments arguments = {p, FastDivmod(p.channels), FastDivmod(p.places),
                          p.batch * p.places * p.channels};
+  const int64_t blocks = ceilDiv(arguments.elements, int64_t{kThreads});
+  *chosen = onlyKernel("take_rows", blocks, kThreads);
   return visitWord(p.element, [&](auto tag) {
-    return launchBlocks(takeRows<typename decltype(tag)::type>, &arguments,
-                        ceilDiv(arguments.elements, int64_t{kThreads}), kThreads, device, stream);
+    return launchBlocks(takeRows<typename decltype(tag)::type>, &arguments, blocks, kThreads,
+                        device, stream);
   });
 }
 

@@ -465,8 +465,9 @@ cudaError_t launchClear(const UnprojectProblem& p, const LaunchDevice& device,
 }
 
 cudaError_t launchUnproject(const UnprojectProblem& p, void* scratch, const LaunchDevice& device,
-                            cudaStream_t stream) {
+                            cudaStream_t stream, LaunchChoice* chosen) {
   const int64_t blocks = p.images * tilesOf(p);
+  *chosen = onlyKernel("unproject", blocks, kThreads);
   auto* states = static_cast<TileState*>(scratch);
   const cudaError_t cleared =
       cudaMemsetAsync(states, 0, static_cast<size_t>(blocks) * sizeof *states, stream);

@@ -245,8 +245,8 @@ cudaError_t launchCells(const VoxelizeProblem& p, const Bins& bins, const BinScr
   CellArguments arguments = {bins, scratch, cellOutputOf(p), sampled};
   const int64_t units = bins.count + bins.most_parts;
   const int bytes = bins.cells() * static_cast<int>(sizeof(Cell));
-  const cudaError_t error = launchBlocks(countCells<Cell, Element>, &arguments, units, kCountThreads,
-                                         device, cuda_stream, bytes);
+  const cudaError_t error = launchBlocks(countCells<Cell, Element>, &arguments, units,
+                                         kCountThreads, device, cuda_stream, bytes);
   if (error != cudaSuccess || bins.most_parts == 0) return error;
   return launchBlocks(addParts<Cell, Element>, &arguments, bins.most_parts, kCountThreads, device,
                       cuda_stream, bytes / 2);
@@ -254,8 +254,7 @@ cudaError_t launchCells(const VoxelizeProblem& p, const Bins& bins, const BinScr
 
 template <class Cell>
 cudaError_t launch(const CellChoice& choice, const VoxelizeProblem& p, void* memory,
-                   const int32_t** coherent, const LaunchDevice& device,
-                   cudaStream_t cuda_stream) {
+                   const int32_t** coherent, const LaunchDevice& device, cudaStream_t cuda_stream) {
   const Bins& bins = choice.bins;
   ScratchLayout cutter(memory);
   const BinScratch scratch = cut<Cell>(&cutter, bins);

@@ -12,8 +12,8 @@ size_t voxelBinsScratchBytes(const CellChoice& choice, VoxelMode mode);
 // `coherent`, if not null, receives the address of a flag on the device: where it is not 0, the
 // output and `dropped` have only been cleared, and the caller has to go straight to the grid, which is
 // faster.
-cudaError_t launchVoxelBins(const CellChoice& choice, const VoxelizeProblem& problem,
-                            void* scratch, const int32_t** coherent, const LaunchDevice& device,
+cudaError_t launchVoxelBins(const CellChoice& choice, const VoxelizeProblem& problem, void* scratch,
+                            const int32_t** coherent, const LaunchDevice& device,
                             cudaStream_t cuda_stream);
 
 cudaError_t loadVoxelBins(const LaunchDevice& device);

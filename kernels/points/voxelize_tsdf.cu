@@ -497,8 +497,9 @@ size_t scratchBytes(const TsdfProblem& p, const LaunchDevice&) {
 }
 
 cudaError_t launch(const TsdfProblem& p, void* scratch, const LaunchDevice& device,
-                   cudaStream_t cuda_stream) {
+                   cudaStream_t cuda_stream, LaunchChoice* chosen) {
   if (p.points.total() == 0) return clearCounts(p.dropped, p.points.clouds, device, cuda_stream);
+  *chosen = onlyKernel("tsdf", ceilDiv(p.points.total(), kThreads), kThreads);
   const ObservedVoxels observed(p, scratch);
   const cudaError_t error = cudaMemsetAsync(scratch, 0, observed.cleared, cuda_stream);
   if (error != cudaSuccess) return error;

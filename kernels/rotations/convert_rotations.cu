@@ -264,7 +264,7 @@ int tileFor(int64_t count, int bytes, const LaunchDevice& device) {
 }
 
 cudaError_t launchConvert(const RotationProblem& p, void*, const LaunchDevice& device,
-                          cudaStream_t stream) {
+                          cudaStream_t stream, LaunchChoice* chosen) {
   static_assert(kWarp * sizeof(f16) % kWordBytes == 0, "a tile is whole words");
   static_assert(kWarps * 2 * kWarp * 2 * kMaxBytes <= 48 << 10,
                 "shared memory that needs no asking");
@@ -273,8 +273,10 @@ cudaError_t launchConvert(const RotationProblem& p, void*, const LaunchDevice& d
   const int tile = tileFor(p.count, in_bytes + out_bytes, device);
   Arguments arguments = {p,   inWords(p.in, p.ndim), inWords(p.out, p.ndim), in_bytes, out_bytes,
                          tile};
-  return launchBlocks(kernelFor(p), &arguments, ceilDiv(p.count, kWarps * tile), kThreads, device,
-                      stream, kWarps * tile * (in_bytes + out_bytes));
+  const int64_t blocks = ceilDiv(p.count, kWarps * tile);
+  const int shared_bytes = kWarps * tile * (in_bytes + out_bytes);
+  *chosen = onlyKernel("convert_rotations", blocks, kThreads, shared_bytes);
+  return launchBlocks(kernelFor(p), &arguments, blocks, kThreads, device, stream, shared_bytes);
 }
 
 }  // namespace

@@ -71,19 +71,10 @@ size_t bytesOn(const BackendState& state, const Problem& problem) {
   return kBytes(problem, own(state).launch);
 }
 
-// kLaunch enqueues everything; scratch is as large as told, and aligned to 256 bytes.
-template <class Problem,
-          cudaError_t (*kLaunch)(const Problem&, void* scratch, const LaunchDevice&, cudaStream_t)>
-void launchOn(BackendState& state, const Problem& problem, Scratch scratch) {
-  const CudaState& cuda = own(state);
-  const DeviceGuard guard(cuda.device);
-  checkCuda(kLaunch(problem, scratch.data, cuda.launch, cuda.cuda_stream), "the launch");
-}
-
-// The same of a launch that says what it chose.
-template <class Problem,
-          cudaError_t (*kLaunch)(const Problem&, void* scratch, const LaunchDevice&, cudaStream_t,
-                                 LaunchChoice* chosen)>
+// kLaunch enqueues everything, and says what it chose. Scratch has the size that the operation asked for, and
+// is aligned to 256 bytes.
+template <class Problem, cudaError_t (*kLaunch)(const Problem&, void* scratch, const LaunchDevice&,
+                                                cudaStream_t, LaunchChoice* chosen)>
 void launchOn(BackendState& state, const Problem& problem, Scratch scratch) {
   CudaState& cuda = own(state);
   const DeviceGuard guard(cuda.device);

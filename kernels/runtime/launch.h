@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "launch_choice.h"
 #include "runtime/launch_device.h"
 #include "runtime/tiling.h"
 
@@ -16,6 +17,17 @@ inline constexpr size_t kMaxArgumentBytes = 32764;
 
 inline dim3 gridOf(int64_t x, int64_t y = 1) {
   return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y));
+}
+
+// The choice of an operation that has one kernel.
+inline LaunchChoice onlyKernel(const char* kernel, int64_t blocks, int threads,
+                               int shared_bytes = 0) {
+  LaunchChoice choice;
+  choice.kernel = kernel;
+  choice.grid = std::min<int64_t>(blocks, INT32_MAX);
+  choice.threads = threads;
+  choice.shared_bytes = shared_bytes;
+  return choice;
 }
 
 // `blocks` of them, as far as a grid goes. With early launches it may begin while the one

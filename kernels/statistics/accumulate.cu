@@ -128,16 +128,11 @@ cudaError_t launchAccumulate(const AccumulateProblem& p, void* scratch, const La
     if (error != cudaSuccess || p.state.table_bits == 0) return error;
   }
   constexpr int kBlocks = 4;  // of a multiprocessor
-  CountArguments arguments = {p.samples, p.state,
-                              planPass(p.samples, 1, int64_t{device.multiprocessors} * kBlocks,
-                                       kThreads)};
+  CountArguments arguments = {
+      p.samples, p.state,
+      planPass(p.samples, 1, int64_t{device.multiprocessors} * kBlocks, kThreads)};
   const int64_t blocks = arguments.plan.units();
-  if (p.state.pass > 1) {
-    *chosen = {};
-    chosen->kernel = "count_keys";
-    chosen->grid = blocks;
-    chosen->threads = kThreads;
-  }
+  if (p.state.pass > 1) *chosen = onlyKernel("count_keys", blocks, kThreads);
   return launchBlocks(p.state.wide_keys ? countKeys<double> : countKeys<float>, &arguments, blocks,
                       kThreads, device, cuda_stream);
 }
@@ -167,7 +162,7 @@ cudaError_t launchAdd(int64_t* to, const int64_t* from, int64_t count, const Lau
 }
 
 cudaError_t launchMergeStates(const MergeProblem& p, void*, const LaunchDevice& device,
-                              cudaStream_t cuda_stream) {
+                              cudaStream_t cuda_stream, LaunchChoice*) {
   const AccumulatorState& to = p.to;
   const AccumulatorState& from = p.from;
   if (to.channels == 0) return cudaSuccess;
