@@ -41,9 +41,9 @@ def test_cpu_info():
 def test_the_last_launch():
     with rbc.Context("cpu", threads=2, simd="portable") as context:
         assert context.info.last_launch == ""
-        rbc.resample(VALUES, TIMES, QUERIES, context=context)
+        rbc.resample(VALUES, TIMES, QUERIES, backend=context)
         assert context.info.last_launch == "resample: cpu (portable), threads 2"
-        rbc.take_rows(VALUES[0], np.array([3, 1]), context=context)
+        rbc.take_rows(VALUES[0], np.array([3, 1]), backend=context)
         assert context.info.last_launch == "take_rows: cpu (portable), threads 2"
 
 
@@ -53,7 +53,7 @@ def test_the_log_has_a_line_for_each_operation(level, lines):
 import numpy as np, robocache as rbc
 with rbc.Context("cpu", threads=1, simd="portable") as context:
     for queries in ([0.5], []):
-        rbc.resample(np.zeros((2, 3)), [0.0, 1.0], np.array(queries), context=context)
+        rbc.resample(np.zeros((2, 3)), [0.0, 1.0], np.array(queries), backend=context)
 """
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -69,7 +69,7 @@ class ContextInfo:
     cuda_unavailable: (
         str  #: why an "auto" context is not on CUDA; "" if it is, or was not asked for
     )
-    last_launch: str  #: what the last operation ran, and why no faster kernel did; "" before the first
+    last_launch: str  #: the kernel of the last operation; "" before the first
 
 
 class Context:

@@ -27,7 +27,8 @@ class Info:
             for field in dataclasses.fields(context):
                 value = getattr(context, field.name)
                 if (
-                    field.name not in ("device", "built_with_cuda", "cuda_unavailable", "last_launch")
+                    field.name
+                    not in ("device", "built_with_cuda", "cuda_unavailable", "last_launch")
                     and value is not None
                 ):
                     lines += [f"  {field.name}: {value}"]
