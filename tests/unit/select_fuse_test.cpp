@@ -21,6 +21,7 @@ struct Fusion {
   FuseProblem problem = {};
   std::vector<FuseStream> streams;
   std::vector<ChannelSegment> segments;
+  void (*finish)(FuseProblem*) = nullptr;  // changes the problem in the end
 
   Fusion(int64_t batch, int64_t queries, DType out) {
     problem.batch = batch;
@@ -72,6 +73,7 @@ struct Fusion {
     p.mask_stride[0] = p.queries * p.num_streams;
     p.mask_stride[1] = p.num_streams;
     p.mask_stride[2] = 1;
+    if (finish != nullptr) finish(&p);
     return p;
   }
 };
@@ -217,10 +219,85 @@ constexpr select_table::Row<Fusion> kRows[] = {
       "64, expected 16 or fewer"}},
 };
 
+// Of 16 narrow streams.
+constexpr select_table::Spoiled<Fusion> kNotNarrow[] = {
+    {[](Fusion* f) { f->problem.queries = 63; }, "fuse_narrow: queries: 63, expected 64 or more"},
+    {[](Fusion* f) { f->finish = [](FuseProblem* p) { p->out_stride[2] = 2; }; },
+     "fuse_mixed: out: stride 2 of channels, expected 1"},
+    {[](Fusion* f) { f->finish = [](FuseProblem* p) { p->query_stride[1] = 2; }; },
+     "fuse_narrow: query_times: stride 2, expected 1"},
+    {[](Fusion* f) { f->finish = [](FuseProblem* p) { p->mask_stride[2] = 2; }; },
+     "fuse_narrow: mask: stride 2 of streams, expected 1"},
+    {[](Fusion* f) {
+       f->streams[5].channels = f->segments[5].count = 0;
+       f->streams[5].values_stride[1] = 0;
+     },
+     "fuse_rows: streams: no form for 16 of these methods, dtypes and vectors"},
+    {[](Fusion* f) { f->streams[5].num_segments = 2; },
+     "fuse_rows: streams[5].methods: 2 groups of channels, expected 1"},
+    {[](Fusion* f) { f->streams[5].values_stride[1] = int64_t{1} << 28; },
+     "fuse_mixed: streams[5].strides or extents: too large for 32-bit indexes"},
+    {[](Fusion* f) {
+       f->streams[5].mean = {addressOf(90), 2, false};
+     },
+     "fuse_rows: streams[5].mean: not float32 with stride 1 at a multiple of 16 bytes"},
+    {[](Fusion* f) {
+       f->streams[5].inv_std = {addressOf(90), 1, true};
+     },
+     "fuse_rows: streams[5].inv_std: not float32 with stride 1 at a multiple of 16 bytes"},
+    {[](Fusion* f) {
+       f->streams[5].mean = {addressOf(90), 1, false};
+     },
+     "fuse_narrow: streams[5].method: expected linear or a step, without mean and inv_std"},
+    {[](Fusion* f) { f->streams[5].sample_mask = static_cast<const uint8_t*>(addressOf(90)); },
+     "fuse_rows: streams: no form for 16 of these where samples may be missing"},
+    {[](Fusion* f) { f->streams[5].values_stride[1] = 2; },
+     "fuse_narrow: streams[5].values: stride 2 of rows, expected contiguous rows"},
+    {[](Fusion* f) { f->streams[5].samples = 8023; },
+     "fuse_narrow: streams[5].samples: 8023, expected 8022 or fewer"},
+};
+
+// Of narrow streams of several dtypes, which mixed fusion takes.
+constexpr select_table::Spoiled<Fusion> kNotMixed[] = {
+    {[](Fusion* f) { f->problem.queries = 0; }, "fuse_mixed: queries: none"},
+    {[](Fusion* f) { f->segments.resize(33); },
+     "fuse_mixed: methods: 33 groups of channels, expected 32 or fewer"},
+    {[](Fusion* f) { f->finish = [](FuseProblem* p) { p->out_stride[2] = 2; }; },
+     "fuse_mixed: out: stride 2 of channels, expected 1"},
+    {[](Fusion* f) { f->problem.out_dtype = DType::F64; },
+     "fuse_mixed: out: float64, expected float16, bfloat16 or float32"},
+    {[](Fusion* f) { f->streams[2].times_stride[1] = 2; },
+     "fuse_mixed: streams[2].times: stride 2, expected 1"},
+    {[](Fusion* f) { f->streams[2].values_stride[1] = 7; },
+     "fuse_mixed: streams[2].values: stride 7 of rows, expected contiguous rows"},
+    {[](Fusion* f) { f->streams[2].values_stride[2] = 2; },
+     "fuse_mixed: streams[2].values: stride 6 of rows, expected contiguous rows"},
+    {[](Fusion* f) {
+       f->problem.queries = 33;
+       f->problem.batch = 4096;
+       for (FuseStream& s : f->streams) s.samples = 4000;
+     },
+     "fuse_mixed: queries: too few for the samples to copy, expected 313 or more"},
+    {[](Fusion* f) {
+       f->streams[0].channels = f->segments[0].count = 100;
+       f->streams[0].values_stride[1] = 100;
+       f->streams[0].samples = 5000;
+       f->problem.queries = 5000;
+     },
+     "fuse_mixed: streams[0].values: 2247680 bytes of a recording do not fit into shared memory"},
+};
+
+rbc::cuda::FuseChoice chosen(const Fusion& f, const rbc::cuda::LaunchDevice& device) {
+  return rbc::cuda::selectFuse(f.get(), device);
+}
+
 }  // namespace
 
+TEST_CASE("select fuse: each condition of a faster kernel refuses calls") {
+  select_table::checkSpoiled("fuse_narrow", joints, kNotNarrow, chosen);
+  select_table::checkSpoiled("fuse_mixed", robot, kNotMixed, chosen);
+}
+
 TEST_CASE("select fuse: each call runs the kernel of the table, for the reason of the table") {
-  select_table::check("fuse", kRows, [](const Fusion& f, const rbc::cuda::LaunchDevice& device) {
-    return rbc::cuda::selectFuse(f.get(), device);
-  });
+  select_table::check("fuse", kRows, chosen);
 }

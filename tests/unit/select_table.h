@@ -124,6 +124,28 @@ void check(const char* family, const Row<Call> (&rows)[kRows], const Select& sel
   checkPage(family, table);
 }
 
+// A change to a call that a fast kernel does, and the reason why that kernel then refuses it.
+template <class Call>
+struct Spoiled {
+  void (*spoil)(Call* call);
+  const char* because;
+};
+
+// Checks the reasons on the H100, where `kernel` does the call that is not changed.
+template <class Call, size_t kRows, class Select>
+void checkSpoiled(const char* kernel, Call (*make)(), const Spoiled<Call> (&rows)[kRows],
+                  const Select& select) {
+  const auto& device = kDevices[1].device;
+  CHECK(std::string(select(make(), device).kernel) == kernel);
+  for (const Spoiled<Call>& row : rows) {
+    Call call = make();
+    row.spoil(&call);
+    const std::string because = partBehind(lineOf(select(call, device)), "; not ");
+    const std::string expected = row.because;
+    CHECK(because == expected);
+  }
+}
+
 // An address that is a multiple of 256 bytes, which nothing reads: selections look at alignment only.
 inline void* addressOf(int number) {
   return reinterpret_cast<void*>((static_cast<uintptr_t>(number) + 1) << 32);

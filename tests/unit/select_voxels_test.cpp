@@ -163,6 +163,20 @@ TEST_CASE("select voxels: occupancy and counts run the kernel of the table, for 
   });
 }
 
+TEST_CASE("select voxels: groups need points, voxels, and blocks that wait for each other") {
+  const auto because = [](const GroupProblem& p, bool waits) {
+    LaunchDevice device = select_table::kDevices[1].device;
+    device.waits_within = waits;
+    return select_table::partBehind(select_table::lineOf(rbc::cuda::selectGrouping(p, device)),
+                                    "; not ");
+  };
+  CHECK(because({5000, 1000, {}, false}, true).empty());
+  CHECK(because({5000, 1000, {}, false}, false) ==
+        "voxel_table: device: the blocks of a launch cannot wait for each other");
+  CHECK(because({0, 1000, {}, false}, true) == "voxel_ranks: points: none");
+  CHECK(because({5000, 0, {}, false}, true) == "voxel_ranks: shape: no voxels");
+}
+
 TEST_CASE("select voxels: points are grouped by the kernel of the table, for its reason") {
   select_table::check("voxel_groups", kGroups,
                       [](const GroupProblem& p, const LaunchDevice& device) {

@@ -214,11 +214,86 @@ constexpr select_table::Row<Windows> kRows[] = {
       "streams[15].methods, transforms: more than 16 groups of channels in a call"}},
 };
 
+// Two streams, of which the second one is interpolated if it has methods.
+Windows good() { return Windows(256).add(2, 8, F32, F32).add(16, 8, F32, F32); }
+
+constexpr int64_t kHuge = int64_t{1} << 31;
+
+// Makes the second stream interpolate by these methods, of four channels each.
+void interpolate(Windows* w, Method first, Method second) {
+  w->by(first);
+  w->methods = {{0, 4, first}, {4, 4, second}};
+  w->last().num_methods = 2;
+}
+
+constexpr select_table::Spoiled<Windows> kNotRows[] = {
+    {[](Windows* w) { w->problem.windows = kHuge; },
+     "windows_rows: windows: 2147483648, too many for 32-bit indexes"},
+    {[](Windows* w) { w->problem.anchors_stride = kHuge / 8; },
+     "windows_rows: anchors: stride 268435456, too large for 32-bit indexes"},
+    {[](Windows* w) { w->problem.episode_of.stride = -kHuge / 4; },
+     "windows_rows: episode_of: stride -536870912, too large for 32-bit indexes"},
+    {[](Windows* w) { w->last().rows = kHuge / 2; },
+     "windows_rows: streams[1].values: 1073741824 rows, too many for 32-bit indexes"},
+    {[](Windows* w) { w->last().num_offsets = kHuge / 2; },
+     "windows_rows: streams[1].offsets: 1073741824, too many for 32-bit indexes"},
+    {[](Windows* w) { w->last().channels = kHuge / 2; },
+     "windows_rows: streams[1].values: 1073741824 channels, too many for 32-bit indexes"},
+    {[](Windows* w) { w->last().values_stride[0] = kHuge / 4; },
+     "windows_rows: streams[1].values: stride 536870912 of rows, too large for 32-bit indexes"},
+    {[](Windows* w) { w->last().offsets.stride = kHuge / 4; },
+     "windows_rows: streams[1].offsets: stride 536870912, too large for 32-bit indexes"},
+    {[](Windows* w) { w->last().episode_offsets.stride = kHuge / 4; },
+     "windows_rows: streams[1].episode_offsets: stride 536870912, too large for 32-bit indexes"},
+    {[](Windows* w) {
+       w->last().out.data = nullptr;
+       w->last().valid = static_cast<uint8_t*>(addressOf(90));
+     },
+     "windows_rows: streams[1].out: not wanted, only valid or an accumulator"},
+    {[](Windows* w) { w->last().counted = static_cast<uint8_t*>(addressOf(90)); },
+     "windows_rows: streams[1].accumulator: takes the windows"},
+    {[](Windows* w) { w->last().in_double = true; },
+     "windows_rows: streams[1].values or references: computed in float64"},
+    {[](Windows* w) { w->last().channels = 0; }, "windows_rows: streams[1].values: no channels"},
+    {[](Windows* w) { w->last().out.dtype = DType::I32; },
+     "windows_rows: streams[1].out: int32, expected a float"},
+    {[](Windows* w) { w->problem.windows = kHuge / 16; },
+     "windows_rows: streams[1].offsets: 16 of each window, too many for 32-bit indexes"},
+    {[](Windows* w) { w->last().out.stride[2] = 2; },
+     "windows_rows: streams[1].out: stride 2 of channels, expected 1"},
+    {[](Windows* w) { w->last().out.stride[1] = kHuge / 4; },
+     "windows_rows: streams[1].out: stride 536870912 of offsets, too large for 32-bit indexes"},
+    {[](Windows* w) { w->last().valid_stride[1] = kHuge; },
+     "windows_rows: streams[1].valid: stride 2147483648 of offsets, too large for 32-bit indexes"},
+    {[](Windows* w) {
+       w->by(Method::kLinear);
+       w->segments[0].kind = WindowKind::kSubtract;
+       w->segments[0].reference_stream = 1;
+     },
+     "windows_rows: streams[0].transforms: a reference of a stream that is interpolated"},
+    {[](Windows* w) {
+       w->by(Method::kLinear);
+       w->segments[1].kind = WindowKind::kRelative;
+     },
+     "windows_rows: streams[1].transforms: poses of interpolated values"},
+    {[](Windows* w) { interpolate(w, Method::kSlerp, Method::kSlerp); },
+     "windows_rows: streams[1].method: slerp of more than one group of channels"},
+    {[](Windows* w) { interpolate(w, Method::kLinear, Method::kPrevious); },
+     "windows_rows: streams[1].method: a step together with other methods"},
+    {[](Windows* w) { interpolate(w, Method::kLinear, Method::kAngleDegrees); },
+     "windows_rows: streams[1].method: cubic, pchip, or an angle that is not in -pi to pi"},
+};
+
+rbc::cuda::WindowChoice chosen(const Windows& w, const rbc::cuda::LaunchDevice& device) {
+  return rbc::cuda::selectWindows(w.get(), device);
+}
+
 }  // namespace
 
+TEST_CASE("select windows: each condition of the kernel of rows refuses calls") {
+  select_table::checkSpoiled("windows_rows", good, kNotRows, chosen);
+}
+
 TEST_CASE("select windows: each call runs the kernel of the table, for the reason of the table") {
-  select_table::check("windows", kRows,
-                      [](const Windows& w, const rbc::cuda::LaunchDevice& device) {
-                        return rbc::cuda::selectWindows(w.get(), device);
-                      });
+  select_table::check("windows", kRows, chosen);
 }
