@@ -99,6 +99,18 @@ TEST_CASE("cuda: info tells of the device") {
   CHECK(info.simd == 0);
 }
 
+TEST_CASE("cuda: info has the kernel of the last call") {
+  REQUIRE_CUDA();
+  const auto last = [&] { return std::string(support::infoOf(cuda).last_launch); };
+  CHECK(last() == "");
+  DeviceCall call(cuda, someCase(1));  // 32 channels of f32: whole rows
+  CHECK_SUCCEEDS(call.run(cuda));
+  CHECK_MESSAGE(last().rfind("resample: fuse_rows (line, 1 stream, 16 bytes), grid ", 0) == 0,
+                last());
+  CHECK_MESSAGE(last().find(" x 128, shared 0 bytes") != std::string::npos, last());
+  CHECK_SUCCEEDS(rbcContextSynchronize(cuda.get()));
+}
+
 TEST_CASE("cuda: a call only enqueues, on the context's stream") {
   REQUIRE_CUDA();
   const Stream stream;
