@@ -392,9 +392,10 @@ void describe(const Plan& plan, const FuseProblem& p, FuseLaunch<Form>* launch) 
     task.vectors = 0;
     for (int i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
       const ChannelSegment& segment = p.segments[i];
-      const int count = plan.count[i];
-      launch->segments[i] = {segment.begin, task.vectors, segment.method, count, plan.in_vecs[i]};
-      task.vectors += segment.count / count;
+      const int log2 = plan.count_log2[i];
+      launch->segments[i] = {segment.begin, task.vectors, segment.method, 1 << log2,
+                             plan.in_vecs[i]};
+      task.vectors += segment.count >> log2;
       task.affine_in_vecs &= segment.begin % 4 == 0;
     }
     const Tiling& tiling = plan.tiling[n];

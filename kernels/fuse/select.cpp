@@ -499,16 +499,19 @@ FormId formOf(const FuseProblem& p) {
   return FormId::kFewFloats;
 }
 
-// Channels of a vector of the segment; 1 or a quaternion's where it has none. Methods other than linear
+// Channels of a vector of the segment, log2; 1 or a quaternion's where it has none. Methods other than linear
 // and the steps have none: wide rows with one of them run as whole rows.
-int vecCount(const FuseProblem& p, const FuseStream& s, const ChannelSegment& segment,
-             bool* in_vecs) {
+int vecCountLog2(const FuseProblem& p, const FuseStream& s, const ChannelSegment& segment,
+                 bool* in_vecs) {
   const bool is_line = segment.method == Method::kLinear || isStep(segment.method);
-  const int count = s.values_dtype == DType::F64 ? 2 : 16 / sizeOf(p.out_dtype);  // kVecCount
-  *in_vecs =
-      isFloat(s.values_dtype) && isFloat(p.out_dtype) && is_line && suitsVecs(p, s, segment, count);
-  if (*in_vecs) return count;
-  return segment.method == Method::kSlerp ? 4 : 1;
+  *in_vecs = false;
+  if (is_line && isFloat(s.values_dtype) && isFloat(p.out_dtype)) {
+    const int out_size = sizeOf(p.out_dtype);
+    const int log2 = s.values_dtype == DType::F64 || out_size == 8 ? 1 : out_size == 4 ? 2 : 3;
+    *in_vecs = suitsVecs(p, s, segment, 1 << log2);  // kVecCount
+    if (*in_vecs) return log2;
+  }
+  return segment.method == Method::kSlerp ? 2 : 0;
 }
 
 void select(const FuseProblem& p, const LaunchDevice& device, FuseChoice* choice) {
@@ -520,9 +523,9 @@ void select(const FuseProblem& p, const LaunchDevice& device, FuseChoice* choice
     const FuseStream& s = p.streams[n];
     int64_t vectors = 0;
     for (int i = s.first_segment; i < s.first_segment + s.num_segments; ++i) {
-      const int count = vecCount(p, s, p.segments[i], &plan.in_vecs[i]);
-      plan.count[i] = static_cast<uint8_t>(count);
-      vectors += p.segments[i].count / count;
+      const int log2 = vecCountLog2(p, s, p.segments[i], &plan.in_vecs[i]);
+      plan.count_log2[i] = static_cast<uint8_t>(log2);
+      vectors += p.segments[i].count >> log2;
     }
     const Tiling& tiling = plan.tiling[n] = tilingOf(p.batch * p.queries, vectors, limits);
     plan.units += tiling.groups * tiling.ranges;

@@ -92,8 +92,8 @@ struct Plan {
   FormId form;
   int64_t units;
   Tiling tiling[kMaxStreams];
-  uint8_t count[kMaxSegments];  // channels of a vector
-  bool in_vecs[kMaxSegments];   // these are aligned
+  uint8_t count_log2[kMaxSegments];  // channels of a vector
+  bool in_vecs[kMaxSegments];        // these are aligned
 };
 
 }  // namespace any
