@@ -164,15 +164,16 @@ static inline rbcContextInfo rbcContextInfoInit(void) {
  * Fills the first struct_size bytes of *info, which the caller has initialized.
  *
  * last_launch is a line of text for people, such as
- *   fuse: fuse_any (few streams), grid 32 x 128, shared 0 bytes; not fuse_mixed: streams[2].times: stride 2, expected 1
- * It has the operation, the kernel that does most of the work with its form, the launch, and, where a
+ *   fuse: fuse_any (few streams), grid 32 x 128, shared 0 bytes; not fuse_mixed:
+ *   streams[2].times: stride 2, expected 1
+ * It has the operation; the kernel that does most of the work, its form and its launch; and, where a
  * faster kernel exists, the first of its conditions that the call did not meet. On the CPU it has the
- * vector instructions and the threads. The text is a copy: later calls do not change it. Its words are
- * not part of the ABI.
+ * vector instructions and the threads. The text is a copy: later calls do not change it. Its words
+ * may change from release to release.
  *
- * With the environment variable RBC_LOG=kernels, each operation prints this line to stderr when it has
- * succeeded; with RBC_LOG=slow, only an operation that a general kernel does because of such a condition.
- * A context reads the variable once, when it is created.
+ * With the environment variable RBC_LOG=kernels, each operation prints this line to stderr when it
+ * has succeeded; with RBC_LOG=slow, only an operation that a general kernel does because of such a
+ * condition. A context reads the variable once, when it is created.
  */
 RBC_API rbcStatus_t rbcContextGetInfo(rbcContext_t context, rbcContextInfo* info);
 
